@@ -1,0 +1,3 @@
+module github.com/farrier-dev/farrier/api
+
+go 1.26.0
