@@ -1,0 +1,56 @@
+package inspection
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Pack compresses a registration, attempt included, for the object of record.
+// The same registration always gives the same bytes, so writing one again
+// changes nothing.
+func Pack(reg Registration) ([]byte, error) {
+	raw := reg.Raw
+	if raw == nil {
+		var err error
+		if raw, err = json.Marshal(reg.Data); err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+	}
+	body, err := json.Marshal(registrationWire{SystemUUID: reg.SystemUUID, Attempt: reg.Attempt, Data: raw})
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(body); err != nil {
+		return nil, fmt.Errorf("compress report: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress report: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// Unpack is the inverse of Pack. The limit is on the unpacked size: a few
+// kilobytes of gzip can hold gigabytes.
+func Unpack(packed []byte, limit int64) (Registration, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return Registration{}, malformed("record", err)
+	}
+	body, err := readLimited(r, limit)
+	if errors.Is(err, ErrTooLarge) {
+		return Registration{}, err
+	}
+	if err != nil {
+		return Registration{}, malformed("record", err)
+	}
+	if err := r.Close(); err != nil && !errors.Is(err, io.EOF) {
+		return Registration{}, malformed("record", err)
+	}
+	return parse(body)
+}
