@@ -1,0 +1,137 @@
+package ignition
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coreos/butane/config"
+	"github.com/coreos/butane/config/common"
+	"github.com/coreos/vcontext/report"
+	"gopkg.in/yaml.v3"
+)
+
+// FormatButane is the value of an ignition Secret's key "format" that asks for
+// translation.
+const FormatButane = "fcos"
+
+const (
+	// MaxSize is the largest payload that Payload takes: a Secret holds no more.
+	MaxSize = 1 << 20
+	// maxExpanded bounds a Butane document after its YAML aliases are
+	// followed. A few hundred bytes of aliases can otherwise stand for
+	// gigabytes.
+	maxExpanded = 4 << 20
+	// nodeCost is what each YAML node counts besides its text, so that aliases
+	// of many small nodes are bounded too.
+	nodeCost = 16
+)
+
+var (
+	// ErrTooLarge says that a payload is larger than MaxSize, or becomes far
+	// larger than that when its YAML aliases are followed.
+	ErrTooLarge = errors.New("ignition payload too large")
+	// ErrInvalid says that a payload is no valid Butane.
+	ErrInvalid = errors.New("invalid Butane")
+)
+
+// Payload returns the bytes that a machine is given for the content of an
+// ignition Secret. A format of "fcos" (spaces around it do not count) means
+// Butane, which is translated; any other format, and none, leaves data as it
+// is. Warnings are the translator's and never stop a delivery.
+func Payload(format string, data []byte) (payload []byte, warnings []string, err error) {
+	if len(data) > MaxSize {
+		return nil, nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(data), MaxSize)
+	}
+	if strings.TrimSpace(format) != FormatButane {
+		return data, nil, nil
+	}
+	if err := checkExpansion(data); err != nil {
+		return nil, nil, err
+	}
+	return translate(data)
+}
+
+// translate runs Butane. It is asked for the bare Ignition configuration (Raw)
+// and to leave inline contents uncompressed: what a machine gets must be what
+// the same input gave before, byte for byte, and a reader of the Secret must
+// recognise it. No files directory is given, so "local" is refused.
+func translate(data []byte) ([]byte, []string, error) {
+	payload, entries, err := config.TranslateBytes(data, common.TranslateBytesOptions{
+		TranslateOptions: common.TranslateOptions{NoResourceAutoCompression: true},
+		Raw:              true,
+	})
+	fatal, warnings := split(entries)
+	if err != nil {
+		if len(fatal) > 0 {
+			return nil, warnings, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(fatal, "; "))
+		}
+		return nil, warnings, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return payload, warnings, nil
+}
+
+// split separates a report into what stops a translation and what does not.
+func split(entries report.Report) (fatal, warnings []string) {
+	for _, entry := range entries.Entries {
+		if entry.Kind.IsFatal() {
+			fatal = append(fatal, entry.String())
+		} else {
+			warnings = append(warnings, entry.String())
+		}
+	}
+	return fatal, warnings
+}
+
+// checkExpansion refuses a document that is no YAML mapping, that contains
+// itself, or that grows beyond bounds when its aliases are followed.
+func checkExpansion(data []byte) error {
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return fmt.Errorf("%w: the document is not a YAML mapping", ErrInvalid)
+	}
+	size, err := make(expansion).size(&document)
+	if err != nil {
+		return err
+	}
+	if size > maxExpanded {
+		return fmt.Errorf("%w: its YAML aliases expand to more than %d bytes", ErrTooLarge, maxExpanded)
+	}
+	return nil
+}
+
+// expansion holds the expanded size of the nodes seen, so that measuring an
+// alias bomb costs no more than its text. A node that is being measured has
+// size inProgress.
+type expansion map[*yaml.Node]int
+
+const inProgress = -1
+
+// size returns the expanded size of a node; any size above maxExpanded stands
+// for all of them, so that sums cannot overflow.
+func (e expansion) size(n *yaml.Node) (int, error) {
+	switch known, ok := e[n]; {
+	case ok && known == inProgress:
+		return 0, fmt.Errorf("%w: line %d: anchor %q contains itself", ErrInvalid, n.Line, n.Anchor)
+	case ok:
+		return known, nil
+	}
+	e[n] = inProgress
+	total := nodeCost + len(n.Value)
+	children := n.Content
+	if n.Kind == yaml.AliasNode {
+		children = []*yaml.Node{n.Alias}
+	}
+	for _, child := range children {
+		size, err := e.size(child)
+		if err != nil {
+			return 0, err
+		}
+		total = min(total+size, maxExpanded+1)
+	}
+	e[n] = total
+	return total, nil
+}

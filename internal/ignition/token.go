@@ -1,0 +1,54 @@
+package ignition
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+)
+
+// KeySize is the size of a token key in bytes: that of the hash, which is
+// what RFC 2104 §3 recommends.
+const KeySize = sha256.Size
+
+// tokenPurpose separates these tokens from whatever else the same key may be
+// used for one day.
+const tokenPurpose = "farrier boot attempt v1"
+
+// NewKey returns a fresh random token key. It cannot fail: crypto/rand ends
+// the program rather than return weak bytes.
+func NewKey() []byte {
+	key := make([]byte, KeySize)
+	rand.Read(key)
+	return key
+}
+
+// Token returns the token of one boot attempt of one server: an HMAC-SHA256
+// (RFC 2104) in unpadded base64url (RFC 4648 §5), so that it needs no escaping
+// in a URL, a script or a kernel command line.
+//
+// A key that is too short to keep a secret, or an attempt without an id, gives
+// the empty token, which Equal never accepts.
+func Token(key []byte, serverUID, attemptID string) string {
+	if len(key) < KeySize || attemptID == "" {
+		return ""
+	}
+	mac := hmac.New(sha256.New, key)
+	// Every part is preceded by its length: ("ab", "c") and ("a", "bc") are
+	// different attempts.
+	for _, part := range []string{tokenPurpose, serverUID, attemptID} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		mac.Write(length[:])
+		mac.Write([]byte(part))
+	}
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Equal reports whether two tokens are the same, in time that does not depend
+// on where they differ. An empty token equals nothing, not even itself.
+func Equal(a, b string) bool {
+	return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}
