@@ -1,0 +1,129 @@
+# Everything a person does here has a name; `make help` lists the names.
+#
+# Go and make are all that has to be there. What else a target needs it builds
+# into bin/, from the Go modules that go.mod and this file pin.
+
+MODULE  := github.com/farrier-dev/farrier
+BIN     := bin
+PREFIX  ?= /usr/local
+VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo unknown)
+
+# One set of flags for all that is not raced: building, vetting, linting and
+# testing then share one build cache, and the Kubernetes API is compiled once.
+FLAGS   := -trimpath -buildvcs=false
+GO      := CGO_ENABLED=0 go
+LDFLAGS  = -s -w -X $(MODULE)/internal/cli.Version=$(VERSION)
+
+# The race detector needs cgo, and that a C compiler. Without one the tests run
+# all the same and say that they were not raced.
+RACE = $(shell set -- $$(go env CC); command -v "$$1" >/dev/null 2>&1 && echo -race)
+
+GOLANGCI_LINT_VERSION := v2.11.4
+GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+BENCHES   = $(patsubst %/main.go,%,$(wildcard bench/*/main.go))
+FUZZTIME ?= 5s
+ARGS     ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List these targets
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z-]*:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ What is built
+
+.PHONY: build
+build: ## Build bin/farrier and bin/metalprobe
+	$(GO) build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+
+.PHONY: install
+install: build ## Install the binaries below PREFIX (/usr/local)
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 $(BIN)/farrier $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
+
+.PHONY: demo
+demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--servers 10")
+	$(BIN)/farrier demo $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(BIN)
+
+##@ What keeps it right
+
+# A race-built control plane is five times slower and takes minutes to compile.
+# Packages that link it are tested without the race detector; everybody else
+# starts it as a child process, built once here, and is raced.
+.PHONY: test
+test: $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the race detector
+	$(if $(RACE),,@echo 'note: no C compiler found: these tests run without -race')
+	cd api && go test $(RACE) ./...
+	FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' \
+		go test $(RACE) -timeout 10m $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages)
+	FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' \
+		$(GO) test $(FLAGS) -timeout 10m $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages)
+
+.PHONY: $(BIN)/test-controlplane
+$(BIN)/test-controlplane:
+	$(GO) build $(FLAGS) -o $@ ./internal/controlplane/testapi/server
+
+.PHONY: $(BIN)/test-packages
+$(BIN)/test-packages:
+	@mkdir -p $(BIN)
+	@go list -test -f '{{if and .ForTest (eq .Name "main")}}{{.ForTest}}{{range .Deps}} {{.}}{{end}}{{end}}' ./... | \
+		awk '{ print (/ k8s\.io\/kubernetes\// ? "plain" : "raced"), $$1 }' > $@
+
+.PHONY: check
+check: ## Formatting and go vet: what can be said without running anything
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet $(FLAGS) ./...
+	cd api && $(GO) vet $(FLAGS) ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint, at the version pinned here
+	GOFLAGS='$(FLAGS)' CGO_ENABLED=0 $(GOLANGCI_LINT) run ./...
+	cd api && GOFLAGS='$(FLAGS)' CGO_ENABLED=0 ../$(GOLANGCI_LINT) run ./...
+
+$(GOLANGCI_LINT):
+	GOBIN='$(CURDIR)/$(BIN)' $(GO) install $(FLAGS) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv $(BIN)/golangci-lint $@
+
+.PHONY: fuzz-smoke
+fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
+	@grep -rno --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' api config internal | \
+	while IFS=: read -r file _ decl; do \
+		echo "$${decl#func } in $$(dirname "$$file")"; \
+		( cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$${decl#func }\$$" -fuzztime $(FUZZTIME) . ) </dev/null || exit 1; \
+	done
+
+##@ What is generated
+
+.PHONY: generate
+generate: ## Generate deep copies and CRDs from the API types
+	hack/generate.sh
+
+# Compares with the working tree, not with the last commit: it also answers
+# before committing.
+GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' 'config/crd' | sort | xargs cksum
+
+.PHONY: verify-generated
+verify-generated: ## Fail unless what is generated is what the API types say
+	@mkdir -p $(BIN)
+	@$(GENERATED) > $(BIN)/generated.before
+	hack/generate.sh
+	@$(GENERATED) > $(BIN)/generated.after
+	@diff $(BIN)/generated.before $(BIN)/generated.after || { echo 'generated files were stale: commit what `make generate` has written'; exit 1; }
+
+##@ How fast it is
+
+.PHONY: bench
+bench: ## List the benchmarks and how to run them
+	@go list -f '{{.ImportPath}}: {{.Doc}}' $(addprefix ./,$(BENCHES)) | sed 's,^$(MODULE)/,go run ./,'
+
+.PHONY: bench-smoke
+bench-smoke: ## Run every benchmark once, small, to see that it works
+	@set -e; for b in $(BENCHES); do echo "$$b"; $(GO) run $(FLAGS) ./$$b -smoke; done
