@@ -1,0 +1,213 @@
+package architecture
+
+import "strings"
+
+const module = "github.com/farrier-dev/farrier"
+
+// A room is a part of the tree about which one thing can be said: what it may
+// import. Packages below its folder belong to it, unless a row with a longer
+// path claims them.
+type room struct {
+	path string
+
+	// may lists the rooms that this one may import. A room may always import
+	// itself; a room that nobody lists is imported by nobody.
+	may []string
+
+	// only lists the third-party import paths that may appear in the room
+	// itself. nil means any; stdlib means none.
+	only []string
+
+	// never lists import paths that must not be reachable over any chain of
+	// imports, however long: what matters there is what gets linked.
+	never []string
+
+	because string
+}
+
+// stdlib as a room's only: nothing but the standard library.
+var stdlib = []string{}
+
+// kubernetesClients is what it takes to talk to a Kubernetes API, or to be one.
+var kubernetesClients = []string{
+	"k8s.io/apiserver",
+	"k8s.io/client-go",
+	"k8s.io/kubernetes",
+	"sigs.k8s.io/controller-runtime",
+}
+
+// kubernetes is that and the vocabulary of its objects. k8s.io/utils is not
+// part of it: it is a few leaf packages, of which the clock is used everywhere.
+var kubernetes = append([]string{
+	"k8s.io/api",
+	"k8s.io/apiextensions-apiserver",
+	"k8s.io/apimachinery",
+	module + "/api",
+}, kubernetesClients...)
+
+// controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
+// minutes of compilation, so one room has it.
+var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
+
+// rooms is the plan of the house, from the ground up.
+var rooms = []room{
+	{
+		path:    "api",
+		only:    []string{"k8s.io/apimachinery"},
+		because: "other people's programs import the wire types; they must get nothing else with them",
+	},
+	{
+		path:    "config",
+		never:   controlPlane,
+		because: "manifests are data",
+	},
+	{
+		path:    "internal/identity",
+		only:    stdlib,
+		because: "the spelling of a UUID or MAC is below everything",
+	},
+	{
+		path:    "internal/macprefix",
+		may:     []string{"internal/bmc", "internal/identity"},
+		never:   kubernetes,
+		because: "which vendor a MAC address belongs to is a file, not an object",
+	},
+	{
+		path:    "internal/bmc",
+		may:     []string{"internal/identity"},
+		never:   kubernetes,
+		because: "a BMC is spoken to in the terms of Redfish, whoever asks",
+	},
+	{
+		path:    "internal/fleet",
+		may:     []string{"internal/bmc", "internal/identity"},
+		never:   kubernetes,
+		because: "the fleet reports what BMCs say; what follows from it is decided elsewhere",
+	},
+	{
+		path:    "internal/bootview",
+		may:     []string{"internal/identity"},
+		only:    stdlib,
+		because: "the boot view is a pure data structure between those who decide and those who answer",
+	},
+	{
+		path:    "internal/image",
+		may:     []string{"internal/identity"},
+		never:   kubernetes,
+		because: "images come from OCI registries; objects that name them are the controllers' business",
+	},
+	{
+		path:    "internal/image/registrytest",
+		may:     []string{"internal/image"},
+		never:   kubernetes,
+		because: "a registry for the demo and for tests, never for production code",
+	},
+	{
+		path:    "internal/ignition",
+		may:     []string{"internal/identity"},
+		never:   kubernetes,
+		because: "translating a configuration needs its bytes and nothing else",
+	},
+	{
+		path:    "internal/inspection",
+		may:     []string{"api", "internal/identity"},
+		never:   kubernetesClients,
+		because: "the probe links this package and runs on the machine itself",
+	},
+	{
+		path:    "internal/probe",
+		may:     []string{"internal/inspection", "internal/identity"},
+		never:   kubernetesClients,
+		because: "the agent runs on bare machines and knows one HTTP endpoint",
+	},
+	{
+		path:    "internal/bootserver",
+		may:     []string{"internal/bootview", "internal/image", "internal/ignition", "internal/inspection", "internal/identity"},
+		never:   kubernetesClients,
+		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
+	},
+	{
+		path: "internal/controller",
+		may: []string{"api", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
+			"internal/inspection", "internal/identity"},
+		never:   controlPlane,
+		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
+	},
+	{
+		path:    "internal/sim",
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity"},
+		never:   kubernetes,
+		because: "the rack must find out what Farrier does the way hardware would, over the network",
+	},
+	{
+		path:    "internal/controlplane",
+		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
+	},
+	{
+		path:    "internal/controlplane/testapi",
+		may:     []string{"config"},
+		never:   controlPlane,
+		because: "tests start the control plane as a child process, so that they need not link it",
+	},
+	{
+		path: "internal/cli",
+		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/registrytest",
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller",
+			"internal/sim", "internal/controlplane"},
+		because: "subcommands put the rooms together",
+	},
+	{
+		path:    "internal/architecture",
+		only:    stdlib,
+		because: "who judges the imports of others has none",
+	},
+	{
+		path:    "cmd/farrier",
+		may:     []string{"internal/cli", "internal/sim", "internal/controlplane"},
+		because: "a main function is flags and wiring",
+	},
+	{
+		path:    "cmd/metalprobe",
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity"},
+		never:   kubernetesClients,
+		because: "the agent is downloaded by every machine that is looked at: it has to stay small",
+	},
+	{
+		path: "bench",
+		may: []string{"internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/registrytest",
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/sim"},
+		never:   controlPlane,
+		because: "a benchmark measures a room through its own door",
+	},
+}
+
+// roomOf returns the room that an import path of this module belongs to.
+func roomOf(rooms []room, importPath string) (room, bool) {
+	rel := strings.TrimPrefix(importPath, module+"/")
+	var found room
+	for _, r := range rooms {
+		if within(rel, r.path) && len(r.path) > len(found.path) {
+			found = r
+		}
+	}
+	return found, found.path != ""
+}
+
+// within reports whether path is dir or lies below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// withinAny returns the first of dirs that path is or lies below.
+func withinAny(path string, dirs []string) (string, bool) {
+	for _, dir := range dirs {
+		if within(path, dir) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+func ours(importPath string) bool {
+	return within(importPath, module)
+}
