@@ -1,0 +1,127 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+// Linux is the machine that this process runs on.
+//
+// What cannot be read is left out: one attribute that only root sees, or a
+// controller that answers with an I/O error, must not lose the rest of the
+// report. Only a machine whose links cannot be listed is an error.
+type Linux struct {
+	// FS is the root of the file system. Nil: the real one.
+	FS fs.FS
+	// Addresses lists the links and their addresses. Nil: the net package.
+	Addresses func() ([]Link, error)
+}
+
+// Link is one network interface as the kernel lists it.
+type Link struct {
+	Name     string
+	MAC      net.HardwareAddr
+	Prefixes []netip.Prefix
+	Loopback bool
+}
+
+var _ Hardware = Linux{}
+
+// Collect looks at everything once.
+func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
+	if l.FS == nil {
+		l.FS = os.DirFS("/")
+	}
+	if l.Addresses == nil {
+		l.Addresses = systemLinks
+	}
+	links, err := l.Addresses()
+	if err != nil {
+		return inspection.Report{}, fmt.Errorf("network interfaces: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return inspection.Report{}, err
+	}
+	tree := tree{l.FS}
+	return inspection.Report{
+		SystemInfo:        systemInfo(tree),
+		CPU:               processors(tree.read("proc/cpuinfo", 16<<20)),
+		NetworkInterfaces: networkInterfaces(tree, links),
+		NICs:              controllers(tree, links),
+		Storage:           disks(tree),
+		Memory:            memory(tree.read("proc/meminfo", 1<<16)),
+	}, nil
+}
+
+// tree reads the small text files of /sys and /proc.
+type tree struct{ fs.FS }
+
+func (t tree) read(path string, limit int64) string {
+	f, err := t.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	// What was read before an error is still true.
+	b, _ := io.ReadAll(io.LimitReader(f, limit))
+	return string(b)
+}
+
+// text is the value of one attribute file: one page at most, by the rules of
+// sysfs.
+func (t tree) text(path string) string {
+	return strings.TrimSpace(strings.ToValidUTF8(t.read(path, 4096), ""))
+}
+
+func (t tree) number(path string) uint64 {
+	n, _ := strconv.ParseUint(t.text(path), 10, 64)
+	return n
+}
+
+func (t tree) flag(path string) bool { return t.text(path) == "1" }
+
+func (t tree) exists(path string) bool {
+	_, err := fs.Stat(t.FS, path)
+	return err == nil
+}
+
+func systemInfo(t tree) inspection.SystemInfo {
+	id := func(name string) string { return t.text("sys/class/dmi/id/" + name) }
+	return inspection.SystemInfo{
+		BIOS: inspection.BIOSInformation{Vendor: id("bios_vendor"), Version: id("bios_version"), Date: id("bios_date")},
+		System: inspection.SystemInformation{
+			Manufacturer: id("sys_vendor"), ProductName: id("product_name"), Version: id("product_version"),
+			SerialNumber: id("product_serial"), UUID: id("product_uuid"), SKUNumber: id("product_sku"), Family: id("product_family"),
+		},
+		Board: inspection.BoardInformation{
+			Manufacturer: id("board_vendor"), Product: id("board_name"), Version: id("board_version"),
+			SerialNumber: id("board_serial"), AssetTag: id("board_asset_tag"),
+		},
+	}
+}
+
+// memory is one entry of everything the kernel found: single modules need the
+// SMBIOS tables.
+func memory(meminfo string) []inspection.MemoryDevice {
+	for line := range strings.Lines(meminfo) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "MemTotal:" {
+			continue
+		}
+		kib, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil || kib <= 0 || kib > 1<<50 {
+			return nil
+		}
+		return []inspection.MemoryDevice{{SizeBytes: kib << 10, DeviceLocator: "total"}}
+	}
+	return nil
+}
