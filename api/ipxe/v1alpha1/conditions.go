@@ -1,0 +1,26 @@
+package v1alpha1
+
+// Conditions of an Assignment.
+const (
+	// ConditionAccepted says whether the Assignment is well formed.
+	ConditionAccepted = "Accepted"
+	// ConditionProfileResolved says whether the Profile it asks for was found.
+	ConditionProfileResolved = "ProfileResolved"
+	// ConditionConflicted says whether another Assignment wants the same machines.
+	ConditionConflicted = "Conflicted"
+	// ConditionProgrammed says whether machines are being answered by it.
+	ConditionProgrammed = "Programmed"
+)
+
+// ConditionReady says whether a Profile can be served.
+const ConditionReady = "Ready"
+
+// Reasons of ConditionConflicted and ConditionProfileResolved.
+const (
+	// ReasonDuplicate means that an older Assignment has the same selectors and priority.
+	ReasonDuplicate = "Duplicate"
+	// ReasonAmbiguous means that another Assignment overlaps and neither is more specific.
+	ReasonAmbiguous = "Ambiguous"
+	// ReasonProfileAmbiguous means that several Profiles match; the oldest is served.
+	ReasonProfileAmbiguous = "ProfileAmbiguous"
+)

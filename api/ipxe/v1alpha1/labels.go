@@ -1,0 +1,10 @@
+package v1alpha1
+
+// Labels of a Profile that assignments select by. What follows the prefix is the name of a
+// label that iPXE reports, or one that only operators know.
+const (
+	// LabelIntrinsicPrefix starts labels that iPXE reports, such as assignment/ipxe-buildarch.
+	LabelIntrinsicPrefix = "assignment/ipxe-"
+	// LabelExtrinsicPrefix starts labels that operators know, such as assignment/extrinsic-region.
+	LabelExtrinsicPrefix = "assignment/extrinsic-"
+)

@@ -1,0 +1,151 @@
+package v1alpha1
+
+// Annotations of the contract.
+const (
+	// AnnotationOperation asks for one operation and is removed when that is done. Its value is
+	// one of the Operation constants; another value is removed with a warning event.
+	AnnotationOperation = "metal.ironcore.dev/operation"
+
+	// AnnotationParked, with the value "true", says that a Server is parked. It outlives a wiped status.
+	AnnotationParked = "metal.ironcore.dev/parked"
+
+	// AnnotationType says what a ServerBootConfiguration is for.
+	AnnotationType = "metal.ironcore.dev/type"
+
+	// AnnotationIsDefaultOSImage, with the value "true", marks a ServerBootConfiguration that boots
+	// the discovery image.
+	AnnotationIsDefaultOSImage = "metal.ironcore.dev/is-default-os-image"
+
+	// AnnotationMaintenanceReason says on a ServerClaim why a maintenance is needed.
+	AnnotationMaintenanceReason = "metal.ironcore.dev/maintenance-reason"
+
+	// AnnotationReason says on a ServerMaintenance why it is needed; its column shows it.
+	AnnotationReason = "metal.ironcore.dev/reason"
+
+	// AnnotationBootstrapCompletedPrefix, followed by the name of a readiness rule, says on a
+	// Server that the rule was fulfilled once.
+	AnnotationBootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
+
+	// MetadataPrefix starts the labels and annotations of a Server that the metadata service
+	// exports; location, rack, shelf and height place it in a rack view.
+	MetadataPrefix = "metadata.metal.ironcore.dev/"
+)
+
+const (
+	// AnnotationTrue is the value of an annotation that says yes.
+	AnnotationTrue = "true"
+
+	// TypeInternal is the value of AnnotationType on the discovery boot configuration.
+	TypeInternal = "Internal"
+
+	// FieldManager is the name under which the controllers apply.
+	FieldManager = "metal.ironcore.dev/controller-manager"
+)
+
+// Operations, the values of AnnotationOperation.
+const (
+	// OperationIgnore keeps the controllers from reconciling the object.
+	OperationIgnore = "ignore"
+	// OperationRetry tries again what has failed for good.
+	OperationRetry = "retry"
+	// OperationPark powers the server off once and leaves it alone from then on.
+	OperationPark = "park"
+	// OperationUnpark takes a parked server up again.
+	OperationUnpark = "unpark"
+	// OperationRotateCredentials changes the password at the BMC.
+	OperationRotateCredentials = "rotate-credentials"
+	// OperationGracefulRestartServer asks the operating system to restart.
+	OperationGracefulRestartServer = "graceful-restart-server"
+	// OperationHardRestartServer resets the server.
+	OperationHardRestartServer = "hard-restart-server"
+	// OperationPowerCycleServer takes the power away and gives it back.
+	OperationPowerCycleServer = "power-cycle-server"
+	// OperationForceOffServer takes the power away.
+	OperationForceOffServer = "force-off-server"
+	// OperationForceOnServer gives power.
+	OperationForceOnServer = "force-on-server"
+	// OperationGracefulRestartBMC restarts the BMC.
+	OperationGracefulRestartBMC = "graceful-restart-bmc"
+	// OperationAllowInProgressDelete lets an object be deleted while it is being applied.
+	OperationAllowInProgressDelete = "allow-in-progress-delete"
+	// OperationAllowInProgressUpdate lets an object be changed while it is being applied.
+	OperationAllowInProgressUpdate = "allow-in-progress-update"
+
+	// OperationIgnoreChild is passed on to the children of a set.
+	OperationIgnoreChild = "ignore-child"
+	// OperationRetryChild is passed on to the children of a set.
+	OperationRetryChild = "retry-child"
+	// OperationIgnoreChildAndSelf holds for a set and its children.
+	OperationIgnoreChildAndSelf = "ignore-child-and-self"
+	// OperationRetryChildAndSelf holds for a set and its children.
+	OperationRetryChildAndSelf = "retry-child-and-self"
+	// OperationIgnorePropagated is what a child carries of an ignore passed on.
+	OperationIgnorePropagated = "ignore-propagated"
+	// OperationRetryPropagated is what a child carries of a retry passed on.
+	OperationRetryPropagated = "retry-propagated"
+)
+
+// Annotations of Farrier.
+const (
+	// AnnotationClaimedBy holds, on a Server, the UID of the claim that has it or had it. It is
+	// written in the same patch as serverClaimRef and removed when the cleanup record
+	// exists, so that a dirty server is known as one whatever happens to its status.
+	AnnotationClaimedBy = "farrier.dev/claimed-by"
+
+	// AnnotationBootAttempt holds, on a ServerBootConfiguration, its boot attempt as JSON. Each
+	// step is written before its command is given.
+	AnnotationBootAttempt = "farrier.dev/boot-attempt"
+
+	// AnnotationInstalled holds, on a Server, what is installed on its disk:
+	// <boot configuration UID>/<image digest>.
+	AnnotationInstalled = "farrier.dev/installed"
+
+	// AnnotationOperationStarted holds an operation that was begun:
+	// <operation>@<resourceVersion>. Operations run at most once.
+	AnnotationOperationStarted = "farrier.dev/operation-started"
+
+	// AnnotationCleanup asks, on a ServerClaim or a Server, for more cleaning than the default: a comma
+	// list of the Cleanup constants.
+	AnnotationCleanup = "farrier.dev/cleanup"
+
+	// AnnotationBootPolicy says, on a ServerClaim and its boot configuration, what a power-on boots.
+	// Its value is a BootPolicy.
+	AnnotationBootPolicy = "farrier.dev/boot-policy"
+
+	// AnnotationReinstall asks, on a ServerClaim, to install again what is installed already.
+	AnnotationReinstall = "farrier.dev/reinstall"
+
+	// AnnotationKernelArgs holds, on a Server, kernel arguments that its boot script adds.
+	AnnotationKernelArgs = "farrier.dev/kernel-args"
+
+	// AnnotationImagePullSecret names, on a ServerClaim or a ServerBootConfiguration, the Secret of
+	// its own namespace with which its image is pulled.
+	AnnotationImagePullSecret = "farrier.dev/image-pull-secret"
+
+	// AnnotationSecret makes a BMCSecret stand for a core Secret: <namespace>/<name>.
+	AnnotationSecret = "farrier.dev/secret"
+)
+
+// Ways of cleaning, the values of AnnotationCleanup.
+const (
+	// CleanupNone cleans nothing.
+	CleanupNone = "none"
+	// CleanupMetadata wipes partition tables and the signatures of RAIDs and file systems.
+	CleanupMetadata = "metadata"
+	// CleanupFull wipes every disk by the best means it has.
+	CleanupFull = "full"
+	// CleanupBootOrder restores the boot order.
+	CleanupBootOrder = "boot-order"
+	// CleanupBIOSDefaults restores the defaults of the BIOS.
+	CleanupBIOSDefaults = "bios-defaults"
+)
+
+// BootPolicy says what a power-on boots.
+type BootPolicy string
+
+const (
+	// BootPolicyAlways makes every power-on a network boot; the default.
+	BootPolicyAlways BootPolicy = "Always"
+	// BootPolicyOnce boots from the network until the machine says that it is installed, and from disk then.
+	BootPolicyOnce BootPolicy = "Once"
+)

@@ -1,0 +1,45 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+const (
+	// BMCSecretUsernameKey is the key of the user name.
+	BMCSecretUsernameKey = "username"
+	// BMCSecretPasswordKey is the key of the password.
+	BMCSecretPasswordKey = "password"
+)
+
+// BMCSecret holds the credentials of a BMC, in the shape of a core Secret. The annotation
+// farrier.dev/secret makes it stand for a core Secret instead.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=bmcsec
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BMCSecret struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Immutable, if true, says that the data is not to be changed.
+	// +optional
+	Immutable *bool `json:"immutable,omitempty"`
+
+	// Data holds the credentials, base64-encoded, under the keys username and password.
+	// +optional
+	Data map[string][]byte `json:"data,omitempty"`
+
+	// StringData holds the same as plain text. Data is read first.
+	// +optional
+	StringData map[string]string `json:"stringData,omitempty"`
+
+	// Type of the secret.
+	// +optional
+	Type string `json:"type,omitempty"`
+}
+
+// BMCSecretList is a list of BMCSecrets.
+// +kubebuilder:object:root=true
+type BMCSecretList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BMCSecret `json:"items"`
+}

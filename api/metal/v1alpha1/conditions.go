@@ -1,0 +1,89 @@
+package v1alpha1
+
+// ConditionReady says, on every kind that has it, whether the object can be used as its spec
+// says, and by its observedGeneration which spec that is.
+const ConditionReady = "Ready"
+
+// Conditions of a Server.
+const (
+	// ConditionPoweringOn is true from the order to power on until the server is on.
+	ConditionPoweringOn = "PoweringOn"
+	// ConditionWaitingForPowerOff is true from the order to power off until the server is off.
+	ConditionWaitingForPowerOff = "WaitingForPowerOff"
+	// ConditionDiscovered says whether the server was seen from inside.
+	ConditionDiscovered = "Discovered"
+	// ConditionBootReady says whether the server's boot configuration can be booted.
+	ConditionBootReady = "BootReady"
+	// ConditionCleaned says whether the server is clean.
+	ConditionCleaned = "Cleaned"
+)
+
+// Conditions of a BMC, with the reasons of the contract.
+const (
+	// ConditionReset is true while a reset of the BMC is under way.
+	ConditionReset = "Reset"
+
+	// ReasonConnected is a reason of ConditionReady: the BMC answers.
+	ReasonConnected = "Connected"
+	// ReasonAuthenticationFailed is a reason of ConditionReady: the BMC refuses the credentials.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonConnectionFailed is a reason of ConditionReady: the BMC does not answer.
+	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonInternalServerError is a reason of ConditionReady: the BMC answers with an error of its own.
+	ReasonInternalServerError = "InternalServerError"
+	// ReasonUnknownError is a reason of ConditionReady: anything else.
+	ReasonUnknownError = "UnknownError"
+
+	// ReasonUserRequested is a reason of ConditionReset: an operation asked for it.
+	ReasonUserRequested = "UserRequested"
+	// ReasonAutoResetting is a reason of ConditionReset: the BMC did not answer for long.
+	ReasonAutoResetting = "AutoResetting"
+	// ReasonResetComplete is a reason of ConditionReset: the BMC answers again.
+	ReasonResetComplete = "ResetComplete"
+)
+
+// Conditions of a ServerBootConfiguration.
+const (
+	// ConditionBootStateReceived says whether the machine has reported that it booted.
+	ConditionBootStateReceived = "BootStateReceived"
+	// ConditionImageValidation says whether the image can be booted.
+	ConditionImageValidation = "ImageValidation"
+	// ConditionIgnitionDataFetched says whether the machine has fetched its ignition.
+	ConditionIgnitionDataFetched = "IgnitionDataFetched"
+	// ConditionIPXEScriptFetched says whether the machine has fetched its script.
+	ConditionIPXEScriptFetched = "IPXEScriptFetched"
+
+	// ReasonValidationFailed is a reason of ConditionImageValidation.
+	ReasonValidationFailed = "ValidationFailed"
+)
+
+// Conditions of a ServerClaim.
+const (
+	// ConditionBound says whether the claim has a server.
+	ConditionBound = "Bound"
+
+	// ReasonAllocated is a reason of ConditionBound: the claim has a server.
+	ReasonAllocated = "Allocated"
+	// ReasonNoMatchingServer is a reason of ConditionBound: no server is what the claim asks for.
+	ReasonNoMatchingServer = "NoMatchingServer"
+	// ReasonAllMatchingServersBusy is a reason of ConditionBound: each server that would do is taken or not ready.
+	ReasonAllMatchingServersBusy = "AllMatchingServersBusy"
+	// ReasonTaintNotTolerated is a reason of ConditionBound: a taint that is not tolerated keeps the claim away.
+	ReasonTaintNotTolerated = "TaintNotTolerated"
+)
+
+// Reasons of conditions and events about cleaning, operations and installing.
+const (
+	// ReasonProbeCannotClean is a reason of ConditionCleaned: the probe image does not clean.
+	ReasonProbeCannotClean = "ProbeCannotClean"
+	// ReasonReinstallPending says that image or ignition changed and a reinstall was not asked for.
+	ReasonReinstallPending = "ReinstallPending"
+	// ReasonUnsupportedOperation is the reason of the event for an unknown operation.
+	ReasonUnsupportedOperation = "UnsupportedOperation"
+	// ReasonOperationOutcomeUnknown is the reason of the event for an operation whose end was not seen.
+	ReasonOperationOutcomeUnknown = "OperationOutcomeUnknown"
+	// ReasonParkDeferred is the reason of the event for a park that has to wait.
+	ReasonParkDeferred = "ParkDeferred"
+	// ReasonParkedOperationDropped is the reason of the event for an operation on a parked server.
+	ReasonParkedOperationDropped = "ParkedOperationDropped"
+)

@@ -1,0 +1,56 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// EndpointSpec is what was seen on the management network.
+type EndpointSpec struct {
+	// MACAddress of the endpoint, in any common spelling. Two Endpoints never share one.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^$|^([0-9A-Fa-f]{2}[-:. ]?){5}[0-9A-Fa-f]{2}$`
+	MACAddress string `json:"macAddress,omitempty"`
+
+	// IP address of the endpoint, IPv4 or IPv6.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == '' || isIP(self)",message="must be an IP address"
+	IP string `json:"ip,omitempty"`
+}
+
+// EndpointStatus is what became of an Endpoint.
+type EndpointStatus struct {
+	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions explain the status. Added by Farrier.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Endpoint is a MAC and an IP address on the management network. If the MAC prefix
+// database knows the make, a BMC and a BMCSecret of the same name follow from it.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=mep
+// +kubebuilder:printcolumn:name="MACAddress",type=string,JSONPath=`.spec.macAddress`
+// +kubebuilder:printcolumn:name="IP",type=string,JSONPath=`.spec.ip`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Endpoint struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec EndpointSpec `json:"spec,omitempty"`
+	// +optional
+	Status EndpointStatus `json:"status,omitempty"`
+}
+
+// EndpointList is a list of Endpoints.
+// +kubebuilder:object:root=true
+type EndpointList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Endpoint `json:"items"`
+}

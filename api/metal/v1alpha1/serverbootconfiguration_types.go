@@ -1,0 +1,73 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ServerBootConfigurationState says whether a boot configuration can be booted.
+type ServerBootConfigurationState string
+
+const (
+	// ServerBootConfigurationStatePending means that something is still being prepared.
+	ServerBootConfigurationStatePending ServerBootConfigurationState = "Pending"
+	// ServerBootConfigurationStateReady means that the server can boot it.
+	ServerBootConfigurationStateReady ServerBootConfigurationState = "Ready"
+	// ServerBootConfigurationStateError means that it cannot; the conditions say why.
+	ServerBootConfigurationStateError ServerBootConfigurationState = "Error"
+)
+
+// ServerBootConfigurationSpec says what a server boots.
+type ServerBootConfigurationSpec struct {
+	// ServerRef names the server.
+	ServerRef LocalObjectReference `json:"serverRef"`
+
+	// Image is the OCI image that the server boots.
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// IgnitionSecretRef names the Secret with the ignition of the server.
+	// +optional
+	IgnitionSecretRef *LocalObjectReference `json:"ignitionSecretRef,omitempty"`
+}
+
+// ServerBootConfigurationStatus says whether a boot configuration can be booted.
+type ServerBootConfigurationStatus struct {
+	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// State of the boot configuration.
+	// +optional
+	State ServerBootConfigurationState `json:"state,omitempty"`
+
+	// Conditions explain the state.
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ServerBootConfiguration says what a server boots, whichever boot method its image asks for.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=sbc
+// +kubebuilder:printcolumn:name="ServerRef",type=string,JSONPath=`.spec.serverRef.name`
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="IgnitionRef",type=string,JSONPath=`.spec.ignitionSecretRef.name`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec)",message="spec is required",fieldPath=".spec",reason=FieldValueRequired
+type ServerBootConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec ServerBootConfigurationSpec `json:"spec,omitempty"`
+	// +optional
+	Status ServerBootConfigurationStatus `json:"status,omitempty"`
+}
+
+// ServerBootConfigurationList is a list of ServerBootConfigurations.
+// +kubebuilder:object:root=true
+type ServerBootConfigurationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ServerBootConfiguration `json:"items"`
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Samples returns the sample objects: a machine's whole way and one of every kind. Files
+// are in the order of their names and objects in the order of their file, so that applying
+// them in this order finds every namespace in place.
+func Samples() ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(samples, "samples/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("listing the embedded samples: %w", err)
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range names {
+		data, err := samples.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+		objects, err := decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("parsing %s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+func decode(data []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data)+1)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object.Object) > 0 {
+			out = append(out, object)
+		}
+	}
+}
