@@ -17,8 +17,8 @@ const (
 
 // IPXEBootConfigSpec says which machine it is for and what it boots: kernel and initial RAM
 // disk, or a script of its own.
-// +kubebuilder:validation:XValidation:rule="(has(self.ipxeScriptSecretRef) && self.ipxeScriptSecretRef.name != '') || (has(self.kernelURL) && self.kernelURL != '')",message="kernelURL is required unless ipxeScriptSecretRef is set",fieldPath=".kernelURL",reason=FieldValueRequired
-// +kubebuilder:validation:XValidation:rule="(has(self.ipxeScriptSecretRef) && self.ipxeScriptSecretRef.name != '') || (has(self.initrdURL) && self.initrdURL != '')",message="initrdURL is required unless ipxeScriptSecretRef is set",fieldPath=".initrdURL",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="(has(self.ipxeScriptSecretRef) && self.ipxeScriptSecretRef.name.size() > 0) || (has(self.kernelURL) && self.kernelURL.size() > 0)",message="kernelURL is required unless ipxeScriptSecretRef is set",fieldPath=".kernelURL",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="(has(self.ipxeScriptSecretRef) && self.ipxeScriptSecretRef.name.size() > 0) || (has(self.initrdURL) && self.initrdURL.size() > 0)",message="initrdURL is required unless ipxeScriptSecretRef is set",fieldPath=".initrdURL",reason=FieldValueRequired
 type IPXEBootConfigSpec struct {
 	// SystemUUID is the UUID of the machine.
 	// +optional
