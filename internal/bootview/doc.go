@@ -1,0 +1,42 @@
+// Package bootview holds what each machine gets when it asks a boot server:
+// its script, its ignition payload, the URL of its UKI.
+//
+// It is pure and in memory. Controllers put Entries, one for each boot object
+// (an IPXEBootConfig, an HTTPBootConfig); boot servers look Machines up. An
+// answer is decided when an entry changes, never when a machine asks, so that
+// a request is a lookup and a write.
+//
+//	Put, Delete ──▶ entries ──▶ resolve, touched identifiers only ──▶ slots
+//	                                                                    │
+//	ByUUID, Find, ByAddress, ByToken ◀── *Machine, immutable ◀──────────┘
+//
+// # What decides
+//
+// Every identifier (UUID, MAC, IP, serial number, token) has a slot. What the
+// slot answers is a function of the entries that carry the identifier and of
+// nothing else; in particular not of the order in which they came:
+//
+//   - Entries of the strongest Rank count, weaker ones are as if they were
+//     not there: a boot configuration that a Server refers to beats whatever
+//     was written by hand, and a Stale entry is never served.
+//   - Entries of different kinds combine: the script comes from the
+//     IPXEBootConfig and the UKI from the HTTPBootConfig of one machine.
+//   - Two of one kind and rank are a Conflict. So are two machines behind one
+//     address. Nobody is picked at random; Conflicts names who is in the way.
+//
+// # Scripts
+//
+// A Script is a list of pieces with holes where the base URL of the answering
+// boot server goes, so that one view feeds boot servers of several sites.
+// DefaultScript, ExitScript, ChainloadScript and CustomScript make them. Values that come
+// from objects are checked on the way in: a newline in a URL would otherwise
+// be a command that its author runs on the machine.
+//
+// # Cost
+//
+// Reads take no lock and do not allocate. A write takes one lock and costs as
+// much as the entries that share an identifier with it, whatever the size of
+// the view. A machine with two MACs, an address, a serial number, an open
+// attempt and the default script costs about MEMORY of heap (BenchmarkMemory),
+// without its ignition payload.
+package bootview

@@ -1,0 +1,129 @@
+package bootview
+
+import (
+	"slices"
+	"strings"
+)
+
+// Machine is what one machine gets, combined from its entries. It never changes;
+// a later Put or Delete makes another one.
+type Machine struct {
+	// UUID is canonical; empty while nobody knows it.
+	UUID string
+	// Script is what /ipxe/{uuid} answers; zero: nothing.
+	Script Script
+	// Ignition is nil when no entry refers to any.
+	Ignition *Ignition
+	// UKIURL is what /httpboot answers.
+	UKIURL string
+	// Attempt is the boot that these answers belong to.
+	Attempt Attempt
+
+	// The names of the entries that the answers come from; empty: no entry has
+	// one. UKIEntry is also set for an HTTPBootConfig that has no URL yet.
+	ScriptEntry, IgnitionEntry, UKIEntry string
+
+	// Conflict names the entries that contradict each other, sorted. When it is
+	// not empty, nothing else but UUID is set.
+	Conflict []string
+	// rivals are the UUIDs of the machines that one address is said to belong to.
+	rivals []string
+}
+
+// kindHTTP is the kind whose entries speak for UEFI HTTP boot.
+const kindHTTP = "HTTPBootConfig"
+
+// Same says whether m and o are one machine.
+func (m *Machine) Same(o *Machine) bool {
+	switch {
+	case m == o:
+		return true
+	case m == nil || o == nil:
+		return false
+	case m.UUID != "" || o.UUID != "":
+		return m.UUID == o.UUID
+	}
+	return m.ScriptEntry == o.ScriptEntry && m.IgnitionEntry == o.IgnitionEntry && m.UKIEntry == o.UKIEntry
+}
+
+// strongest returns the entries of the best rank, in a new slice; none when all
+// of them are Stale.
+func strongest(entries []*entry) []*entry {
+	best := Stale
+	for _, e := range entries {
+		best = max(best, e.rank)
+	}
+	if best == Stale {
+		return nil
+	}
+	var out []*entry
+	for _, e := range entries {
+		if e.rank == best {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// combine makes the machine that entries describe together, nil if none of them
+// is to be served.
+func combine(entries []*entry) *Machine {
+	entries = strongest(entries)
+	if len(entries) == 0 {
+		return nil
+	}
+	m := &Machine{}
+	for _, e := range entries {
+		if m.UUID == "" {
+			m.UUID = e.uuid
+		}
+	}
+	if m.Conflict = sameKind(entries); len(m.Conflict) > 0 {
+		return m
+	}
+	// An entry with a script speaks first: a machine that has both a script
+	// and a UKI reads one ignition, and the script carries its token.
+	slices.SortFunc(entries, func(a, b *entry) int {
+		if a.script.IsZero() != b.script.IsZero() {
+			if a.script.IsZero() {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	m.Attempt = entries[0].attempt
+	for _, e := range entries {
+		m.take(e)
+	}
+	return m
+}
+
+// take fills in what m does not have yet and e has.
+func (m *Machine) take(e *entry) {
+	if m.ScriptEntry == "" && !e.script.IsZero() {
+		m.Script, m.ScriptEntry = e.script, e.name
+	}
+	if m.IgnitionEntry == "" && e.ignition != nil {
+		m.Ignition, m.IgnitionEntry = e.ignition, e.name
+	}
+	if m.UKIEntry == "" && (e.ukiURL != "" || e.kind() == kindHTTP) {
+		m.UKIURL, m.UKIEntry = e.ukiURL, e.name
+	}
+}
+
+// sameKind returns the names of entries that are not the only one of their kind.
+func sameKind(entries []*entry) []string {
+	count := make(map[string]int, 2)
+	for _, e := range entries {
+		count[e.kind()]++
+	}
+	var names []string
+	for _, e := range entries {
+		if count[e.kind()] > 1 {
+			names = append(names, e.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,144 @@
+package bootview
+
+import (
+	"errors"
+	"strings"
+)
+
+// DefaultScriptParams is what the default script of a machine is made of.
+type DefaultScriptParams struct {
+	// BootURL is the base that the URLs below were made with, without a slash
+	// at its end. Where they start with it, the script has a hole.
+	BootURL string
+
+	KernelURL   string // required
+	InitrdURL   string // required
+	SquashfsURL string // optional
+
+	// KernelArgs are added to the kernel's command line as they are.
+	KernelArgs string
+	// Attempt is the boot that the script is for; its token is put into the
+	// ignition URL while the attempt is open.
+	Attempt Attempt
+}
+
+const (
+	magic = "#!ipxe\n"
+
+	// anyMachine identifies the machine that runs the script. A MAC goes with
+	// hyphens, strings have to be escaped; netX is the interface that booted.
+	anyMachine = "${uuid}?mac=${netX/mac:hexhyp}&serial=${serial:uristring}"
+
+	liveArgs = " gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1"
+
+	consoleArgs = " ignition.platform.id=metal console=ttyS0,115200 console=tty0" +
+		" console=ttyAMA0 earlyprintk=ttyS0,115200 consoleblank=0"
+)
+
+// loadCommands ends the default script. EFI kernels look their initrd up by the
+// name in "initrd=initrd", so it is given that name whatever its URL ends in.
+//
+// A failure is tried again after 2, 4, 8, 16 and 32 seconds; then the machine asks
+// for its script anew, because what fails may have been replaced meanwhile. A pause
+// never stands in the same line as the goto that it belongs to: "a || sleep 1 ||
+// goto b" does not go to b, since sleep succeeds. The sleep has no "||" of its own
+// either, so that Ctrl-C at the console gets a person out of the loop.
+const loadCommands = ` || goto retry
+initrd --name initrd ${initrd-url} || goto retry
+boot || goto retry
+
+:retry
+echo Could not load the operating system, next try in ${pause} seconds
+imgfree ||
+sleep ${pause}
+goto after-${pause}
+:after-2
+set pause 4
+goto load
+:after-4
+set pause 8
+goto load
+:after-8
+set pause 16
+goto load
+:after-16
+set pause 32
+goto load
+:after-32
+chain --replace --autofree ${ipxe-svc}/ipxe/` + anyMachine + ` || goto retry
+`
+
+// DefaultScript loads kernel and initramfs and boots them, with the machine's
+// ignition URL on the kernel's command line. It refuses values that would add a
+// command; the error names the field.
+func DefaultScript(p DefaultScriptParams) (Script, error) {
+	if err := p.check(); err != nil {
+		return Script{}, err
+	}
+	b := &scriptBuilder{}
+	b.shared(magic + "set ipxe-svc ")
+	b.hole()
+	b.shared("\nset kernel-url ")
+	b.url(p.KernelURL, p.BootURL)
+	b.shared("\nset initrd-url ")
+	b.url(p.InitrdURL, p.BootURL)
+	live := ""
+	if p.SquashfsURL != "" {
+		b.shared("\nset squashfs-url ")
+		b.url(p.SquashfsURL, p.BootURL)
+		live = liveArgs
+	}
+	b.shared("\nset pause 2\n\n:load\nkernel ${kernel-url} initrd=initrd" + live +
+		" ip=any ignition.firstboot=1 ignition.config.url=${ipxe-svc}/ignition/${uuid}")
+	if p.Attempt.Open && p.Attempt.Token != "" {
+		b.own("?token=" + p.Attempt.Token)
+	}
+	args := strings.Join(strings.Fields(p.KernelArgs), " ")
+	if args != "" {
+		args = " " + args
+	}
+	b.shared(consoleArgs + args)
+	b.shared(loadCommands)
+	return b.script(), nil
+}
+
+func (p DefaultScriptParams) check() error {
+	var errs []error
+	if p.KernelURL == "" {
+		errs = append(errs, &ValueError{"kernelURL", "required"})
+	}
+	if p.InitrdURL == "" {
+		errs = append(errs, &ValueError{"initrdURL", "required"})
+	}
+	errs = append(errs,
+		checkURL("kernelURL", p.KernelURL),
+		checkURL("initrdURL", p.InitrdURL),
+		checkURL("squashfsURL", p.SquashfsURL),
+		checkArguments("kernelArgs", p.KernelArgs),
+		checkToken("token", p.Attempt.Token),
+	)
+	return errors.Join(errs...)
+}
+
+// ChainloadScript is what every machine gets first: it asks for the machine's own
+// script by UUID, and by MAC and serial number for machines whose BMC knows no UUID.
+func ChainloadScript() Script { return chainloadScript }
+
+var chainloadScript = Script{pieces: []piece{
+	{text: magic + "set ipxe-svc "},
+	{base: true, text: "\nset base-url ${ipxe-svc}/ipxe\nchain --replace --autofree ${base-url}/" + anyMachine + "\n"},
+}}
+
+// ExitScript hands the machine back to its firmware, which boots the disk: EFI goes
+// on with its boot order when iPXE exits; a BIOS would start iPXE again, so the
+// first disk (INT 13h drive 0x80) is booted from here.
+func ExitScript() Script { return exitScript }
+
+var exitScript = CustomScript([]byte(magic + `iseq ${platform} efi && goto efi || goto bios
+
+:efi
+exit
+
+:bios
+sanboot --no-describe --drive 0x80 || exit
+`))
