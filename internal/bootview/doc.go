@@ -37,6 +37,7 @@
 // Reads take no lock and do not allocate. A write takes one lock and costs as
 // much as the entries that share an identifier with it, whatever the size of
 // the view. A machine with two MACs, an address, a serial number, an open
-// attempt and the default script costs about MEMORY of heap (BenchmarkMemory),
-// without its ignition payload.
+// attempt and the default script costs about 2.2 KiB of heap (BenchmarkMemory:
+// 2169 bytes), without its ignition payload; the text of a script that machines
+// share is kept once.
 package bootview

@@ -48,22 +48,37 @@ var placeholderSerials = map[string]bool{
 }
 
 // parseUUID takes any spelling that identity.UUID takes. It does not allocate
-// for a canonical one.
+// for one with hyphens, in either case.
 func parseUUID(s string) (uuidKey, bool) {
-	canonical, err := identity.UUID(s)
-	if err != nil {
-		return uuidKey{}, false
-	}
-	var key uuidKey
-	octet := 0
-	for i := 0; i < len(canonical); i += 2 {
-		if canonical[i] == '-' {
-			i++
+	key, ok := parseHyphenated(s)
+	if !ok {
+		canonical, err := identity.UUID(s)
+		if err != nil {
+			return uuidKey{}, false
 		}
-		key[octet] = hexValue(canonical[i])<<4 | hexValue(canonical[i+1])
-		octet++
+		key, _ = parseHyphenated(canonical)
 	}
 	return key, !placeholderUUIDs[key]
+}
+
+// parseHyphenated parses the form of RFC 9562 §4.
+func parseHyphenated(s string) (key uuidKey, ok bool) {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return uuidKey{}, false
+	}
+	at := 0
+	for octet := range key {
+		if s[at] == '-' {
+			at++
+		}
+		high, low := hexValue(s[at]), hexValue(s[at+1])
+		if high > 0xf || low > 0xf {
+			return uuidKey{}, false
+		}
+		key[octet] = high<<4 | low
+		at += 2
+	}
+	return key, true
 }
 
 func (k uuidKey) String() string {
@@ -110,6 +125,7 @@ func parseSerial(s string) (serialKey, bool) {
 	return serialKey(s), !placeholderSerials[s]
 }
 
+// hexValue returns more than 0xf for what is no hexadecimal digit.
 func hexValue(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

@@ -358,3 +358,22 @@ func FuzzParseMAC(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseUUID(f *testing.F) {
+	for _, s := range []string{uuidA, strings.ToUpper(uuidA), "{" + uuidA + "}", "", "4c4c4544004335108052b7c04f4e4d32", "-" + uuidA[1:]} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		canonical, err := identity.UUID(s)
+		key, ok := parseUUID(s)
+		if err != nil || placeholderUUIDs[key] {
+			if ok {
+				t.Fatalf("parseUUID(%q) is %v, identity.UUID says %v", s, key, err)
+			}
+			return
+		}
+		if !ok || key.String() != canonical {
+			t.Errorf("parseUUID(%q) = %v, %v; identity.UUID says %q", s, key, ok, canonical)
+		}
+	})
+}
