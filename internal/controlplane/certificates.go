@@ -1,0 +1,75 @@
+package controlplane
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+	"github.com/farrier-dev/farrier/internal/controlplane/pki"
+)
+
+// adminUser is who the administrator's certificate says it is. Its group is the one that the API server lets do everything, whatever RBAC
+// says, so that nobody locks themselves out of their own laptop.
+const adminUser = "farrier-admin"
+
+// certificates is what the API server and its clients show each other.
+type certificates struct {
+	authority  *pki.Authority
+	serving    *pki.Pair
+	admin      *pki.Pair
+	signingKey string // of service account tokens
+}
+
+func openCertificates(dir *datadir.Dir, listen net.IP, now time.Time) (*certificates, error) {
+	authority, err := pki.OpenAuthority(dir.Join("pki"), now)
+	if err != nil {
+		return nil, err
+	}
+	c := &certificates{authority: authority}
+	ips, names := servingNames(listen)
+	if c.serving, err = authority.Serving("apiserver", ips, names); err != nil {
+		return nil, err
+	}
+	if c.admin, err = authority.Client("admin", adminUser, user.SystemPrivilegedGroup); err != nil {
+		return nil, err
+	}
+	if c.signingKey, err = authority.SigningKey("service-account"); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// servingNames lists under which addresses clients may connect. Listening everywhere means every address this machine has now.
+func servingNames(listen net.IP) ([]net.IP, []string) {
+	ips := []net.IP{net.IPv4(127, 0, 0, 1)}
+	names := []string{"localhost"}
+	if !listen.IsUnspecified() {
+		return append(ips, listen), names
+	}
+	if hostname, err := os.Hostname(); err == nil {
+		names = append(names, hostname)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return ips, names
+	}
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && !network.IP.IsLinkLocalUnicast() {
+			ips = append(ips, network.IP)
+		}
+	}
+	return ips, names
+}
+
+// serverURL is how clients on this machine reach the listener.
+func serverURL(address *net.TCPAddr) string {
+	host := address.IP.String()
+	if address.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
+}

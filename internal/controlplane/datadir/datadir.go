@@ -1,0 +1,150 @@
+// Package datadir guards the directory that holds the state of an embedded control plane.
+//
+// One process at a time may use it, and only one that understands its format. The lock is a flock on the directory itself: the kernel
+// drops it with the process, however the process ends, and taking it writes nothing, so a directory of a newer format is refused untouched.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Version is the format this build reads and writes. Raise it when older builds must not open the directory any more.
+const Version = 1
+
+// fileLimit bounds the small files read here; anything longer is not ours.
+const fileLimit = 64
+
+const (
+	versionFile = "version"
+	holderFile  = "pid"
+)
+
+// ErrInUse is wrapped by the error of Open when another process holds the directory.
+var ErrInUse = errors.New("in use")
+
+// ErrNewer is wrapped by the error of Open when the directory was written in a format this build does not know.
+var ErrNewer = errors.New("of a newer version")
+
+// Dir is a locked data directory.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open creates the directory when it is missing, locks it, and checks that its format is known and that it can be written to.
+func Open(path string) (*Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s (--data-dir): %w", path, err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be created: %w", abs, err)
+	}
+	handle, err := os.Open(abs)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be opened: %w", abs, err)
+	}
+	d := &Dir{path: abs, lock: handle}
+	if err := d.claim(); err != nil {
+		return nil, errors.Join(err, handle.Close())
+	}
+	return d, nil
+}
+
+// claim takes the lock first: only its holder may look at the rest.
+func (d *Dir) claim() error {
+	switch err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return fmt.Errorf("data directory %s (--data-dir) is %w by %s", d.path, ErrInUse, d.holder())
+	case err != nil:
+		return fmt.Errorf("data directory %s (--data-dir) cannot be locked: %w", d.path, err)
+	}
+	switch version, err := d.version(); {
+	case err != nil:
+		return err
+	case version > Version:
+		return fmt.Errorf("data directory %s (--data-dir) is %w: format %d, this farrier knows %d; use the newer farrier or another directory",
+			d.path, ErrNewer, version, Version)
+	}
+	for name, value := range map[string]int{holderFile: os.Getpid(), versionFile: Version} {
+		if err := WriteFile(d.Join(name), []byte(strconv.Itoa(value)+"\n")); err != nil {
+			return fmt.Errorf("data directory %s (--data-dir) is not writable: %w", d.path, err)
+		}
+	}
+	return nil
+}
+
+// holder names the process that has the lock as well as it can be known.
+func (d *Dir) holder() string {
+	content, err := readSmall(d.Join(holderFile))
+	pid, parseErr := strconv.Atoi(content)
+	if err != nil || parseErr != nil {
+		return "another process"
+	}
+	return fmt.Sprintf("another process (pid %d)", pid)
+}
+
+// version is the format of the directory's content; zero when it holds nothing yet.
+func (d *Dir) version() (int, error) {
+	content, err := readSmall(d.Join(versionFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("data directory %s (--data-dir): %w", d.path, err)
+	}
+	version, err := strconv.Atoi(content)
+	if err != nil || version < 1 {
+		return 0, fmt.Errorf("data directory %s (--data-dir): %s holds %q, not a version number", d.path, d.Join(versionFile), content)
+	}
+	return version, nil
+}
+
+// Path is the absolute path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Join is the path of something inside the directory.
+func (d *Dir) Join(elem ...string) string {
+	return filepath.Join(append([]string{d.path}, elem...)...)
+}
+
+// Close gives the directory up.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// WriteFile replaces a file atomically and readable by its owner only, so that no crash leaves half a key and nobody else reads one.
+func WriteFile(path string, content []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // created with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func readSmall(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, fileLimit))
+	return strings.TrimSpace(string(content)), err
+}

@@ -1,0 +1,39 @@
+// Package controlplane runs a Kubernetes API inside this process: the generic control plane of k8s.io/kubernetes on an embedded etcd.
+//
+// What it serves is what Farrier needs and what kubectl expects: custom resources, namespaces, secrets, configmaps, events, leases, service
+// accounts, RBAC, admission webhooks and policies, discovery and OpenAPI. It has no pods, nodes, services or anything that schedules.
+//
+// Reading order:
+//
+//	server.go       Options, Start, Server: the order in which the parts start and stop
+//	datadir/        the lock and the format of the data directory
+//	pki/            the authority, the serving certificate, the administrator's certificate
+//	encryption.go   the key under which secrets rest in etcd
+//	etcd.go         the store
+//	apiserver.go    the three API servers in their chain: aggregator, built-in kinds, custom resources
+//	access.go       who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
+//	admission.go    which admission plugins run, and the room for our own
+//	rbac.go         the few roles that exist from the start
+//	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
+//	kubeconfig.go   what a person or another process needs to connect
+//	crds.go         installing custom resource definitions
+//	logging.go      keeping three logging libraries quiet
+//
+// # The data directory
+//
+//	version             format of the directory; a newer one is refused
+//	pid                 who holds the lock
+//	etcd/               the store
+//	etcd.sock           etcd's only listener
+//	encryption.yaml     the key of secrets and bmcsecrets, made once; without it they cannot be read
+//	pki/                certificates and keys
+//	kubeconfig          the administrator's, unless it is written elsewhere
+//
+// The directory and everything in it is for its owner only. Losing pki costs nothing but new certificates; losing encryption.yaml loses the
+// secrets, so a directory that has a store but no key is refused instead of given a new key.
+//
+// # One process
+//
+// The API server keeps global state (logging, metrics, feature gates). Start may be called again after Stop, but only one server should run
+// in a process at a time.
+package controlplane

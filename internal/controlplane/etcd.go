@@ -1,0 +1,168 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+)
+
+const (
+	etcdDir    = "etcd"
+	etcdSocket = "etcd.sock"
+	etcdName   = "farrier"
+
+	// etcdQuota is what etcd's authors give as the upper bound for normal use. 10,000 servers of 8 kB with a minute of history need a tenth.
+	etcdQuota = 8 << 30
+	// etcdDefragMegabytes is how much a start must be able to free before it takes the time to.
+	etcdDefragMegabytes = 64
+	// etcdSnapshotCount and etcdCatchUp bound the log entries kept in memory. There is no follower that would need them.
+	etcdSnapshotCount = 1000
+	etcdCatchUp       = 100
+	// etcdTick and etcdElection are milliseconds. A member that is alone elects itself after an election timeout, so it is kept short.
+	etcdTick     = 10
+	etcdElection = 50
+	// etcdSlowApply keeps the log free of remarks about disks that are merely not the fastest.
+	etcdSlowApply = time.Second
+
+	// socketPathLimit is below sun_path of every system: 108 bytes on Linux, 104 on BSD and macOS (unix(7)).
+	socketPathLimit = 100
+)
+
+// plainPath is a path that survives being an etcd endpoint, which is parsed as a URL.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9/._-]+$`)
+
+// etcdServer is the store: one member, alone, reached through a unix socket only.
+type etcdServer struct {
+	*embed.Etcd
+	endpoint string
+	socket   socket
+	failed   chan error // yields one value when the store ends, however it does
+}
+
+// startEtcd returns when the store answers. The lock of the data directory must be held: etcd itself would wait for another holder without end.
+func startEtcd(ctx context.Context, dir *datadir.Dir) (*etcdServer, error) {
+	socket, err := openSocket(dir.Join(etcdSocket))
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	server, err := embed.StartEtcd(etcdConfig(dir.Join(etcdDir), socket.path))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd in %s: %w", dir.Join(etcdDir), err), socket.close())
+	}
+	e := &etcdServer{Etcd: server, endpoint: "unix://" + socket.path, socket: socket, failed: make(chan error, 1)}
+	go e.watch()
+	select {
+	case <-server.Server.ReadyNotify():
+		return e, nil
+	case err = <-e.failed:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return nil, errors.Join(fmt.Errorf("etcd in %s did not become ready: %w", dir.Join(etcdDir), err), e.stop())
+}
+
+func etcdConfig(dir, socket string) *embed.Config {
+	// A member has to advertise addresses of host and port. Nobody reads these, and nothing listens on them.
+	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+
+	cfg := embed.NewConfig()
+	cfg.Name = etcdName
+	cfg.Dir = dir
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	cfg.AdvertiseClientUrls = []url.URL{nowhere}
+	cfg.ListenPeerUrls = nil
+	cfg.AdvertisePeerUrls = []url.URL{nowhere}
+	cfg.InitialCluster = etcdName + "=" + nowhere.String()
+	cfg.TickMs = etcdTick
+	cfg.ElectionMs = etcdElection
+	cfg.QuotaBackendBytes = etcdQuota
+	cfg.SnapshotCount = etcdSnapshotCount
+	cfg.SnapshotCatchUpEntries = etcdCatchUp
+	cfg.BootstrapDefragThresholdMegabytes = etcdDefragMegabytes
+	cfg.WarningApplyDuration = etcdSlowApply
+	cfg.WarningUnaryRequestDuration = etcdSlowApply
+	cfg.EnableGRPCGateway = false
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapCore{}))
+	return cfg
+}
+
+func (e *etcdServer) watch() {
+	select {
+	case err, ok := <-e.Err():
+		if !ok {
+			err = errors.New("closed")
+		}
+		e.failed <- err
+	case <-e.Server.StopNotify():
+		e.failed <- errors.New("its server stopped")
+	}
+}
+
+func (e *etcdServer) stop() error {
+	e.Close()
+	return e.socket.close()
+}
+
+// socket is where etcd listens.
+type socket struct {
+	path string
+	dir  string // made for the socket alone, or empty
+}
+
+// openSocket chooses the wanted path when a unix socket can have it, and otherwise one below the system's directory for temporary files. That
+// one is the same on every start, so a process that is killed leaves at most one behind.
+func openSocket(wanted string) (socket, error) {
+	s := socket{path: wanted}
+	if len(wanted) > socketPathLimit || !plainPath.MatchString(wanted) {
+		var err error
+		if s.dir, err = privateTempDir(wanted); err != nil {
+			return s, fmt.Errorf("directory for the socket: %w", err)
+		}
+		s.path = filepath.Join(s.dir, etcdSocket)
+	}
+	// A process that was killed left its socket behind. Nobody listens on it, since we hold the lock of the data directory.
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return s, fmt.Errorf("socket of a former process: %w", err)
+	}
+	return s, nil
+}
+
+func (s socket) close() error {
+	if s.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}
+
+func privateTempDir(key string) (string, error) {
+	base := os.TempDir()
+	if len(base) > socketPathLimit/2 || !plainPath.MatchString(base) {
+		base = "/tmp"
+	}
+	sum := sha256.Sum256([]byte(key))
+	dir := filepath.Join(base, fmt.Sprintf("farrier-%d-%x", os.Geteuid(), sum[:8]))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	// Others may write to the directory above: what is already there must be ours, and closed to them.
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		return "", fmt.Errorf("%s is not a private directory of this user", dir)
+	}
+	return dir, nil
+}

@@ -1,0 +1,236 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+)
+
+// DefaultAddress is where the API listens when nothing else is asked for: where people expect a Kubernetes API, on loopback.
+const DefaultAddress = "127.0.0.1:6443"
+
+// DefaultKubeconfig is the name of the kubeconfig in the data directory.
+const DefaultKubeconfig = "kubeconfig"
+
+const (
+	// startTimeout bounds the wait for /readyz. A start takes about a second; a large store on a slow disk may take longer.
+	startTimeout = 2 * time.Minute
+	// drainTimeout bounds how long requests in flight may hold up Stop before the store is closed under them.
+	drainTimeout = 15 * time.Second
+)
+
+// Options say where the control plane keeps its state and where it listens.
+type Options struct {
+	// DataDir holds everything that outlives the process. It is created when missing. Required.
+	DataDir string
+	// KubeconfigPath is where the administrator's kubeconfig is written on every start; DataDir/kubeconfig when empty.
+	KubeconfigPath string
+	// Address is the IP and port to listen on, DefaultAddress when empty; port 0 is any free one.
+	Address string
+	// AdmissionPlugins run in this order before every other admission plugin.
+	AdmissionPlugins []AdmissionPlugin
+	Logger           logr.Logger
+	// Clock dates certificates; the real one when nil.
+	Clock clock.PassiveClock
+}
+
+func (o *Options) setDefaults() error {
+	if o.DataDir == "" {
+		return errors.New("no data directory (--data-dir)")
+	}
+	if o.KubeconfigPath == "" {
+		o.KubeconfigPath = filepath.Join(o.DataDir, DefaultKubeconfig)
+	}
+	if o.Address == "" {
+		o.Address = DefaultAddress
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return nil
+}
+
+// Server is a running control plane.
+type Server struct {
+	logger     logr.Logger
+	restConfig *rest.Config
+	kubeconfig string
+
+	etcd        *etcdServer
+	api         *apiServer
+	controllers *controllers
+	release     []func() error // what closes last, in the order it was opened
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     chan struct{}
+	err      error // valid once done is closed
+}
+
+// Start brings the control plane up and returns when /readyz says ok. The context bounds the start only; Stop ends what was started.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+
+	s := &Server{logger: opts.Logger, stop: make(chan struct{}), done: make(chan struct{})}
+	routeLogs(opts.Logger)
+	if err := s.start(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.shutdown())
+	}
+	go s.supervise()
+	return s, nil
+}
+
+// start assembles the parts in the order in which they depend on each other. Whatever it got to is undone by shutdown.
+func (s *Server) start(ctx context.Context, opts Options) error {
+	dir, err := datadir.Open(opts.DataDir)
+	if err != nil {
+		return err
+	}
+	s.release = append(s.release, dir.Close)
+
+	listener, err := listen(ctx, opts.Address)
+	if err != nil {
+		return err
+	}
+	s.release = append(s.release, func() error { return ignoreClosed(listener.Close()) })
+
+	certificates, err := openCertificates(dir, listener.Addr().(*net.TCPAddr).IP, opts.Clock.Now())
+	if err != nil {
+		return err
+	}
+	encryption, err := ensureEncryption(dir)
+	if err != nil {
+		return err
+	}
+	if s.etcd, err = startEtcd(ctx, dir); err != nil {
+		return err
+	}
+	s.api, err = newAPIServer(ctx, apiConfig{
+		listener:     listener,
+		certificates: certificates,
+		encryption:   encryption,
+		etcdEndpoint: s.etcd.endpoint,
+		plugins:      opts.AdmissionPlugins,
+	})
+	if err != nil {
+		return err
+	}
+	s.api.run()
+
+	access := newAccess(listener.Addr().(*net.TCPAddr), certificates)
+	s.restConfig = access.restConfig()
+	if err := s.api.waitReady(ctx, s.restConfig); err != nil {
+		return err
+	}
+	if err := ensureRoles(ctx, s.api.loopback()); err != nil {
+		return err
+	}
+	if s.controllers, err = startControllers(s.api.loopback()); err != nil {
+		return err
+	}
+	s.kubeconfig = opts.KubeconfigPath
+	return access.writeKubeconfig(opts.KubeconfigPath)
+}
+
+// supervise waits for the reason to end and then ends everything.
+func (s *Server) supervise() {
+	defer close(s.done)
+	var cause error
+	select {
+	case <-s.stop:
+	case <-s.api.done:
+		cause = errors.Join(errors.New("the API server ended by itself"), s.api.err)
+	case err := <-s.etcd.failed:
+		cause = fmt.Errorf("etcd ended by itself: %w", err)
+	}
+	s.err = errors.Join(cause, s.shutdown())
+}
+
+// shutdown stops the parts in reverse order: controllers while the API still answers them, the API while the store still answers it, then
+// the store, then the lock.
+func (s *Server) shutdown() error {
+	quietLogs()
+	var errs []error
+	if s.controllers != nil {
+		s.controllers.stop()
+	}
+	if s.api != nil {
+		errs = append(errs, s.api.stop(drainTimeout))
+	}
+	if s.etcd != nil {
+		errs = append(errs, s.etcd.stop())
+	}
+	for i := len(s.release) - 1; i >= 0; i-- {
+		errs = append(errs, s.release[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// RESTConfig returns the connection of an administrator, without a client-side rate limit: the API server has one of its own.
+func (s *Server) RESTConfig() *rest.Config { return rest.CopyConfig(s.restConfig) }
+
+// URL is the base of the API, with the port it really listens on.
+func (s *Server) URL() string { return s.restConfig.Host }
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (s *Server) Kubeconfig() string { return s.kubeconfig }
+
+// Stop ends the control plane and returns when nothing of it runs any more and the data directory is free.
+func (s *Server) Stop() error {
+	s.stopOnce.Do(func() { close(s.stop) })
+	<-s.done
+	return s.err
+}
+
+// Done is closed when the control plane has ended, after Stop or because it failed.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err says why the control plane ended; nil while it runs and after an orderly Stop.
+func (s *Server) Err() error {
+	select {
+	case <-s.done:
+		return s.err
+	default:
+		return nil
+	}
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("API address %s (--api-address) is taken by another process; choose another port, or 0 for any free one", address)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("API address %s (--api-address) may not be used: %w", address, err)
+	case err != nil:
+		return nil, fmt.Errorf("API address %s (--api-address): %w", address, err)
+	}
+	return listener, nil
+}
+
+// ignoreClosed accepts that the API server closed the listener before us.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
