@@ -1,7 +1,9 @@
 package bootview
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
+
+// TestMain makes the properties the same run every time. Others come with
+// -rapid.seed and -rapid.checks.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.seed": "20240501", "rapid.checks": "500"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run()) // which parses the command line, over what was set here
+}
 
 // A small world, so that entries meet.
 var (

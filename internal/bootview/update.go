@@ -1,6 +1,7 @@
 package bootview
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -30,8 +31,13 @@ func (v *View) Conflicts(name string) []string {
 	if e == nil {
 		return nil
 	}
+	// An entry is also in conflict with what claims an address of its machine
+	// that only another entry of the machine names.
+	touched := newTouchedKeys()
+	touched.collect(v, e)
+	keys := slices.Concat(slices.Collect(maps.Keys(touched.uuids)), slices.Collect(maps.Keys(touched.addresses)))
 	var names []string
-	for _, key := range e.keys {
+	for _, key := range keys {
 		if _, serial := key.(serialKey); serial {
 			// Manufacturers repeat serial numbers; that is nobody's mistake here.
 			continue
