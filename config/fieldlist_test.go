@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A field is one line of a field list: what the schema says of one path.
-type field struct {
+// A listedField is one line of a field list: what the schema says of one path.
+type listedField struct {
 	kind     string // the JSON type; "array[]" for a list, empty for int-or-string
 	required bool
 	rules    []string // sorted
@@ -20,7 +20,7 @@ type field struct {
 type definition struct {
 	plural, short, scope string
 	columns              []string
-	fields               map[string]field
+	fields               map[string]listedField
 }
 
 // readFieldList parses one file of testdata, by kind.
@@ -52,7 +52,7 @@ func readFieldList(t *testing.T, name string) map[string]definition {
 
 func parseHeading(heading string) (string, definition) {
 	words := strings.Fields(heading)
-	d := definition{fields: map[string]field{}}
+	d := definition{fields: map[string]listedField{}}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -86,7 +86,7 @@ func parseLine(list map[string]definition, kind, line string) error {
 	if _, ok := d.fields[path]; ok {
 		return fmt.Errorf("%s is listed twice", path)
 	}
-	f := field{kind: strings.TrimSpace(parts[1]), required: strings.TrimSpace(parts[2]) == "R"}
+	f := listedField{kind: strings.TrimSpace(parts[1]), required: strings.TrimSpace(parts[2]) == "R"}
 	if rules := strings.TrimSpace(parts[3]); rules != "" {
 		f.rules = strings.Split(rules, "; ")
 		slices.Sort(f.rules)

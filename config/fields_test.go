@@ -24,10 +24,10 @@ func loadCRDs(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition
 
 // withoutConditionFields splits off the elements of lists of conditions, which are the
 // same everywhere: it returns the rest, and per list its elements.
-func withoutConditionFields(d definition) (definition, map[string]map[string]field) {
+func withoutConditionFields(d definition) (definition, map[string]map[string]listedField) {
 	rest := d
-	rest.fields = map[string]field{}
-	conditions := map[string]map[string]field{}
+	rest.fields = map[string]listedField{}
+	conditions := map[string]map[string]listedField{}
 	for path, f := range d.fields {
 		list, name, ok := strings.Cut(path, "conditions[].")
 		if !ok {
@@ -35,7 +35,7 @@ func withoutConditionFields(d definition) (definition, map[string]map[string]fie
 			continue
 		}
 		if conditions[list] == nil {
-			conditions[list] = map[string]field{}
+			conditions[list] = map[string]listedField{}
 		}
 		conditions[list][name] = f
 	}

@@ -18,7 +18,7 @@ func flatten(crd *apiextensionsv1.CustomResourceDefinition) definition {
 		plural: crd.Spec.Names.Plural,
 		short:  "None",
 		scope:  string(crd.Spec.Scope),
-		fields: map[string]field{},
+		fields: map[string]listedField{},
 	}
 	if len(crd.Spec.Names.ShortNames) > 0 {
 		d.short = quotedList(crd.Spec.Names.ShortNames)
@@ -33,7 +33,7 @@ func flatten(crd *apiextensionsv1.CustomResourceDefinition) definition {
 	}
 	schema := version.Schema.OpenAPIV3Schema
 	if rules := rulesOf(schema); len(rules) > 0 {
-		d.fields[rootPath] = field{kind: "object", rules: rules}
+		d.fields[rootPath] = listedField{kind: "object", rules: rules}
 	}
 	for name, property := range schema.Properties {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
@@ -43,12 +43,12 @@ func flatten(crd *apiextensionsv1.CustomResourceDefinition) definition {
 	return d
 }
 
-func flattenInto(fields map[string]field, path string, schema *apiextensionsv1.JSONSchemaProps, required bool) {
+func flattenInto(fields map[string]listedField, path string, schema *apiextensionsv1.JSONSchemaProps, required bool) {
 	kind := schema.Type
 	if kind == "array" {
 		kind = "array[]"
 	}
-	fields[path] = field{kind: kind, required: required, rules: rulesOf(schema)}
+	fields[path] = listedField{kind: kind, required: required, rules: rulesOf(schema)}
 	for name, property := range schema.Properties {
 		flattenInto(fields, path+"."+name, &property, slices.Contains(schema.Required, name))
 	}
