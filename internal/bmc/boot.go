@@ -1,0 +1,151 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// BootTarget is where a machine boots from, once.
+type BootTarget string
+
+const (
+	// BootNone clears the override: the machine's own boot order counts.
+	BootNone     BootTarget = ""
+	BootPXE      BootTarget = "Pxe"
+	BootUEFIHTTP BootTarget = "UefiHttp"
+	BootDisk     BootTarget = "Hdd"
+)
+
+// BootOverride is what the next boot, and only that, shall do.
+type BootOverride struct {
+	Target BootTarget
+	// URI is what BootUEFIHTTP loads; empty: what DHCP says.
+	URI string
+}
+
+// BootState is the Boot object of a system.
+type BootState struct {
+	Enabled string // Disabled, Once, Continuous
+	Target  string
+	Mode    string // UEFI, Legacy; "" where the system has no such property
+	HTTPURI string
+	// Targets are those the BMC allows; empty: it does not say.
+	Targets []string
+	// Modes likewise.
+	Modes []string
+	// Order is the persistent boot order, by reference of boot option.
+	Order []string
+	// SettingsURI is where some BMCs want changes written.
+	SettingsURI string
+}
+
+// bootBody is the Boot object on the wire.
+type bootBody struct {
+	Enabled text  `json:"BootSourceOverrideEnabled"`
+	Target  text  `json:"BootSourceOverrideTarget"`
+	Mode    text  `json:"BootSourceOverrideMode"`
+	HTTPURI text  `json:"HttpBootUri"`
+	Targets texts `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
+	Modes   texts `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
+	Order   texts `json:"BootOrder"`
+	Options link  `json:"BootOptions"`
+}
+
+func (b bootBody) state(settings string) BootState {
+	return BootState{
+		Enabled:     string(b.Enabled),
+		Target:      string(b.Target),
+		Mode:        string(b.Mode),
+		HTTPURI:     string(b.HTTPURI),
+		Targets:     b.Targets,
+		Modes:       b.Modes,
+		Order:       b.Order,
+		SettingsURI: settings,
+	}
+}
+
+// Offers says whether the system can boot that way, as far as its BMC tells.
+func (b BootState) Offers(t BootTarget) bool {
+	return t == BootNone || len(b.Targets) == 0 ||
+		slices.ContainsFunc(b.Targets, func(v string) bool { return strings.EqualFold(v, string(t)) })
+}
+
+// cleared says that there is no override, so that clearing it needs no request.
+func (b BootState) cleared() bool {
+	return strings.EqualFold(b.Enabled, "Disabled") || b.Target == "" || strings.EqualFold(b.Target, "None")
+}
+
+// SetBoot sets the override of the next boot. s should be as fresh as can be: its ETag is
+// the condition of the change.
+func (c *Client) SetBoot(ctx context.Context, s System, o BootOverride) error {
+	op := "set boot override of " + s.URI
+	if !s.Boot.Offers(o.Target) {
+		return c.unsupported(op, "boot target %s is not among %s", o.Target, strings.Join(s.Boot.Targets, ", "))
+	}
+	vendor, err := c.vendor(ctx, s)
+	if err != nil {
+		return err
+	}
+	ways := vendor.ways()
+	if o.Target == BootNone && s.Boot.cleared() && !ways.bootInSettings {
+		return nil // a settings resource may hold an override that the system does not show yet
+	}
+	path, etag := s.URI, s.ETag
+	if ways.bootInSettings && s.Boot.SettingsURI != "" {
+		path = s.Boot.SettingsURI
+		if etag, err = c.etag(ctx, path); err != nil {
+			return err
+		}
+	}
+	err = c.patch(ctx, path, etag, map[string]any{"Boot": ways.bootPatch(s.Boot, o)})
+	return ways.duringPOST(err)
+}
+
+// bootPatch is the Boot object to send. HttpBootUri goes along only where it is
+// meant: older schemas (before ComputerSystem v1.9.0) do not know it.
+func (w ways) bootPatch(now BootState, o BootOverride) map[string]any {
+	if o.Target == BootNone {
+		patch := map[string]any{"BootSourceOverrideTarget": "None"}
+		if !w.noEnabledWithNone {
+			patch["BootSourceOverrideEnabled"] = "Disabled"
+		}
+		return patch
+	}
+	patch := map[string]any{
+		"BootSourceOverrideEnabled": "Once",
+		"BootSourceOverrideTarget":  string(o.Target),
+	}
+	if w.sendsUEFI(now) {
+		patch["BootSourceOverrideMode"] = "UEFI"
+	}
+	if o.Target == BootUEFIHTTP && o.URI != "" {
+		patch["HttpBootUri"] = o.URI
+	}
+	return patch
+}
+
+func (w ways) sendsUEFI(now BootState) bool {
+	is := func(v string) bool { return strings.EqualFold(v, "UEFI") }
+	switch {
+	case now.Mode == "":
+		return false
+	case len(now.Modes) > 0 && !slices.ContainsFunc(now.Modes, is):
+		return false
+	default:
+		return w.mode == modeWherePresent || !is(now.Mode)
+	}
+}
+
+// duringPOST turns the refusals of a machine that is in POST into "later".
+func (w ways) duringPOST(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.StatusCode != http.StatusBadRequest || !slices.Contains(w.busy, e.MessageID) {
+		return err
+	}
+	later := *e
+	later.Kind = KindServer
+	return &later
+}

@@ -1,0 +1,278 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// defaultBodyLimit is far above what any resource needs; attribute registries
+	// are the largest, with about a megabyte.
+	defaultBodyLimit = 4 << 20
+	// maxRedirects is followed for a GET, on the BMC itself only.
+	maxRedirects = 2
+	// maxPath bounds the paths a BMC can make us ask for.
+	maxPath = 1024
+)
+
+// Client speaks with one BMC. It may be used by several goroutines; its requests
+// go one after the other.
+type Client struct {
+	endpoint Endpoint
+	base     string
+	options  Options
+	clock    clock.Clock
+	owned    bool // the transport is this client's alone
+
+	// turn holds one token: who has it may use what follows and the connection.
+	turn        chan struct{}
+	credentials *Credentials // a pointer, so that formatting a Client shows none
+	session     *session     // nil: none yet
+	basic       bool         // the BMC offers no sessions
+	noContext   bool         // the BMC refuses Session.Context
+	service     *serviceRoot // nil: not read yet
+	manager     managerPlace
+}
+
+// NewClient returns a client; nothing is sent yet.
+func NewClient(endpoint Endpoint, credentials Credentials, options Options) *Client {
+	options = options.withDefaults()
+	c := &Client{
+		endpoint:    endpoint,
+		base:        endpoint.BaseURL(),
+		options:     options,
+		clock:       options.Clock,
+		turn:        make(chan struct{}, 1),
+		credentials: &credentials,
+	}
+	if options.Transport == nil {
+		c.options.Transport, c.owned = NewTransport(options), true
+	}
+	return c
+}
+
+// Endpoint returns where the BMC is.
+func (c *Client) Endpoint() Endpoint { return c.endpoint }
+
+// Format shows where a client speaks to and nothing else.
+func (c *Client) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "bmc.Client(%s)", c.endpoint.Key())
+}
+
+// Close deletes the session, if there is one. The client may be used again
+// afterwards; it logs in again then.
+func (c *Client) Close(ctx context.Context) error {
+	if err := c.take(ctx); err != nil {
+		return err
+	}
+	defer c.release()
+	if c.owned {
+		defer c.options.Transport.CloseIdleConnections()
+	}
+	return c.logout(ctx)
+}
+
+// call is a request to the BMC.
+type call struct {
+	method, path string
+	body         any    // sent as JSON, nil: none
+	ifMatch      string // ETag, "": none
+}
+
+func (r call) op() string { return r.method + " " + r.path }
+
+// answer is what came back, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+func (c *Client) take(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return c.transportError("wait for the connection", ctx.Err())
+	}
+}
+
+func (c *Client) release() { <-c.turn }
+
+// do sends one request as the account it was given, logging in before where
+// needed. The answer is a success, or there is an error.
+func (c *Client) do(ctx context.Context, r call) (answer, error) {
+	if err := c.take(ctx); err != nil {
+		return answer{}, err
+	}
+	defer c.release()
+	fresh, err := c.authenticate(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := c.exchange(ctx, r)
+	if err != nil {
+		return answer{}, err
+	}
+	// A session ends by its time-out, by a reset of the BMC or by somebody's hand. One
+	// that ends as soon as it is made is not ours to repair.
+	if a.status == http.StatusUnauthorized && c.session != nil && !fresh {
+		c.session = nil
+		if _, err := c.authenticate(ctx); err != nil {
+			return answer{}, err
+		}
+		if a, err = c.exchange(ctx, r); err != nil {
+			return answer{}, err
+		}
+	}
+	if !a.ok() {
+		return answer{}, c.statusError(r.op(), a)
+	}
+	return a, nil
+}
+
+// exchange sends r with whatever authentication the client has now, and follows
+// redirects of a GET.
+func (c *Client) exchange(ctx context.Context, r call) (answer, error) {
+	for redirects := 0; ; redirects++ {
+		a, err := c.send(ctx, r, c.authorize)
+		if err != nil || a.status < 300 || a.status >= 400 || r.method != http.MethodGet || redirects == maxRedirects {
+			return a, err
+		}
+		// http.Client would take our token along to wherever a BMC points to.
+		to, err := url.Parse(a.header.Get("Location"))
+		if err != nil || to.Host != "" && !strings.EqualFold(to.Scheme+"://"+to.Host, c.base) || !strings.HasPrefix(to.Path, "/") {
+			return a, nil
+		}
+		r.path = to.RequestURI()
+	}
+}
+
+// send does one request on the wire.
+func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
+	defer cancel()
+	request, err := c.request(withRequestContext(ctx), r)
+	if err != nil {
+		return answer{}, c.protocolError(r.op(), "%w", err)
+	}
+	if authorize != nil {
+		authorize(request.Header)
+	}
+	if c.options.OnRequest != nil {
+		started := c.clock.Now()
+		defer func() { c.tell(r, authorize == nil, c.clock.Since(started), a, err) }()
+	}
+	response, err := c.options.Transport.RoundTrip(request)
+	if err != nil {
+		return answer{}, c.failed(ctx, r, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, c.options.BodyLimit+1))
+	if err != nil {
+		return answer{}, c.failed(ctx, r, err)
+	}
+	if int64(len(body)) > c.options.BodyLimit {
+		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", c.options.BodyLimit)
+	}
+	return answer{status: response.StatusCode, header: response.Header, body: body}, nil
+}
+
+// failed prefers the context's word: what the network says of a request that ran
+// out of time is "use of closed connection".
+func (c *Client) failed(ctx context.Context, r call, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return c.transportError(r.op(), err)
+}
+
+func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	var body io.Reader
+	if r.body != nil {
+		b, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode body: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, body)
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", r.path, err)
+	}
+	h := request.Header
+	h.Set("Accept", "application/json")
+	h.Set("OData-Version", "4.0") // DSP0266 §6.5
+	h.Set("User-Agent", "farrier")
+	if body != nil {
+		h.Set("Content-Type", "application/json")
+	}
+	if r.ifMatch != "" {
+		h.Set("If-Match", r.ifMatch)
+	}
+	return request, nil
+}
+
+func (c *Client) tell(r call, login bool, took time.Duration, a answer, err error) {
+	kind := KindOf(err)
+	if err == nil && !a.ok() {
+		kind = c.statusError(r.op(), a).Kind
+	}
+	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind})
+}
+
+// get reads a resource into out. It returns its ETag, from the header or from
+// the body (DSP0266 §6.5.2, §7.6).
+func (c *Client) get(ctx context.Context, path string, out any) (etag string, err error) {
+	r := call{method: http.MethodGet, path: path}
+	a, err := c.do(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	if err := decode(a.body, out); err != nil {
+		return "", c.protocolError(r.op(), "%w", err)
+	}
+	return a.header.Get("ETag"), nil
+}
+
+// patch changes a resource. Where etag no longer holds, the change is repeated
+// once with the one that does.
+func (c *Client) patch(ctx context.Context, path, etag string, body any) error {
+	r := call{method: http.MethodPatch, path: path, body: body, ifMatch: etag}
+	_, err := c.do(ctx, r)
+	if e, ok := errors.AsType[*Error](err); !ok || e.StatusCode != http.StatusPreconditionFailed {
+		return err
+	}
+	if r.ifMatch, err = c.etag(ctx, path); err != nil {
+		return err
+	}
+	_, err = c.do(ctx, r)
+	return err
+}
+
+// etag reads a resource for its ETag alone.
+func (c *Client) etag(ctx context.Context, path string) (string, error) {
+	var body struct {
+		ETag text `json:"@odata.etag"`
+	}
+	header, err := c.get(ctx, path, &body)
+	if err != nil {
+		return "", err
+	}
+	if header != "" {
+		return header, nil
+	}
+	return string(body.ETag), nil
+}

@@ -1,0 +1,221 @@
+package bmc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxMembers bounds how many members of one collection are looked at.
+const maxMembers = 256
+
+// decode reads a JSON object into out. A value of the wrong type costs that
+// value only: encoding/json goes on after it and reports it at the end.
+func decode(body []byte, out any) error {
+	trimmed := bytes.TrimLeft(body, " \t\r\n\xef\xbb\xbf") // some firmware sends a byte order mark
+	if len(trimmed) == 0 {
+		return errors.New("empty body")
+	}
+	if trimmed[0] != '{' {
+		return errors.New("body is no JSON object")
+	}
+	err := json.Unmarshal(trimmed, out)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || err == nil {
+		return nil
+	}
+	return fmt.Errorf("body is no JSON: %w", err)
+}
+
+// text is a string, however the BMC spells it: null, a number and a boolean have
+// been seen where the schema says string.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	*t = ""
+	switch {
+	case len(b) == 0 || string(b) == "null" || b[0] == '{' || b[0] == '[':
+	case b[0] == '"':
+		var s string
+		if err := json.Unmarshal(b, &s); err == nil {
+			*t = text(strings.TrimSpace(s))
+		}
+	default:
+		*t = text(b)
+	}
+	return nil
+}
+
+// number is a number, also one in quotes and one with a fraction.
+type number float64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	*n = 0
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(b), `"`)), 64)
+	if err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		*n = number(v)
+	}
+	return nil
+}
+
+// count returns n as a whole number between 0 and the largest int32.
+func (n number) count() int32 {
+	if n < 0 || n > math.MaxInt32 {
+		return 0
+	}
+	return int32(n)
+}
+
+// bytes returns n times unit, zero for what cannot be a size.
+func (n number) bytes(unit int64) int64 {
+	v := float64(n) * float64(unit)
+	if v < 0 || v >= math.MaxInt64 {
+		return 0
+	}
+	return int64(v)
+}
+
+// texts is a list of strings; one string counts as a list of it.
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	*t = nil
+	if len(b) > 0 && b[0] != '[' {
+		var one text
+		_ = one.UnmarshalJSON(b)
+		if one != "" {
+			*t = texts{string(one)}
+		}
+		return nil
+	}
+	var list []text
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil //nolint:nilerr // what cannot be read is left out
+	}
+	for _, s := range list {
+		if s != "" && len(*t) < maxMembers {
+			*t = append(*t, string(s))
+		}
+	}
+	return nil
+}
+
+// link is a reference to a resource (DSP0266 §8.4): an object with "@odata.id", or
+// the bare string of old firmware.
+type link string
+
+func (l *link) UnmarshalJSON(b []byte) error {
+	*l = ""
+	var id text
+	if len(b) > 0 && b[0] == '{' {
+		var object struct {
+			ID text `json:"@odata.id"`
+		}
+		_ = json.Unmarshal(b, &object)
+		id = object.ID
+	} else {
+		_ = id.UnmarshalJSON(b)
+	}
+	if path, ok := resourcePath(string(id)); ok {
+		*l = link(path)
+	}
+	return nil
+}
+
+// links is a list of references; a broken one is left out.
+type links []link
+
+func (l *links) UnmarshalJSON(b []byte) error {
+	*l = nil
+	var list []link
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil //nolint:nilerr // what cannot be read is left out
+	}
+	for _, one := range list {
+		if one != "" && len(*l) < maxMembers {
+			*l = append(*l, one)
+		}
+	}
+	return nil
+}
+
+// collection is a resource collection (DSP0266 §7.5).
+type collection struct {
+	Members links
+	Next    text `json:"Members@odata.nextLink"`
+}
+
+func (c collection) paths() []string {
+	paths := make([]string, 0, len(c.Members))
+	for _, m := range c.Members {
+		paths = append(paths, string(m))
+	}
+	return paths
+}
+
+// status is the Status object that most resources have.
+type status struct {
+	State  text
+	Health text
+}
+
+// resourcePath returns the path of a link, so that whatever host a BMC believes to have,
+// only its own address is asked. A fragment points into a resource and is kept
+// out (RFC 6901 pointers in "@odata.id" of old schemas).
+func resourcePath(id string) (string, bool) {
+	if id == "" || len(id) > maxPath {
+		return "", false
+	}
+	u, err := url.Parse(id)
+	if err != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, "/") {
+		return "", false
+	}
+	return u.RequestURI(), true
+}
+
+// extendedInfo finds what the BMC says of an error (DSP0266 §8.6): the message id of the
+// first message without registry and version, and its words.
+func extendedInfo(body []byte) (id, message string) {
+	type info struct {
+		MessageID text `json:"MessageId"`
+		Message   text
+	}
+	var e struct {
+		Error struct {
+			Code    text   `json:"code"`
+			Message text   `json:"message"`
+			Info    []info `json:"@Message.ExtendedInfo"`
+		} `json:"error"`
+		Info []info `json:"@Message.ExtendedInfo"`
+	}
+	if decode(body, &e) != nil {
+		return "", ""
+	}
+	id, message = string(e.Error.Code), string(e.Error.Message)
+	for _, i := range append(e.Error.Info, e.Info...) {
+		if i.MessageID != "" {
+			id, message = string(i.MessageID), string(i.Message)
+			break
+		}
+	}
+	return id[strings.LastIndexByte(id, '.')+1:], message
+}
+
+// printable makes foreign words fit for a log line and a condition.
+func printable(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	return strings.TrimSpace(s)
+}

@@ -1,0 +1,24 @@
+// Package bmc talks to one baseboard management controller over Redfish
+// (DMTF DSP0266).
+//
+// A [Client] is narrow and typed: it reads what Farrier needs to know of a
+// machine and does what Farrier needs done, nothing else. It is a leaf: it knows
+// neither Kubernetes nor the fleet that owns it.
+//
+// How it behaves towards a BMC, which is a small, slow computer:
+//
+//   - one connection and one request at a time ([NewTransport], Client.do);
+//   - one session, made with the first request and kept (session.go). Basic
+//     authentication only where the BMC offers no sessions. A 401 on a session
+//     is answered by one new login, and that one's 401 is final;
+//   - every request has a deadline that includes connecting, TLS and the body,
+//     and every body has a limit;
+//   - what is changed is changed with If-Match where an ETag was given
+//     (DSP0266 §6.5), and once more with a fresh one after a 412;
+//   - what the BMC says is read with tolerance (decode.go): a number spelled as a
+//     string or one broken member of a list costs that value and no more;
+//   - where vendors differ, the difference is a row of a table (vendor.go).
+//
+// Every error is an [*Error] whose Kind tells the caller what it means. Errors,
+// logs and formatted values never hold a password or a session token.
+package bmc

@@ -1,0 +1,185 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Kind says what an error means for the caller.
+type Kind string
+
+const (
+	// KindAuthentication: the BMC refuses the account (401), or the account may
+	// not do this (403). Repeating it locks accounts.
+	KindAuthentication Kind = "Authentication"
+	// KindConnection: no connection, or it broke; also failed verification of
+	// the BMC's certificate.
+	KindConnection Kind = "Connection"
+	// KindTimeout: no answer, or no whole answer, before the deadline.
+	KindTimeout Kind = "Timeout"
+	// KindServer: the BMC cannot now (5xx, 429); RetryAfter may say when.
+	KindServer Kind = "Server"
+	// KindProtocol: the answer is not Redfish as we know it.
+	KindProtocol Kind = "Protocol"
+	// KindUnsupported: this BMC has no such function or value.
+	KindUnsupported Kind = "Unsupported"
+	// KindRejected: the BMC understood and said no (other 4xx).
+	KindRejected Kind = "Rejected"
+)
+
+// Error is every error of this package.
+type Error struct {
+	Kind     Kind
+	Endpoint string // Endpoint.Key
+	Op       string // "GET /redfish/v1/Systems/1"
+	// StatusCode is the HTTP status, zero if there was no answer.
+	StatusCode int
+	// RetryAfter is what the BMC asked for, zero if it did not.
+	RetryAfter time.Duration
+	// MessageID names the message of the BMC's registry without its prefix and
+	// version, such as "PropertyNotWritable" (DSP0266 §8.6).
+	MessageID string
+	// Message is what went wrong in words. It is stable: the same failure has the
+	// same words, so that it can stand in a condition.
+	Message string
+	Err     error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Endpoint != "" {
+		b.WriteString(e.Endpoint + ": ")
+	}
+	b.WriteString(e.Op)
+	if e.StatusCode != 0 {
+		b.WriteString(": " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode))
+	}
+	if e.MessageID != "" {
+		b.WriteString(": " + e.MessageID)
+	}
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf returns the kind of an error of this package, "" for any other.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// Unreachable says whether err tells about the BMC as a whole, so that asking
+// it for something else makes no sense now.
+func Unreachable(err error) bool {
+	switch KindOf(err) {
+	case KindAuthentication, KindConnection, KindTimeout:
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// transportError classifies what came instead of an answer.
+func (c *Client) transportError(op string, err error) *Error {
+	e := &Error{Kind: KindConnection, Endpoint: c.endpoint.Key(), Op: op, Message: cause(err), Err: err}
+	var timeout interface{ Timeout() bool }
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		e.Kind, e.Message = KindTimeout, "no answer in time"
+	}
+	return e
+}
+
+// cause tells an error of the network without the addresses and local ports that
+// differ each time.
+func cause(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return "look up " + dns.Name + ": " + dns.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "connection closed before the answer"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Op + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// statusError classifies an answer that is not a success.
+func (c *Client) statusError(op string, a answer) *Error {
+	e := &Error{Endpoint: c.endpoint.Key(), Op: op, StatusCode: a.status}
+	switch {
+	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
+		e.Kind = KindAuthentication
+	case a.status == http.StatusMethodNotAllowed, a.status == http.StatusNotImplemented:
+		e.Kind = KindUnsupported
+	case a.status == http.StatusRequestTimeout:
+		e.Kind = KindTimeout
+	case a.status == http.StatusTooManyRequests, a.status >= 500:
+		e.Kind = KindServer
+	case a.status < 400:
+		e.Kind = KindProtocol
+		e.Message = "unexpected status"
+		if to := a.header.Get("Location"); to != "" {
+			e.Message = "redirects to another address"
+		}
+	default:
+		e.Kind = KindRejected
+	}
+	e.RetryAfter = retryAfter(a.header.Get("Retry-After"), c.clock.Now())
+	if id, message := extendedInfo(a.body); id != "" || message != "" {
+		e.MessageID, e.Message = printable(c.redact(id), 64), printable(c.redact(message), 200)
+	}
+	return e
+}
+
+func (c *Client) protocolError(op, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: KindProtocol, Endpoint: c.endpoint.Key(), Op: op, Message: err.Error(), Err: err}
+}
+
+func (c *Client) unsupported(op, format string, args ...any) *Error {
+	return &Error{Kind: KindUnsupported, Endpoint: c.endpoint.Key(), Op: op, Message: fmt.Sprintf(format, args...)}
+}
+
+// retryAfter reads both forms of RFC 9110 §10.2.3: seconds and a date.
+func retryAfter(v string, now time.Time) time.Duration {
+	if v == "" {
+		return 0
+	}
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(v), 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// redact keeps a BMC that echoes what it was sent from publishing it.
+func (c *Client) redact(s string) string {
+	secrets := []Secret{c.credentials.Password}
+	if c.session != nil {
+		secrets = append(secrets, c.session.token)
+	}
+	for _, secret := range secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret.Reveal(), redacted)
+		}
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package bmc
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// sessionsPath is fixed by DSP0266 §13.3.4.2 for services with sessions.
+const sessionsPath = "/redfish/v1/SessionService/Sessions"
+
+// session is a login of ours at the BMC (DSP0266 §13.3.4).
+type session struct {
+	token Secret
+	path  string // of the Session resource, "" where the BMC did not say
+}
+
+// sessionRequest holds the password in clear, so it never leaves login.
+type sessionRequest struct {
+	UserName string
+	Password string
+	Context  string `json:",omitempty"`
+}
+
+// authenticate sees to it that the client has a session, or knows that it
+// needs none. fresh says that the session was made just now.
+func (c *Client) authenticate(ctx context.Context) (fresh bool, err error) {
+	if c.session != nil || c.basic {
+		return false, nil
+	}
+	return true, c.login(ctx)
+}
+
+func (c *Client) authorize(h http.Header) {
+	switch {
+	case c.session != nil:
+		h.Set("X-Auth-Token", c.session.token.Reveal())
+	case c.basic:
+		c.authorizeBasic(h)
+	}
+}
+
+func (c *Client) authorizeBasic(h http.Header) {
+	r := http.Request{Header: h}
+	r.SetBasicAuth(c.credentials.Username, c.credentials.Password.Reveal())
+}
+
+func (c *Client) login(ctx context.Context) error {
+	r, a, err := c.postSession(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.status == http.StatusBadRequest && !c.noContext:
+		// Session.Context is younger (Session v1.5.0) than much firmware, and some
+		// of it refuses what it does not know. A wrong password is a 401.
+		c.noContext = true
+		r, a, err = c.postSession(ctx)
+	case c.tableFull(a):
+		if c.evictSessions(ctx) {
+			r, a, err = c.postSession(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	switch a.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		// Only a BMC without sessions gets the password with every request.
+		c.basic = true
+		return nil
+	}
+	if !a.ok() {
+		return c.statusError(r.op(), a)
+	}
+	token := a.header.Get("X-Auth-Token")
+	if token == "" {
+		return c.protocolError(r.op(), "session without X-Auth-Token")
+	}
+	c.session = &session{token: Secret(token), path: sessionLocation(a)}
+	return nil
+}
+
+func (c *Client) postSession(ctx context.Context) (call, answer, error) {
+	body := sessionRequest{UserName: c.credentials.Username, Password: c.credentials.Password.Reveal()}
+	if !c.noContext {
+		body.Context = c.options.Context
+	}
+	r := call{method: http.MethodPost, path: sessionsPath, body: body}
+	a, err := c.send(ctx, r, nil)
+	return r, a, err
+}
+
+// sessionLocation is where the session can be deleted: the Location header, or
+// the body where firmware forgets the header.
+func sessionLocation(a answer) string {
+	if path, ok := resourcePath(a.header.Get("Location")); ok {
+		return path
+	}
+	var body struct {
+		ID text `json:"@odata.id"`
+	}
+	if decode(a.body, &body) == nil {
+		if path, ok := resourcePath(string(body.ID)); ok {
+			return path
+		}
+	}
+	return ""
+}
+
+func (c *Client) logout(ctx context.Context) error {
+	s := c.session
+	if s == nil || s.path == "" {
+		c.session = nil
+		return nil
+	}
+	r := call{method: http.MethodDelete, path: s.path}
+	a, err := c.send(ctx, r, c.authorize)
+	c.session = nil
+	if err != nil {
+		return err
+	}
+	// A session that is no more is what was wanted.
+	if !a.ok() && a.status != http.StatusNotFound && a.status != http.StatusUnauthorized {
+		return c.statusError(r.op(), a)
+	}
+	return nil
+}
+
+// tableFull says whether a login failed because the session table is full:
+// Base registry, SessionLimitExceeded.
+func (c *Client) tableFull(a answer) bool {
+	if a.ok() || a.status == http.StatusUnauthorized {
+		return false
+	}
+	id, _ := extendedInfo(a.body)
+	return strings.HasPrefix(id, "SessionLimitExceeded") || strings.HasPrefix(id, "CreateLimitReached")
+}
+
+// evictSessions deletes the sessions that an earlier process of ours left
+// behind. They are known by their Context; nobody else's is touched. It tells
+// whether there is room now.
+func (c *Client) evictSessions(ctx context.Context) bool {
+	list, err := c.readBasic(ctx, sessionsPath)
+	if err != nil {
+		return false
+	}
+	evicted := false
+	for _, path := range list.paths() {
+		member, err := c.readBasic(ctx, path)
+		if err != nil || string(member.Context) != c.options.Context {
+			continue
+		}
+		a, err := c.send(ctx, call{method: http.MethodDelete, path: path}, c.authorizeBasic)
+		evicted = evicted || err == nil && a.ok()
+	}
+	return evicted
+}
+
+// sessionResource is a Session or the collection of them.
+type sessionResource struct {
+	collection
+	Context text
+}
+
+func (c *Client) readBasic(ctx context.Context, path string) (sessionResource, error) {
+	var resource sessionResource
+	r := call{method: http.MethodGet, path: path}
+	a, err := c.send(ctx, r, c.authorizeBasic)
+	if err != nil {
+		return resource, err
+	}
+	if !a.ok() {
+		return resource, c.statusError(r.op(), a)
+	}
+	if err := decode(a.body, &resource); err != nil {
+		return resource, c.protocolError(r.op(), "%w", err)
+	}
+	return resource, nil
+}

@@ -1,0 +1,284 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// PowerState is the power of a system.
+type PowerState string
+
+const (
+	PowerOn          PowerState = "On"
+	PowerOff         PowerState = "Off"
+	PowerPaused      PowerState = "Paused"
+	PowerPoweringOn  PowerState = "PoweringOn"
+	PowerPoweringOff PowerState = "PoweringOff"
+	// PowerUnknown: the BMC does not say, or says what the schema does not have.
+	PowerUnknown PowerState = "Unknown"
+)
+
+func powerState(s text) PowerState {
+	for _, known := range []PowerState{PowerOn, PowerOff, PowerPaused, PowerPoweringOn, PowerPoweringOff} {
+		if strings.EqualFold(string(s), string(known)) {
+			return known
+		}
+	}
+	return PowerUnknown
+}
+
+// System is a ComputerSystem: what is asked at every poll.
+type System struct {
+	URI          string
+	UUID         string // canonical, "" where the BMC has none
+	Name         string
+	Manufacturer string
+	Model        string
+	SKU          string
+	SerialNumber string
+	BIOSVersion  string
+	IndicatorLED string // Lit, Blinking, Off, Unknown
+	HostName     string
+	State        string // Status.State: Enabled, StandbyOffline, …
+	Health       string
+	PowerState   PowerState
+	MemoryBytes  int64
+	// ResetTypes are those the BMC allows; empty: it does not say.
+	ResetTypes []string
+	Boot       BootState
+	ETag       string
+	Vendor     Vendor
+
+	resetTarget string // of the action #ComputerSystem.Reset
+	resetInfo   string // its ActionInfo, which may hold what ResetTypes lacks
+}
+
+// IsServer says whether the system is one that Farrier can boot: others are
+// parts of a machine that firmware shows as systems.
+func (s System) IsServer() bool { return s.Boot.Target != "" || len(s.Boot.Targets) > 0 }
+
+// resetAction is an action #….Reset with its annotations.
+type resetAction struct {
+	Target text  `json:"target"`
+	Values texts `json:"ResetType@Redfish.AllowableValues"`
+	Info   text  `json:"@Redfish.ActionInfo"`
+}
+
+// systemBody is the part of a ComputerSystem body that System is made of.
+type systemBody struct {
+	ID             text `json:"@odata.id"`
+	Type           text `json:"@odata.type"`
+	ETag           text `json:"@odata.etag"`
+	UUID           text
+	Name           text
+	Manufacturer   text
+	Model          text
+	SKU            text
+	SerialNumber   text
+	BiosVersion    text
+	HostName       text
+	PowerState     text
+	IndicatorLED   text
+	LocationActive *bool `json:"LocationIndicatorActive"`
+	Status         status
+	Boot           bootBody
+	Settings       settingsBody `json:"@Redfish.Settings"`
+	MemorySummary  struct{ TotalSystemMemoryGiB number }
+	Actions        struct {
+		Reset resetAction `json:"#ComputerSystem.Reset"`
+	}
+}
+
+// settingsBody says where the future state of a resource is written
+// (DSP0266 §9.10).
+type settingsBody struct {
+	Object link `json:"SettingsObject"`
+}
+
+func (b *systemBody) system(uri, etag string) System {
+	s := System{
+		URI:          uri,
+		UUID:         canonicalUUID(string(b.UUID)),
+		Name:         string(b.Name),
+		Manufacturer: string(b.Manufacturer),
+		Model:        string(b.Model),
+		SKU:          string(b.SKU),
+		SerialNumber: string(b.SerialNumber),
+		BIOSVersion:  string(b.BiosVersion),
+		IndicatorLED: b.indicatorLED(),
+		HostName:     string(b.HostName),
+		State:        string(b.Status.State),
+		Health:       string(b.Status.Health),
+		PowerState:   powerState(b.PowerState),
+		MemoryBytes:  b.MemorySummary.TotalSystemMemoryGiB.bytes(1 << 30),
+		ResetTypes:   b.Actions.Reset.Values,
+		Boot:         b.Boot.state(string(b.Settings.Object)),
+		ETag:         etag,
+		Vendor:       vendorOf(string(b.Manufacturer)),
+	}
+	if etag == "" {
+		s.ETag = string(b.ETag)
+	}
+	s.resetTarget, _ = resourcePath(string(b.Actions.Reset.Target))
+	s.resetInfo, _ = resourcePath(string(b.Actions.Reset.Info))
+	return s
+}
+
+// indicatorLED: LocationIndicatorActive replaced IndicatorLED in ComputerSystem
+// v1.13.0.
+func (b *systemBody) indicatorLED() string {
+	switch {
+	case b.IndicatorLED != "":
+		return string(b.IndicatorLED)
+	case b.LocationActive == nil:
+		return "Unknown"
+	case *b.LocationActive:
+		return "Blinking"
+	default:
+		return "Off"
+	}
+}
+
+// known says whether the body is of a resource at all, and not some other
+// service's answer.
+func (b *systemBody) known() bool { return b.ID != "" || b.Type != "" || b.PowerState != "" }
+
+// System reads one system with one GET.
+func (c *Client) System(ctx context.Context, uri string) (System, error) {
+	var body systemBody
+	etag, err := c.get(ctx, uri, &body)
+	if err != nil {
+		return System{}, err
+	}
+	if !body.known() {
+		return System{}, c.protocolError("GET "+uri, "body is no ComputerSystem")
+	}
+	return body.system(uri, etag), nil
+}
+
+// SystemURIs lists the BMC's systems.
+func (c *Client) SystemURIs(ctx context.Context) ([]string, error) {
+	root, err := c.root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.members(ctx, string(root.Systems))
+}
+
+// Systems reads all systems that are servers. One that cannot be read does not
+// hide the others; only if none can, the first error is returned.
+func (c *Client) Systems(ctx context.Context) ([]System, error) {
+	uris, err := c.SystemURIs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	systems := make([]System, 0, len(uris))
+	var failed error
+	for _, uri := range uris {
+		s, err := c.System(ctx, uri)
+		switch {
+		case err == nil && s.IsServer():
+			systems = append(systems, s)
+		case Unreachable(err):
+			return nil, err
+		case failed == nil:
+			failed = err
+		}
+	}
+	if len(systems) == 0 {
+		return nil, failed
+	}
+	return systems, nil
+}
+
+// members lists a collection, page after page (DSP0266 §7.5.3).
+func (c *Client) members(ctx context.Context, path string) ([]string, error) {
+	var paths []string
+	for path != "" && len(paths) < maxMembers {
+		var page collection
+		if _, err := c.get(ctx, path, &page); err != nil {
+			return nil, err
+		}
+		if len(page.Members) == 0 {
+			break // an empty page that names a next one would never end
+		}
+		paths = append(paths, page.paths()...)
+		path, _ = resourcePath(string(page.Next))
+	}
+	return paths[:min(len(paths), maxMembers)], nil
+}
+
+// serviceRoot is the part of the ServiceRoot that leads on (DSP0266 §8.1).
+type serviceRoot struct {
+	ID       text `json:"@odata.id"`
+	Type     text `json:"@odata.type"`
+	Version  text `json:"RedfishVersion"`
+	Vendor   text
+	Product  text
+	Systems  link
+	Managers link
+	Manager  link                `json:"ManagerProvidingService"`
+	OEM      map[string]struct{} `json:"Oem"`
+}
+
+// root reads the service root once in the client's life.
+func (c *Client) root(ctx context.Context) (*serviceRoot, error) {
+	if err := c.take(ctx); err != nil {
+		return nil, err
+	}
+	known := c.service
+	c.release()
+	if known != nil {
+		return known, nil
+	}
+	root := &serviceRoot{}
+	if _, err := c.get(ctx, "/redfish/v1/", root); err != nil {
+		return nil, err
+	}
+	if root.Systems == "" {
+		if root.ID == "" && root.Version == "" {
+			return nil, c.protocolError("GET /redfish/v1/", "body is no Redfish service root")
+		}
+		root.Systems = "/redfish/v1/Systems"
+	}
+	if root.Managers == "" {
+		root.Managers = "/redfish/v1/Managers"
+	}
+	if err := c.take(ctx); err != nil {
+		return nil, err
+	}
+	c.service = root
+	c.release()
+	return root, nil
+}
+
+// vendor is the system's own word, or the service's where that is none.
+func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
+	if s.Vendor != Standard {
+		return s.Vendor, nil
+	}
+	root, err := c.root(ctx)
+	if err != nil {
+		if Unreachable(err) {
+			return Standard, err
+		}
+		return Standard, nil
+	}
+	names := []string{string(root.Vendor), string(root.Product)}
+	for oem := range root.OEM {
+		names = append(names, oem)
+	}
+	for _, name := range names {
+		if v := vendorOf(name); v != Standard {
+			return v, nil
+		}
+	}
+	return Standard, nil
+}
+
+// absent says that err means "this BMC does not have that".
+func absent(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.StatusCode == 404 || e.Kind == KindUnsupported)
+}

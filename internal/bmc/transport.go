@@ -1,0 +1,145 @@
+package bmc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	defaultRequestTimeout = 10 * time.Second
+	defaultIdleTimeout    = 30 * time.Second
+	// tlsSessions is how many BMCs' TLS sessions a transport can resume; a full
+	// handshake is a second of work for a small BMC.
+	tlsSessions = 1 << 14
+	// maxHeader bounds the header of an answer.
+	maxHeader = 64 << 10
+)
+
+// Options are what clients have in common. The zero value is usable.
+type Options struct {
+	// RequestTimeout is the deadline of one request: connecting, TLS and body
+	// included. 10 s where zero.
+	RequestTimeout time.Duration
+	// IdleTimeout is how long an unused connection is kept. 30 s where zero.
+	IdleTimeout time.Duration
+	// BodyLimit is the largest answer read, in bytes. 4 MiB where zero.
+	BodyLimit int64
+	// InsecureSkipVerify accepts any certificate.
+	InsecureSkipVerify bool
+	// RootCAs verify certificates, the system's where nil.
+	RootCAs *x509.CertPool
+	// Clock tells the time for dates in Retry-After.
+	Clock clock.Clock
+	// Transport is shared by the clients of a fleet; one of the client's own where nil.
+	Transport *http.Transport
+	// Context marks our sessions in the BMC's session table (Session.Context),
+	// so that those a killed process left behind can be found. "farrier" where empty.
+	Context string
+	// OnRequest, where set, is told of every request. It must not block.
+	OnRequest func(Request)
+}
+
+// Request is what OnRequest hears of a request.
+type Request struct {
+	Method   string
+	Login    bool // the request was the making of a session
+	Duration time.Duration
+	// Kind is that of the error, "" where the BMC answered with success.
+	Kind Kind
+}
+
+func (o Options) withDefaults() Options {
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = defaultRequestTimeout
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = defaultIdleTimeout
+	}
+	if o.BodyLimit <= 0 {
+		o.BodyLimit = defaultBodyLimit
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Context == "" {
+		o.Context = "farrier"
+	}
+	return o
+}
+
+// NewTransport returns a transport for any number of BMCs that holds at most one
+// connection to each. Sharing one makes ten thousand clients cheap.
+func NewTransport(o Options) *http.Transport {
+	o = o.withDefaults()
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		RootCAs:            o.RootCAs,
+		InsecureSkipVerify: o.InsecureSkipVerify, //nolint:gosec // explicit choice of the operator
+		ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
+		NextProtos:         []string{"http/1.1"},
+	}
+	d := dialer{tls: config}
+	return &http.Transport{
+		DialContext:            d.dial,
+		DialTLSContext:         d.dialTLS,
+		MaxConnsPerHost:        1,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        o.IdleTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		// Bodies are a few kilobytes; compressing them costs the BMC more than
+		// sending them.
+		DisableCompression: true,
+	}
+}
+
+// dialer ties connecting to the request that needs the connection. http.Transport
+// lets a dial go on when its request has given up; with one connection per BMC
+// the next request would wait for that dial.
+type dialer struct {
+	net net.Dialer
+	tls *tls.Config
+}
+
+// requestContext is the key under which a request's context holds itself:
+// http.Transport detaches a dial from the cancellation of the request, not from
+// its values.
+type requestContext struct{}
+
+func withRequestContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestContext{}, ctx)
+}
+
+func attached(detached context.Context) context.Context {
+	if ctx, ok := detached.Value(requestContext{}).(context.Context); ok {
+		return ctx
+	}
+	return detached
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return d.net.DialContext(attached(ctx), network, address)
+}
+
+func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx = attached(ctx)
+	raw, err := d.net.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	config := d.tls.Clone()
+	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
+		config.ServerName = address
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}

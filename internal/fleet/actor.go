@@ -1,0 +1,269 @@
+package fleet
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+)
+
+// actor looks after one BMC.
+type actor struct {
+	key     Key
+	fleet   *Fleet
+	options *Options
+	log     logr.Logger
+	wake    chan struct{}      // holds one token: look at the mailbox
+	done    chan struct{}      // closed when run has returned
+	cancel  context.CancelFunc // nil before the start; guarded by Fleet.mu
+
+	mu      sync.Mutex
+	seen    *Observation    // what has been published
+	spec    *Spec           // a pointer, so that formatting an actor shows no password
+	renewed bool            // spec is newer than the client
+	refresh bool            // somebody asked for one
+	inbox   []Command       // submitted, not received
+	history []CommandStatus // the last commands, in the order of submission
+
+	// All below belongs to the actor's goroutine.
+	client   Client
+	schedule schedule
+	watched  []*watched
+	commands []*command // not ended, in the order of submission
+}
+
+// watched is what the actor keeps of a system besides the observation.
+type watched struct {
+	uri       string
+	inventory due
+}
+
+func newActor(f *Fleet, key Key, spec Spec, index int) *actor {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	a := &actor{
+		key:     key,
+		fleet:   f,
+		options: &f.options,
+		log:     f.options.Logger.WithValues("bmc", string(key)),
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		seen:    &Observation{},
+		spec:    &spec,
+		renewed: true,
+	}
+	a.schedule = newSchedule(a.options, rand.New(rand.NewPCG(uint64(f.options.Seed), h.Sum64())), index)
+	return a
+}
+
+// run takes turns until ctx ends, then says goodbye to the BMC.
+func (a *actor) run(ctx context.Context) {
+	defer close(a.done)
+	defer a.leave(ctx)
+	for ctx.Err() == nil {
+		a.sleep(ctx, a.step(ctx))
+	}
+}
+
+// sleep waits until at, for mail, or for the end.
+func (a *actor) sleep(ctx context.Context, at time.Time) {
+	d := at.Sub(a.options.Clock.Now())
+	if d <= 0 {
+		return
+	}
+	timer := a.options.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-a.wake:
+	case <-ctx.Done():
+	}
+}
+
+// step does what is due and returns when it wants to be called again.
+func (a *actor) step(ctx context.Context) time.Time {
+	a.receive(ctx)
+	now := a.options.Clock.Now()
+	if now.Before(a.schedule.notBefore) {
+		a.expire(now)
+		return a.next()
+	}
+	if err := a.work(ctx); err != nil {
+		if ctx.Err() == nil {
+			a.failed(err)
+		}
+		return a.next()
+	}
+	a.schedule.succeeded()
+	return a.next()
+}
+
+// work does what is due, most urgent first. Its error means that the BMC as a
+// whole does not answer as it should.
+func (a *actor) work(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{a.advance, a.poll, a.readManager, a.readInventory} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed starts or lengthens the back-off.
+func (a *actor) failed(err error) {
+	now := a.options.Clock.Now()
+	a.schedule.failed(err, now, len(a.commands) > 0)
+	for _, c := range a.commands {
+		c.cause, c.status.Err = err, err
+	}
+	a.publish(func(o *Observation) {
+		if o.Err == nil {
+			o.ErrSince = now
+		}
+		o.Err = err
+		for _, c := range a.commands {
+			a.report(o, c.status)
+		}
+	})
+	a.log.V(1).Info("BMC does not answer as it should", "error", err.Error(), "retry", a.schedule.notBefore)
+}
+
+// next is when there is something to do again.
+func (a *actor) next() time.Time {
+	at := a.schedule.next()
+	for _, w := range a.watched {
+		at = earlier(at, w.inventory.at)
+	}
+	for _, c := range a.commands {
+		at = earlier(at, c.pollAt)
+	}
+	if at.Before(a.schedule.notBefore) {
+		at = a.schedule.notBefore
+		for _, c := range a.commands {
+			at = earlier(at, c.expires(a.options))
+		}
+	}
+	return at
+}
+
+// receive empties the mailbox.
+func (a *actor) receive(ctx context.Context) {
+	a.mu.Lock()
+	spec, renewed, refresh, inbox := a.spec, a.renewed, a.refresh, a.inbox
+	a.renewed, a.refresh, a.inbox = false, false, nil
+	a.mu.Unlock()
+
+	now := a.options.Clock.Now()
+	if renewed {
+		if a.client != nil {
+			a.hangUp(ctx) // one session at a time
+			a.schedule.reset(now)
+		}
+		a.client = a.options.NewClient(*spec)
+	}
+	if refresh {
+		a.schedule.refresh(now)
+		for _, w := range a.watched {
+			w.inventory.at = now
+		}
+	}
+	for _, c := range inbox {
+		a.enqueue(newCommand(c, now), now)
+	}
+}
+
+// enqueue adds a command and ends those that it supersedes. A command being
+// carried out is only ever met here while it waits: requests are made within
+// a turn.
+func (a *actor) enqueue(c *command, now time.Time) {
+	c.pollAt = now
+	a.schedule.hurry(now)
+	for _, old := range a.commands {
+		if c.supersedes(old.Command) {
+			c.inherit(old, a.options)
+			a.end(old, Superseded, nil)
+		}
+	}
+	a.commands = append(a.live(), c)
+}
+
+func (a *actor) live() []*command {
+	return slices.DeleteFunc(a.commands, func(c *command) bool { return c.status.State.Ended() })
+}
+
+// expire ends commands that waited too long for a BMC that cannot be asked now.
+func (a *actor) expire(now time.Time) {
+	for _, c := range a.commands {
+		if !now.Before(c.expires(a.options)) {
+			a.end(c, Failed, c.late(bmc.PowerUnknown))
+		}
+	}
+	a.commands = a.live()
+}
+
+// end gives a command its result.
+func (a *actor) end(c *command, state CommandState, err error) {
+	c.status.State, c.status.Err, c.status.End = state, err, a.options.Clock.Now()
+	a.publish(func(o *Observation) { a.report(o, c.status) })
+	a.log.V(1).Info("command ended", "id", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
+}
+
+// publish makes a new observation of the last one and tells the subscribers if
+// they would see a difference. change runs with a.mu held.
+func (a *actor) publish(change func(*Observation)) {
+	a.mu.Lock()
+	old := a.seen
+	o := old.clone()
+	change(o)
+	a.seen = o
+	a.mu.Unlock()
+	if o.differs(old) {
+		a.fleet.notify(a.key)
+	}
+}
+
+// report enters a command's status where it is looked for. a.mu is held.
+func (a *actor) report(o *Observation, s CommandStatus) {
+	if i := slices.IndexFunc(a.history, func(h CommandStatus) bool { return h.ID == s.ID }); i >= 0 {
+		a.history[i] = s
+	}
+	for i := range o.Systems {
+		if o.Systems[i].Command.ID == s.ID {
+			o.Systems[i].Command = s
+		}
+	}
+}
+
+// leave deletes the session, within the time that shutting down may take.
+func (a *actor) leave(ctx context.Context) {
+	if a.client == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.options.ShutdownTimeout)
+	defer cancel()
+	select {
+	case a.fleet.closing <- struct{}{}:
+		defer func() { <-a.fleet.closing }()
+		a.hangUp(ctx)
+	case <-ctx.Done():
+	}
+}
+
+func (a *actor) hangUp(ctx context.Context) {
+	if err := a.client.Close(ctx); err != nil {
+		a.log.V(1).Info("session not deleted", "error", err.Error())
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+)
+
+// Observation is the last that a BMC said. It is never changed after it has been
+// published; what it points to is shared and must be left alone.
+type Observation struct {
+	// Sequence counts successful turns; zero: nothing is known since the start.
+	Sequence uint64
+	// Time is that of the last successful answer.
+	Time time.Time
+	// Err is why the last turn failed, nil when it did not; ErrSince is when failing began.
+	Err      error
+	ErrSince time.Time
+	// Manager is the BMC itself; its URI is empty until it could be read.
+	Manager bmc.Manager
+	Systems []SystemObservation
+}
+
+// SystemObservation is the last that a BMC said of one system.
+type SystemObservation struct {
+	bmc.System
+	// Inventory is nil until it has been read.
+	Inventory *bmc.Inventory
+	// Seen and Seq are time and sequence of the last successful answer about this system.
+	Seen time.Time
+	Seq  uint64
+	// Err is why this system could not be read while others of its BMC could.
+	Err error
+	// Command is the newest command for this system; its ID is empty where there was none.
+	Command CommandStatus
+}
+
+// System finds a system by its URI.
+func (o *Observation) System(uri string) (*SystemObservation, bool) {
+	for i := range o.Systems {
+		if o.Systems[i].URI == uri {
+			return &o.Systems[i], true
+		}
+	}
+	return nil, false
+}
+
+func (o *Observation) clone() *Observation {
+	c := *o
+	c.Systems = append([]SystemObservation(nil), o.Systems...)
+	return &c
+}
+
+// differs says whether a subscriber would see a difference. Times and counters move with
+// every poll and are none: ten thousand idle BMCs wake nobody.
+func (o *Observation) differs(old *Observation) bool {
+	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
+		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) {
+		return true
+	}
+	for i := range o.Systems {
+		if o.Systems[i].differs(&old.Systems[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *SystemObservation) differs(old *SystemObservation) bool {
+	if s.Inventory != old.Inventory || !sameError(s.Err, old.Err) || !s.Command.same(old.Command) {
+		return true
+	}
+	a, b := s.System, old.System
+	a.ETag, b.ETag = "", ""
+	return !reflect.DeepEqual(a, b)
+}
+
+// sameError compares words: an error of the same failure is made anew each time.
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Error() == b.Error()
+}

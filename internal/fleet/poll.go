@@ -1,0 +1,204 @@
+package fleet
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+)
+
+// reading is what came of asking for one system.
+type reading struct {
+	uri    string
+	system bmc.System
+	err    error
+}
+
+// poll reads the systems where that is due, and their list before where that is.
+func (a *actor) poll(ctx context.Context) error {
+	now := a.options.Clock.Now()
+	listing := !now.Before(a.schedule.listAt)
+	if !listing && now.Before(a.schedule.pollAt) {
+		return nil
+	}
+	uris := make([]string, 0, len(a.watched))
+	for _, w := range a.watched {
+		uris = append(uris, w.uri)
+	}
+	if listing {
+		var err error
+		if uris, err = a.client.SystemURIs(ctx); err != nil {
+			return err
+		}
+	}
+	readings, err := a.read(ctx, uris)
+	if err != nil {
+		return err
+	}
+	now = a.options.Clock.Now()
+	a.schedule.polledNow(now)
+	if listing {
+		a.schedule.listedNow(now)
+		readings = a.watch(readings)
+	}
+	a.publish(func(o *Observation) {
+		if listing {
+			o.keepOnly(readings)
+		}
+		o.answered(now)
+		for _, r := range readings {
+			a.enter(o, r, now)
+		}
+	})
+	return nil
+}
+
+// read asks for each system. One broken system does not hide the others: its error
+// stays with it, unless there is no other.
+func (a *actor) read(ctx context.Context, uris []string) ([]reading, error) {
+	readings := make([]reading, 0, len(uris))
+	var failed error
+	answered := 0
+	for _, uri := range uris {
+		s, err := a.client.System(ctx, uri)
+		switch {
+		case err == nil:
+			answered++
+		case ctx.Err() != nil, bmc.Unreachable(err):
+			return nil, err
+		case failed == nil:
+			failed = err
+		}
+		readings = append(readings, reading{uri: uri, system: s, err: err})
+	}
+	if answered == 0 {
+		return readings, failed
+	}
+	return readings, nil
+}
+
+// watch takes over a new list of systems. What is no server is left out.
+func (a *actor) watch(readings []reading) []reading {
+	readings = slices.DeleteFunc(readings, func(r reading) bool {
+		known := slices.ContainsFunc(a.watched, func(w *watched) bool { return w.uri == r.uri })
+		return r.err == nil && !r.system.IsServer() || r.err != nil && !known
+	})
+	watching := make([]*watched, 0, len(readings))
+	for _, r := range readings {
+		w := a.watching(r.uri)
+		if w == nil {
+			w = &watched{uri: r.uri}
+		}
+		watching = append(watching, w)
+	}
+	a.watched = watching
+	return readings
+}
+
+func (a *actor) watching(uri string) *watched {
+	for _, w := range a.watched {
+		if w.uri == uri {
+			return w
+		}
+	}
+	return nil
+}
+
+// answered notes a success of the BMC.
+func (o *Observation) answered(now time.Time) {
+	o.Sequence++
+	o.Time, o.Err, o.ErrSince = now, nil, time.Time{}
+}
+
+// keepOnly brings the systems into the order of a new list.
+func (o *Observation) keepOnly(readings []reading) {
+	systems := make([]SystemObservation, 0, len(readings))
+	for _, r := range readings {
+		s := SystemObservation{System: bmc.System{URI: r.uri, PowerState: bmc.PowerUnknown}}
+		if old, ok := o.System(r.uri); ok {
+			s = *old
+		}
+		systems = append(systems, s)
+	}
+	o.Systems = systems
+}
+
+// enter puts a reading into the observation.
+func (a *actor) enter(o *Observation, r reading, now time.Time) {
+	s, ok := o.System(r.uri)
+	if !ok {
+		return
+	}
+	if s.Err = r.err; r.err != nil {
+		return
+	}
+	if s.Seq != 0 && changedParts(s.System, r.system) {
+		if w := a.watching(r.uri); w != nil {
+			w.inventory.at = now
+		}
+	}
+	s.System, s.Seen, s.Seq = r.system, now, o.Sequence
+}
+
+// changedParts says that the inventory of a system cannot be what it was.
+func changedParts(old, s bmc.System) bool {
+	return old.SerialNumber != s.SerialNumber || old.MemoryBytes != s.MemoryBytes || old.BIOSVersion != s.BIOSVersion
+}
+
+// readManager reads the manager where that is due. A BMC without a readable one can
+// still be worked with.
+func (a *actor) readManager(ctx context.Context) error {
+	now := a.options.Clock.Now()
+	if now.Before(a.schedule.manager.at) {
+		return nil
+	}
+	m, err := a.client.Manager(ctx)
+	if err != nil {
+		if ctx.Err() != nil || bmc.Unreachable(err) {
+			return err
+		}
+		a.schedule.tryAgain(&a.schedule.manager, now, a.options.RefreshInterval)
+		a.log.V(1).Info("manager not read", "error", err.Error())
+		return nil
+	}
+	now = a.options.Clock.Now()
+	a.schedule.done(&a.schedule.manager, now, a.options.RefreshInterval)
+	a.publish(func(o *Observation) {
+		o.Time, o.Manager = now, m
+	})
+	return nil
+}
+
+// readInventory reads the inventories that are due.
+func (a *actor) readInventory(ctx context.Context) error {
+	for _, w := range a.watched {
+		now := a.options.Clock.Now()
+		if now.Before(w.inventory.at) {
+			continue
+		}
+		inv, err := a.client.Inventory(ctx, w.uri)
+		if err != nil {
+			if ctx.Err() != nil || bmc.Unreachable(err) {
+				return err
+			}
+			a.schedule.tryAgain(&w.inventory, now, a.options.RefreshInterval)
+			a.log.V(1).Info("inventory not read", "system", w.uri, "error", err.Error())
+			continue
+		}
+		now = a.options.Clock.Now()
+		interval := a.options.InventoryInterval
+		if len(inv.Missing) > 0 {
+			interval = min(interval, a.options.RefreshInterval)
+		}
+		a.schedule.done(&w.inventory, now, interval)
+		a.publish(func(o *Observation) {
+			o.Time = now
+			if s, ok := o.System(w.uri); ok && (s.Inventory == nil || !reflect.DeepEqual(*s.Inventory, inv)) {
+				s.Inventory = &inv
+			}
+		})
+	}
+	return nil
+}
