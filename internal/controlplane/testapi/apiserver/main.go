@@ -1,0 +1,57 @@
+// Command apiserver is a control plane of its own process, for tests.
+//
+// It prints one line, "ready <url> <kubeconfig>", once /readyz answers, and ends in an orderly way on SIGTERM. When its standard input ends it
+// ends at once: the test that started it is gone, however it went, and a pipe tells so on every system.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/farrier-dev/farrier/internal/controlplane"
+)
+
+func main() {
+	opts := controlplane.Options{}
+	flag.StringVar(&opts.DataDir, "data-dir", "", "data directory")
+	flag.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
+	flag.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
+	remove := flag.String("remove", "", "directory to remove when standard input ends")
+	verbosity := flag.Int("v", 0, "verbosity of the log on standard error")
+	flag.Parse()
+	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
+
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		if *remove != "" {
+			_ = os.RemoveAll(*remove)
+		}
+		os.Exit(1)
+	}()
+	if err := run(opts); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(opts controlplane.Options) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	server, err := controlplane.Start(ctx, opts)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready", server.URL(), server.Kubeconfig())
+	select {
+	case <-ctx.Done():
+	case <-server.Done():
+	}
+	return server.Stop()
+}

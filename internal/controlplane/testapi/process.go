@@ -1,0 +1,185 @@
+package testapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	readyTimeout = 60 * time.Second
+	stopTimeout  = 30 * time.Second
+	// outputLimit bounds what is kept of a child's standard error.
+	outputLimit = 64 << 10
+)
+
+// Process is a control plane running as a child of the test.
+type Process struct {
+	command *exec.Cmd
+	output  *tail
+	ready   chan string // the line that says where it is; closed without one when the process ends before
+	exited  chan struct{}
+	err     error // of the process, valid once exited is closed
+
+	kubeconfig string
+	config     *rest.Config
+}
+
+// Launch starts a control plane of the test's own with the flags of apiserver/main.go. It is killed at the end of the test.
+func Launch(t testing.TB, flags ...string) *Process {
+	t.Helper()
+	build, err := openBuild()
+	if err != nil {
+		t.Fatalf("control plane for tests: %v", err)
+	}
+	process, err := launch(build.binary, flags...)
+	if err != nil {
+		t.Fatalf("control plane for tests: %v", err)
+	}
+	t.Cleanup(process.Kill)
+	return process
+}
+
+func launch(binary string, flags ...string) (*Process, error) {
+	p := &Process{
+		command: exec.Command(binary, flags...),
+		output:  &tail{},
+		ready:   make(chan string, 1),
+		exited:  make(chan struct{}),
+	}
+	p.command.Stderr = p.output
+	stdout, err := p.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is ever written: the pipe ends when this process does, and with it the child.
+	if _, err := p.command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, err
+	}
+	go p.watch(stdout)
+	return p, nil
+}
+
+func (p *Process) watch(stdout io.Reader) {
+	defer close(p.exited)
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if line, found := strings.CutPrefix(lines.Text(), "ready "); found {
+			p.ready <- line
+		}
+	}
+	close(p.ready)
+	p.err = p.command.Wait()
+}
+
+// WaitReady returns when the API answers.
+func (p *Process) WaitReady() error {
+	var line string
+	select {
+	case line = <-p.ready:
+	case <-time.After(readyTimeout):
+		p.Kill()
+		return fmt.Errorf("not ready within %s: %s", readyTimeout, p.Output())
+	}
+	if line == "" {
+		<-p.exited
+		return fmt.Errorf("%w: %s", p.err, p.Output())
+	}
+	_, kubeconfig, found := strings.Cut(line, " ")
+	if !found {
+		return fmt.Errorf("unexpected ready line %q", line)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	p.kubeconfig, p.config = kubeconfig, config
+	return nil
+}
+
+// MustBeReady is WaitReady for a test that goes no further without.
+func (p *Process) MustBeReady(t testing.TB) *Process {
+	t.Helper()
+	if err := p.WaitReady(); err != nil {
+		t.Fatalf("control plane: %v", err)
+	}
+	return p
+}
+
+// RESTConfig connects as administrator, once the process is ready.
+func (p *Process) RESTConfig() *rest.Config { return rest.CopyConfig(p.config) }
+
+// Kubeconfig is the path of the administrator's kubeconfig, once the process is ready.
+func (p *Process) Kubeconfig() string { return p.kubeconfig }
+
+// PID of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Output is the end of what the process wrote to standard error.
+func (p *Process) Output() string { return p.output.String() }
+
+// Kill ends the process the hard way and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill()
+	<-p.exited
+}
+
+// Stop ends the process in an orderly way.
+func (p *Process) Stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return p.Wait(stopTimeout)
+}
+
+// Wait returns when the process has ended, with an error unless it ended well.
+func (p *Process) Wait(limit time.Duration) error {
+	select {
+	case <-p.exited:
+	case <-time.After(limit):
+		p.Kill()
+		return fmt.Errorf("still running after %s: %s", limit, p.Output())
+	}
+	if p.err != nil {
+		return fmt.Errorf("%w: %s", p.err, p.Output())
+	}
+	return nil
+}
+
+// tail keeps the last outputLimit bytes written to it.
+type tail struct {
+	mu      sync.Mutex
+	content []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.content = append(t.content, b...)
+	if excess := len(t.content) - outputLimit; excess > 0 {
+		t.content = append(t.content[:0], t.content[excess:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.content))
+}
