@@ -2,7 +2,7 @@
 // binary: the CustomResourceDefinitions (crd/, generated from the types in api/ by
 // hack/generate.sh) and a sample of every kind (samples/).
 //
-// Two lists under testdata hold the CRDs to the contract: metal-fields.txt, boot-fields.txt
+// Lists under testdata hold the CRDs to the contract: metal-fields.txt, boot-fields.txt
 // and ipxe-fields.txt say what existing manifests and clients rely on, additions.txt says
 // what Farrier adds. A field that is in none of them fails the test, and so does one
 // that is missing.
