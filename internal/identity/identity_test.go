@@ -50,10 +50,10 @@ func TestMAC(t *testing.T) {
 
 func TestIP(t *testing.T) {
 	for spelling, want := range map[string]string{
-		"127.64.0.1":                              "127.64.0.1",
-		"::ffff:10.0.0.1":                         "10.0.0.1",
+		"127.64.0.1":      "127.64.0.1",
+		"::ffff:10.0.0.1": "10.0.0.1",
 		"2001:0db8:0000:0000:0000:0000:0000:0001": "2001:db8::1",
-		"fe80::1%eth0":                            "fe80::1",
+		"fe80::1%eth0": "fe80::1",
 	} {
 		got, err := IP(spelling)
 		if err != nil || got != want {

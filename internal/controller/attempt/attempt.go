@@ -1,0 +1,85 @@
+package attempt
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// Attempt is one boot of a machine, from the moment it is decided. It is kept
+// in an annotation of the boot configuration, and each step is written before
+// the command that it orders, so that whoever comes next knows what may have
+// happened to the machine.
+type Attempt struct {
+	// ID is unpredictable; boot tokens are derived from it.
+	ID string `json:"id"`
+	// Number counts the boots of this boot configuration from 1.
+	Number int `json:"number"`
+	// Ordered is when the boot was decided. Until then the attempt only lends its
+	// ID to what has to be prepared.
+	Ordered *time.Time `json:"ordered,omitempty"`
+	// Off is when a machine that must boot from cold was seen off.
+	Off *time.Time `json:"off,omitempty"`
+	// Started is when the machine was seen on. It is not switched on again in
+	// this attempt, whatever happens.
+	Started *time.Time `json:"started,omitempty"`
+}
+
+// Of reads the attempt of a boot configuration. None, or one that cannot
+// be read, is a nil Attempt: the next boot begins a new one.
+func Of(config *metalv1.ServerBootConfiguration) *Attempt {
+	if config == nil {
+		return nil
+	}
+	text, ok := config.Annotations[metalv1.AnnotationBootAttempt]
+	if !ok {
+		return nil
+	}
+	var a Attempt
+	if err := json.Unmarshal([]byte(text), &a); err != nil || a.ID == "" {
+		return nil
+	}
+	return &a
+}
+
+// Open says whether a machine may use this attempt's token: from the order on.
+func (a *Attempt) Open() bool { return a != nil && a.Ordered != nil }
+
+// String is the annotation's value.
+func (a *Attempt) String() string {
+	text, err := json.Marshal(a)
+	if err != nil { // times outside year 0…9999 alone can fail
+		return fmt.Sprintf(`{"id":%q,"number":%d}`, a.ID, a.Number)
+	}
+	return string(text)
+}
+
+// Next begins the attempt that follows a.
+func (a *Attempt) Next(id string, now time.Time) *Attempt {
+	n := &Attempt{ID: id, Number: 1, Ordered: &now}
+	if a == nil {
+		return n
+	}
+	if a.Ordered == nil { // prepared, and now ordered under the same ID
+		n.ID, n.Number = a.ID, a.Number
+		return n
+	}
+	n.Number = a.Number + 1
+	return n
+}
+
+// SeenOff is the attempt with the moment at which the machine was seen off.
+func (a *Attempt) SeenOff(now time.Time) *Attempt {
+	n := *a
+	n.Off = &now
+	return &n
+}
+
+// SeenOn is the attempt with the moment at which the machine was seen on.
+func (a *Attempt) SeenOn(now time.Time) *Attempt {
+	n := *a
+	n.Started = &now
+	return &n
+}

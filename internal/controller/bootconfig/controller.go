@@ -1,0 +1,199 @@
+package bootconfig
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+// Reconciler decides how each boot configuration boots.
+type Reconciler struct {
+	client.Client
+	Images *image.Resolver
+	// BootURL is the base URL under which machines reach the boot server.
+	BootURL string
+	// Architecture is assumed of servers that have not told theirs.
+	Architecture string
+	// Workers is how many boot configurations are looked at at the same time.
+	Workers int
+
+	interest interest
+}
+
+// Reconcile looks at one boot configuration.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var config metalv1.ServerBootConfiguration
+	if err := r.Get(ctx, req.NamespacedName, &config); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.release(req)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	err := r.reconcile(ctx, config.DeepCopy())
+	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) error {
+	if !config.DeletionTimestamp.IsZero() || config.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+		return nil
+	}
+	v := view{config: config}
+	if err := r.gather(ctx, &v); err != nil {
+		return err
+	}
+	decide(&v)
+	if err := r.apply(ctx, &v); err != nil {
+		return err
+	}
+	return r.report(ctx, &v)
+}
+
+// gather reads the server, the image and the delivery objects that exist.
+func (r *Reconciler) gather(ctx context.Context, v *view) error {
+	key := client.ObjectKeyFromObject(v.config)
+	var server metalv1.Server
+	err := r.Get(ctx, client.ObjectKey{Name: v.config.Spec.ServerRef.Name}, &server)
+	if err == nil {
+		v.server = &server
+	} else if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if v.config.Spec.Image != "" && v.server != nil {
+		request := image.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture)}
+		r.interest.set(reconcile.Request{NamespacedName: key}, request, r.Images.Forget)
+		v.image, v.resolved = r.Images.Lookup(request)
+	}
+	var ipxe bootv1.IPXEBootConfig
+	if found, err := r.find(ctx, key, &ipxe); err != nil {
+		return err
+	} else if found {
+		v.ipxe = &ipxe
+	}
+	var http bootv1.HTTPBootConfig
+	if found, err := r.find(ctx, key, &http); err != nil {
+		return err
+	} else if found {
+		v.http = &http
+	}
+	v.bootURL = r.BootURL
+	return nil
+}
+
+func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, obj client.Object) (bool, error) {
+	err := r.Get(ctx, key, obj)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// apply makes the delivery objects what was decided. One that belongs to somebody else is
+// never touched: that is said in status instead.
+func (r *Reconciler) apply(ctx context.Context, v *view) error {
+	if v.wantIPXE != nil {
+		obj := &bootv1.IPXEBootConfig{}
+		if v.ipxe != nil {
+			obj = v.ipxe.DeepCopy()
+		}
+		before := obj.DeepCopy()
+		obj.Spec = *v.wantIPXE
+		if err := r.write(ctx, v, obj, before, v.ipxe != nil, equality.Semantic.DeepEqual(before.Spec, obj.Spec)); err != nil {
+			return err
+		}
+		v.ipxe = obj
+	} else if v.known && v.ipxe != nil && metav1.IsControlledBy(v.ipxe, v.config) {
+		if err := r.Delete(ctx, v.ipxe); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		v.ipxe = nil
+	}
+	if v.wantHTTP != nil {
+		obj := &bootv1.HTTPBootConfig{}
+		if v.http != nil {
+			obj = v.http.DeepCopy()
+		}
+		before := obj.DeepCopy()
+		obj.Spec = *v.wantHTTP
+		if err := r.write(ctx, v, obj, before, v.http != nil, equality.Semantic.DeepEqual(before.Spec, obj.Spec)); err != nil {
+			return err
+		}
+		v.http = obj
+	} else if v.known && v.http != nil && metav1.IsControlledBy(v.http, v.config) {
+		if err := r.Delete(ctx, v.http); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		v.http = nil
+	}
+	return nil
+}
+
+// write creates obj, or patches it if it is ours and differs.
+func (r *Reconciler) write(ctx context.Context, v *view, obj, before client.Object, exists, same bool) error {
+	if exists {
+		if !metav1.IsControlledBy(before, v.config) {
+			v.problem = fmt.Sprintf("%T %s/%s exists and is not of this boot configuration", obj, obj.GetNamespace(), obj.GetName())
+			return nil
+		}
+		if same {
+			return nil
+		}
+		return r.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+	}
+	obj.SetNamespace(v.config.Namespace)
+	obj.SetName(v.config.Name)
+	if err := controllerutil.SetControllerReference(v.config, obj, r.Scheme()); err != nil {
+		return err
+	}
+	return r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
+}
+
+func (r *Reconciler) report(ctx context.Context, v *view) error {
+	before := v.config.DeepCopy()
+	describe(v)
+	if reflect.DeepEqual(before.Status, v.config.Status) {
+		return nil
+	}
+	err := r.Status().Patch(ctx, v.config, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	return client.IgnoreNotFound(err)
+}
+
+func (r *Reconciler) release(req reconcile.Request) { r.interest.drop(req, r.Images.Forget) }
+
+// SetupWithManager registers the controller and everything that wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.interest.init()
+	r.Images.Subscribe(r.interest.wake)
+	ofServer := func(ctx context.Context, obj client.Object) []reconcile.Request {
+		var list metalv1.ServerBootConfigurationList
+		if err := r.List(ctx, &list, client.MatchingFields{index.BootConfigByServer: obj.GetName()}); err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(list.Items))
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+		return requests
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("bootconfig").
+		For(&metalv1.ServerBootConfiguration{}).
+		Owns(&bootv1.IPXEBootConfig{}).
+		Owns(&bootv1.HTTPBootConfig{}).
+		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onHardwareChange()).
+		WatchesRawSource(&r.interest.source).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}

@@ -1,0 +1,200 @@
+package bootconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+// view is what a decision looks at, and below what it decides.
+type view struct {
+	config   *metalv1.ServerBootConfiguration
+	server   *metalv1.Server
+	image    image.Result
+	resolved bool
+	ipxe     *bootv1.IPXEBootConfig
+	http     *bootv1.HTTPBootConfig
+	bootURL  string
+
+	// known says that wantIPXE and wantHTTP are an answer; nil in one of them then
+	// means that there shall be none.
+	known    bool
+	wantIPXE *bootv1.IPXEBootConfigSpec
+	wantHTTP *bootv1.HTTPBootConfigSpec
+	// problem is what is wrong, in words; it makes the state Error.
+	problem string
+	// waiting is what is awaited, in words; it makes the state Pending.
+	waiting string
+}
+
+// decide chooses the boot method.
+func decide(v *view) {
+	switch {
+	case v.config.Spec.ServerRef.Name == "":
+		v.problem = "spec.serverRef.name is empty"
+	case v.server == nil:
+		v.problem = fmt.Sprintf("spec.serverRef: Server %q does not exist", v.config.Spec.ServerRef.Name)
+	case v.config.Spec.Image == "":
+		v.problem = "spec.image is empty"
+	case v.server.Spec.SystemUUID == "" && len(v.server.Status.NetworkInterfaces) == 0:
+		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
+	case !v.resolved:
+		v.waiting = "image " + v.config.Spec.Image + " to be resolved"
+	case v.image.Err != nil && v.image.Plan.Digest == "":
+		v.problem = "image " + v.config.Spec.Image + ": " + v.image.Err.Error()
+	default:
+		v.plan()
+	}
+}
+
+// plan fills in the delivery objects from what the image holds.
+func (v *view) plan() {
+	p := v.image.Plan
+	var secret *bootv1.LocalObjectReference
+	if ref := v.config.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
+		secret = &bootv1.LocalObjectReference{Name: ref.Name}
+	}
+	var ips, ids []string
+	for _, n := range v.server.Status.NetworkInterfaces {
+		ips = append(ips, n.IPs...)
+		ids = append(append(ids, n.IPs...), n.MACAddress)
+	}
+	if p.Kernel != nil && p.Initramfs != nil {
+		v.wantIPXE = &bootv1.IPXEBootConfigSpec{
+			SystemUUID: v.server.Spec.SystemUUID, SystemIPs: ips,
+			KernelURL: image.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: image.LayerURL(v.bootURL, p, *p.Initramfs),
+			IgnitionSecretRef: secret,
+		}
+		if p.Squashfs != nil {
+			v.wantIPXE.SquashfsURL = image.LayerURL(v.bootURL, p, *p.Squashfs)
+		}
+	}
+	if p.UKI != nil {
+		v.wantHTTP = &bootv1.HTTPBootConfigSpec{
+			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: image.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
+		}
+	}
+	v.known = true
+}
+
+// describe writes status: the state is the children's, for this generation only.
+func describe(v *view) {
+	status := &v.config.Status
+	set := func(kind string, s metav1.ConditionStatus, reason, message string) {
+		apimeta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: s, Reason: reason, Message: message, ObservedGeneration: v.config.Generation,
+		})
+	}
+	status.ObservedGeneration = v.config.Generation
+	v.describeImage(set)
+	if v.problem == "" && v.waiting == "" {
+		v.collect()
+	}
+	switch {
+	case v.problem != "":
+		status.State = metalv1.ServerBootConfigurationStateError
+		set(metalv1.ConditionReady, metav1.ConditionFalse, "Error", v.problem)
+	case v.waiting != "":
+		status.State = metalv1.ServerBootConfigurationStatePending
+		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting)
+	default:
+		status.State = metalv1.ServerBootConfigurationStateReady
+		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest)
+	}
+	v.mirrorDeliveries()
+}
+
+func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, reason, message string)) {
+	var missing image.ErrMissingLayer
+	switch {
+	case !v.resolved:
+		set(metalv1.ConditionImageValidation, metav1.ConditionUnknown, "Resolving", "")
+	case errors.As(v.image.Err, &missing):
+		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, metalv1.ReasonValidationFailed, v.image.Err.Error())
+	case v.image.Err != nil && v.image.Plan.Digest == "":
+		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, "ImageNotResolved", v.image.Err.Error())
+	case v.image.Err != nil:
+		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "The last good answer is used: "+v.image.Err.Error())
+	default:
+		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "Validated", v.image.Plan.Digest)
+	}
+}
+
+// collect finds out what the delivery objects lack; both have to be ready for their own
+// generation.
+func (v *view) collect() {
+	if v.wantIPXE != nil && v.ipxe != nil {
+		v.child("IPXEBootConfig", string(v.ipxe.Status.State), v.ipxe.Status.ObservedGeneration == v.ipxe.Generation, v.ipxe.Status.Conditions)
+	}
+	if v.wantHTTP != nil && v.http != nil {
+		v.child("HTTPBootConfig", string(v.http.Status.State), v.http.Status.ObservedGeneration == v.http.Generation, v.http.Status.Conditions)
+	}
+}
+
+func (v *view) child(kind, state string, current bool, conditions []metav1.Condition) {
+	ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady)
+	message := "it to be delivered"
+	if ready != nil && ready.Message != "" {
+		message = ready.Message
+	}
+	switch {
+	case !current || state == string(bootv1.IPXEBootConfigStatePending) || state == "":
+		v.waiting = kind + ": " + message
+	case state == string(bootv1.IPXEBootConfigStateError):
+		v.problem = kind + ": " + message
+	}
+}
+
+// mirrorDeliveries copies what a machine has fetched from the delivery objects.
+func (v *view) mirrorDeliveries() {
+	var from []metav1.Condition
+	if v.ipxe != nil {
+		from = append(from, v.ipxe.Status.Conditions...)
+	}
+	if v.http != nil {
+		from = append(from, v.http.Status.Conditions...)
+	}
+	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched} {
+		if c := apimeta.FindStatusCondition(from, kind); c != nil {
+			mirrored := *c
+			mirrored.ObservedGeneration = v.config.Generation
+			apimeta.SetStatusCondition(&v.config.Status.Conditions, mirrored)
+		}
+	}
+}
+
+// architecture is the server's own, in the words of OCI (GOARCH), or what is given.
+func architecture(server *metalv1.Server, otherwise string) string {
+	for _, p := range server.Status.Processors {
+		switch strings.ToLower(firstOf(p.InstructionSet, p.Architecture)) {
+		case "x86-64", "x86_64", "amd64", "x86":
+			return "amd64"
+		case "arm-a64", "arm64", "aarch64", "arm":
+			return "arm64"
+		}
+	}
+	return otherwise
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// Problem is what a boot configuration says of itself when it is not ready.
+func Problem(config *metalv1.ServerBootConfiguration) string {
+	c := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionReady)
+	if c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
+		return c.Message
+	}
+	return "It is being prepared"
+}

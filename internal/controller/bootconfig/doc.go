@@ -1,0 +1,8 @@
+// Package bootconfig turns a ServerBootConfiguration, an image and an ignition for a server,
+// into what boot servers deliver. What the image holds decides the boot method: kernel
+// and initramfs make an IPXEBootConfig, a UKI an HTTPBootConfig, both make both.
+// One controller decides, once; nothing else writes those objects.
+//
+// The registry is never asked here: internal/image resolves in the background
+// and wakes this controller when it knows.
+package bootconfig

@@ -1,0 +1,161 @@
+package bootdelivery
+
+import (
+	"context"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+)
+
+// Delivery carries what all reconcilers of this package share.
+type Delivery struct {
+	client.Client
+	// APIReader reads the Secrets that are referred to, and no others: they are not cached.
+	APIReader client.Reader
+	View      *bootview.View
+	Clock     clock.Clock
+	// BootURL is the base URL that kernelURL and friends were made with.
+	BootURL string
+	// TokenKey is the key from which boot tokens are derived.
+	TokenKey []byte
+	// WakeServer is told when the boot view has learnt of a boot attempt.
+	WakeServer func(name string)
+	// Workers is how many objects of each kind are rendered at the same time.
+	Workers int
+
+	attempts acknowledged
+	notes    notes
+	initial  initialSync
+}
+
+// Setup registers both reconcilers.
+func (d *Delivery) Setup(mgr ctrl.Manager) error {
+	d.notes.init()
+	for _, k := range []kind{
+		{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }},
+		{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }, list: func() client.ObjectList { return &bootv1.HTTPBootConfigList{} }},
+	} {
+		if err := d.setup(mgr, k); err != nil {
+			return err
+		}
+	}
+	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache()})
+}
+
+const (
+	kindIPXE = "IPXEBootConfig"
+	kindHTTP = "HTTPBootConfig"
+)
+
+// kind is what differs between the two kinds of boot config.
+type kind struct {
+	name   string
+	object func() client.Object
+	list   func() client.ObjectList
+}
+
+func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
+	r := &reconciler{Delivery: d, kind: k}
+	// Children have the name of their boot configuration.
+	sameName := func(_ context.Context, obj client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
+	}
+	bootOf := func(_ context.Context, obj client.Object) []reconcile.Request {
+		server, ok := obj.(*metalv1.Server)
+		if !ok || server.Spec.BootConfigurationRef == nil {
+			return nil
+		}
+		ref := server.Spec.BootConfigurationRef
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}}
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("bootdelivery-"+k.name).
+		For(k.object()).
+		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(sameName)).
+		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(bootOf), onIdentityChange()).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(k)), builder.OnlyMetadata).
+		WatchesRawSource(d.notes.source(k.name)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers}).
+		Complete(r)
+}
+
+// usersOf finds the boot configs of a kind that refer to a Secret.
+func (d *Delivery) usersOf(k kind) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		list := k.list()
+		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		for _, item := range items(list) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
+		}
+		return requests
+	}
+}
+
+// reconciler renders the objects of one kind.
+type reconciler struct {
+	*Delivery
+	kind kind
+}
+
+// Reconcile renders one boot config into the view and writes its status.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	name := entryName(r.kind.name, req.Namespace, req.Name)
+	defer r.initial.done(name)
+	obj := r.kind.object()
+	if err := r.Get(ctx, req.NamespacedName, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.View.Delete(name)
+			r.notes.drop(name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
+	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) error {
+	if !obj.GetDeletionTimestamp().IsZero() {
+		r.View.Delete(name)
+		return nil
+	}
+	in := source{name: name, object: obj}
+	if err := r.gather(ctx, &in); err != nil {
+		return err
+	}
+	entry, problem := r.render(&in)
+	r.View.Put(entry)
+	if in.attempt.Open() && r.attempts.add(in.attempt.ID) && in.server != nil {
+		r.WakeServer(in.server.Name)
+	}
+	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
+		problem = "the same machine is also spoken for by " + join(conflicts)
+	}
+	before := obj.DeepCopyObject().(client.Object)
+	r.describe(&in, problem)
+	if reflect.DeepEqual(before, obj) {
+		return nil
+	}
+	err := r.Status().Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	return client.IgnoreNotFound(err)
+}
+
+// Acknowledged says whether the boot view knows of an attempt, so that a machine which boots now is
+// given what belongs to it.
+func (d *Delivery) Acknowledged(attemptID string) bool { return d.attempts.has(attemptID) }

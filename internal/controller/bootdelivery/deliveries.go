@@ -1,0 +1,121 @@
+package bootdelivery
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/controller/wake"
+)
+
+// conditionsOf names the conditions that a delivery turns to True.
+var conditionsOf = map[bootserver.DeliveryKind][]string{
+	bootserver.Script:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
+	bootserver.Ignition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
+	bootserver.UKI:      {bootv1.ConditionUKIFetched},
+}
+
+// note is the newest delivery of one kind for one boot config.
+type note struct {
+	attempt, addr string
+	at            time.Time
+}
+
+// notes collects deliveries between two reconciles. Only the first of an attempt is news.
+type notes struct {
+	mu      sync.Mutex
+	byEntry map[string]map[bootserver.DeliveryKind]note
+	sources map[string]*wake.Source
+}
+
+func (n *notes) init() {
+	n.byEntry = map[string]map[bootserver.DeliveryKind]note{}
+	n.sources = map[string]*wake.Source{kindIPXE: {}, kindHTTP: {}}
+}
+
+func (n *notes) source(kind string) *wake.Source { return n.sources[kind] }
+
+// Delivered is the boot server's callback. It notes the delivery and returns at once.
+func (d *Delivery) Delivered(delivery bootserver.Delivery) {
+	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 {
+		return
+	}
+	parts := strings.SplitN(delivery.Entry, "/", 3)
+	if len(parts) != 3 || d.notes.sources[parts[0]] == nil {
+		return
+	}
+	if d.notes.add(delivery) {
+		d.notes.sources[parts[0]].Wake(parts[1], parts[2])
+	}
+}
+
+// add says whether the delivery is news.
+func (n *notes) add(delivery bootserver.Delivery) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	kinds := n.byEntry[delivery.Entry]
+	if kinds == nil {
+		kinds = map[bootserver.DeliveryKind]note{}
+		n.byEntry[delivery.Entry] = kinds
+	}
+	if old, known := kinds[delivery.Kind]; known && old.attempt == delivery.Attempt {
+		return false
+	}
+	kinds[delivery.Kind] = note{delivery.Attempt, delivery.Addr, delivery.Time}
+	return true
+}
+
+func (n *notes) get(entry string, kind bootserver.DeliveryKind) (note, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	found, ok := n.byEntry[entry][kind]
+	return found, ok
+}
+
+func (n *notes) drop(entry string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.byEntry, entry)
+}
+
+// describeDeliveries turns notes into conditions, and takes those back that speak of an earlier boot: a new
+// order resets them. The message carries the attempt, so that this needs no memory.
+func (d *Delivery) describeDeliveries(in *source, conditions *[]metav1.Condition) {
+	current := ""
+	if in.attempt.Open() {
+		current = in.attempt.ID
+	}
+	for kind, types := range conditionsOf {
+		made, noted := d.notes.get(in.name, kind)
+		for _, t := range types {
+			old := apimeta.FindStatusCondition(*conditions, t)
+			switch {
+			case noted && (in.config == nil || made.attempt == current):
+				if old != nil && old.Status == metav1.ConditionTrue && strings.HasPrefix(old.Message, deliveryOf(current)) {
+					continue
+				}
+				apimeta.SetStatusCondition(conditions, metav1.Condition{
+					Type: t, Status: metav1.ConditionTrue, Reason: "Delivered", ObservedGeneration: in.object.GetGeneration(),
+					Message: deliveryOf(current) + " to " + made.addr, LastTransitionTime: metav1.NewTime(made.at),
+				})
+			case old != nil && old.Status == metav1.ConditionTrue && in.config != nil && !strings.HasPrefix(old.Message, deliveryOf(current)):
+				apimeta.SetStatusCondition(conditions, metav1.Condition{
+					Type: t, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
+				})
+			}
+		}
+	}
+}
+
+// deliveryOf begins the message of a delivery's condition.
+func deliveryOf(attempt string) string {
+	if attempt == "" {
+		return "Delivered"
+	}
+	return "Delivered in boot attempt " + attempt
+}

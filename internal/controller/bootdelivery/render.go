@@ -1,0 +1,204 @@
+package bootdelivery
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/ignition"
+)
+
+// source is everything that one entry of the view is rendered from.
+type source struct {
+	name   string
+	object client.Object
+	// config and server are nil for a boot config written by hand.
+	config  *metalv1.ServerBootConfiguration
+	server  *metalv1.Server
+	attempt *attempt.Attempt
+	// ignition and script are the Secrets referred to, nil when there is none or it is missing.
+	ignition, script *corev1.Secret
+}
+
+func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
+	switch o := in.object.(type) {
+	case *bootv1.IPXEBootConfig:
+		return o.Spec.IgnitionSecretRef, o.Spec.IPXEScriptSecretRef
+	case *bootv1.HTTPBootConfig:
+		return o.Spec.IgnitionSecretRef, nil
+	}
+	return nil, nil
+}
+
+// gather reads what the entry needs; only the Secrets that are referred to are read, past the cache.
+func (d *Delivery) gather(ctx context.Context, in *source) error {
+	if owner := metav1.GetControllerOf(in.object); owner != nil && owner.Kind == "ServerBootConfiguration" {
+		var config metalv1.ServerBootConfiguration
+		err := d.Get(ctx, client.ObjectKey{Namespace: in.object.GetNamespace(), Name: owner.Name}, &config)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && config.UID == owner.UID {
+			in.config = &config
+			in.attempt = attempt.Of(&config)
+			var server metalv1.Server
+			err := d.Get(ctx, client.ObjectKey{Name: config.Spec.ServerRef.Name}, &server)
+			if client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if err == nil {
+				in.server = &server
+			}
+		}
+	}
+	ignitionRef, scriptRef := in.refs()
+	var err error
+	if in.ignition, err = d.secret(ctx, in.object.GetNamespace(), ignitionRef); err != nil {
+		return err
+	}
+	in.script, err = d.secret(ctx, in.object.GetNamespace(), scriptRef)
+	return err
+}
+
+func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.LocalObjectReference) (*corev1.Secret, error) {
+	if ref == nil || ref.Name == "" {
+		return nil, nil
+	}
+	var secret corev1.Secret
+	err := d.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s/%s: %w", namespace, ref.Name, err)
+	}
+	return &secret, nil
+}
+
+// render makes the entry. A problem does not keep it out of the view: what can be served is, and
+// what cannot says why.
+func (r *reconciler) render(in *source) (bootview.Entry, string) {
+	e := bootview.Entry{Name: in.name, Rank: rank(in)}
+	if in.server != nil && in.attempt.Open() {
+		e.Attempt = bootview.Attempt{ID: in.attempt.ID, Open: true, Token: ignition.Token(r.TokenKey, string(in.server.UID), in.attempt.ID)}
+	} else if in.config != nil {
+		e.Attempt = bootview.Attempt{ID: "none"} // ours, and not ordered: closed
+	}
+	if in.server != nil {
+		e.Serial = in.server.Status.SerialNumber
+		for _, n := range in.server.Status.NetworkInterfaces {
+			e.MACs = append(e.MACs, n.MACAddress)
+			e.IPs = append(e.IPs, n.IPs...)
+		}
+	}
+	var problem string
+	switch o := in.object.(type) {
+	case *bootv1.IPXEBootConfig:
+		e.UUID = o.Spec.SystemUUID
+		e.IPs = append(e.IPs, o.Spec.SystemIPs...)
+		problem = r.renderScript(in, o, &e)
+	case *bootv1.HTTPBootConfig:
+		e.UUID = o.Spec.SystemUUID
+		for _, id := range append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...) {
+			if strings.Count(id, ":") == 5 || strings.Count(id, "-") == 5 {
+				e.MACs = append(e.MACs, id)
+			} else {
+				e.IPs = append(e.IPs, id)
+			}
+		}
+		e.UKIURL = o.Spec.UKIURL
+		if e.UKIURL == "" {
+			problem = "spec.ukiURL is empty"
+		}
+	}
+	if p := renderIgnition(in, &e); problem == "" {
+		problem = p
+	}
+	return e, problem
+}
+
+// rank says whose word an entry is: only the boot configuration that the server refers to now counts.
+func rank(in *source) bootview.Rank {
+	if metav1.GetControllerOf(in.object) == nil {
+		return bootview.HandWritten
+	}
+	if in.config == nil || in.server == nil {
+		return bootview.Stale
+	}
+	ref := in.server.Spec.BootConfigurationRef
+	if m := in.server.Spec.MaintenanceBootConfigurationRef; m != nil && in.server.Spec.ServerMaintenanceRef != nil {
+		ref = m
+	}
+	if ref != nil && ref.Namespace == in.config.Namespace && ref.Name == in.config.Name {
+		return bootview.Current
+	}
+	return bootview.Stale
+}
+
+func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootview.Entry) string {
+	if ref := o.Spec.IPXEScriptSecretRef; ref != nil && ref.Name != "" {
+		switch {
+		case in.script == nil:
+			return fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q does not exist", ref.Name)
+		case len(in.script.Data[bootv1.SecretKeyIPXEScript]) == 0:
+			return fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q has no key %q", ref.Name, bootv1.SecretKeyIPXEScript)
+		}
+		e.Script = bootview.CustomScript(in.script.Data[bootv1.SecretKeyIPXEScript])
+		return ""
+	}
+	params := bootview.DefaultScriptParams{
+		BootURL: r.BootURL, KernelURL: o.Spec.KernelURL, InitrdURL: o.Spec.InitrdURL, SquashfsURL: o.Spec.SquashfsURL, Attempt: e.Attempt,
+	}
+	if in.server != nil {
+		params.KernelArgs = in.server.Annotations[metalv1.AnnotationKernelArgs]
+	}
+	script, err := bootview.DefaultScript(params)
+	if err != nil {
+		return "spec." + err.Error()
+	}
+	e.Script = script
+	return ""
+}
+
+func renderIgnition(in *source, e *bootview.Entry) string {
+	ref, _ := in.refs()
+	if ref == nil || ref.Name == "" {
+		return ""
+	}
+	e.Ignition = &bootview.Ignition{ContentType: "application/json"}
+	data, has := []byte(nil), false
+	if in.ignition != nil {
+		data, has = in.ignition.Data[bootv1.SecretKeyIgnition]
+	}
+	var problem string
+	switch {
+	case in.ignition == nil:
+		problem = fmt.Sprintf("spec.ignitionSecretRef: Secret %q does not exist", ref.Name)
+	case !has:
+		problem = fmt.Sprintf("spec.ignitionSecretRef: Secret %q has no key %q", ref.Name, bootv1.SecretKeyIgnition)
+	}
+	if problem != "" {
+		e.Ignition.Err = fmt.Errorf("%w: %s", bootview.ErrIgnitionMissing, problem)
+		return problem
+	}
+	payload, warnings, err := ignition.Payload(string(in.ignition.Data[bootv1.SecretKeyFormat]), data)
+	if err != nil {
+		e.Ignition.Err = err
+		return fmt.Sprintf("spec.ignitionSecretRef: Secret %q: %v", ref.Name, err)
+	}
+	for _, w := range warnings {
+		log.Log.WithName("bootdelivery").V(1).Info("Butane warns", "entry", in.name, "warning", w)
+	}
+	e.Ignition.Payload = payload
+	return ""
+}

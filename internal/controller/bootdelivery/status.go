@@ -1,0 +1,77 @@
+package bootdelivery
+
+import (
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// conditionReady is the condition that says, in words, what the state says in one.
+const conditionReady = metalv1.ConditionReady
+
+// describe writes the status of a boot config: whether it can be delivered, and what has been.
+func (d *Delivery) describe(in *source, problem string) {
+	generation := in.object.GetGeneration()
+	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: generation}
+	state := string(bootv1.IPXEBootConfigStateReady)
+	if problem != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Error", problem
+		state = string(bootv1.IPXEBootConfigStateError)
+	}
+	var conditions *[]metav1.Condition
+	switch o := in.object.(type) {
+	case *bootv1.IPXEBootConfig:
+		o.Status.State, o.Status.ObservedGeneration = bootv1.IPXEBootConfigState(state), generation
+		conditions = &o.Status.Conditions
+	case *bootv1.HTTPBootConfig:
+		o.Status.State, o.Status.ObservedGeneration = bootv1.HTTPBootConfigState(state), generation
+		conditions = &o.Status.Conditions
+	}
+	apimeta.SetStatusCondition(conditions, ready)
+	d.describeDeliveries(in, conditions)
+}
+
+// entryName is the name of a boot config in the view.
+func entryName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+func join(names []string) string { return strings.Join(names, ", ") }
+
+func items(list client.ObjectList) []client.Object {
+	var out []client.Object
+	switch l := list.(type) {
+	case *bootv1.IPXEBootConfigList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	case *bootv1.HTTPBootConfigList:
+		for i := range l.Items {
+			out = append(out, &l.Items[i])
+		}
+	}
+	return out
+}
+
+// onIdentityChange lets only those changes of a Server through that an answer to its machine depends on.
+func onIdentityChange() builder.WatchesOption {
+	return builder.WithPredicates(predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*metalv1.Server)
+			after, ok2 := e.ObjectNew.(*metalv1.Server)
+			return !ok1 || !ok2 || before.Generation != after.Generation ||
+				before.Annotations[metalv1.AnnotationKernelArgs] != after.Annotations[metalv1.AnnotationKernelArgs] ||
+				before.Status.SerialNumber != after.Status.SerialNumber ||
+				!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	})
+}

@@ -1,0 +1,129 @@
+package bootdelivery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+)
+
+// maxAcknowledged bounds how many attempts are remembered; the oldest are forgotten. A fleet has one
+// open attempt a server.
+const maxAcknowledged = 1 << 18
+
+// acknowledged is the set of attempts that the boot view has learnt of.
+type acknowledged struct {
+	mu    sync.Mutex
+	known map[string]struct{}
+	order []string
+}
+
+// add says whether the attempt is new.
+func (a *acknowledged) add(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.known[id]; known {
+		return false
+	}
+	if a.known == nil {
+		a.known = map[string]struct{}{}
+	}
+	if len(a.order) == maxAcknowledged {
+		for _, old := range a.order[:maxAcknowledged/2] {
+			delete(a.known, old)
+		}
+		a.order = append([]string(nil), a.order[maxAcknowledged/2:]...)
+	}
+	a.known[id] = struct{}{}
+	a.order = append(a.order, id)
+	return true
+}
+
+func (a *acknowledged) has(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.known[id]
+	return known
+}
+
+// initialSync knows which boot configs existed at the start and have not been rendered yet. Until they
+// all are, the view must not say that a machine is unknown.
+type initialSync struct {
+	mu      sync.Mutex
+	missing map[string]struct{}
+	early   map[string]struct{}
+	synced  func()
+}
+
+// begin names what has to be rendered first; synced is called when it has been.
+func (s *initialSync) begin(names []string, synced func()) {
+	s.mu.Lock()
+	s.missing = map[string]struct{}{}
+	for _, n := range names {
+		if _, done := s.early[n]; !done {
+			s.missing[n] = struct{}{}
+		}
+	}
+	s.early, s.synced = nil, synced
+	complete := len(s.missing) == 0
+	s.mu.Unlock()
+	if complete {
+		synced()
+	}
+}
+
+// done says that an object has been looked at.
+func (s *initialSync) done(name string) {
+	s.mu.Lock()
+	if s.synced == nil {
+		if s.early == nil {
+			s.early = map[string]struct{}{}
+		}
+		s.early[name] = struct{}{}
+		s.mu.Unlock()
+		return
+	}
+	if _, awaited := s.missing[name]; !awaited {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.missing, name)
+	complete := len(s.missing) == 0
+	s.mu.Unlock()
+	if complete {
+		s.synced()
+	}
+}
+
+// syncer marks the view as synchronised when everything that exists has been rendered.
+type syncer struct {
+	delivery *Delivery
+	cache    cache.Cache
+}
+
+// Start is called by the manager.
+func (s *syncer) Start(ctx context.Context) error {
+	if !s.cache.WaitForCacheSync(ctx) {
+		return nil
+	}
+	var names []string
+	var ipxe bootv1.IPXEBootConfigList
+	if err := s.cache.List(ctx, &ipxe); err != nil {
+		return fmt.Errorf("list IPXEBootConfigs: %w", err)
+	}
+	for i := range ipxe.Items {
+		names = append(names, entryName(kindIPXE, ipxe.Items[i].Namespace, ipxe.Items[i].Name))
+	}
+	var http bootv1.HTTPBootConfigList
+	if err := s.cache.List(ctx, &http); err != nil {
+		return fmt.Errorf("list HTTPBootConfigs: %w", err)
+	}
+	for i := range http.Items {
+		names = append(names, entryName(kindHTTP, http.Items[i].Namespace, http.Items[i].Name))
+	}
+	s.delivery.initial.begin(names, func() { s.delivery.View.SetSynced(true) })
+	return nil
+}

@@ -1,0 +1,90 @@
+package connection
+
+import (
+	"sync"
+
+	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Registry maps keys of the fleet to the names of the objects that an
+// observation of that BMC shall wake. It is safe for concurrent use.
+type Registry struct {
+	mu    sync.RWMutex
+	byKey map[fleet.Key]map[listener]struct{}
+	keyOf map[listener]fleet.Key
+}
+
+type listener struct {
+	source *wake.Source
+	name   string
+}
+
+// NewRegistry makes an empty registry and subscribes it to the fleet.
+func NewRegistry(f *fleet.Fleet) *Registry {
+	r := &Registry{byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}}
+	f.Subscribe(r.notify)
+	return r
+}
+
+// Bind says that name, an object whose controller listens to source, is about
+// the BMC at key. An earlier binding of the same object is replaced.
+func (r *Registry) Bind(source *wake.Source, name string, key fleet.Key) {
+	l := listener{source, name}
+	r.mu.RLock()
+	same := r.keyOf[l] == key
+	r.mu.RUnlock()
+	if same {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unbind(l)
+	r.keyOf[l] = key
+	if r.byKey[key] == nil {
+		r.byKey[key] = map[listener]struct{}{}
+	}
+	r.byKey[key][l] = struct{}{}
+}
+
+// Unbind forgets an object. It returns the key it was bound to, and whether
+// nobody listens to that key any longer, so that its actor can be ended.
+func (r *Registry) Unbind(source *wake.Source, name string) (key fleet.Key, last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := listener{source, name}
+	key, bound := r.keyOf[l]
+	if !bound {
+		return "", false
+	}
+	r.unbind(l)
+	return key, len(r.byKey[key]) == 0
+}
+
+// Key returns the key that an object is bound to.
+func (r *Registry) Key(source *wake.Source, name string) (fleet.Key, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	key, ok := r.keyOf[listener{source, name}]
+	return key, ok
+}
+
+func (r *Registry) unbind(l listener) {
+	key, bound := r.keyOf[l]
+	if !bound {
+		return
+	}
+	delete(r.keyOf, l)
+	delete(r.byKey[key], l)
+	if len(r.byKey[key]) == 0 {
+		delete(r.byKey, key)
+	}
+}
+
+func (r *Registry) notify(key fleet.Key) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for l := range r.byKey[key] {
+		l.source.Wake("", l.name)
+	}
+}

@@ -1,0 +1,123 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
+)
+
+// Reasons for which a BMC cannot even be asked; they appear in its Ready
+// condition beside those of the contract.
+const (
+	ReasonEndpointNotFound     = "EndpointNotFound"
+	ReasonSecretNotFound       = "SecretNotFound"
+	ReasonSecretIncomplete     = "SecretIncomplete"
+	ReasonAddressInvalid       = "AddressInvalid"
+	ReasonProtocolNotSupported = "ProtocolNotSupported"
+)
+
+// Address is where a BMC object says that its BMC is.
+type Address struct {
+	IP, MAC string
+}
+
+// AddressOf returns the address of a BMC: its own, or that of its Endpoint.
+func AddressOf(ctx context.Context, c client.Reader, obj *metalv1.BMC) (Address, error) {
+	if a := obj.Spec.Access; a != nil {
+		return Address{IP: a.IP, MAC: a.MACAddress}, nil
+	}
+	if obj.Spec.EndpointRef == nil {
+		return Address{}, outcome.Terminalf(ReasonAddressInvalid, "spec: neither access nor endpointRef is set")
+	}
+	var endpoint metalv1.Endpoint
+	if err := c.Get(ctx, client.ObjectKey{Name: obj.Spec.EndpointRef.Name}, &endpoint); err != nil {
+		if apierrors.IsNotFound(err) {
+			return Address{}, outcome.Terminalf(ReasonEndpointNotFound, "spec.endpointRef: Endpoint %q does not exist", obj.Spec.EndpointRef.Name)
+		}
+		return Address{}, fmt.Errorf("Endpoint %q: %w", obj.Spec.EndpointRef.Name, err)
+	}
+	return Address{IP: endpoint.Spec.IP, MAC: endpoint.Spec.MACAddress}, nil
+}
+
+// Endpoint makes what the Redfish client dials. An empty scheme means https: credentials
+// travel on this connection.
+func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
+	if name := string(protocol.Name); !strings.HasPrefix(strings.ToLower(name), "redfish") {
+		return bmc.Endpoint{}, outcome.Terminalf(ReasonProtocolNotSupported, "spec.protocol.name: %q is not spoken, only Redfish is", name)
+	}
+	host, err := identity.IP(ip)
+	if err != nil {
+		return bmc.Endpoint{}, outcome.Terminal{Reason: ReasonAddressInvalid, Err: err}
+	}
+	scheme := strings.ToLower(string(protocol.Scheme))
+	if scheme == "" {
+		scheme = "https"
+	}
+	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
+}
+
+// Credentials reads a BMCSecret. data is read before stringData, as the
+// contract of the kind says.
+func Credentials(ctx context.Context, c client.Reader, name string) (bmc.Credentials, error) {
+	var secret metalv1.BMCSecret
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, &secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretNotFound, "BMCSecret %q does not exist", name)
+		}
+		return bmc.Credentials{}, fmt.Errorf("BMCSecret %q: %w", name, err)
+	}
+	username, password := secretValue(&secret, metalv1.BMCSecretUsernameKey), secretValue(&secret, metalv1.BMCSecretPasswordKey)
+	for key, value := range map[string]string{metalv1.BMCSecretUsernameKey: username, metalv1.BMCSecretPasswordKey: password} {
+		if value == "" {
+			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "BMCSecret %q has no key %q", name, key)
+		}
+	}
+	return bmc.Credentials{Username: username, Password: bmc.Secret(password)}, nil
+}
+
+func secretValue(secret *metalv1.BMCSecret, key string) string {
+	if v, ok := secret.Data[key]; ok {
+		return string(v)
+	}
+	return secret.StringData[key]
+}
+
+// Resolve brings everything together that the fleet needs to know of a BMC.
+func Resolve(ctx context.Context, c client.Reader, obj *metalv1.BMC) (fleet.Spec, Address, error) {
+	address, err := AddressOf(ctx, c, obj)
+	if err != nil {
+		return fleet.Spec{}, address, err
+	}
+	endpoint, err := Endpoint(address.IP, obj.Spec.Protocol)
+	if err != nil {
+		return fleet.Spec{}, address, err
+	}
+	credentials, err := Credentials(ctx, c, obj.Spec.BMCSecretRef.Name)
+	return fleet.Spec{Endpoint: endpoint, Credentials: credentials}, address, err
+}
+
+// IsSystem says whether a Server stands for a system of its BMC: by URI, or by UUID
+// where firmware has moved the system to another URI.
+func IsSystem(server *metalv1.Server, system bmc.System) bool {
+	if server.Spec.SystemURI != "" && server.Spec.SystemURI == system.URI {
+		return true
+	}
+	uuid, err := identity.UUID(server.Spec.SystemUUID)
+	return err == nil && uuid == system.UUID
+}
+
+// IsTransient says whether err may go away by trying again.
+func IsTransient(err error) bool {
+	var terminal outcome.Terminal
+	return err != nil && !errors.As(err, &terminal)
+}

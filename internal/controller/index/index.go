@@ -1,0 +1,116 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/identity"
+)
+
+const (
+	// ServerByBMC finds Servers by the name of their BMC.
+	ServerByBMC = "spec.bmcRef.name"
+	// ServerByUUID finds Servers by their canonical system UUID.
+	ServerByUUID = "spec.systemUUID"
+	// ServerByState finds Servers by what status says of their state.
+	ServerByState = "status.state"
+	// BMCByEndpoint finds BMCs by the name of their Endpoint.
+	BMCByEndpoint = "spec.endpointRef.name"
+	// BMCBySecret finds BMCs by the name of their BMCSecret.
+	BMCBySecret = "spec.bmcSecretRef.name"
+	// ClaimByServer finds claims by the name of the Server they name.
+	ClaimByServer = "spec.serverRef.name"
+	// ClaimByPhase finds claims by their phase; those without one are Unbound.
+	ClaimByPhase = "status.phase"
+	// BootConfigByServer finds boot configurations by the name of their Server.
+	BootConfigByServer = "spec.serverRef.name"
+	// BySecret finds boot configs by the names of the Secrets they refer to.
+	BySecret = "spec.secretRefs"
+)
+
+// Register adds every index to a manager's cache.
+func Register(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, i := range []struct {
+		obj   client.Object
+		field string
+		value func(client.Object) []string
+	}{
+		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
+		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
+		{&metalv1.Server{}, ServerByState, of(func(s *metalv1.Server) string { return string(s.Status.State) })},
+		{&metalv1.BMC{}, BMCByEndpoint, of(func(b *metalv1.BMC) string { return name(b.Spec.EndpointRef) })},
+		{&metalv1.BMC{}, BMCBySecret, of(func(b *metalv1.BMC) string { return b.Spec.BMCSecretRef.Name })},
+		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
+		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
+		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
+		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
+		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},
+	} {
+		if err := indexer.IndexField(ctx, i.obj, i.field, i.value); err != nil {
+			return fmt.Errorf("index %T by %s: %w", i.obj, i.field, err)
+		}
+	}
+	return nil
+}
+
+// UUID is the form in which ServerByUUID knows a UUID: canonical where it is one.
+func UUID(s string) string {
+	if canonical, err := identity.UUID(s); err == nil {
+		return canonical
+	}
+	return strings.ToLower(s)
+}
+
+// of adapts a function of a typed object; an empty value is not indexed.
+func of[T client.Object](value func(T) string) func(client.Object) []string {
+	return func(obj client.Object) []string {
+		typed, ok := obj.(T)
+		if !ok {
+			return nil
+		}
+		if v := value(typed); v != "" {
+			return []string{v}
+		}
+		return nil
+	}
+}
+
+func phase(c *metalv1.ServerClaim) string {
+	if c.Status.Phase == "" {
+		return string(metalv1.ServerClaimPhaseUnbound)
+	}
+	return string(c.Status.Phase)
+}
+
+func secretsOfIPXE(obj client.Object) []string {
+	config, ok := obj.(*bootv1.IPXEBootConfig)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, n := range []string{bootName(config.Spec.IgnitionSecretRef), bootName(config.Spec.IPXEScriptSecretRef)} {
+		if n != "" {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+func name(ref *metalv1.LocalObjectReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+func bootName(ref *bootv1.LocalObjectReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}

@@ -1,0 +1,59 @@
+package outcome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// conflictDelay is how long a cache usually needs to hear of a write.
+const conflictDelay = 20 * time.Millisecond
+
+// Waiting says that nothing is wrong and that a watch will wake the object
+// when On has happened.
+type Waiting struct{ On string }
+
+func (w Waiting) Error() string { return "waiting for " + w.On }
+
+// Terminal says that trying again cannot help until a person, or another
+// object, changes something that is watched.
+type Terminal struct {
+	// Reason is a CamelCase constant, fit for a condition.
+	Reason string
+	Err    error
+}
+
+func (t Terminal) Error() string { return t.Err.Error() }
+
+func (t Terminal) Unwrap() error { return t.Err }
+
+// Terminalf makes a Terminal of a format.
+func Terminalf(reason, format string, args ...any) Terminal {
+	return Terminal{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// Handle turns the error of a reconcile into what controller-runtime shall do.
+// A write that lost a race is repeated at once and quietly: the cache is
+// about to deliver what it collided with.
+func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
+	var waiting Waiting
+	var terminal Terminal
+	switch {
+	case err == nil:
+		return result, nil
+	case errors.As(err, &waiting):
+		log.FromContext(ctx).V(1).Info("Waiting", "on", waiting.On)
+		return result, nil
+	case errors.As(err, &terminal):
+		log.FromContext(ctx).Info("Cannot go on until something changes", "reason", terminal.Reason, "cause", terminal.Error())
+		return result, nil
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
+	return result, err
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// act carries out a plan. What must survive is written before what it guards is
+// done; if a write fails nothing after it happens, and the next reconcile
+// decides again.
+func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) error {
+	if p.Prepare {
+		if err := r.prepareInternal(ctx, v); err != nil {
+			return err
+		}
+	}
+	if p.Remove {
+		if err := r.removeInternal(ctx, v.Server); err != nil {
+			return err
+		}
+	}
+	if p.RecordCleanup {
+		if err := r.recordCleanup(ctx, v); err != nil {
+			return err
+		}
+	}
+	if p.Facts != nil {
+		before := v.Server.DeepCopy()
+		p.Facts(v.Server)
+		if err := r.patch(ctx, v.Server, before); err != nil {
+			return fmt.Errorf("write what is remembered of the server: %w", err)
+		}
+	}
+	if p.Attempt != nil {
+		if err := r.writeAttempt(ctx, v, p); err != nil {
+			return err
+		}
+	}
+	if p.Command != nil {
+		if err := r.Fleet.Submit(key, *p.Command); err != nil {
+			return fmt.Errorf("order %s: %w", p.Command.Kind, err)
+		}
+	}
+	if p.Event.Reason != "" {
+		r.Recorder.Eventf(v.Server, nil, p.Event.Type, p.Event.Reason, p.Event.Reason, "%s", p.Event.Message)
+	}
+	return nil
+}
+
+// writeAttempt stores the attempt with the boot configuration it belongs to.
+func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
+	before := v.Boot.DeepCopy()
+	if v.Boot.Annotations == nil {
+		v.Boot.Annotations = map[string]string{}
+	}
+	v.Boot.Annotations[metalv1.AnnotationBootAttempt] = p.Attempt.String()
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Patch(ctx, v.Boot, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
+		return fmt.Errorf("write the boot attempt: %w", err)
+	}
+	return nil
+}
+
+// recordCleanup writes that the cleanup after the last claim did nothing, because that is its mode.
+func (r *Reconciler) recordCleanup(ctx context.Context, v *View) error {
+	content, err := record.Pack(record.Cleanup{Mode: "none", Ended: v.Now.UTC()})
+	if err != nil {
+		return err
+	}
+	owner := v.claimedBy()
+	obj := record.New(r.Namespace, record.CleanupName(v.Server.Name, owner), record.KindCleanup, v.Server.Name, owner, content)
+	if err := r.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("write the record of the cleanup: %w", err)
+	}
+	return nil
+}
+
+// reason is the reason that a Terminal error names, or otherwise what is given.
+func reason(err error, otherwise string) string {
+	var terminal outcome.Terminal
+	if errors.As(err, &terminal) {
+		return terminal.Reason
+	}
+	return otherwise
+}

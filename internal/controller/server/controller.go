@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Boots tells whether boot servers know of a boot attempt.
+type Boots interface {
+	Acknowledged(attemptID string) bool
+}
+
+// Reconciler carries Servers through their life.
+type Reconciler struct {
+	client.Client
+	// APIReader reads past the caches: what is read once per change is not kept in memory.
+	APIReader client.Reader
+	Fleet     *fleet.Fleet
+	Registry  *connection.Registry
+	Boots     Boots
+	Recorder  events.EventRecorder
+	Clock     clock.Clock
+	Policy    Policy
+	// Namespace is the manager's own: objects of record and discovery live there.
+	Namespace string
+	// NewID makes the ID of a boot attempt.
+	NewID func() string
+	// TokenKey is the key from which boot tokens are derived.
+	TokenKey []byte
+	// BootURL is the base URL under which machines reach the boot server.
+	BootURL string
+	// DiscoveryTemplate replaces the built-in Butane of the probe when it is not empty.
+	DiscoveryTemplate string
+	// Wake is the way in for observations and acknowledgements.
+	Wake wake.Source
+	// Workers is how many servers are decided at the same time.
+	Workers int
+}
+
+// Reconcile decides and acts for one server.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var server metalv1.Server
+	if err := r.Get(ctx, req.NamespacedName, &server); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.Name)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	result, err := r.reconcile(ctx, server.DeepCopy())
+	return outcome.Handle(ctx, result, err)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (reconcile.Result, error) {
+	if !server.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, r.finalize(ctx, server)
+	}
+	if done, err := r.adopt(ctx, server); done || err != nil {
+		return reconcile.Result{}, err
+	}
+	if server.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+		return reconcile.Result{}, nil
+	}
+	view, key, err := r.gather(ctx, server)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if done, err := r.operate(ctx, view); done || err != nil {
+		return reconcile.Result{}, err
+	}
+	phase := derive(view)
+	plan := phase.decide(view)
+	if err := r.act(ctx, view, key, &plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := r.report(ctx, view, phase, &plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: plan.After}, nil
+}
+
+// adopt sets the finalizer and strips the owner references that other installations set: the garbage
+// collector would delete a claimed server together with its BMC.
+func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, error) {
+	before := server.DeepCopy()
+	controllerutil.AddFinalizer(server, metalv1.FinalizerServer)
+	server.OwnerReferences = nil
+	if len(before.OwnerReferences) == 0 && len(before.Finalizers) == len(server.Finalizers) {
+		return false, nil
+	}
+	return true, r.patch(ctx, server, before)
+}
+
+// finalize lets a deleted server go, with everything that was made for it.
+func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error {
+	if !controllerutil.ContainsFinalizer(server, metalv1.FinalizerServer) {
+		return nil
+	}
+	if err := r.removeInternal(ctx, server); err != nil {
+		return err
+	}
+	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels{record.LabelServer: server.Name}); err != nil {
+		return fmt.Errorf("delete the records of the server: %w", err)
+	}
+	r.forget(server.Name)
+	before := server.DeepCopy()
+	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)
+	return r.patch(ctx, server, before)
+}
+
+// forget ends what is kept in memory about a server that is no more.
+func (r *Reconciler) forget(name string) {
+	if key, last := r.Registry.Unbind(&r.Wake, name); last {
+		r.Fleet.Remove(key)
+	}
+}
+
+// patch writes what changed of spec and metadata, and only if nobody wrote in between.
+func (r *Reconciler) patch(ctx context.Context, server, before *metalv1.Server) error {
+	return r.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+}
+
+// SetupWithManager registers the controller and everything that wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	internalRecords := func(_ context.Context, obj client.Object) []reconcile.Request {
+		name := obj.GetLabels()[record.LabelServer]
+		if name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
+	}
+	ofBoot := func(_ context.Context, obj client.Object) []reconcile.Request {
+		config, ok := obj.(*metalv1.ServerBootConfiguration)
+		if !ok || config.Spec.ServerRef.Name == "" {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: config.Spec.ServerRef.Name}}}
+	}
+	ofClaim := func(_ context.Context, obj client.Object) []reconcile.Request {
+		claim, ok := obj.(*metalv1.ServerClaim)
+		if !ok || claim.Spec.ServerRef == nil {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.ServerRef.Name}}}
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("server").
+		For(&metalv1.Server{}).
+		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
+		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(internalRecords), builder.OnlyMetadata).
+		WatchesRawSource(&r.Wake).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}
+
+// transientOnly drops the errors that trying again cannot mend: they are shown as the
+// server's Ready condition instead.
+func transientOnly(err error) error {
+	if reason(err, "") != "" {
+		return nil
+	}
+	return err
+}
+
+// expected is how long a server usually stays in a state; being later than that is
+// shown. A state that is not listed has no usual duration.
+var expected = map[metalv1.ServerState]time.Duration{
+	metalv1.ServerStateInitial:   5 * time.Minute,
+	metalv1.ServerStateDiscovery: 15 * time.Minute,
+	metalv1.ServerStateCleanup:   time.Hour,
+}

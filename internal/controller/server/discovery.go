@@ -1,0 +1,47 @@
+package server
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// decideDiscovery boots the probe from cold and waits for its report. The report
+// itself ends this state: once it is on record, derive says Available.
+func decideDiscovery(v *View) Plan {
+	var p Plan
+	if v.Boot == nil {
+		p.Prepare = true
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")
+		return p
+	}
+	if !v.boot(&p, true, false) {
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
+		return p
+	}
+	deadline := v.Attempt.Started.Add(v.Policy.DiscoveryTimeout)
+	if v.Now.Before(deadline) {
+		p.after(v.Now, deadline)
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "WaitingForReport", "The probe was booted and has not reported yet")
+		return p
+	}
+	failures := discoveryFailures(v.Server) + 1
+	p.Remove = true
+	p.Facts = func(s *metalv1.Server) {
+		s.Spec.BootConfigurationRef = nil
+		annotate(s, annotationDiscoveryFailures, strconv.Itoa(failures))
+	}
+	p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report came within %s (%d of %d tries)", v.Policy.DiscoveryTimeout, failures, v.Policy.DiscoveryRetries+1)
+	p.Event = Event{corev1.EventTypeWarning, "DiscoveryTimedOut", "No report of the probe came in time"}
+	return p
+}
+
+func annotate(s *metalv1.Server, key, value string) {
+	if s.Annotations == nil {
+		s.Annotations = map[string]string{}
+	}
+	s.Annotations[key] = value
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// gather reads, from caches alone, everything that a decision may look at. It
+// returns the key of the server's BMC beside the view.
+func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server) (*View, fleet.Key, error) {
+	v := &View{Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID}
+	key, err := r.observe(ctx, v)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := r.gatherClaim(ctx, v); err != nil {
+		return nil, "", err
+	}
+	if err := r.gatherBoot(ctx, v); err != nil {
+		return nil, "", err
+	}
+	if v.Inspected, err = r.recordedAttempt(ctx, record.InspectionName(server.Name)); err != nil {
+		return nil, "", err
+	}
+	if owner := v.claimedBy(); owner != "" {
+		recorded, err := r.recordedAttempt(ctx, record.CleanupName(server.Name, owner))
+		if err != nil {
+			return nil, "", err
+		}
+		v.CleanupRecorded = recorded != ""
+	}
+	return v, key, nil
+}
+
+// observe fills in what the BMC said. A server whose BMC cannot be resolved is a
+// server of which nothing is known.
+func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
+	key, err := r.keyOf(ctx, v.Server)
+	if err != nil || key == "" {
+		v.Unreachable = err
+		return "", client.IgnoreNotFound(transientOnly(err))
+	}
+	r.Registry.Bind(&r.Wake, v.Server.Name, key)
+	observation, ok := r.Fleet.Observe(key)
+	if !ok {
+		return key, nil
+	}
+	v.Unreachable = observation.Err
+	for i := range observation.Systems {
+		if s := &observation.Systems[i]; connection.IsSystem(v.Server, s.System) && !s.Seen.IsZero() {
+			v.System = s
+			break
+		}
+	}
+	return key, nil
+}
+
+// keyOf finds the BMC: the one that is referred to, or the one inline.
+func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.Key, error) {
+	if inline := server.Spec.BMC; inline != nil {
+		endpoint, err := connection.Endpoint(inline.Address, inline.Protocol)
+		if err != nil {
+			return "", err
+		}
+		credentials, err := connection.Credentials(ctx, r.APIReader, inline.BMCSecretRef.Name)
+		if err != nil {
+			return "", err
+		}
+		return r.Fleet.Ensure(fleet.Spec{Endpoint: endpoint, Credentials: credentials}), nil
+	}
+	if server.Spec.BMCRef == nil {
+		return "", nil
+	}
+	var bmc metalv1.BMC
+	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); err != nil {
+		return "", err
+	}
+	address, err := connection.AddressOf(ctx, r, &bmc)
+	if err != nil {
+		return "", err
+	}
+	endpoint, err := connection.Endpoint(address.IP, bmc.Spec.Protocol)
+	return fleet.Key(endpoint.Key()), err
+}
+
+// gatherClaim reads the claim, and forgets it when it is not the one that the server was
+// bound to: a claim made anew under an old name is a new claim.
+func (r *Reconciler) gatherClaim(ctx context.Context, v *View) error {
+	ref := v.Server.Spec.ServerClaimRef
+	if ref == nil {
+		return nil
+	}
+	var claim metalv1.ServerClaim
+	if err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	owner := v.claimedBy()
+	if claim.DeletionTimestamp.IsZero() && (owner == "" || owner == string(claim.UID)) {
+		v.Claim = &claim
+	}
+	return nil
+}
+
+func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
+	ref := v.Server.Spec.BootConfigurationRef
+	if ref == nil {
+		return nil
+	}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	var config metalv1.ServerBootConfiguration
+	v.BootInternal = ref.Namespace == r.Namespace && ref.Name == v.Server.Name
+	err := r.Get(ctx, key, &config)
+	if apierrors.IsNotFound(err) && v.BootInternal {
+		// Missing means "prepare it again": that must not be believed of a cache that lags.
+		err = r.APIReader.Get(ctx, key, &config)
+	}
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	v.Boot = &config
+	v.Attempt = attempt.Of(&config)
+	if v.Attempt.Open() {
+		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID)
+	}
+	var http bootv1.HTTPBootConfig
+	if err := r.Get(ctx, key, &http); err == nil {
+		v.HTTPBoot = &http
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("HTTPBootConfig %s: %w", key, err)
+	}
+	var pxe bootv1.IPXEBootConfig
+	if err := r.Get(ctx, key, &pxe); err == nil {
+		v.PXEBoot = true
+	} else if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("IPXEBootConfig %s: %w", key, err)
+	}
+	return nil
+}
+
+// recordedAttempt returns the attempt that an object of record is about; empty when there is none.
+func (r *Reconciler) recordedAttempt(ctx context.Context, name string) (string, error) {
+	meta := metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	if err := r.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, &meta); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	return meta.Annotations[record.AnnotationAttempt], nil
+}

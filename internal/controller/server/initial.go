@@ -1,0 +1,25 @@
+package server
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// decideInitial waits for the inventory that the BMC tells and then prepares
+// the boot of the probe.
+func decideInitial(v *View) Plan {
+	var p Plan
+	switch {
+	case v.System == nil || v.System.Inventory == nil:
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "InventoryPending", "The BMC has not told its inventory yet")
+	case v.Policy.ProbeImage == "":
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
+	case v.Server.Spec.SystemUUID == "":
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "SystemUUIDMissing", "The BMC tells no UUID for this system")
+	default:
+		p.Prepare = true
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")
+	}
+	return p
+}

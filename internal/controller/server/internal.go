@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/ignition"
+)
+
+// Keys of the Secret with the access to a machine under discovery.
+const (
+	sshKeyPEM      = "pem"
+	sshKeyPublic   = "pub"
+	sshKeyPassword = "password"
+)
+
+// prepareInternal makes the boot of the probe: the Secret with the access to the machine, the
+// ignition that starts the agent with its token, and the boot configuration that names
+// both. Objects left from an earlier try are replaced, for their token is spent.
+func (r *Reconciler) prepareInternal(ctx context.Context, v *View) error {
+	// The reference goes first: its optimistic lock keeps a reconcile with an old
+	// view from throwing away what another has just prepared.
+	before := v.Server.DeepCopy()
+	v.Server.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: r.Namespace, Name: v.Server.Name}
+	if err := r.patch(ctx, v.Server, before); err != nil {
+		return err
+	}
+	if err := r.removeInternal(ctx, v.Server); err != nil {
+		return err
+	}
+	objects, err := r.internalObjects(v)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		if err := r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager)); err != nil {
+			return fmt.Errorf("prepare discovery: %w", err)
+		}
+	}
+	return nil
+}
+
+// internalObjects renders what prepareInternal creates, in the order of creation: the boot
+// configuration comes last, when what it refers to exists.
+func (r *Reconciler) internalObjects(v *View) ([]client.Object, error) {
+	a := &attempt.Attempt{ID: v.NewID(), Number: 1}
+	access, err := ignition.GenerateSSH("metal@" + v.Server.Name)
+	if err != nil {
+		return nil, fmt.Errorf("make the SSH key for discovery: %w", err)
+	}
+	token := ignition.Token(r.TokenKey, string(v.Server.UID), a.ID)
+	butane, err := ignition.Discovery(ignition.DiscoveryParams{
+		RegistryURL:   strings.TrimRight(r.BootURL, "/") + "/probe/" + token,
+		ServerUUID:    v.Server.Spec.SystemUUID,
+		AuthorizedKey: strings.TrimSpace(string(access.AuthorizedKey)),
+		PasswordHash:  access.PasswordHash,
+		Template:      r.DiscoveryTemplate,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("render the ignition for discovery: %w", err)
+	}
+	meta := metav1.ObjectMeta{Namespace: r.Namespace, Name: v.Server.Name}
+	config := &metalv1.ServerBootConfiguration{ObjectMeta: *meta.DeepCopy()}
+	config.Annotations = map[string]string{
+		metalv1.AnnotationType:             metalv1.TypeInternal,
+		metalv1.AnnotationIsDefaultOSImage: "true",
+		metalv1.AnnotationBootAttempt:      a.String(),
+	}
+	config.Spec.ServerRef.Name = v.Server.Name
+	config.Spec.Image = v.Policy.ProbeImage
+	config.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: v.Server.Name}
+	sshMeta := meta.DeepCopy()
+	sshMeta.Name += "-ssh"
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: *sshMeta, Data: map[string][]byte{
+			sshKeyPEM: access.PEM, sshKeyPublic: access.AuthorizedKey, sshKeyPassword: []byte(access.Password),
+		}},
+		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{
+			bootv1.SecretKeyIgnition: butane, bootv1.SecretKeyFormat: []byte(bootv1.FormatFCOS),
+		}},
+		config,
+	}, nil
+}
+
+// removeInternal deletes what prepareInternal made.
+func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server) error {
+	meta := metav1.ObjectMeta{Namespace: r.Namespace, Name: server.Name}
+	sshMeta := metav1.ObjectMeta{Namespace: r.Namespace, Name: server.Name + "-ssh"}
+	for _, obj := range []client.Object{
+		&metalv1.ServerBootConfiguration{ObjectMeta: meta},
+		&corev1.Secret{ObjectMeta: meta},
+		&corev1.Secret{ObjectMeta: sshMeta},
+	} {
+		if err := r.Delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("remove what discovery left: %w", err)
+		}
+	}
+	return nil
+}

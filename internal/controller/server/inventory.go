@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"net/netip"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+// maxReportSize bounds a stored report when it is unpacked.
+const maxReportSize = 8 << 20
+
+// observed copies what the BMC says into status.
+func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
+	status.PowerState = metalv1.PowerState(s.PowerState)
+	status.Manufacturer = s.Manufacturer
+	status.Model = s.Model
+	status.SKU = s.SKU
+	status.SerialNumber = s.SerialNumber
+	status.BIOSVersion = s.BIOSVersion
+	status.IndicatorLED = metalv1.IndicatorLED(s.IndicatorLED)
+	inv := s.Inventory
+	if inv == nil {
+		return
+	}
+	setBytes(&status.TotalSystemMemory, max(inv.MemoryBytes, s.MemoryBytes))
+	status.Processors = processors(inv.Processors)
+	status.Storages = storages(inv.Storage)
+	if !seenFromInside(status.NetworkInterfaces) {
+		status.NetworkInterfaces = interfaces(inv.Interfaces)
+	}
+}
+
+// seenFromInside says whether the interfaces came from a probe: it knows carriers, addresses and
+// neighbours, which a BMC does not.
+func seenFromInside(list []metalv1.NetworkInterface) bool {
+	for _, n := range list {
+		if n.CarrierStatus != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func processors(list []bmc.Processor) []metalv1.Processor {
+	var out []metalv1.Processor
+	for _, p := range list {
+		out = append(out, metalv1.Processor{
+			ID: p.ID, Type: p.Type, Architecture: p.Architecture, InstructionSet: p.InstructionSet, Manufacturer: p.Manufacturer,
+			Model: p.Model, MaxSpeedMHz: p.MaxSpeedMHz, TotalCores: p.TotalCores, TotalThreads: p.TotalThreads,
+		})
+	}
+	return out
+}
+
+func storages(list []bmc.Storage) []metalv1.Storage {
+	var out []metalv1.Storage
+	for _, s := range list {
+		storage := metalv1.Storage{Name: s.Name, State: metalv1.StorageState(s.State)}
+		for _, d := range s.Drives {
+			drive := metalv1.StorageDrive{
+				Name: d.Name, MediaType: d.MediaType, Type: d.Type, Vendor: d.Vendor, Model: d.Model, State: metalv1.StorageState(d.State),
+			}
+			setBytes(&drive.Capacity, d.CapacityBytes)
+			storage.Drives = append(storage.Drives, drive)
+		}
+		for _, v := range s.Volumes {
+			volume := metalv1.StorageVolume{Name: v.Name, RAIDType: v.RAIDType, VolumeUsage: v.Usage, State: metalv1.StorageState(v.State)}
+			setBytes(&volume.Capacity, v.CapacityBytes)
+			storage.Volumes = append(storage.Volumes, volume)
+		}
+		out = append(out, storage)
+	}
+	return out
+}
+
+func interfaces(list []bmc.Interface) []metalv1.NetworkInterface {
+	var out []metalv1.NetworkInterface
+	for _, n := range list {
+		if n.MACAddress == "" {
+			continue // the field is required: an interface without one is of no use
+		}
+		out = append(out, metalv1.NetworkInterface{Name: firstOf(n.ID, n.Name), MACAddress: n.MACAddress, IPs: validIPs(n.IPs)})
+	}
+	return out
+}
+
+// inspected fills in what a probe reported, once for each report.
+func (r *Reconciler) inspected(ctx context.Context, v *View) {
+	discovered := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionDiscovered)
+	known := discovered != nil && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected)) && seenFromInside(v.Server.Status.NetworkInterfaces)
+	if v.Inspected == "" || known {
+		return
+	}
+	var obj corev1.ConfigMap
+	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: record.InspectionName(v.Server.Name)}, &obj); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot read the record of the inspection")
+		return
+	}
+	registration, err := inspection.Unpack(obj.BinaryData[record.Key], maxReportSize)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "The record of the inspection is damaged", "record", obj.Name)
+		return
+	}
+	v.Server.Status.NetworkInterfaces = reported(&registration.Data)
+}
+
+// attemptSuffix ends the message of the Discovered condition.
+func attemptSuffix(attemptID string) string { return "boot attempt " + attemptID }
+
+// reported is the network of a machine as its probe saw it.
+func reported(report *inspection.Report) []metalv1.NetworkInterface {
+	neighbors := map[string][]metalv1.LLDPNeighbor{}
+	for _, l := range report.LLDP {
+		for _, n := range l.Neighbors {
+			neighbors[l.Name] = append(neighbors[l.Name], metalv1.LLDPNeighbor{
+				MACAddress: n.ChassisID, PortID: n.PortID, PortDescription: n.PortDescription,
+				SystemName: n.SystemName, SystemDescription: n.SystemDescription,
+			})
+		}
+	}
+	var out []metalv1.NetworkInterface
+	for _, n := range report.NetworkInterfaces {
+		mac, err := identity.MAC(n.MACAddress)
+		if err != nil {
+			continue
+		}
+		carrier := string(n.CarrierStatus)
+		if carrier == "" {
+			carrier = metalv1.CarrierStatusDown
+		}
+		out = append(out, metalv1.NetworkInterface{
+			Name: n.Name, MACAddress: mac, IPs: validIPs(n.IPAddresses), CarrierStatus: carrier, Neighbors: neighbors[n.Name],
+		})
+	}
+	return out
+}
+
+// validIPs keeps what the schema's format accepts; agents send prefixes and zones too.
+func validIPs(list []string) []string {
+	var out []string
+	for _, text := range list {
+		text, _, _ = strings.Cut(text, "/")
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a.WithZone("").String())
+		}
+	}
+	return out
+}
+
+// setBytes keeps an equal quantity as it is, so that its spelling does not look like a change.
+func setBytes(q **resource.Quantity, bytes int64) {
+	if bytes <= 0 {
+		return
+	}
+	next := resource.NewQuantity(bytes, resource.BinarySI)
+	if *q != nil && (*q).Cmp(*next) == 0 {
+		return
+	}
+	// The API gives back what was parsed from text, so compare with what it would give.
+	parsed := resource.MustParse(next.String())
+	if !reflect.DeepEqual(*q, &parsed) {
+		*q = &parsed
+	}
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// operate performs the operation that the server's annotation asks for, and removes it. It says
+// whether there was one: its write wakes the server again.
+func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
+	operation, asked := v.Server.Annotations[metalv1.AnnotationOperation]
+	if !asked {
+		return false, nil
+	}
+	change, event := decideOperation(v, operation)
+	if change == nil {
+		if event.Reason != "" {
+			r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
+		}
+		return false, nil
+	}
+	before := v.Server.DeepCopy()
+	change(v.Server)
+	delete(v.Server.Annotations, metalv1.AnnotationOperation)
+	if err := r.patch(ctx, v.Server, before); err != nil {
+		return false, err
+	}
+	r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
+	return true, nil
+}
+
+// decideOperation returns what an operation changes; nil: nothing now, the request stays.
+func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
+	state := derive(v).state
+	switch operation {
+	case metalv1.OperationRetry:
+		return func(s *metalv1.Server) {
+			delete(s.Annotations, annotationDiscoveryFailures)
+			s.Spec.Taints = withoutTaint(s.Spec.Taints, metalv1.TaintNotClean)
+		}, Event{corev1.EventTypeNormal, "Retried", "Tried again on request"}
+	case metalv1.OperationPark:
+		if state != metalv1.ServerStateAvailable && state != metalv1.ServerStateReserved {
+			return nil, Event{corev1.EventTypeNormal, "ParkDeferred", "Parking waits: the server is in state " + string(state)}
+		}
+		return func(s *metalv1.Server) { annotate(s, metalv1.AnnotationParked, metalv1.AnnotationTrue) },
+			Event{corev1.EventTypeNormal, "Parked", "Parked on request"}
+	case metalv1.OperationUnpark:
+		return func(s *metalv1.Server) {
+			delete(s.Annotations, metalv1.AnnotationParked)
+			delete(s.Annotations, annotationParkedOff)
+		}, Event{corev1.EventTypeNormal, "Unparked", "Unparked on request"}
+	}
+	return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, "UnsupportedOperation", "Operation " + operation + " is not supported on a Server"}
+}
+
+func withoutTaint(taints []metalv1.Taint, key string) []metalv1.Taint {
+	var kept []metalv1.Taint
+	for _, t := range taints {
+		if t.Key != key {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

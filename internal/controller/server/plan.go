@@ -1,0 +1,149 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// retryDelay is how long a command that failed is left alone. The BMC's own back-off
+// is the fleet's; this one keeps a refused command from being a storm.
+const retryDelay = 15 * time.Second
+
+// acknowledgeDelay is how long a boot waits for a boot server to know of it.
+const acknowledgeDelay = 10 * time.Second
+
+// Plan is what a state wants done. All of it is optional.
+type Plan struct {
+	// Prepare and Remove are about the internal boot configuration and its secrets.
+	Prepare, Remove bool
+	// RecordCleanup writes the object of record of the cleanup.
+	RecordCleanup bool
+	// Facts changes spec, labels and annotations of the Server, with an optimistic lock.
+	Facts func(*metalv1.Server)
+	// Attempt is written to the boot configuration.
+	Attempt *attempt.Attempt
+	// Command goes to the BMC.
+	Command *fleet.Command
+	// Conditions go into status as they are.
+	Conditions []metav1.Condition
+	// Event, if it has a reason, is told to whoever watches the server.
+	Event Event
+	// After asks to be reconciled again when time alone has changed something.
+	After time.Duration
+}
+
+// Event is a Kubernetes event about the server.
+type Event struct{ Type, Reason, Message string }
+
+func (p *Plan) condition(kind string, status metav1.ConditionStatus, reason, format string, args ...any) {
+	p.Conditions = append(p.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// after asks to be woken at t at the latest.
+func (p *Plan) after(now, t time.Time) {
+	d := max(t.Sub(now), time.Millisecond)
+	if p.After == 0 || d < p.After {
+		p.After = d
+	}
+}
+
+// command orders cmd, unless it is being carried out, or has just failed. Its ID is made
+// of the server, what it serves (an attempt, a release) and the step, so that
+// ordering it again, from this process or another, does nothing.
+func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
+	base := strings.Join([]string{string(v.Server.UID), serves, step}, "/")
+	cmd.ID, cmd.System = base, v.System.URI
+	last := v.System.Command
+	if last.ID == base || strings.HasPrefix(last.ID, base+"~") {
+		if last.State != fleet.Failed {
+			cmd.ID = last.ID
+		} else if retry := last.End.Add(retryDelay); v.Now.Before(retry) {
+			p.after(v.Now, retry)
+			return
+		} else {
+			cmd.ID = fmt.Sprintf("%s~%d", base, last.End.Unix())
+		}
+	}
+	p.Command = &cmd
+}
+
+// powerOff orders the machine off and says so in the WaitingForPowerOff condition.
+func (v *View) powerOff(p *Plan, serves string, force bool) {
+	v.command(p, serves, "off", fleet.Command{Kind: fleet.PowerOff, Budget: v.Policy.PowerOffBudget, Force: force})
+	p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown",
+		"The machine was asked to shut down, within %s%s", v.Policy.PowerOffBudget, map[bool]string{true: ", and is forced off after that"}[force])
+}
+
+// boot takes the boot attempt of v.Boot one step further. cold: the machine has to be seen off
+// first. again: a machine that is found off after it had started gets a new attempt.
+// It returns whether the attempt has started.
+func (v *View) boot(p *Plan, cold, again bool) bool {
+	a := v.Attempt
+	if !a.Open() || (again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
+		if v.bootReady(p) && v.System != nil {
+			p.Attempt = a.Next(v.NewID(), v.Now)
+		}
+		return false
+	}
+	if a.Started != nil {
+		v.bootReady(p)
+		return true
+	}
+	switch {
+	case v.System == nil:
+		return false // after a start nothing is known, and the unknown allows no action
+	case cold && a.Off == nil && v.off() && v.seenSince(a.Ordered):
+		p.Attempt = a.SeenOff(v.Now)
+	case cold && a.Off == nil:
+		v.powerOff(p, a.ID, true)
+	case v.on() && v.seenSince(a.Ordered):
+		p.Attempt = a.SeenOn(v.Now)
+	case !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
+		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
+	default:
+		v.command(p, a.ID, "on", fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
+		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, "BootOrdered", "Boot %d of %s/%s was ordered", a.Number, v.Boot.Namespace, v.Boot.Name)
+	}
+	return false
+}
+
+// bootReady says in the BootReady condition whether the boot configuration can be booted.
+func (v *View) bootReady(p *Plan) bool {
+	switch {
+	case v.Boot == nil:
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "The boot configuration does not exist yet")
+	case v.Boot.Status.State == metalv1.ServerBootConfigurationStateError:
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "%s", bootProblem(v.Boot))
+	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || v.Boot.Status.ObservedGeneration != v.Boot.Generation:
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "%s", bootProblem(v.Boot))
+	default:
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady", "Boot configuration %s/%s is ready", v.Boot.Namespace, v.Boot.Name)
+		return true
+	}
+	return false
+}
+
+// bootProblem is what the boot configuration says of itself.
+func bootProblem(config *metalv1.ServerBootConfiguration) string {
+	return fmt.Sprintf("Boot configuration %s/%s: %s", config.Namespace, config.Name, bootconfig.Problem(config))
+}
+
+// bootOverride follows the image: UEFI HTTP for what holds a UKI where the BMC offers it, PXE otherwise.
+func (v *View) bootOverride() bmc.BootOverride {
+	if v.HTTPBoot != nil && v.HTTPBoot.Spec.UKIURL != "" && (!v.PXEBoot || v.System.Boot.Offers(bmc.BootUEFIHTTP)) {
+		return bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: v.HTTPBoot.Spec.UKIURL}
+	}
+	return bmc.BootOverride{Target: bmc.BootPXE}
+}

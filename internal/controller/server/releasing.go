@@ -1,0 +1,30 @@
+package server
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// decideReleasing ends a reservation whose claim is gone: the machine is switched off,
+// and then, unless its owner wants it kept as it is, handed on to Cleanup. The
+// mark of the last claim stays, so that no way leads around that.
+func decideReleasing(v *View) Plan {
+	var p Plan
+	if !v.off() {
+		if v.System != nil {
+			v.powerOff(&p, "release-"+v.claimedBy(), v.Policy.EnforcePowerOff)
+		}
+		return p
+	}
+	ref := *v.Server.Spec.ServerClaimRef
+	p.Facts = func(s *metalv1.Server) {
+		if s.Annotations[metalv1.AnnotationClaimedBy] == "" {
+			annotate(s, metalv1.AnnotationClaimedBy, "unknown")
+		}
+		s.Spec.ServerClaimRef = nil
+		s.Spec.BootConfigurationRef = nil
+	}
+	p.Event = Event{corev1.EventTypeNormal, "Released", "Claim " + ref.Namespace + "/" + ref.Name + " is gone and the machine is off"}
+	return p
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// decideReserved boots what the claim names and keeps the power as it asks. A
+// machine that was started for this claim and is on is never touched again.
+func decideReserved(v *View) Plan {
+	var p Plan
+	if v.claimedBy() == "" {
+		// A claim from another installation: remember whose it is before anything else.
+		owner := string(v.Claim.UID)
+		p.Facts = func(s *metalv1.Server) { annotate(s, metalv1.AnnotationClaimedBy, owner) }
+		return p
+	}
+	if v.Claim.Spec.Power != metalv1.PowerOn {
+		v.bootReady(&p)
+		if v.on() {
+			v.powerOff(&p, "claim-"+v.claimedBy()+"-"+v.attemptID(), false)
+		}
+		return p
+	}
+	if v.boot(&p, false, true) {
+		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started", "The machine was started at %s", v.Attempt.Started.UTC().Format("15:04:05"))
+	}
+	return p
+}
+
+func (v *View) attemptID() string {
+	if v.Attempt == nil {
+		return "none"
+	}
+	return v.Attempt.ID
+}

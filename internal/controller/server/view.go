@@ -1,0 +1,77 @@
+package server
+
+import (
+	"time"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Policy holds what an installation decides for all its servers.
+type Policy struct {
+	// DiscoveryTimeout is how long a probe may take from power-on to its report.
+	DiscoveryTimeout time.Duration
+	// DiscoveryRetries is how often discovery may time out before a person is needed.
+	DiscoveryRetries int
+	// PowerOffBudget is how long an operating system may take to shut down.
+	PowerOffBudget time.Duration
+	// EnforcePowerOff forces the machine off when the budget is spent, in release and cleanup.
+	EnforcePowerOff bool
+	// ProbeImage is the OCI image that is booted for discovery.
+	ProbeImage string
+}
+
+// View is everything that a decision may look at. Decisions neither read nor write
+// anything else, so that each can be tested as a table.
+type View struct {
+	Now    time.Time
+	Policy Policy
+	Server *metalv1.Server
+	// Claim is the claim that owns the server: the one that serverClaimRef names, with
+	// the UID that was remembered when it was bound, and not being deleted.
+	Claim *metalv1.ServerClaim
+	// Boot is the boot configuration that bootConfigurationRef names, if it exists.
+	Boot *metalv1.ServerBootConfiguration
+	// BootInternal says that Boot is our own, for discovery.
+	BootInternal bool
+	// HTTPBoot is the HTTPBootConfig made for Boot, PXEBoot says that there is an IPXEBootConfig.
+	HTTPBoot *bootv1.HTTPBootConfig
+	PXEBoot  bool
+	// Attempt is the boot attempt of Boot.
+	Attempt *attempt.Attempt
+	// Acknowledged says that a boot server knows the attempt.
+	Acknowledged bool
+	// System is what the BMC last said of this server; nil while nothing is known.
+	System *fleet.SystemObservation
+	// Unreachable is why the BMC does not answer, nil when it does.
+	Unreachable error
+	// Inspected is the ID of the attempt whose report is stored; empty: none is.
+	Inspected string
+	// CleanupRecorded says that the cleanup of the last claim is on record.
+	CleanupRecorded bool
+	// NewID makes the unpredictable ID of a new attempt.
+	NewID func() string
+}
+
+func (v *View) on() bool  { return v.System != nil && v.System.PowerState == bmc.PowerOn }
+func (v *View) off() bool { return v.System != nil && v.System.PowerState == bmc.PowerOff }
+
+// seenSince says whether the BMC was asked after t. What it said before must not be
+// taken for the effect of what was done at t.
+func (v *View) seenSince(t *time.Time) bool {
+	return v.System != nil && t != nil && v.System.Seen.After(*t)
+}
+
+func (v *View) claimedBy() string { return v.Server.Annotations[metalv1.AnnotationClaimedBy] }
+
+func (v *View) hasTaint(key string) bool {
+	for _, t := range v.Server.Spec.Taints {
+		if t.Key == key {
+			return true
+		}
+	}
+	return false
+}
