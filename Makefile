@@ -69,7 +69,7 @@ test: $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the 
 
 .PHONY: $(BIN)/test-controlplane
 $(BIN)/test-controlplane:
-	$(GO) build $(FLAGS) -o $@ ./internal/controlplane/testapi/server
+	$(GO) build $(FLAGS) -ldflags "-s -w" -o $@ ./internal/controlplane/testapi/apiserver
 
 .PHONY: $(BIN)/test-packages
 $(BIN)/test-packages:

@@ -67,6 +67,12 @@ var rooms = []room{
 		because: "the spelling of a UUID or MAC is below everything",
 	},
 	{
+		path:    "internal/claim",
+		may:     []string{"api"},
+		never:   kubernetesClients,
+		because: "who gets which server is computed from what is handed in, and tested without an API",
+	},
+	{
 		path:    "internal/macprefix",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,
@@ -97,10 +103,10 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
-		path:    "internal/image/registrytest",
+		path:    "internal/image/localregistry",
 		may:     []string{"internal/image"},
 		never:   kubernetes,
-		because: "a registry for the demo and for tests, never for production code",
+		because: "a registry for the demo and for tests, never for the resolver itself",
 	},
 	{
 		path:    "internal/ignition",
@@ -129,7 +135,7 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/identity"},
+			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
@@ -141,19 +147,30 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controlplane",
+		may:     []string{"internal/controlplane/crds"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
 	},
 	{
+		path:    "internal/controlplane/crds",
+		never:   controlPlane,
+		because: "definitions are installed in any Kubernetes API, not only in ours",
+	},
+	{
 		path:    "internal/controlplane/testapi",
-		may:     []string{"config"},
+		may:     []string{"config", "internal/controlplane/crds"},
 		never:   controlPlane,
 		because: "tests start the control plane as a child process, so that they need not link it",
 	},
 	{
+		path:    "internal/controlplane/testapi/apiserver",
+		may:     []string{"internal/controlplane"},
+		because: "this is that child process",
+	},
+	{
 		path: "internal/cli",
-		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/registrytest",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller",
-			"internal/sim", "internal/controlplane"},
+		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/claim", "internal/macprefix", "internal/bootserver",
+			"internal/controller", "internal/sim", "internal/controlplane", "internal/controlplane/crds"},
 		because: "subcommands put the rooms together",
 	},
 	{
@@ -174,7 +191,7 @@ var rooms = []room{
 	},
 	{
 		path: "bench",
-		may: []string{"internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/registrytest",
+		may: []string{"internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
 			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/sim"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
