@@ -21,6 +21,16 @@ type piece struct {
 // IsZero says whether there is no script.
 func (s Script) IsZero() bool { return len(s.pieces) == 0 }
 
+// NeedsBase says whether the script has holes.
+func (s Script) NeedsBase() bool {
+	for i := range s.pieces {
+		if s.pieces[i].base {
+			return true
+		}
+	}
+	return false
+}
+
 // Len is the number of bytes of the script for this base.
 func (s Script) Len(base string) int {
 	n := 0
@@ -126,8 +136,9 @@ func checkText(field, value string) error {
 	return nil
 }
 
-// checkURL refuses what is no single word either: iPXE splits at white space.
-func checkURL(field, value string) error {
+// CheckURL refuses what a URL in a script may not hold: what would end the line, and
+// white space, at which iPXE splits words.
+func CheckURL(field, value string) error {
 	if err := checkText(field, value); err != nil {
 		return err
 	}

@@ -111,9 +111,9 @@ func (p DefaultScriptParams) check() error {
 		errs = append(errs, &ValueError{"initrdURL", "required"})
 	}
 	errs = append(errs,
-		checkURL("kernelURL", p.KernelURL),
-		checkURL("initrdURL", p.InitrdURL),
-		checkURL("squashfsURL", p.SquashfsURL),
+		CheckURL("kernelURL", p.KernelURL),
+		CheckURL("initrdURL", p.InitrdURL),
+		CheckURL("squashfsURL", p.SquashfsURL),
 		checkArguments("kernelArgs", p.KernelArgs),
 		checkToken("token", p.Attempt.Token),
 	)

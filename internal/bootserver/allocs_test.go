@@ -1,0 +1,46 @@
+package bootserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// reused is a writer that costs nothing, so that what is counted is ours.
+type reused struct{ header http.Header }
+
+func (w *reused) Header() http.Header         { return w.header }
+func (w *reused) WriteHeader(int)             {}
+func (w *reused) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestAllocations holds the budget of the hot paths: 12 is what was promised, what
+// stands here is what it is, so that growth is a decision.
+func TestAllocations(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Deliver = func(Delivery) {} })
+	for _, tc := range []struct {
+		path, from, forwarded string
+		budget                float64
+	}{
+		{"/ipxe", stranger, "", 2},
+		{"/ipxe/" + uuidA, stranger, "", 2},
+		{"/ipxe/" + uuidA + "?mac=02-fa-44-00-00-0a&serial=SN-A", stranger, "", 2},
+		{"/ignition/" + uuidA + "?token=" + tokenA, stranger, "", 2},
+		{"/ignition/" + uuidA, addrA, "", 2},
+		{"/httpboot", addrA, "", 2},
+		{"/httpboot", stranger, "", 2},
+		{"/httpboot", dhcpServer, addrA, 2},
+		{"/httpboot", dhcpServer, "02:fa:44:00:00:0a", 2},
+		{"/ipxe/" + uuidX, stranger, "", 3},
+	} {
+		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
+		r.RemoteAddr = tc.from + ":50000"
+		if tc.forwarded != "" {
+			r.Header["X-Forwarded-For"] = []string{tc.forwarded}
+		}
+		w := &reused{header: http.Header{}}
+		got := testing.AllocsPerRun(200, func() { s.ServeHTTP(w, r) })
+		if got > tc.budget {
+			t.Errorf("%s from %s for %q: %v allocations, want at most %v", tc.path, tc.from, tc.forwarded, got, tc.budget)
+		}
+	}
+}

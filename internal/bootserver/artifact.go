@@ -1,0 +1,105 @@
+package bootserver
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// serveImage answers /image, a layer of an OCI image.
+func (s *Server) serveImage(w http.ResponseWriter, r *http.Request, _ string) {
+	s.serveBlob(w, r, Artifact, Blobs.ServeImage)
+}
+
+// serveUKI answers /httpboot/{image…}/sha256-{hex}.efi.
+func (s *Server) serveUKI(w http.ResponseWriter, r *http.Request, _ string) {
+	s.serveBlob(w, r, UKI, Blobs.ServeUKI)
+}
+
+func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind DeliveryKind, serve func(Blobs, http.ResponseWriter, *http.Request)) {
+	if s.cfg.Blobs == nil {
+		notFound(w, r)
+		return
+	}
+	p := &progressWriter{ResponseWriter: w, status: http.StatusOK}
+	p.extend()
+	serve(s.cfg.Blobs, p, r)
+	// Artifacts are for anyone, so the address is all there is to say whose boot
+	// this is part of.
+	m, status := s.view.ByIP(caller(r))
+	if status != bootview.Found {
+		m = nil
+	}
+	entry := ""
+	switch {
+	case m == nil:
+	case kind == UKI:
+		entry = m.UKIEntry
+	default:
+		entry = m.ScriptEntry
+	}
+	s.delivered(r, kind, m, entry, p.status)
+}
+
+const (
+	// chunk is what a client has chunkTimeout to take: 70 kB/s, slower than any
+	// management network and fast enough to be rid of one that stopped reading.
+	chunk        = 4 << 20
+	chunkTimeout = time.Minute
+)
+
+// progressWriter moves the write deadline of a connection as bytes go out: a
+// download may take as long as it needs but not stand still.
+type progressWriter struct {
+	http.ResponseWriter
+	status int
+	sent   int64 // since the deadline was moved
+}
+
+// Unwrap is for http.ResponseController.
+func (p *progressWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+func (p *progressWriter) extend() {
+	p.sent = 0
+	// It fails where there is no connection, in tests of handlers.
+	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(chunkTimeout))
+}
+
+func (p *progressWriter) WriteHeader(status int) {
+	if status >= http.StatusOK { // not an informational one, RFC 9110 §15.2
+		p.status = status
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+func (p *progressWriter) Write(b []byte) (int, error) {
+	if p.sent += int64(len(b)); p.sent > chunk {
+		p.extend()
+	}
+	return p.ResponseWriter.Write(b)
+}
+
+// ReadFrom keeps the way open for sendfile(2): net/http hands an *os.File behind
+// one io.LimitedReader to the kernel, so a limited reader is cut into smaller ones
+// rather than wrapped in another.
+func (p *progressWriter) ReadFrom(src io.Reader) (int64, error) {
+	limited, ok := src.(*io.LimitedReader)
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
+	}
+	var total int64
+	for limited.N > 0 {
+		p.extend()
+		part := &io.LimitedReader{R: limited.R, N: min(chunk, limited.N)}
+		want := part.N
+		n, err := io.Copy(p.ResponseWriter, part)
+		total += n
+		limited.N -= n
+		if err != nil || n < want {
+			return total, err
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,147 @@
+package bootserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+// Access says who may read ignition.
+type Access string
+
+const (
+	// AccessToken: only with the token of the open attempt.
+	AccessToken Access = "token"
+	// AccessExpected: with the token; or without one while the attempt is open,
+	// unless the caller's address belongs to another known machine. The default.
+	AccessExpected Access = "expected"
+	// AccessOpen: whoever asks.
+	AccessOpen Access = "open"
+)
+
+// ParseAccess is for the flag --ignition-access; empty means the default.
+func ParseAccess(s string) (Access, error) {
+	switch a := Access(s); a {
+	case "":
+		return AccessExpected, nil
+	case AccessToken, AccessExpected, AccessOpen:
+		return a, nil
+	}
+	return "", fmt.Errorf("ignition access %q: want %s, %s or %s", s, AccessToken, AccessExpected, AccessOpen)
+}
+
+// Blobs sends the bytes of images; image.Blobs does.
+type Blobs interface {
+	// ServeImage answers /image?imageName=&version=&layerDigest=|layerName=.
+	ServeImage(http.ResponseWriter, *http.Request)
+	// ServeUKI answers /httpboot/{image…}/sha256-{hex}.efi.
+	ServeUKI(http.ResponseWriter, *http.Request)
+}
+
+// Reports takes what machines say about themselves. A nil error means stored.
+type Reports interface {
+	Register(context.Context, inspection.Registration) error
+	BootState(context.Context, inspection.BootState) error
+}
+
+// Config is what a Server is made of. Only View is required.
+type Config struct {
+	View *bootview.View
+	// Blobs serves artifacts; nil: there are none, 404.
+	Blobs Blobs
+	// Reports takes probe reports; nil: 503.
+	Reports Reports
+	// Deliver is told what was given to whom. It must not block.
+	Deliver func(Delivery)
+
+	// BootURL is the base at which machines reach this server; empty: iPXE is
+	// disabled.
+	BootURL string
+	// DefaultUKI is what unknown machines boot over UEFI HTTP; nil or an empty
+	// answer: nothing.
+	DefaultUKI func() string
+
+	// TrustedForwarders may say in X-Forwarded-For whom they ask for.
+	TrustedForwarders []netip.Prefix
+	// IgnitionAccess is AccessExpected when empty.
+	IgnitionAccess Access
+	// AllowUnauthenticatedProbe takes reports without a token.
+	AllowUnauthenticatedProbe bool
+
+	// MaxReport is the longest probe report in bytes; zero: DefaultMaxReport.
+	MaxReport int64
+	// ReportTimeout is how long a report may take to be stored; zero:
+	// DefaultReportTimeout.
+	ReportTimeout time.Duration
+
+	Logger logr.Logger
+	Clock  clock.PassiveClock // nil: the real one
+}
+
+const (
+	// DefaultMaxReport is many times what a machine with hundreds of disks sends.
+	DefaultMaxReport = 4 << 20
+	// DefaultReportTimeout is shorter than the 30 s that agents wait at least.
+	DefaultReportTimeout = 15 * time.Second
+)
+
+func (c Config) withDefaults() (Config, error) {
+	if c.View == nil {
+		return Config{}, errors.New("boot server: no view")
+	}
+	var err error
+	if c.BootURL, err = parseBootURL(c.BootURL); err != nil {
+		return Config{}, err
+	}
+	if c.IgnitionAccess, err = ParseAccess(string(c.IgnitionAccess)); err != nil {
+		return Config{}, err
+	}
+	if c.MaxReport == 0 {
+		c.MaxReport = DefaultMaxReport
+	}
+	if c.ReportTimeout == 0 {
+		c.ReportTimeout = DefaultReportTimeout
+	}
+	if c.DefaultUKI == nil {
+		c.DefaultUKI = func() string { return "" }
+	}
+	if c.Deliver == nil {
+		c.Deliver = func(Delivery) {}
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	return c, nil
+}
+
+// parseBootURL returns the base without a slash at its end. It goes into scripts as
+// it is, so it is checked as what enters a script is.
+func parseBootURL(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	if err := bootview.CheckURL("boot URL", s); err != nil {
+		return "", err
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("boot URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("boot URL %q: want http:// or https://", s)
+	case u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return "", fmt.Errorf("boot URL %q: want scheme, host and maybe a path", s)
+	}
+	return strings.TrimRight(s, "/"), nil
+}

@@ -1,0 +1,30 @@
+// Package bootserver answers machines over HTTP.
+//
+// A Server is fed by a bootview.View and holds nothing of its own: any number of
+// replicas give the same answers. A request is a lookup in the view and a write;
+// none waits for Kubernetes, and only the two that send artifacts may wait for a registry.
+//
+//	request ─▶ route.go ─▶ ipxe.go      /ipxe, /ipxe/{uuid}          what to boot
+//	                       ignition.go  /ignition/{uuid}             how to set itself up
+//	                       httpboot.go  /httpboot                    what UEFI firmware boots
+//	                       artifact.go  /image, /httpboot/….efi      the bytes of it
+//	                       probe.go     /register, /bootstate, /probe/…
+//	                       health.go    /healthz, /readyz
+//
+// What was given to whom is a Delivery (delivery.go); it is handed on without
+// waiting and never delays an answer.
+//
+// # Who is trusted with what
+//
+// Scripts are public, whoever knows a UUID may have one. Ignition may hold secrets: access.go says
+// who reads it, and is plain about how little an address proves. The
+// X-Forwarded-For header counts on /httpboot alone, from forwarders alone, and never
+// opens ignition.
+//
+// # Failure
+//
+// The status tells a machine whether to come back: 503 with Retry-After when the
+// view is not complete yet (iPXE waits and asks again), 404 when nothing is meant
+// for it, 409 when two things are. There is never a redirect: UEFI firmware does not
+// follow any.
+package bootserver

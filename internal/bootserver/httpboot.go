@@ -1,0 +1,153 @@
+package bootserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// forwardedFor is the header in which DHCP servers and proxies say whom they ask for.
+const forwardedFor = "X-Forwarded-For"
+
+// serveHTTPBoot answers /httpboot: what UEFI firmware is to boot. DHCP servers call
+// it for every packet they see.
+func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string) {
+	from := caller(r)
+	var forwarded []string
+	var m *bootview.Machine
+	var status bootview.Status
+	if s.isForwarder(from) {
+		// Its own address never stands for a machine.
+		forwarded = r.Header[forwardedFor]
+		m, status = s.firstMatch(forwarded)
+	} else {
+		m, status = s.view.ByIP(from)
+	}
+	ukiURL, uuid, known := "", "", false
+	switch {
+	case status == bootview.Unsynced, status == bootview.Conflict:
+		s.refuseLookup(w, r, m, status)
+		return
+	case status == bootview.Found && m.UKIEntry != "":
+		// It may have no URL yet. It is not given the default then: that is for
+		// machines that nobody knows, and starts their discovery.
+		ukiURL, uuid, known = m.UKIURL, m.UUID, true
+	default:
+		if ukiURL = s.cfg.DefaultUKI(); ukiURL == "" {
+			refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)
+			return
+		}
+	}
+	buf := buffers.Get().(*[]byte)
+	body := append((*buf)[:0], `{"ClientIPs":`...)
+	body = appendClients(body, callerText(r), forwarded)
+	body = append(body, `,"UKIURL":`...)
+	body = appendJSON(body, ukiURL)
+	if known {
+		body = append(body, `,"SystemUUID":`...)
+		body = appendJSON(body, uuid)
+	}
+	body = append(body, '}')
+	send(w, r, http.StatusOK, typeJSON, body)
+	release(buf, body)
+}
+
+// firstMatch goes through the identifiers of the header in their order. One that
+// stands for several machines is passed over, but remembered: an unknown machine gets the
+// default image, and this one is not unknown.
+func (s *Server) firstMatch(values []string) (*bootview.Machine, bootview.Status) {
+	var conflict *bootview.Machine
+	for _, value := range values {
+		for value != "" {
+			var id string
+			id, value, _ = strings.Cut(value, ",")
+			m, status := s.view.ByAddress(strings.TrimSpace(id))
+			switch status {
+			case bootview.Found, bootview.Unsynced:
+				return m, status
+			case bootview.Conflict:
+				conflict = m
+			}
+		}
+	}
+	switch {
+	case conflict != nil:
+		return conflict, bootview.Conflict
+	case !s.view.Synced():
+		return nil, bootview.Unsynced
+	}
+	return nil, bootview.Unknown
+}
+
+func (s *Server) isForwarder(a netip.Addr) bool {
+	for _, prefix := range s.cfg.TrustedForwarders {
+		if prefix.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// warnForwarders says when whole networks are believed.
+func warnForwarders(log logr.Logger, prefixes []netip.Prefix) {
+	for _, prefix := range prefixes {
+		if !prefix.IsSingleIP() && !prefix.Addr().IsLoopback() {
+			log.Info("Every host of this network may ask /httpboot in the name of any machine", "trustedForwarder", prefix.String())
+		}
+	}
+}
+
+// appendClients appends the caller and whom it speaks for, as one JSON string.
+func appendClients(dst []byte, from string, forwarded []string) []byte {
+	switch len(forwarded) {
+	case 0:
+		return appendJSON(dst, from)
+	case 1:
+		if plain(from) && plain(forwarded[0]) && !strings.ContainsAny(forwarded[0], ", ") {
+			dst = append(dst, '"')
+			dst = append(dst, from...)
+			dst = append(dst, ',')
+			dst = append(dst, forwarded[0]...)
+			return append(dst, '"')
+		}
+	}
+	all := []string{from}
+	for _, value := range forwarded {
+		for id := range strings.SplitSeq(value, ",") {
+			if id = strings.TrimSpace(id); id != "" {
+				all = append(all, id)
+			}
+		}
+	}
+	return appendJSON(dst, strings.Join(all, ","))
+}
+
+// appendJSON appends s as a JSON string, without allocating for what needs no
+// escaping, which is what URLs, addresses and UUIDs are.
+func appendJSON(dst []byte, s string) []byte {
+	if plain(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
+	quoted, err := json.Marshal(s)
+	if err != nil { // a string can always be marshalled
+		return append(dst, `""`...)
+	}
+	return append(dst, quoted...)
+}
+
+// plain says whether a JSON string may hold s as it is (RFC 8259 §7).
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

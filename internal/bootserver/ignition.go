@@ -1,0 +1,50 @@
+package bootserver
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+const (
+	textForbidden   = "Forbidden\n"
+	textBadIgnition = "The ignition of this machine cannot be translated\n"
+)
+
+// serveIgnition answers /ignition/{uuid}?token=.
+func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid string) {
+	token := query(r, "token")
+	m, status := s.view.ByUUID(uuid)
+	if status == bootview.Unknown && token != "" {
+		// A machine without UUID was given a URL that lacks it; its token says
+		// who it is.
+		if known, ok := s.view.ByToken(token); ok {
+			m, status = known, bootview.Found
+		}
+	}
+	switch {
+	case status != bootview.Found:
+		s.refuseLookup(w, r, m, status)
+	case m.Ignition == nil:
+		notFound(w, r)
+	case !s.mayReadIgnition(r, m, token):
+		refuse(w, r, http.StatusForbidden, textForbidden)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusForbidden)
+	case errors.Is(m.Ignition.Err, bootview.ErrIgnitionMissing):
+		notFound(w, r)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusNotFound)
+	case m.Ignition.Err != nil:
+		// The text of the error may quote the payload; the object's condition has it.
+		refuse(w, r, http.StatusInternalServerError, textBadIgnition)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusInternalServerError)
+	default:
+		contentType := typeJSON
+		if m.Ignition.ContentType != "" && m.Ignition.ContentType != typeJSON[0] {
+			contentType = []string{m.Ignition.ContentType}
+		}
+		w.Header()["Cache-Control"] = noStore
+		send(w, r, http.StatusOK, contentType, m.Ignition.Payload)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusOK)
+	}
+}

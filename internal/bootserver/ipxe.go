@@ -1,0 +1,57 @@
+package bootserver
+
+import (
+	"net/http"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// serveChainload answers /ipxe and /ipxe/, the same to everyone.
+//
+// The chainload script of a machine whose SMBIOS has no UUID comes back as
+// /ipxe/?mac=…&serial=…, with nothing where the UUID would be.
+func (s *Server) serveChainload(w http.ResponseWriter, r *http.Request, _ string) {
+	switch {
+	case r.URL.RawQuery == "":
+	case r.URL.Path == "/ipxe/":
+		s.serveScript(w, r, "")
+		return
+	default:
+		notFound(w, r)
+		return
+	}
+	if s.chainload == nil {
+		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
+		return
+	}
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusOK, typeScript, s.chainload)
+	s.delivered(r, Chainload, nil, "", http.StatusOK)
+}
+
+// serveScript answers /ipxe/{uuid}, with ?mac= and ?serial= for machines whose
+// BMC reports no UUID.
+func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string) {
+	m, status := s.view.ByUUID(uuid)
+	if status == bootview.Unknown && r.URL.RawQuery != "" {
+		m, status = s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
+	}
+	if status != bootview.Found {
+		s.refuseLookup(w, r, m, status)
+		return
+	}
+	switch {
+	case m.Script.IsZero():
+		notFound(w, r)
+		return
+	case s.cfg.BootURL == "" && m.Script.NeedsBase():
+		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
+		return
+	}
+	buf := buffers.Get().(*[]byte)
+	script := m.Script.AppendTo((*buf)[:0], s.cfg.BootURL)
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusOK, typeScript, script)
+	release(buf, script)
+	s.delivered(r, Script, m, m.ScriptEntry, http.StatusOK)
+}

@@ -1,0 +1,188 @@
+package bootserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+const (
+	textUnauthorized = "Unauthorized: no token of an open boot attempt\n"
+	textNotStored    = "Not stored, try again\n"
+	textTooLarge     = "Report too large\n"
+)
+
+// RFC 9110 §15.5.2 wants a challenge with every 401. The token goes into the URL,
+// which has no registered scheme.
+var challenge = []string{`Token realm="probe"`}
+
+// sender is what is known about who posts.
+type sender struct {
+	uuid    string // canonical; empty: any
+	attempt string
+}
+
+// serveRegister answers POST /register, the path of agents that have no token.
+func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request, _ string) {
+	if s.allowAnonymous(w, r) {
+		s.register(w, r, sender{})
+	}
+}
+
+// serveBootState answers POST /bootstate.
+func (s *Server) serveBootState(w http.ResponseWriter, r *http.Request, _ string) {
+	if s.allowAnonymous(w, r) {
+		s.bootState(w, r, sender{})
+	}
+}
+
+// serveTokenRegister answers POST /probe/{token}/register.
+func (s *Server) serveTokenRegister(w http.ResponseWriter, r *http.Request, token string) {
+	if from, ok := s.authenticate(w, r, token); ok {
+		s.register(w, r, from)
+	}
+}
+
+// serveTokenBootState answers POST /probe/{token}/bootstate.
+func (s *Server) serveTokenBootState(w http.ResponseWriter, r *http.Request, token string) {
+	if from, ok := s.authenticate(w, r, token); ok {
+		s.bootState(w, r, from)
+	}
+}
+
+func (s *Server) allowAnonymous(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !s.cfg.AllowUnauthenticatedProbe:
+		unauthorized(w, r)
+		return false
+	case !s.view.Synced():
+		unavailable(w, r, textUnsynced)
+		return false
+	}
+	return true
+}
+
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token string) (sender, bool) {
+	if !s.view.Synced() {
+		unavailable(w, r, textUnsynced)
+		return sender{}, false
+	}
+	m, ok := s.view.ByToken(token)
+	if !ok {
+		unauthorized(w, r)
+		return sender{}, false
+	}
+	return sender{uuid: m.UUID, attempt: m.Attempt.ID}, true
+}
+
+func unauthorized(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Www-Authenticate"] = challenge
+	refuse(w, r, http.StatusUnauthorized, textUnauthorized)
+}
+
+func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender) {
+	reg, err := inspection.Decode(r.Body, s.cfg.MaxReport)
+	if err != nil {
+		s.refuseBody(w, r, err)
+		return
+	}
+	attempt, ok := s.attemptOf(from, reg.SystemUUID)
+	if !ok {
+		unauthorized(w, r)
+		return
+	}
+	reg.Attempt = attempt
+	s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) })
+}
+
+func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) {
+	state, err := inspection.DecodeBootState(r.Body, s.cfg.MaxReport)
+	if err != nil {
+		s.refuseBody(w, r, err)
+		return
+	}
+	attempt, ok := s.attemptOf(from, state.SystemUUID)
+	if !ok {
+		unauthorized(w, r)
+		return
+	}
+	state.Attempt = attempt
+	s.store(w, r, "boot state", state.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.BootState(ctx, state) })
+}
+
+// attemptOf says which attempt a message about uuid belongs to. A token speaks for
+// its own machine alone; without one, the open attempt of the machine is meant.
+func (s *Server) attemptOf(from sender, uuid string) (string, bool) {
+	if from.attempt != "" {
+		return from.attempt, from.uuid == "" || from.uuid == uuid
+	}
+	if m, status := s.view.ByUUID(uuid); status == bootview.Found && m.Attempt.Open {
+		return m.Attempt.ID, true
+	}
+	return "", true
+}
+
+func (s *Server) refuseBody(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, inspection.ErrTooLarge) {
+		// What is left of it is not worth reading.
+		w.Header()["Connection"] = []string{"close"}
+		refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge)
+		return
+	}
+	refuse(w, r, http.StatusBadRequest, err.Error()+"\n")
+}
+
+// store answers 201 once the message is stored, and 503 when it could not be.
+func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string, put func(context.Context) error) {
+	// The deadline of the body is over; net/http reads on in the background and
+	// would take it for the client's end.
+	setReadDeadline(w, time.Time{})
+	if s.cfg.Reports == nil {
+		unavailable(w, r, textNotStored)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.ReportTimeout)
+	defer cancel()
+	if err := put(ctx); err != nil {
+		s.cfg.Logger.Info("Not stored, the agent will try again", "message", what, "systemUUID", uuid, "reason", err.Error())
+		unavailable(w, r, textNotStored)
+		return
+	}
+	send(w, r, http.StatusCreated, typeText, nil)
+}
+
+// probeAnswer is what a probe booted from a UKI, whose command line is fixed, is
+// started with.
+type probeAnswer struct {
+	RegistryURL string `json:"registryURL"`
+	ServerUUID  string `json:"serverUUID"`
+}
+
+// serveProbe answers /probe/{uuid}: where to report to, in an open attempt only.
+func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string) {
+	m, status := s.view.ByUUID(uuid)
+	switch {
+	case status != bootview.Found:
+		s.refuseLookup(w, r, m, status)
+	case !m.Attempt.Open || m.Attempt.Token == "" || s.cfg.BootURL == "":
+		notFound(w, r)
+	case s.cfg.IgnitionAccess != AccessOpen && s.view.BelongsToOther(caller(r), m):
+		refuse(w, r, http.StatusForbidden, textForbidden)
+	default:
+		body, err := json.Marshal(probeAnswer{
+			RegistryURL: s.cfg.BootURL + "/probe/" + m.Attempt.Token,
+			ServerUUID:  m.UUID,
+		})
+		if err != nil { // two strings can always be marshalled
+			refuse(w, r, http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError)+"\n")
+			return
+		}
+		w.Header()["Cache-Control"] = noStore
+		send(w, r, http.StatusOK, typeJSON, body)
+	}
+}

@@ -1,0 +1,95 @@
+package bootserver
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A route answers one row of the table. http.ServeMux is not used: it redirects
+// paths that are not clean, and firmware does not follow redirects.
+type route struct {
+	// post routes take POST, all others GET and HEAD.
+	post  bool
+	serve func(s *Server, w http.ResponseWriter, r *http.Request, rest string)
+}
+
+// exact are the routes without a variable part.
+var exact = map[string]*route{
+	"/ipxe":      {serve: (*Server).serveChainload},
+	"/ipxe/":     {serve: (*Server).serveChainload},
+	"/httpboot":  {serve: (*Server).serveHTTPBoot},
+	"/image":     {serve: (*Server).serveImage},
+	"/register":  {serve: (*Server).serveRegister, post: true},
+	"/bootstate": {serve: (*Server).serveBootState, post: true},
+	"/healthz":   {serve: (*Server).serveHealth},
+	"/readyz":    {serve: (*Server).serveReady},
+}
+
+var (
+	scriptRoute    = &route{serve: (*Server).serveScript}
+	ignitionRoute  = &route{serve: (*Server).serveIgnition}
+	ukiRoute       = &route{serve: (*Server).serveUKI}
+	probeRoute     = &route{serve: (*Server).serveProbe}
+	tokenRegister  = &route{serve: (*Server).serveTokenRegister, post: true}
+	tokenBootState = &route{serve: (*Server).serveTokenBootState, post: true}
+)
+
+// find returns the route of a path and what varies in it. It does not allocate.
+func find(path string) (*route, string) {
+	if len(path) == 0 || path[0] != '/' {
+		return nil, ""
+	}
+	// Hottest first.
+	if rest, ok := strings.CutPrefix(path, "/ipxe/"); ok && rest != "" {
+		return scriptRoute, rest
+	}
+	if rest, ok := strings.CutPrefix(path, "/ignition/"); ok {
+		return ignitionRoute, rest
+	}
+	if r := exact[path]; r != nil {
+		return r, ""
+	}
+	if strings.HasPrefix(path, "/httpboot/") && strings.HasSuffix(path, ".efi") {
+		return ukiRoute, ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/probe/"); ok && rest != "" {
+		id, action, _ := strings.Cut(rest, "/")
+		switch action {
+		case "":
+			return probeRoute, id
+		case "register":
+			return tokenRegister, id
+		case "bootstate":
+			return tokenBootState, id
+		}
+	}
+	return nil, ""
+}
+
+var (
+	readMethods = []string{"GET, HEAD"}
+	postMethods = []string{"POST"}
+)
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// query returns the first value of a key, without the map that url.ParseQuery
+// makes. What cannot be unescaped is as good as absent.
+func query(r *http.Request, key string) string {
+	rest := r.URL.RawQuery
+	for rest != "" {
+		var pair string
+		pair, rest, _ = strings.Cut(rest, "&")
+		name, value, _ := strings.Cut(pair, "=")
+		if name != key {
+			continue
+		}
+		value, err := url.QueryUnescape(value)
+		if err != nil {
+			return ""
+		}
+		return value
+	}
+	return ""
+}

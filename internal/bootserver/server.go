@@ -1,0 +1,125 @@
+package bootserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// Limits of a connection. There is no http.Server.ReadTimeout: it would also end
+// the context of a download that takes longer (the server reads on in the
+// background). Bodies have a deadline of their own instead, see ServeHTTP, and
+// artifacts one that moves with their progress, see artifact.go.
+const (
+	headerTimeout   = 10 * time.Second
+	bodyTimeout     = 30 * time.Second
+	answerTimeout   = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+
+	// maxHeader is room for some 300 identifiers in X-Forwarded-For.
+	maxHeader = 16 << 10
+)
+
+// Server answers machines. It is safe for concurrent use.
+type Server struct {
+	cfg  Config
+	view *bootview.View
+
+	// chainload is the answer to everyone, rendered once; nil without a boot URL.
+	chainload []byte
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, view: cfg.View}
+	if cfg.BootURL != "" {
+		s.chainload = bootview.ChainloadScript().Render(cfg.BootURL)
+	}
+	if cfg.IgnitionAccess == AccessOpen {
+		cfg.Logger.Info("Ignition is served to whoever asks", "ignitionAccess", cfg.IgnitionAccess)
+	}
+	warnForwarders(cfg.Logger, cfg.TrustedForwarders)
+	return s, nil
+}
+
+// Handler is the server without a listener.
+func (s *Server) Handler() http.Handler { return s }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		// A body that never comes would hold the connection for ever, also where
+		// nobody reads it: net/http drains it before the next request.
+		setReadDeadline(w, time.Now().Add(bodyTimeout))
+	}
+	route, rest := find(r.URL.Path)
+	switch {
+	case route == nil && !isRead(r.Method):
+		notAllowed(w, r, readMethods)
+	case route == nil:
+		notFound(w, r)
+	case route.post && r.Method != http.MethodPost:
+		notAllowed(w, r, postMethods)
+	case !route.post && !isRead(r.Method):
+		notAllowed(w, r, readMethods)
+	default:
+		route.serve(s, w, r, rest)
+	}
+}
+
+// setReadDeadline fails only where there is no connection, in tests of handlers.
+// Deadlines of connections are kept by the kernel's clock, not by an injected one.
+func setReadDeadline(w http.ResponseWriter, t time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(t)
+}
+
+// Serve answers on l until ctx ends, then lets running answers finish for a
+// moment. It closes l. The error is nil when ctx ended it.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          log.New(logWriter{s}, "", 0),
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	// ctx has ended, and with it the time of everything but this.
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		_ = srv.Close() // downloads that would have gone on for minutes
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// logWriter turns net/http's log, which is about clients that misbehave, into
+// details.
+type logWriter struct{ s *Server }
+
+func (l logWriter) Write(p []byte) (int, error) {
+	l.s.cfg.Logger.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	return len(p), nil
+}
