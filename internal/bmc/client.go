@@ -87,9 +87,16 @@ type call struct {
 	method, path string
 	body         any    // sent as JSON, nil: none
 	ifMatch      string // ETag, "": none
+	label        string // stands for the path in errors, where that is nobody's business
+	last         bool   // nothing follows soon: the connection is closed after it
 }
 
-func (r call) op() string { return r.method + " " + r.path }
+func (r call) op() string {
+	if r.label != "" {
+		return r.method + " " + r.label
+	}
+	return r.method + " " + r.path
+}
 
 // answer is what came back, read to its end.
 type answer struct {
@@ -212,9 +219,10 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("path %q: %w", r.path, err)
 	}
+	request.Close = r.last
 	h := request.Header
 	h.Set("Accept", "application/json")
-	h.Set("OData-Version", "4.0") // DSP0266 §6.5
+	h.Set("OData-Version", "4.0")
 	h.Set("User-Agent", "farrier")
 	if body != nil {
 		h.Set("Content-Type", "application/json")
@@ -233,8 +241,7 @@ func (c *Client) tell(r call, login bool, took time.Duration, a answer, err erro
 	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind})
 }
 
-// get reads a resource into out. It returns its ETag, from the header or from
-// the body (DSP0266 §6.5.2, §7.6).
+// get reads a resource into out. It returns the ETag of the header (DSP0266 §6.5).
 func (c *Client) get(ctx context.Context, path string, out any) (etag string, err error) {
 	r := call{method: http.MethodGet, path: path}
 	a, err := c.do(ctx, r)
@@ -262,7 +269,7 @@ func (c *Client) patch(ctx context.Context, path, etag string, body any) error {
 	return err
 }
 
-// etag reads a resource for its ETag alone.
+// etag reads a resource for its ETag alone, which some BMCs give in the body only.
 func (c *Client) etag(ctx context.Context, path string) (string, error) {
 	var body struct {
 		ETag text `json:"@odata.etag"`

@@ -104,7 +104,7 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// link is a reference to a resource (DSP0266 §8.4): an object with "@odata.id", or
+// link is a reference to a resource: an object with "@odata.id", or
 // the bare string of old firmware.
 type link string
 
@@ -143,7 +143,7 @@ func (l *links) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// collection is a resource collection (DSP0266 §7.5).
+// collection is a resource collection, or a page of one.
 type collection struct {
 	Members links
 	Next    text `json:"Members@odata.nextLink"`
@@ -177,8 +177,8 @@ func resourcePath(id string) (string, bool) {
 	return u.RequestURI(), true
 }
 
-// extendedInfo finds what the BMC says of an error (DSP0266 §8.6): the message id of the
-// first message without registry and version, and its words.
+// extendedInfo finds what the BMC says of an error (DSP0266, "Error responses"): the message
+// id of the first message without registry and version, and its words.
 func extendedInfo(body []byte) (id, message string) {
 	type info struct {
 		MessageID text `json:"MessageId"`

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,8 @@ import (
 type Kind string
 
 const (
-	// KindAuthentication: the BMC refuses the account (401), or the account may
-	// not do this (403). Repeating it locks accounts.
+	// KindAuthentication: the BMC refuses the account: a 401, or a login refused in
+	// any other way. Repeating it locks accounts.
 	KindAuthentication Kind = "Authentication"
 	// KindConnection: no connection, or it broke; also failed verification of
 	// the BMC's certificate.
@@ -31,7 +32,8 @@ const (
 	KindProtocol Kind = "Protocol"
 	// KindUnsupported: this BMC has no such function or value.
 	KindUnsupported Kind = "Unsupported"
-	// KindRejected: the BMC understood and said no (other 4xx).
+	// KindRejected: the BMC understood and said no (other 4xx), such as 403 where
+	// the account may not do this.
 	KindRejected Kind = "Rejected"
 )
 
@@ -45,7 +47,7 @@ type Error struct {
 	// RetryAfter is what the BMC asked for, zero if it did not.
 	RetryAfter time.Duration
 	// MessageID names the message of the BMC's registry without its prefix and
-	// version, such as "PropertyNotWritable" (DSP0266 §8.6).
+	// version, such as "PropertyNotWritable".
 	MessageID string
 	// Message is what went wrong in words. It is stable: the same failure has the
 	// same words, so that it can stand in a condition.
@@ -116,14 +118,17 @@ func cause(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Op + ": " + op.Err.Error()
 	}
-	return err.Error()
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "certificate has expired or is not yet valid" // Go adds the current time
+	}
+	return printable(err.Error(), 200)
 }
 
 // statusError classifies an answer that is not a success.
 func (c *Client) statusError(op string, a answer) *Error {
 	e := &Error{Endpoint: c.endpoint.Key(), Op: op, StatusCode: a.status}
 	switch {
-	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
+	case a.status == http.StatusUnauthorized:
 		e.Kind = KindAuthentication
 	case a.status == http.StatusMethodNotAllowed, a.status == http.StatusNotImplemented:
 		e.Kind = KindUnsupported

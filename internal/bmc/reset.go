@@ -82,8 +82,7 @@ func (c *Client) Reset(ctx context.Context, s System, t ResetType) error {
 	return s.Vendor.ways().duringPOST(err)
 }
 
-// resetTypes reads an ActionInfo (DSP0266 §7.14): where newer services say what an
-// action allows.
+// resetTypes reads an ActionInfo: where some services say what an action allows.
 func (c *Client) resetTypes(ctx context.Context, path string) ([]string, error) {
 	var info struct {
 		Parameters []struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// sessionsPath is fixed by DSP0266 §13.3.4.2 for services with sessions.
+// sessionsPath is where services with sessions have them (DSP0266 §13.3.4).
 const sessionsPath = "/redfish/v1/SessionService/Sessions"
 
 // session is a login of ours at the BMC (DSP0266 §13.3.4).
@@ -51,9 +51,9 @@ func (c *Client) login(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case a.status == http.StatusBadRequest && !c.noContext:
+	case !c.noContext && refusesContext(a):
 		// Session.Context is younger (Session v1.5.0) than much firmware, and some
-		// of it refuses what it does not know. A wrong password is a 401.
+		// of it refuses what it does not know.
 		c.noContext = true
 		r, a, err = c.postSession(ctx)
 	case c.tableFull(a):
@@ -71,7 +71,7 @@ func (c *Client) login(ctx context.Context) error {
 		return nil
 	}
 	if !a.ok() {
-		return c.statusError(r.op(), a)
+		return c.loginError(r, a)
 	}
 	token := a.header.Get("X-Auth-Token")
 	if token == "" {
@@ -79,6 +79,24 @@ func (c *Client) login(ctx context.Context) error {
 	}
 	c.session = &session{token: Secret(token), path: sessionLocation(a)}
 	return nil
+}
+
+// refusesContext says that a login failed for its form. One that failed for its
+// password must not be repeated.
+func refusesContext(a answer) bool {
+	id, _ := extendedInfo(a.body)
+	return a.status == http.StatusBadRequest &&
+		(id == "" || id == "GeneralError" || strings.HasPrefix(id, "Property") || strings.Contains(id, "Unrecognized"))
+}
+
+// loginError: whatever is wrong with a login that the BMC refuses, trying it again and
+// again ends in a locked account.
+func (c *Client) loginError(r call, a answer) error {
+	e := c.statusError(r.op(), a)
+	if e.Kind == KindRejected && !c.tableFull(a) {
+		e.Kind = KindAuthentication
+	}
+	return e
 }
 
 func (c *Client) postSession(ctx context.Context) (call, answer, error) {
@@ -114,7 +132,7 @@ func (c *Client) logout(ctx context.Context) error {
 		c.session = nil
 		return nil
 	}
-	r := call{method: http.MethodDelete, path: s.path}
+	r := call{method: http.MethodDelete, path: s.path, label: "session", last: true}
 	a, err := c.send(ctx, r, c.authorize)
 	c.session = nil
 	if err != nil {
@@ -127,14 +145,14 @@ func (c *Client) logout(ctx context.Context) error {
 	return nil
 }
 
-// tableFull says whether a login failed because the session table is full:
-// Base registry, SessionLimitExceeded.
+// tableFull says whether a login failed because the session table is full: the Base
+// registry's message for it, and Dell's own.
 func (c *Client) tableFull(a answer) bool {
 	if a.ok() || a.status == http.StatusUnauthorized {
 		return false
 	}
 	id, _ := extendedInfo(a.body)
-	return strings.HasPrefix(id, "SessionLimitExceeded") || strings.HasPrefix(id, "CreateLimitReached")
+	return strings.HasPrefix(id, "SessionLimitExceeded") || strings.HasPrefix(id, "CreateLimitReached") || id == "RAC0218"
 }
 
 // evictSessions deletes the sessions that an earlier process of ours left
@@ -151,7 +169,7 @@ func (c *Client) evictSessions(ctx context.Context) bool {
 		if err != nil || string(member.Context) != c.options.Context {
 			continue
 		}
-		a, err := c.send(ctx, call{method: http.MethodDelete, path: path}, c.authorizeBasic)
+		a, err := c.send(ctx, call{method: http.MethodDelete, path: path, label: "session"}, c.authorizeBasic)
 		evicted = evicted || err == nil && a.ok()
 	}
 	return evicted

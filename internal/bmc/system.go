@@ -91,7 +91,7 @@ type systemBody struct {
 }
 
 // settingsBody says where the future state of a resource is written
-// (DSP0266 §9.10).
+// (DSP0266, "Settings resource").
 type settingsBody struct {
 	Object link `json:"SettingsObject"`
 }
@@ -192,7 +192,7 @@ func (c *Client) Systems(ctx context.Context) ([]System, error) {
 	return systems, nil
 }
 
-// members lists a collection, page after page (DSP0266 §7.5.3).
+// members lists a collection, page after page.
 func (c *Client) members(ctx context.Context, path string) ([]string, error) {
 	var paths []string
 	for path != "" && len(paths) < maxMembers {
@@ -209,7 +209,7 @@ func (c *Client) members(ctx context.Context, path string) ([]string, error) {
 	return paths[:min(len(paths), maxMembers)], nil
 }
 
-// serviceRoot is the part of the ServiceRoot that leads on (DSP0266 §8.1).
+// serviceRoot is the part of the ServiceRoot that leads on.
 type serviceRoot struct {
 	ID       text `json:"@odata.id"`
 	Type     text `json:"@odata.type"`

@@ -26,8 +26,9 @@ const (
 // is the standard.
 type ways struct {
 	// mode: Dell starts a lifecycle job whenever the mode is written, even
-	// unchanged. Supermicro forgets the mode unless it is written each time, and
-	// refuses it where the property does not exist: the standard rule.
+	// unchanged; HPE refuses to have it written while it boots UEFI only. Supermicro
+	// forgets the mode unless it is written each time, and refuses it where the
+	// property does not exist: the standard rule.
 	mode modeRule
 	// noEnabledWithNone: HPE refuses BootSourceOverrideEnabled in a request whose
 	// target is None.
@@ -50,6 +51,7 @@ var vendors = []struct {
 }{
 	{Dell, []string{"dell"}, ways{mode: modeOnChange}},
 	{HPE, []string{"hpe", "hewlett", "hp"}, ways{
+		mode:              modeOnChange,
 		noEnabledWithNone: true,
 		busy:              []string{"UnsupportedOperation", "UnableToModifyDuringSystemPOST"},
 	}},

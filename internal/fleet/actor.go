@@ -231,6 +231,9 @@ func (a *actor) publish(change func(*Observation)) {
 // report enters a command's status where it is looked for. a.mu is held.
 func (a *actor) report(o *Observation, s CommandStatus) {
 	if i := slices.IndexFunc(a.history, func(h CommandStatus) bool { return h.ID == s.ID }); i >= 0 {
+		if s.State.Ended() && !a.history[i].State.Ended() {
+			a.fleet.metrics.commands.WithLabelValues(string(s.Kind), string(s.State)).Inc()
+		}
 		a.history[i] = s
 	}
 	for i := range o.Systems {

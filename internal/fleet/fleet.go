@@ -89,9 +89,10 @@ const maxClosing = 256
 // ErrStarted is returned by a second Run.
 var ErrStarted = errors.New("fleet was started before")
 
-// Fleet is all BMCs.
+// Fleet is all BMCs. It is a prometheus.Collector of what it does.
 type Fleet struct {
 	options   Options
+	metrics   *metrics
 	transport *http.Transport // nil with clients of somebody else's
 	closing   chan struct{}   // one token for each session being deleted
 
@@ -108,6 +109,7 @@ type Fleet struct {
 func New(options Options) *Fleet {
 	f := &Fleet{
 		options: options.withDefaults(),
+		metrics: newMetrics(),
 		closing: make(chan struct{}, maxClosing),
 		actors:  map[Key]*actor{},
 		leaving: map[Key]*actor{},
@@ -127,6 +129,7 @@ func (f *Fleet) redfish() func(Spec) Client {
 		InsecureSkipVerify: f.options.InsecureSkipVerify,
 		RootCAs:            f.options.RootCAs,
 		Clock:              f.options.Clock,
+		OnRequest:          f.metrics.request,
 	}
 	o.Transport = bmc.NewTransport(o)
 	f.transport = o.Transport

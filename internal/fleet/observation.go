@@ -10,7 +10,7 @@ import (
 // Observation is the last that a BMC said. It is never changed after it has been
 // published; what it points to is shared and must be left alone.
 type Observation struct {
-	// Sequence counts successful turns; zero: nothing is known since the start.
+	// Sequence counts answers; zero: nothing is known since the start.
 	Sequence uint64
 	// Time is that of the last successful answer.
 	Time time.Time

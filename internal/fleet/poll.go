@@ -19,7 +19,7 @@ type reading struct {
 // poll reads the systems where that is due, and their list before where that is.
 func (a *actor) poll(ctx context.Context) error {
 	now := a.options.Clock.Now()
-	listing := !now.Before(a.schedule.listAt)
+	listing := !now.Before(a.schedule.list.at)
 	if !listing && now.Before(a.schedule.pollAt) {
 		return nil
 	}
@@ -40,8 +40,7 @@ func (a *actor) poll(ctx context.Context) error {
 	now = a.options.Clock.Now()
 	a.schedule.polledNow(now)
 	if listing {
-		a.schedule.listedNow(now)
-		readings = a.watch(readings)
+		readings = a.watch(readings, now)
 	}
 	a.publish(func(o *Observation) {
 		if listing {
@@ -79,11 +78,17 @@ func (a *actor) read(ctx context.Context, uris []string) ([]reading, error) {
 	return readings, nil
 }
 
-// watch takes over a new list of systems. What is no server is left out.
-func (a *actor) watch(readings []reading) []reading {
+// watch takes over a new list of systems. What is no server is left out; what
+// could not be read yet is too, and looked for again soon, as is a list without
+// any: a BMC that starts shows its systems late.
+func (a *actor) watch(readings []reading, now time.Time) []reading {
+	incomplete := false
 	readings = slices.DeleteFunc(readings, func(r reading) bool {
-		known := slices.ContainsFunc(a.watched, func(w *watched) bool { return w.uri == r.uri })
-		return r.err == nil && !r.system.IsServer() || r.err != nil && !known
+		if a.watching(r.uri) != nil {
+			return false
+		}
+		incomplete = incomplete || r.err != nil
+		return r.err != nil || !r.system.IsServer()
 	})
 	watching := make([]*watched, 0, len(readings))
 	for _, r := range readings {
@@ -94,6 +99,11 @@ func (a *actor) watch(readings []reading) []reading {
 		watching = append(watching, w)
 	}
 	a.watched = watching
+	if incomplete || len(readings) == 0 {
+		a.schedule.tryAgain(&a.schedule.list, now, a.options.RefreshInterval)
+	} else {
+		a.schedule.done(&a.schedule.list, now, a.options.RefreshInterval)
+	}
 	return readings
 }
 
@@ -156,17 +166,13 @@ func (a *actor) readManager(ctx context.Context) error {
 	}
 	m, err := a.client.Manager(ctx)
 	if err != nil {
-		if ctx.Err() != nil || bmc.Unreachable(err) {
-			return err
-		}
-		a.schedule.tryAgain(&a.schedule.manager, now, a.options.RefreshInterval)
-		a.log.V(1).Info("manager not read", "error", err.Error())
-		return nil
+		return a.partFailed(ctx, "manager", &a.schedule.manager, err)
 	}
 	now = a.options.Clock.Now()
 	a.schedule.done(&a.schedule.manager, now, a.options.RefreshInterval)
 	a.publish(func(o *Observation) {
-		o.Time, o.Manager = now, m
+		o.answered(now)
+		o.Manager = m
 	})
 	return nil
 }
@@ -174,31 +180,41 @@ func (a *actor) readManager(ctx context.Context) error {
 // readInventory reads the inventories that are due.
 func (a *actor) readInventory(ctx context.Context) error {
 	for _, w := range a.watched {
-		now := a.options.Clock.Now()
-		if now.Before(w.inventory.at) {
+		if a.options.Clock.Now().Before(w.inventory.at) {
 			continue
 		}
 		inv, err := a.client.Inventory(ctx, w.uri)
 		if err != nil {
-			if ctx.Err() != nil || bmc.Unreachable(err) {
-				return err
-			}
-			a.schedule.tryAgain(&w.inventory, now, a.options.RefreshInterval)
-			a.log.V(1).Info("inventory not read", "system", w.uri, "error", err.Error())
-			continue
+			return a.partFailed(ctx, "inventory of "+w.uri, &w.inventory, err)
 		}
-		now = a.options.Clock.Now()
+		now := a.options.Clock.Now()
 		interval := a.options.InventoryInterval
 		if len(inv.Missing) > 0 {
 			interval = min(interval, a.options.RefreshInterval)
 		}
 		a.schedule.done(&w.inventory, now, interval)
 		a.publish(func(o *Observation) {
-			o.Time = now
+			o.answered(now)
 			if s, ok := o.System(w.uri); ok && (s.Inventory == nil || !reflect.DeepEqual(*s.Inventory, inv)) {
 				s.Inventory = &inv
 			}
 		})
 	}
+	return nil
+}
+
+// partFailed has a part of the BMC read again later. Whether the BMC as a whole
+// is ill is not for the part to say: one disk that hangs its resource would make a
+// healthy BMC a dead one. A poll of the systems follows at once and tells.
+func (a *actor) partFailed(ctx context.Context, part string, d *due, err error) error {
+	if ctx.Err() != nil || bmc.KindOf(err) == bmc.KindAuthentication {
+		return err
+	}
+	now := a.options.Clock.Now()
+	a.schedule.tryAgain(d, now, a.options.RefreshInterval)
+	if bmc.Unreachable(err) {
+		a.schedule.pollAt = now
+	}
+	a.log.V(1).Info("part of the BMC not read", "part", part, "error", err.Error())
 	return nil
 }

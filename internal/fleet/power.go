@@ -265,7 +265,7 @@ func (a *actor) refused(c *command, do action, err error) (more bool, _ error) {
 	e, _ := errors.AsType[*bmc.Error](err)
 	c.cause, c.status.Err = err, err
 	switch {
-	case e == nil, bmc.Unreachable(err) && e.StatusCode != http.StatusForbidden:
+	case e == nil, bmc.Unreachable(err):
 		return false, err
 	case e.Kind == bmc.KindServer, e.StatusCode == http.StatusConflict:
 		// Busy, in POST, or about to be: the same again later, while there is time.

@@ -30,21 +30,21 @@ type schedule struct {
 	failures  int
 
 	pollAt  time.Time
-	listAt  time.Time
+	list    due
 	manager due
 	polled  bool // at least once
 }
 
 func newSchedule(o *Options, r *rand.Rand, index int) schedule {
 	now := o.Clock.Now()
-	s := schedule{options: o, rand: r, pollAt: now, listAt: now, manager: due{at: now}}
+	s := schedule{options: o, rand: r, pollAt: now, list: due{at: now}, manager: due{at: now}}
 	s.notBefore = now.Add(time.Duration(r.Int64N(int64(startSpread)*int64(index+1) + 1)))
 	return s
 }
 
 // next is when something is due, back-off left aside.
 func (s *schedule) next() time.Time {
-	return earlier(s.pollAt, earlier(s.listAt, s.manager.at))
+	return earlier(s.pollAt, earlier(s.list.at, s.manager.at))
 }
 
 // less takes up to the given share off d: what is due within d stays within it.
@@ -62,11 +62,7 @@ func (s *schedule) polledNow(now time.Time) {
 	s.pollAt = now.Add(s.less(s.options.PollInterval, share))
 }
 
-func (s *schedule) listedNow(now time.Time) {
-	s.listAt = now.Add(s.less(s.options.RefreshInterval, 0.2))
-}
-
-// done sets d for the next time, failed for the next try.
+// done sets d for the next time, tryAgain for the next try.
 func (s *schedule) done(d *due, now time.Time, interval time.Duration) {
 	*d = due{at: now.Add(s.less(interval, 0.2))}
 }
@@ -126,5 +122,5 @@ func (s *schedule) reset(now time.Time) {
 }
 
 func (s *schedule) refresh(now time.Time) {
-	s.listAt, s.manager.at = now, now
+	s.list.at, s.manager.at = now, now
 }
