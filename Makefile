@@ -74,8 +74,8 @@ $(BIN)/test-controlplane:
 .PHONY: $(BIN)/test-packages
 $(BIN)/test-packages:
 	@mkdir -p $(BIN)
-	@go list -test -f '{{if and .ForTest (eq .Name "main")}}{{.ForTest}}{{range .Deps}} {{.}}{{end}}{{end}}' ./... | \
-		awk '{ print (/ k8s\.io\/kubernetes\// ? "plain" : "raced"), $$1 }' > $@
+	@go list -test -f '{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{end}}' ./... > $@.deps
+	@awk '$$1 ~ /\.test$$/ { kind = / k8s\.io\/kubernetes\// ? "plain" : "raced"; sub(/\.test$$/, "", $$1); print kind, $$1 }' $@.deps > $@
 
 .PHONY: check
 check: ## Formatting and go vet: what can be said without running anything

@@ -167,11 +167,17 @@ var rooms = []room{
 		because: "this is that child process",
 	},
 	{
-		path: "internal/cli",
+		path: "internal/system",
 		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/claim", "internal/macprefix", "internal/bootserver",
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/macprefix", "internal/bootserver",
 			"internal/controller", "internal/sim", "internal/controlplane", "internal/controlplane/crds"},
-		because: "subcommands put the rooms together",
+		because: "this is the one place where the rooms are put together; it wires and decides nothing",
+	},
+	{
+		path: "internal/cli",
+		may: []string{"api", "config", "internal/system", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image",
+			"internal/image/localregistry", "internal/inspection", "internal/identity", "internal/sim", "internal/controlplane"},
+		because: "subcommands start a system and talk to it as any client would",
 	},
 	{
 		path:    "internal/architecture",
