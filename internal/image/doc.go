@@ -1,0 +1,21 @@
+// Package image gets boot images out of OCI registries: it finds out what an
+// image offers a machine, and it serves the bytes.
+//
+// A Reference names an image as people write it. The Resolver turns it, in the
+// background, into a Plan: which layers of the image are kernel, initramfs,
+// squashfs and UKI. It never makes anybody wait; it keeps the last good answer
+// when the registry is away, and says so. LayerURL and UKIURL turn a Plan into
+// the URLs that machines are given.
+//
+// Blobs answers these URLs. It keeps layers on disk, bounded; downloads each
+// once however many machines want it, and passes it on while it downloads. The
+// last byte of a blob leaves only after the whole was verified, so that a
+// machine never has a bad one.
+//
+// Both sides share one registry client (upstream), which talks to allowed
+// registries only, verifies every manifest, and does not let a registry
+// redirect it to this host or its link-local neighbours.
+//
+// The package knows nothing of Kubernetes. Package localregistry beside it is a
+// small registry for tests and for the demo.
+package image

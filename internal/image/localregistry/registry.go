@@ -1,0 +1,147 @@
+package localregistry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// Registry is a running registry.
+type Registry struct {
+	server   *http.Server
+	listener net.Listener
+	served   chan struct{} // closed when the server has ended
+	stop     func() bool   // ends watching the context
+
+	away atomic.Bool
+
+	mu     sync.Mutex
+	counts Counts
+}
+
+// Counts says how often a registry was asked for what since it started.
+type Counts struct {
+	Manifests int   // GET of a manifest
+	Blobs     int   // GET of a blob, ranges included
+	BlobBytes int64 // bytes sent of blobs
+	Heads     int   // HEAD of anything
+}
+
+// Middleware stands between clients and the registry; tests use it to break things.
+type Middleware func(http.Handler) http.Handler
+
+const headerTimeout = 10 * time.Second
+
+// Start runs a registry at an address, such as 127.0.0.1:0 for any free port,
+// until the context ends or Stop is called. The first middleware is the outermost.
+func Start(ctx context.Context, address string, middleware ...Middleware) (*Registry, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("local registry: %w", err)
+	}
+	quiet := log.New(io.Discard, "", 0)
+	r := &Registry{listener: listener, served: make(chan struct{})}
+	handler := registry.New(registry.Logger(quiet), registry.WithBlobHandler(registry.NewInMemoryBlobHandler()))
+	for i := range middleware {
+		handler = middleware[len(middleware)-1-i](handler)
+	}
+	r.server = &http.Server{Handler: r.count(handler), ReadHeaderTimeout: headerTimeout, ErrorLog: quiet}
+	go func() {
+		defer close(r.served)
+		_ = r.server.Serve(listener) // always http.ErrServerClosed: Stop ends it
+	}()
+	r.stop = context.AfterFunc(ctx, func() { _ = r.server.Close() })
+	return r, nil
+}
+
+// Address is the registry's host and port, the first part of its references.
+func (r *Registry) Address() string { return r.listener.Addr().String() }
+
+// Reference returns the reference of a tag of a repository.
+func (r *Registry) Reference(repository, tag string) string {
+	return r.Address() + "/" + repository + ":" + tag
+}
+
+// Stop ends the registry, and what it is sending, at once.
+func (r *Registry) Stop() error {
+	r.stop()
+	err := r.server.Close()
+	<-r.served
+	return err
+}
+
+// SetAway makes the registry unreachable, or reachable again: while it is away
+// it hangs up on everybody. Its contents stay.
+func (r *Registry) SetAway(away bool) { r.away.Store(away) }
+
+// Counts returns what clients have asked for, pushes aside.
+func (r *Registry) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts
+}
+
+// count counts requests and hangs up while the registry is away.
+func (r *Registry) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get(ownRequest) != "" {
+			next.ServeHTTP(w, req)
+			return
+		}
+		if r.away.Load() {
+			hangUp(w)
+			return
+		}
+		counter := &byteCounter{ResponseWriter: w}
+		next.ServeHTTP(counter, req)
+		r.add(req, counter.bytes)
+	})
+}
+
+func (r *Registry) add(req *http.Request, sent int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case req.Method == http.MethodHead:
+		r.counts.Heads++
+	case req.Method != http.MethodGet:
+	case strings.Contains(req.URL.Path, "/manifests/"):
+		r.counts.Manifests++
+	case strings.Contains(req.URL.Path, "/blobs/"):
+		r.counts.Blobs++
+		r.counts.BlobBytes += sent
+	}
+}
+
+// hangUp closes the connection without an answer.
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	conn.Close()
+}
+
+type byteCounter struct {
+	http.ResponseWriter
+	bytes int64
+}
+
+func (c *byteCounter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (c *byteCounter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -1,0 +1,94 @@
+package image
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// DefaultRegistry is the registry that is allowed when none is named.
+const DefaultRegistry = "ghcr.io"
+
+// Options configures a Resolver and a Blobs: both talk to the same registries
+// under the same rules. A zero field has its default.
+type Options struct {
+	// AllowedRegistries are the registries that are talked to, each a host and
+	// the port if it has one, compared exactly. Default: ghcr.io.
+	AllowedRegistries []string
+	// PlainHTTP are those of them that speak HTTP without TLS.
+	PlainHTTP []string
+	// RootCAs are trusted for TLS to registries. Default: the system's.
+	RootCAs *x509.CertPool
+	// Architecture is used for a machine whose own is not known. Default: amd64.
+	Architecture string
+	// Timeout bounds each call to a registry, and for a download each pause
+	// between two reads. Default: 10s.
+	Timeout time.Duration
+	// Parallel bounds the calls of a Resolver, and the downloads of a Blobs,
+	// that are under way at once. Default: 8.
+	Parallel int
+
+	// Refresh is how often a Resolver asks again where a tag points. Default: 5m.
+	Refresh time.Duration
+	// MinBackoff and MaxBackoff bound the wait after a failure, which doubles
+	// with each. Default: 1s and 5m.
+	MinBackoff, MaxBackoff time.Duration
+
+	// Dir is where a Blobs keeps blobs. It belongs to that Blobs alone.
+	Dir string
+	// MaxBytes bounds what Dir holds. Default: 10 GiB.
+	MaxBytes int64
+
+	Clock  clock.WithTicker
+	Logger logr.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.AllowedRegistries) == 0 {
+		o.AllowedRegistries = []string{DefaultRegistry}
+	}
+	if o.Architecture == "" {
+		o.Architecture = "amd64"
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = 8
+	}
+	if o.Refresh <= 0 {
+		o.Refresh = 5 * time.Minute
+	}
+	if o.MinBackoff <= 0 {
+		o.MinBackoff = time.Second
+	}
+	if o.MaxBackoff <= 0 {
+		o.MaxBackoff = 5 * time.Minute
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 10 << 30
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	return o
+}
+
+// registrySet reads a list of registries as its flag holds it.
+func registrySet(flag string, registries []string) (map[string]bool, error) {
+	set := make(map[string]bool, len(registries))
+	for _, text := range registries {
+		registry, err := parseRegistry(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		set[registry] = true
+	}
+	return set, nil
+}

@@ -1,0 +1,300 @@
+package image
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrTooLarge says that a blob is larger than the whole cache.
+	ErrTooLarge = errors.New("blob is larger than the image cache")
+	// ErrCacheFull says that everything in the cache is being served just now.
+	ErrCacheFull = errors.New("image cache is full of blobs in use")
+)
+
+// store keeps verified blobs in a directory, one file each, named by digest.
+// What it holds, and what is promised to downloads under way, never exceeds its
+// bound; blobs that nobody reads make room, the least recently used first.
+//
+//	<dir>/sha256/<64 hex digits>   complete and verified
+//	<dir>/partial/<random>         a download under way
+type store struct {
+	dir string
+	max int64
+
+	mu    sync.Mutex
+	blobs map[string]*stored // by digest
+	used  int64              // bytes stored and promised
+	// recent has every *stored, the most recently used in front.
+	recent *list.List
+}
+
+// stored is a complete blob. Its first fields are guarded by store.mu.
+type stored struct {
+	digest  string
+	size    int64
+	readers int // it is not evicted while it has some
+	touched time.Time
+	element *list.Element
+
+	checking  sync.Mutex
+	unchecked bool
+}
+
+// check verifies, once, a blob that an earlier run left: disks lose and change
+// bytes, and people do.
+func (b *stored) check(path string) error {
+	b.checking.Lock()
+	defer b.checking.Unlock()
+	if !b.unchecked {
+		return nil
+	}
+	err := verifyFile(path, b.digest)
+	b.unchecked = err != nil
+	return err
+}
+
+// touchAfter is how old the recorded time of use becomes before it is renewed.
+const touchAfter = time.Minute
+
+func openStore(dir string, maxBytes int64) (*store, error) {
+	s := &store{dir: dir, max: maxBytes, blobs: make(map[string]*stored), recent: list.New()}
+	if err := os.RemoveAll(s.partialDir()); err != nil {
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	for _, dir := range []string{s.blobDir(), s.partialDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("image cache: %w", err)
+		}
+	}
+	if err := s.scan(); err != nil {
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	return s, nil
+}
+
+func (s *store) blobDir() string    { return filepath.Join(s.dir, "sha256") }
+func (s *store) partialDir() string { return filepath.Join(s.dir, "partial") }
+
+// path is safe for any digest that digestText matches, and none other comes here.
+func (s *store) path(digest string) string {
+	return filepath.Join(s.blobDir(), strings.TrimPrefix(digest, "sha256:"))
+}
+
+// scan takes up what an earlier run left, in the order of its last use.
+func (s *store) scan() error {
+	files, err := os.ReadDir(s.blobDir())
+	if err != nil {
+		return err
+	}
+	var found []fs.FileInfo
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil || !info.Mode().IsRegular() || !digestText.MatchString("sha256:"+file.Name()) {
+			continue // not ours: leave it alone
+		}
+		found = append(found, info)
+	}
+	slices.SortFunc(found, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, info := range found {
+		b := s.insert("sha256:"+info.Name(), info.Size())
+		b.touched, b.unchecked = info.ModTime(), true
+		s.used += b.size
+	}
+	s.evict(s.max)
+	return nil
+}
+
+// insert adds a blob in front. The caller holds mu and accounts for its size.
+func (s *store) insert(digest string, size int64) *stored {
+	b := &stored{digest: digest, size: size}
+	b.element = s.recent.PushFront(b)
+	s.blobs[digest] = b
+	return b
+}
+
+// size tells how large a blob is if the store has it.
+func (s *store) size(digest string) (int64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.blobs[digest]
+	if !ok {
+		return 0, false
+	}
+	return b.size, true
+}
+
+// has reports whether the store has a blob, as far as it knows.
+func (s *store) has(digest string) bool {
+	_, ok := s.size(digest)
+	return ok
+}
+
+// open returns a blob's file. The blob stays until release is called. It
+// returns fs.ErrNotExist for a blob that the store does not have, and drops
+// one that turns out to be damaged.
+func (s *store) open(digest string, now time.Time) (file *os.File, release func(), err error) {
+	b, touch := s.hold(digest, now)
+	if b == nil {
+		return nil, nil, fs.ErrNotExist
+	}
+	if err = b.check(s.path(digest)); err == nil {
+		file, err = os.Open(s.path(digest))
+	}
+	if err != nil {
+		if errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+			s.drop(b)
+			err = fs.ErrNotExist
+		}
+		s.release(b)
+		return nil, nil, fmt.Errorf("image cache: %w", err)
+	}
+	if touch {
+		// Only the order of eviction after a restart depends on it.
+		_ = os.Chtimes(s.path(digest), time.Time{}, now)
+	}
+	return file, func() {
+		file.Close()
+		s.release(b)
+	}, nil
+}
+
+func (s *store) hold(digest string, now time.Time) (b *stored, touch bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b = s.blobs[digest]
+	if b == nil {
+		return nil, false
+	}
+	b.readers++
+	s.recent.MoveToFront(b.element)
+	if touch = now.Sub(b.touched) > touchAfter; touch {
+		b.touched = now
+	}
+	return b, touch
+}
+
+func (s *store) release(b *stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.readers--
+}
+
+// drop removes a blob at once. It may have been dropped already.
+func (s *store) drop(b *stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blobs[b.digest] == b {
+		s.remove(b)
+	}
+}
+
+func (s *store) remove(b *stored) {
+	delete(s.blobs, b.digest)
+	s.recent.Remove(b.element)
+	s.used -= b.size
+	// A file that cannot be removed is found again by the next start's scan.
+	_ = os.Remove(s.path(b.digest))
+}
+
+// evict makes used at most limit, if blobs without readers suffice for that.
+// The caller holds mu.
+func (s *store) evict(limit int64) {
+	for element := s.recent.Back(); element != nil && s.used > limit; {
+		b := element.Value.(*stored)
+		element = element.Prev()
+		if b.readers == 0 {
+			s.remove(b)
+		}
+	}
+}
+
+// create promises room for a blob and opens a file to download it to. Either
+// commit or discard must follow.
+func (s *store) create(size int64) (*os.File, error) {
+	if size > s.max {
+		return nil, fmt.Errorf("%w: %d bytes, the cache holds %d", ErrTooLarge, size, s.max)
+	}
+	s.mu.Lock()
+	s.evict(s.max - size)
+	if s.used+size > s.max {
+		s.mu.Unlock()
+		return nil, ErrCacheFull
+	}
+	s.used += size
+	s.mu.Unlock()
+
+	file, err := os.CreateTemp(s.partialDir(), "")
+	if err != nil {
+		s.unreserve(size)
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	return file, nil
+}
+
+func (s *store) unreserve(size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used -= size
+}
+
+// commit takes a verified download into the store. The blob has one reader,
+// the caller, until release is called. The same blob may have come from another
+// repository meanwhile; then it is kept as it is.
+func (s *store) commit(file *os.File, digest string, size int64, now time.Time) (release func(), err error) {
+	// Synced before it gets its name: a name stands for a whole blob, also
+	// after the power went.
+	if err := file.Sync(); err != nil {
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, twin := s.blobs[digest]
+	if !twin {
+		if err := os.Rename(file.Name(), s.path(digest)); err != nil {
+			return nil, fmt.Errorf("image cache: %w", err)
+		}
+		b = s.insert(digest, size)
+	} else {
+		_ = os.Remove(file.Name())
+		s.used -= size
+	}
+	b.readers++
+	b.touched = now
+	return func() { s.release(b) }, nil
+}
+
+// discard gives up a download.
+func (s *store) discard(file *os.File, size int64) {
+	_ = os.Remove(file.Name())
+	s.unreserve(size)
+}
+
+func verifyFile(path, digest string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return err
+	}
+	if got := "sha256:" + hex.EncodeToString(hash.Sum(nil)); got != digest {
+		return fmt.Errorf("%w: file of %s has %s", ErrCorrupt, digest, got)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+// What a registry's failure means for the caller.
+var (
+	// ErrNotAllowed says that the registry is not one of the allowed ones.
+	ErrNotAllowed = errors.New("registry is not allowed")
+	// ErrNotFound says that the registry does not have it.
+	ErrNotFound = errors.New("not found in registry")
+	// ErrDenied says that the registry refuses access.
+	ErrDenied = errors.New("registry denies access")
+	// ErrUnreachable says that the registry cannot be reached, or fails.
+	ErrUnreachable = errors.New("registry unreachable")
+	// ErrCorrupt says that what the registry sent is not what its digest says.
+	ErrCorrupt = errors.New("content does not match its digest")
+)
+
+// upstream is the client of all registries. It uses GET only (some registries
+// refuse HEAD) and leaves repetition to its callers.
+type upstream struct {
+	allowed map[string]bool
+	plain   map[string]bool
+	client  *http.Client
+	// anonymous keeps tokens between calls.
+	anonymous *auth.Client
+}
+
+func newUpstream(o Options) (*upstream, error) {
+	allowed, err := registrySet("--allowed-registries", o.AllowedRegistries)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := registrySet("--plain-http-registries", o.PlainHTTP)
+	if err != nil {
+		return nil, err
+	}
+	client := newHTTPClient(allowed, o)
+	return &upstream{
+		allowed:   allowed,
+		plain:     plain,
+		client:    client,
+		anonymous: &auth.Client{Client: client, Cache: auth.NewCache()},
+	}, nil
+}
+
+// check refuses registries that are not allowed. Nothing is ever asked of them.
+func (u *upstream) check(ref Reference) error {
+	if !u.allowed[ref.Registry] {
+		return fmt.Errorf("%w: %s", ErrNotAllowed, ref.Registry)
+	}
+	return nil
+}
+
+// fetched is a manifest as a registry sent it, verified.
+type fetched struct {
+	digest    string
+	mediaType string
+	body      []byte
+}
+
+// manifest fetches the manifest of a version (tag or digest) of the reference's
+// repository.
+func (u *upstream) manifest(ctx context.Context, client *auth.Client, ref Reference, version string) (fetched, error) {
+	header := http.Header{"Accept": {strings.Join(manifestTypes, ", ")}}
+	resp, err := u.get(ctx, client, ref, "manifests/"+version, header)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer resp.Body.Close()
+	if err := statusError(resp); err != nil {
+		return fetched{}, fmt.Errorf("manifest %s of %s: %w", version, ref.Name(), err)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
+	if err != nil {
+		return fetched{}, fmt.Errorf("manifest %s of %s: %w", version, ref.Name(), callError(err))
+	}
+	if len(body) > maxManifest {
+		return fetched{}, fmt.Errorf("%w: manifest %s of %s is larger than %d bytes", ErrInvalidManifest, version, ref.Name(), maxManifest)
+	}
+	digest := digestOf(body)
+	for _, claimed := range []string{version, resp.Header.Get("Docker-Content-Digest")} {
+		if digestText.MatchString(claimed) && claimed != digest {
+			return fetched{}, fmt.Errorf("%w: manifest %s of %s has digest %s", ErrCorrupt, claimed, ref.Name(), digest)
+		}
+	}
+	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType = "" // the document itself may still say
+	}
+	return fetched{digest: digest, mediaType: mediaType, body: body}, nil
+}
+
+// resolved is an image found in its registry: its own manifest, for one
+// architecture.
+type resolved struct {
+	ref    Reference
+	digest string
+	layers []Layer
+}
+
+// resolve finds the image that a reference names for an architecture. Every
+// manifest on the way is verified.
+func (u *upstream) resolve(ctx context.Context, client *auth.Client, ref Reference, architecture string) (resolved, error) {
+	if err := u.check(ref); err != nil {
+		return resolved{}, err
+	}
+	got, err := u.manifest(ctx, client, ref, ref.Version())
+	if err != nil {
+		return resolved{}, err
+	}
+	m, err := decodeManifest(got.mediaType, got.body)
+	if err != nil {
+		return resolved{}, fmt.Errorf("%s: %w", ref, err)
+	}
+	if m.isIndex() {
+		entry, err := m.forArchitecture(canonicalArchitecture(architecture))
+		if err != nil {
+			return resolved{}, fmt.Errorf("%s: %w", ref, err)
+		}
+		if got, err = u.manifest(ctx, client, ref, entry.Digest.String()); err != nil {
+			return resolved{}, err
+		}
+		if m, err = decodeManifest(got.mediaType, got.body); err != nil {
+			return resolved{}, fmt.Errorf("%s: %w", ref, err)
+		}
+		if m.isIndex() {
+			return resolved{}, fmt.Errorf("%s: %w: an index leads to another index", ref, ErrInvalidManifest)
+		}
+	}
+	return resolved{ref: ref, digest: got.digest, layers: m.layers()}, nil
+}
+
+// blob opens a blob from an offset on; size is that of the whole blob. To begin
+// in the middle the size must be known from an earlier call.
+func (u *upstream) blob(ctx context.Context, ref Reference, digest string, offset, size int64) (io.ReadCloser, int64, error) {
+	header := http.Header{}
+	if offset > 0 {
+		// A closed range: some registries do not understand an open one.
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, size-1))
+	}
+	resp, err := u.get(ctx, u.anonymous, ref, "blobs/"+digest, header)
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := blobStart(resp, offset)
+	if err != nil {
+		resp.Body.Close()
+		return nil, 0, fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
+	}
+	return resp.Body, total, nil
+}
+
+// blobStart returns the size of the blob that an answer begins to send, and
+// leads its body to the offset.
+func blobStart(resp *http.Response, offset int64) (int64, error) {
+	if resp.StatusCode == http.StatusPartialContent {
+		first, total, err := contentRange(resp)
+		if err == nil && first != offset {
+			err = fmt.Errorf("%w: asked for bytes from %d on, got them from %d on", ErrUnreachable, offset, first)
+		}
+		return total, err
+	}
+	if err := statusError(resp); err != nil {
+		return 0, err
+	}
+	if resp.ContentLength < 0 {
+		return 0, fmt.Errorf("%w: it does not say how large the blob is", ErrUnreachable)
+	}
+	// A registry may ignore a range (RFC 9110 §14.2).
+	if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {
+		return 0, callError(err)
+	}
+	return resp.ContentLength, nil
+}
+
+// blobSize asks how large a blob is, by a range of one byte.
+func (u *upstream) blobSize(ctx context.Context, ref Reference, digest string) (int64, error) {
+	resp, err := u.get(ctx, u.anonymous, ref, "blobs/"+digest, http.Header{"Range": {"bytes=0-0"}})
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		return 0, nil // the blob is empty: RFC 9110 §14.1.2 leaves no other reason
+	}
+	size, err := blobStart(resp, 0)
+	if err != nil {
+		return 0, fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
+	}
+	return size, nil
+}
+
+// contentRange reads "bytes first-last/total" (RFC 9110 §14.4).
+func contentRange(resp *http.Response) (first, total int64, err error) {
+	var last int64
+	text := resp.Header.Get("Content-Range")
+	if n, err := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &total); n != 3 || err != nil || first < 0 || total <= last {
+		return 0, 0, fmt.Errorf("%w: Content-Range %q", ErrUnreachable, text)
+	}
+	return first, total, nil
+}
+
+// get sends one request for something of the reference's repository.
+func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header) (*http.Response, error) {
+	if err := u.check(ref); err != nil {
+		return nil, err
+	}
+	scheme := "https"
+	if u.plain[ref.Registry] {
+		scheme = "http"
+	}
+	ctx = auth.AppendRepositoryScope(ctx, registry.Reference{Registry: ref.Registry, Repository: ref.Repository}, auth.ActionPull)
+	address := fmt.Sprintf("%s://%s/v2/%s/%s", scheme, ref.host(), ref.Repository, path)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	req.Header = header
+	// Blobs are verified as they are stored, not as something encoded them.
+	req.Header.Set("Accept-Encoding", "identity")
+	req.Header.Set("User-Agent", "farrier")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, callError(err)
+	}
+	return resp, nil
+}
+
+// callError classifies the failure of a call. Whatever ran out of time is a
+// deadline, whoever set it.
+func callError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
+		return fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	var answer *errcode.ErrorResponse // of a token realm
+	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
+		return fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// statusError classifies a registry's answer. Its body is not repeated: it may
+// be a page of HTML.
+func statusError(resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound:
+		return ErrNotFound
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: status %d", ErrDenied, resp.StatusCode)
+	default:
+		return fmt.Errorf("%w: status %d", ErrUnreachable, resp.StatusCode)
+	}
+}
+
+func digestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// stallGuard ends a download that stands still: a deadline for the whole of it
+// would depend on its size.
+type stallGuard struct {
+	io.Reader
+	timer *time.Timer
+	limit time.Duration
+}
+
+// guardStalls returns a context that ends when neither call nor body makes
+// progress for the limit, and what to wrap the body in. Stop must be called.
+func guardStalls(ctx context.Context, limit time.Duration) (guarded context.Context, wrap func(io.Reader) io.Reader, stop func()) {
+	guarded, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() {
+		cancel(fmt.Errorf("registry sent nothing for %s: %w", limit, context.DeadlineExceeded))
+	})
+	wrap = func(r io.Reader) io.Reader {
+		timer.Reset(limit)
+		return &stallGuard{Reader: r, timer: timer, limit: limit}
+	}
+	return guarded, wrap, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+func (g *stallGuard) Read(p []byte) (int, error) {
+	n, err := g.Reader.Read(p)
+	if err == nil {
+		g.timer.Reset(g.limit)
+	}
+	return n, err
+}
