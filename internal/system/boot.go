@@ -1,0 +1,18 @@
+package system
+
+import (
+	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
+	"github.com/farrier-dev/farrier/internal/controller/report"
+)
+
+// newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
+// Kubernetes.
+func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
+	return bootserver.New(bootserver.Config{
+		View: s.view, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL,
+		DefaultUKI:        func() string { return s.settings.DefaultUKIURL },
+		TrustedForwarders: s.settings.forwarders, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
+		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
+	})
+}

@@ -1,0 +1,127 @@
+package system
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
+	"github.com/farrier-dev/farrier/internal/controller/claim"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/endpoint"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/server"
+)
+
+// workers is how many objects of a kind are decided at the same time. Deciding is memory and API writes, never
+// hardware, so a few keep a small machine busy.
+const workers = 4
+
+// Scheme knows every kind that Farrier reads or writes.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(metalv1.AddToScheme(scheme))
+	utilruntime.Must(bootv1.AddToScheme(scheme))
+	utilruntime.Must(ipxev1.AddToScheme(scheme))
+	return scheme
+}
+
+// newManager makes the controllers. Nothing runs yet.
+func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.Delivery, *report.Intake, error) {
+	mgr, err := ctrl.NewManager(s.Config, s.managerOptions())
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
+	}
+	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, nil, nil, err
+	}
+	registry := connection.NewRegistry(s.fleet)
+	servers := &server.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
+		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
+		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, BootURL: s.BootURL,
+		DiscoveryTemplate: s.settings.template, Workers: workers,
+	}
+	delivery := &bootdelivery.Delivery{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
+		TokenKey: s.keys.token, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+	}
+	servers.Boots = delivery
+	bmcs := &bmc.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry, Workers: workers}
+	configs := &bootconfig.Reconciler{
+		Client: mgr.GetClient(), Images: s.images, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
+	}
+	for _, setup := range []func(ctrl.Manager) error{
+		(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
+		bmcs.SetupWithManager,
+		servers.SetupWithManager,
+		(&claim.Reconciler{Client: mgr.GetClient()}).SetupWithManager,
+		configs.SetupWithManager,
+		delivery.Setup,
+	} {
+		if err := setup(mgr); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return mgr, delivery, &report.Intake{Client: mgr.GetClient(), Namespace: s.settings.ManagerNamespace}, nil
+}
+
+func (s *System) managerOptions() ctrl.Options {
+	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
+	utilruntime.Must(err)
+	metrics := s.settings.MetricsAddress
+	if metrics == "" {
+		metrics = "0"
+	}
+	once := true
+	return ctrl.Options{
+		Scheme:  Scheme(),
+		Logger:  s.logger.WithName("controllers"),
+		Metrics: metricsserver.Options{BindAddress: metrics},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*recorded), Namespaces: map[string]cache.Config{s.settings.ManagerNamespace: {}}},
+			},
+		},
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &metalv1.BMCSecret{}}}},
+		// Several systems may be started in one process, as tests do.
+		Controller: ctrlconfig.Controller{SkipNameValidation: &once},
+	}
+}
+
+func (s *System) policy() server.Policy {
+	return server.Policy{
+		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
+		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
+	}
+}
+
+// newID makes an unpredictable ID of 64 bits: enough that no two attempts of a server ever share one.
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,81 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/macprefix"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// The account that every BMC of a simulated rack ships with.
+const (
+	simUsername = "admin"
+	simPassword = "simulated"
+)
+
+// Repositories of the images that a simulated rack has at hand.
+const (
+	probeRepository  = "farrier/probe"
+	SampleRepository = "farrier/sample"
+)
+
+// startRack starts the simulated rack and its registry, and makes the rest of the system know them.
+func (s *System) startRack(ctx context.Context) error {
+	o := s.settings
+	if o.Sim == 0 {
+		return nil
+	}
+	registry, err := localregistry.Start(o.RegistryAddress)
+	if err != nil {
+		return fmt.Errorf("--registry-address: %w", err)
+	}
+	s.Registry = registry
+	for seed, repository := range []string{probeRepository, SampleRepository} {
+		if _, err := registry.Push(ctx, repository+":latest", localregistry.SmallImage(int64(seed+1))); err != nil {
+			return fmt.Errorf("push image %s: %w", repository, err)
+		}
+	}
+	if o.ProbeImage == "" {
+		o.ProbeImage = s.ImageReference(probeRepository)
+	}
+	o.AllowedRegistries = append(o.AllowedRegistries, registry.Addr())
+	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, registry.Addr())
+	s.Rack, err = sim.Start(ctx, sim.Options{
+		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
+		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: s.logger.WithName("sim"),
+	})
+	if err != nil {
+		return fmt.Errorf("--sim: %w", err)
+	}
+	o.prefixes, err = o.prefixes.With(macprefix.Entry{
+		Prefix: sim.MACPrefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(s.Rack.Port()), Type: "bmc",
+		DefaultCredentials: []macprefix.Credential{{Username: simUsername, Password: bmc.Secret(simPassword)}},
+	})
+	return err
+}
+
+// ImageReference is the reference under which a repository of the rack's registry is pulled.
+func (s *System) ImageReference(repository string) string {
+	return s.Registry.Addr() + "/" + repository + ":latest"
+}
+
+// CreateEndpoints says of each BMC of the rack what a DHCP server would: which MAC address has which IP address.
+func (s *System) CreateEndpoints(ctx context.Context) error {
+	var errs []error
+	for _, info := range s.Rack.BMCs() {
+		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+		endpoint.Spec.MACAddress, endpoint.Spec.IP = info.MAC, info.IP
+		if err := s.Client.Create(ctx, endpoint); err != nil && !apierrors.IsAlreadyExists(err) {
+			errs = append(errs, fmt.Errorf("create Endpoint %q: %w", info.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
