@@ -15,11 +15,14 @@ const (
 	textUnauthorized = "Unauthorized: no token of an open boot attempt\n"
 	textNotStored    = "Not stored, try again\n"
 	textTooLarge     = "Report too large\n"
+	textIncomplete   = "Report incomplete\n"
 )
 
 // RFC 9110 §15.5.2 wants a challenge with every 401. The token goes into the URL,
 // which has no registered scheme.
 var challenge = []string{`Token realm="probe"`}
+
+var closeAfter = []string{"close"}
 
 // sender is what is known about who posts.
 type sender struct {
@@ -88,7 +91,7 @@ func unauthorized(w http.ResponseWriter, r *http.Request) {
 func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender) {
 	reg, err := inspection.Decode(r.Body, s.cfg.MaxReport)
 	if err != nil {
-		s.refuseBody(w, r, err)
+		refuseBody(w, r, err)
 		return
 	}
 	attempt, ok := s.attemptOf(from, reg.SystemUUID)
@@ -103,7 +106,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender) {
 func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) {
 	state, err := inspection.DecodeBootState(r.Body, s.cfg.MaxReport)
 	if err != nil {
-		s.refuseBody(w, r, err)
+		refuseBody(w, r, err)
 		return
 	}
 	attempt, ok := s.attemptOf(from, state.SystemUUID)
@@ -127,14 +130,20 @@ func (s *Server) attemptOf(from sender, uuid string) (string, bool) {
 	return "", true
 }
 
-func (s *Server) refuseBody(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, inspection.ErrTooLarge) {
+func refuseBody(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, inspection.ErrMalformed):
+		refuse(w, r, http.StatusBadRequest, err.Error()+"\n")
+	case errors.Is(err, inspection.ErrTooLarge):
 		// What is left of it is not worth reading.
-		w.Header()["Connection"] = []string{"close"}
+		w.Header()["Connection"] = closeAfter
 		refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge)
-		return
+	default:
+		// It did not arrive whole. That is not the message's fault, and agents
+		// give up on a 400.
+		w.Header()["Connection"] = closeAfter
+		refuse(w, r, http.StatusRequestTimeout, textIncomplete)
 	}
-	refuse(w, r, http.StatusBadRequest, err.Error()+"\n")
 }
 
 // store answers 201 once the message is stored, and 503 when it could not be.

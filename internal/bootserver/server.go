@@ -13,25 +13,28 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
-// Limits of a connection. There is no http.Server.ReadTimeout: it would also end
+// timeouts of a connection. There is no http.Server.ReadTimeout: it would also end
 // the context of a download that takes longer (the server reads on in the
 // background). Bodies have a deadline of their own instead, see ServeHTTP, and
 // artifacts one that moves with their progress, see artifact.go.
-const (
-	headerTimeout   = 10 * time.Second
-	bodyTimeout     = 30 * time.Second
-	answerTimeout   = 30 * time.Second
-	idleTimeout     = 2 * time.Minute
-	shutdownTimeout = 5 * time.Second
+type timeouts struct{ header, body, answer, idle, shutdown time.Duration }
 
-	// maxHeader is room for some 300 identifiers in X-Forwarded-For.
-	maxHeader = 16 << 10
-)
+var defaultTimeouts = timeouts{
+	header:   10 * time.Second,
+	body:     30 * time.Second,
+	answer:   30 * time.Second,
+	idle:     2 * time.Minute,
+	shutdown: 5 * time.Second,
+}
+
+// maxHeader is room for some 300 identifiers in X-Forwarded-For.
+const maxHeader = 16 << 10
 
 // Server answers machines. It is safe for concurrent use.
 type Server struct {
-	cfg  Config
-	view *bootview.View
+	cfg      Config
+	view     *bootview.View
+	timeouts timeouts
 
 	// chainload is the answer to everyone, rendered once; nil without a boot URL.
 	chainload []byte
@@ -43,7 +46,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, view: cfg.View}
+	s := &Server{cfg: cfg, view: cfg.View, timeouts: defaultTimeouts}
 	if cfg.BootURL != "" {
 		s.chainload = bootview.ChainloadScript().Render(cfg.BootURL)
 	}
@@ -62,7 +65,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		// A body that never comes would hold the connection for ever, also where
 		// nobody reads it: net/http drains it before the next request.
-		setReadDeadline(w, time.Now().Add(bodyTimeout))
+		setReadDeadline(w, time.Now().Add(s.timeouts.body))
 	}
 	route, rest := find(r.URL.Path)
 	switch {
@@ -90,9 +93,9 @@ func setReadDeadline(w http.ResponseWriter, t time.Time) {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
+		ReadHeaderTimeout: s.timeouts.header,
+		WriteTimeout:      s.timeouts.answer,
+		IdleTimeout:       s.timeouts.idle,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(logWriter{s}, "", 0),
 	}
@@ -104,7 +107,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	// ctx has ended, and with it the time of everything but this.
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeouts.shutdown)
 	defer cancel()
 	if err := srv.Shutdown(stop); err != nil {
 		_ = srv.Close() // downloads that would have gone on for minutes
