@@ -1,0 +1,109 @@
+// Command boot-answers measures how many answers a boot server gives a second, beside a
+// bare net/http handler that writes the same number of bytes, in the same run.
+//
+// It starts three servers, each in a process of its own: the bare handler, a boot
+// server that knows few machines and one that knows many. A load generator, in a fourth process,
+// asks them in turns, for a random machine each time.
+//
+//	go run ./bench/boot-answers
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/load"
+	"github.com/farrier-dev/farrier/bench/internal/result"
+)
+
+type config struct {
+	Few         int           `json:"few"`
+	Many        int           `json:"many"`
+	Connections int           `json:"connections"`
+	Rounds      int           `json:"rounds"`
+	Duration    time.Duration `json:"durationNanoseconds"`
+	Out         string        `json:"-"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch child.Role() {
+	case roleServer:
+		err = serveRole(ctx)
+	case roleLoad:
+		err = loadRole(ctx)
+	default:
+		err = run(ctx, parseFlags())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "boot-answers:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() config {
+	var c config
+	flag.IntVar(&c.Few, "few", 1_000, "machines of the smaller site")
+	flag.IntVar(&c.Many, "many", 100_000, "machines of the larger site")
+	flag.IntVar(&c.Connections, "connections", 16, "keep-alive connections of the load generator")
+	flag.IntVar(&c.Rounds, "rounds", 31, "rounds; each asks every server once")
+	flag.DurationVar(&c.Duration, "duration", 300*time.Millisecond, "how long one server is asked in a round")
+	flag.StringVar(&c.Out, "out", "bench/results/boot-answers.json", "file for the result; empty: none")
+	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	flag.Parse()
+	if *smoke {
+		c = config{Few: 10, Many: 1_000, Connections: 4, Rounds: 1, Duration: 50 * time.Millisecond}
+	}
+	return c
+}
+
+func run(ctx context.Context, c config) error {
+	started := result.Result{Name: "boot-answers", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+	b, err := newBench(ctx, c)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for _, path := range paths {
+		r, err := b.measure(ctx, path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		rows = append(rows, r)
+	}
+	if err := b.stop(); err != nil {
+		return err
+	}
+	printTable(os.Stdout, c, rows)
+	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition.\n", b.heapPerMachine/1024, c.Many)
+	if c.Out == "" {
+		return nil
+	}
+	started.Findings = map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine}
+	return started.Write(c.Out)
+}
+
+const roleLoad = "load"
+
+type loadRequest struct {
+	Address, Path         string
+	Machines, Connections int
+	Duration              time.Duration
+	Seed                  uint64
+}
+
+func loadRole(ctx context.Context) error {
+	return child.Serve(func(r loadRequest) (load.Outcome, error) {
+		return load.Run(ctx, load.Plan{
+			Address: r.Address, Connections: r.Connections, Duration: r.Duration, Seed: r.Seed,
+			Request: random(r.Path, r.Machines),
+		})
+	})
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/load"
+	"github.com/farrier-dev/farrier/bench/internal/stats"
+)
+
+// bench is the processes of one run.
+type bench struct {
+	config
+	few, many      *server
+	load           *child.Process
+	heapPerMachine float64
+}
+
+// server is one process that is asked.
+type server struct {
+	*child.Process
+	address string
+}
+
+func startChild(ctx context.Context, request serverRequest) (*server, serverAnswer, error) {
+	p, err := child.Start(ctx, roleServer)
+	if err != nil {
+		return nil, serverAnswer{}, err
+	}
+	var a serverAnswer
+	err = p.Ask(request, &a)
+	return &server{p, a.Address}, a, err
+}
+
+func newBench(ctx context.Context, c config) (*bench, error) {
+	b := &bench{config: c}
+	var err error
+	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few}); err != nil {
+		return nil, err
+	}
+	var a serverAnswer
+	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many}); err != nil {
+		return nil, err
+	}
+	b.heapPerMachine = a.HeapPerMachine
+	b.load, err = child.Start(ctx, roleLoad)
+	return b, err
+}
+
+func (b *bench) stop() error { return errors.Join(b.few.Stop(), b.many.Stop(), b.load.Stop()) }
+
+// figures are the medians over all rounds of one server.
+type figures struct {
+	PerSecond    float64       `json:"requestsPerSecond"`
+	P50          time.Duration `json:"p50Nanoseconds"`
+	P99          time.Duration `json:"p99Nanoseconds"`
+	CPUPerAnswer time.Duration `json:"cpuPerAnswerNanoseconds"`
+	Mallocs      float64       `json:"allocationsPerAnswer"`
+}
+
+// ratios are medians of the ratios of single rounds, which is not the same as
+// ratios of medians: neighbours in time had the same neighbours on the machine.
+type ratios struct {
+	// Rate: answers a second, of the bare handler's; 1 is as fast.
+	Rate float64 `json:"rate"`
+	// CPU: the bare handler's processor time for an answer, of ours. The load
+	// generator is not in it, so it is the stricter one.
+	CPU float64 `json:"cpu"`
+}
+
+// row is what was found for one path.
+type row struct {
+	Path       string  `json:"path"`
+	BodyBytes  int     `json:"bodyBytes"`
+	Bare       figures `json:"bare"`
+	Few        figures `json:"few"`
+	Many       figures `json:"many"`
+	FewOfBare  ratios  `json:"fewOfBare"`
+	ManyOfBare ratios  `json:"manyOfBare"`
+	ManyOfFew  ratios  `json:"manyOfFew"`
+}
+
+func (b *bench) measure(ctx context.Context, path string) (row, error) {
+	sample, err := load.Fetch(ctx, b.many.address, request(path, b.Few-1, nil))
+	if err != nil {
+		return row{}, err
+	}
+	bare, _, err := startChild(ctx, serverRequest{BareSize: len(sample)})
+	if err != nil {
+		return row{}, err
+	}
+	targets := []*server{bare, b.few, b.many}
+	rounds := make([][]figures, len(targets))
+	for round := range b.Rounds + 1 {
+		for turn := range targets {
+			// Another one begins every round: what the others left behind in
+			// caches falls on each in turn.
+			i := (turn + round) % len(targets)
+			f, err := b.ask(targets[i], path, []int{b.Few, b.Few, b.Many}[i], uint64(round))
+			if err != nil {
+				return row{}, err
+			}
+			if round > 0 || b.Rounds == 1 { // the first one warms up
+				rounds[i] = append(rounds[i], f)
+			}
+		}
+	}
+	return row{
+		Path: path, BodyBytes: len(sample),
+		Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]),
+		FewOfBare: compare(rounds[1], rounds[0]), ManyOfBare: compare(rounds[2], rounds[0]), ManyOfFew: compare(rounds[2], rounds[1]),
+	}, bare.Stop()
+}
+
+// ask puts load on one server for one turn.
+func (b *bench) ask(s *server, path string, machines int, seed uint64) (figures, error) {
+	var before, after serverAnswer
+	var got load.Outcome
+	if err := s.Ask(serverRequest{}, &before); err != nil {
+		return figures{}, err
+	}
+	err := b.load.Ask(loadRequest{
+		Address: s.address, Path: path, Machines: machines, Connections: b.Connections, Duration: b.Duration, Seed: seed,
+	}, &got)
+	if err != nil {
+		return figures{}, err
+	}
+	if err := s.Ask(serverRequest{}, &after); err != nil {
+		return figures{}, err
+	}
+	return figures{
+		PerSecond: got.PerSecond(), P50: got.P50, P99: got.P99,
+		CPUPerAnswer: (after.CPU - before.CPU) / time.Duration(got.Requests),
+		Mallocs:      float64(after.Mallocs-before.Mallocs) / float64(got.Requests),
+	}, nil
+}
+
+func median(rounds []figures) figures {
+	return figures{
+		PerSecond:    stats.Median(each(rounds, func(f figures) float64 { return f.PerSecond })),
+		P50:          stats.Median(each(rounds, func(f figures) time.Duration { return f.P50 })),
+		P99:          stats.Median(each(rounds, func(f figures) time.Duration { return f.P99 })),
+		CPUPerAnswer: stats.Median(each(rounds, func(f figures) time.Duration { return f.CPUPerAnswer })),
+		Mallocs:      stats.Median(each(rounds, func(f figures) float64 { return f.Mallocs })),
+	}
+}
+
+func each[T any](rounds []figures, of func(figures) T) []T {
+	out := make([]T, len(rounds))
+	for i, f := range rounds {
+		out[i] = of(f)
+	}
+	return out
+}
+
+func compare(ours, other []figures) ratios {
+	var rate, cpu []float64
+	for i := range ours {
+		rate = append(rate, ours[i].PerSecond/other[i].PerSecond)
+		cpu = append(cpu, float64(other[i].CPUPerAnswer)/float64(ours[i].CPUPerAnswer))
+	}
+	return ratios{Rate: stats.Median(rate), CPU: stats.Median(cpu)}
+}
+
+// printTable prints a Markdown table, so that it goes into docs/performance.md as it is.
+func printTable(w io.Writer, c config, rows []row) {
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(t, "| path\t| server\t| bytes\t| answers/s\t| of bare\t| CPU an answer\t| of bare (CPU)\t| p50\t| p99\t| allocations\t|")
+	fmt.Fprintln(t, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+	for _, r := range rows {
+		for _, line := range []struct {
+			name string
+			figures
+			ratios
+		}{
+			{"bare handler", r.Bare, ratios{1, 1}},
+			{fmt.Sprintf("%d machines", c.Few), r.Few, r.FewOfBare},
+			{fmt.Sprintf("%d machines", c.Many), r.Many, r.ManyOfBare},
+		} {
+			fmt.Fprintf(t, "| `%s`\t| %s\t| %d\t| %.0f\t| %.2f\t| %.1f µs\t| %.2f\t| %d µs\t| %d µs\t| %.0f\t|\n",
+				r.Path, line.name, r.BodyBytes, line.PerSecond, line.Rate, float64(line.CPUPerAnswer)/1e3, line.CPU,
+				line.P50.Microseconds(), line.P99.Microseconds(), line.Mallocs)
+		}
+	}
+	_ = t.Flush()
+	fmt.Fprintln(w)
+	for _, r := range rows {
+		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d.\n", r.Path, c.Many, r.ManyOfFew.Rate, c.Few)
+	}
+}

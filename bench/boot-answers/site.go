@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// What machines ask. Each is a row of the table.
+const (
+	pathIPXE     = "/ipxe/{uuid}"
+	pathIgnition = "/ignition/{uuid}"
+	pathHTTPBoot = "/httpboot"
+)
+
+var paths = []string{pathIPXE, pathIgnition, pathHTTPBoot}
+
+// image is what all machines of the site boot.
+const image = "http://boot.example:8082/image?imageName=registry.example%2Fos%2Fgardenlinux&layerDigest=sha256%3A"
+
+// machine i of the site, as the controllers would put it: claimed, its boot ordered.
+func machine(i int) ([]bootview.Entry, error) {
+	attempt := bootview.Attempt{ID: fmt.Sprintf("attempt-%d", i), Token: token(i), Open: true}
+	script, err := bootview.DefaultScript(bootview.DefaultScriptParams{
+		BootURL:     "http://boot.example:8082",
+		KernelURL:   image + digest('a'),
+		InitrdURL:   image + digest('b'),
+		SquashfsURL: image + digest('c'),
+		Attempt:     attempt,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("machine %d: %w", i, err)
+	}
+	e := bootview.Entry{
+		Name: fmt.Sprintf("IPXEBootConfig/default/machine-%06d", i), UUID: uuid(i), Serial: fmt.Sprintf("SN%06d", i),
+		MACs: []string{fmt.Sprintf("02:fa:44:%02x:%02x:%02x", i>>16&0xff, i>>8&0xff, i&0xff)}, IPs: []string{address(i)},
+		Rank: bootview.Current, Script: script, Attempt: attempt,
+		Ignition: &bootview.Ignition{Payload: payload(i), ContentType: "application/json"},
+	}
+	h := e
+	h.Name = fmt.Sprintf("HTTPBootConfig/default/machine-%06d", i)
+	h.Script = bootview.Script{}
+	h.UKIURL = "http://boot.example:8082/httpboot/registry.example/os/gardenlinux/sha256-" + digest('d') + ".efi"
+	return []bootview.Entry{e, h}, nil
+}
+
+func uuid(i int) string    { return fmt.Sprintf("4c4c4544-0043-3510-8052-%012x", i) }
+func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16&0xff, i>>8&0xff, i&0xff) }
+func token(i int) string   { return fmt.Sprintf("%043d", i) } // as long as an HMAC-SHA256 in base64url
+func digest(c byte) string { return string(bytes.Repeat([]byte{c}, 64)) }
+
+// payload is an ignition of its own for every machine, of the size that one with a
+// user, a few units and files has.
+func payload(i int) []byte {
+	const size = 4 << 10
+	b := fmt.Appendf(nil, `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,machine-%06d"}}]},"pad":"`, i)
+	b = append(b, bytes.Repeat([]byte{'x'}, size-len(b)-2)...)
+	return append(b, `"}`...)
+}
+
+// request appends what machine i of a site sends. It has to cost little: the load
+// generator shares the processor with the server.
+func request(path string, i int, dst []byte) []byte {
+	const uuidStart = "4c4c4544-0043-3510-8052-"
+	switch path {
+	case pathIPXE:
+		dst = append(dst, "GET /ipxe/"+uuidStart...)
+		dst = appendPadded(dst, uint64(i), 16, 12)
+	case pathIgnition:
+		dst = append(dst, "GET /ignition/"+uuidStart...)
+		dst = appendPadded(dst, uint64(i), 16, 12)
+		dst = append(dst, "?token="...)
+		dst = appendPadded(dst, uint64(i), 10, 43)
+	case pathHTTPBoot:
+		// A DHCP server on the same host asks for the machine.
+		dst = append(dst, "GET /httpboot HTTP/1.1\r\nHost: boot.example:8082\r\nX-Forwarded-For: 10."...)
+		for shift := 16; shift >= 0; shift -= 8 {
+			dst = strconv.AppendUint(dst, uint64(i>>shift&0xff), 10)
+			if shift > 0 {
+				dst = append(dst, '.')
+			}
+		}
+		return append(dst, "\r\n\r\n"...)
+	}
+	return append(dst, " HTTP/1.1\r\nHost: boot.example:8082\r\n\r\n"...)
+}
+
+func appendPadded(dst []byte, n uint64, numberBase, width int) []byte {
+	start := len(dst)
+	dst = strconv.AppendUint(dst, n, numberBase)
+	digits := len(dst) - start
+	for range width - digits {
+		dst = append(dst, '0')
+	}
+	copy(dst[len(dst)-digits:], dst[start:start+digits])
+	for j := range width - digits {
+		dst[start+j] = '0'
+	}
+	return dst
+}
+
+// random makes requests of machines drawn at random.
+func random(path string, machines int) func(*rand.Rand, []byte) []byte {
+	return func(r *rand.Rand, dst []byte) []byte { return request(path, r.IntN(machines), dst) }
+}

@@ -1,0 +1,13 @@
+// Package bench is where the benchmarks are: a command each, described in
+// docs/performance.md.
+//
+//	boot-answers/     what a boot server answers a second, beside a bare handler
+//	internal/child    the command again, as a process of its own
+//	internal/load     a load generator over HTTP/1.1 keep-alive connections
+//	internal/stats    medians and percentiles
+//	internal/result   the machine it ran on, and JSON in results/
+//
+// They are not tests and assert nothing about time. Ratios are of things measured
+// side by side in one run, in turns, so that whatever else the machine does
+// falls on both.
+package bench
