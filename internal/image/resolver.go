@@ -132,6 +132,7 @@ func (r *Resolver) Subscribe(changed func(Request)) {
 
 // Run resolves until the context ends, and returns when the last call has ended.
 func (r *Resolver) Run(ctx context.Context) error {
+	defer r.upstream.client.CloseIdleConnections()
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	slots := make(chan struct{}, r.opts.Parallel)
