@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"net/http"
+	"net/netip"
+	"sync"
+)
+
+// bmc is one management controller: what answers at its address.
+type bmc struct {
+	rack    *Rack
+	at      netip.AddrPort
+	machine *Machine
+	stats   stats
+
+	mu             sync.Mutex
+	accounts       []account
+	nextAccount    int
+	sessions       []session
+	nextSession    int
+	sessionSeconds int
+	fault          Fault
+}
+
+// bmcKey finds the BMC that a connection was made to.
+type bmcKey struct{}
+
+func newBMC(rack *Rack, inv inventory, at netip.AddrPort, machineIP netip.Addr) *bmc {
+	return &bmc{
+		rack: rack, at: at, machine: newMachine(rack, inv, machineIP),
+		accounts:       []account{{id: firstAccountID, user: rack.opts.Username, password: digest(rack.opts.Password), role: roleAdministrator, enabled: true}},
+		nextAccount:    2,
+		sessionSeconds: defaultSessionSeconds,
+	}
+}
+
+// Stats is what a BMC was asked for since it started.
+type Stats struct {
+	Requests int `json:"requests"`
+	// Logins are sessions created, BasicLogins requests that came with Basic
+	// authentication, Refused answers of 401.
+	Logins      int `json:"logins"`
+	BasicLogins int `json:"basicLogins"`
+	Refused     int `json:"refused"`
+	// MaxRequests and MaxConnections are the most at one time.
+	MaxRequests    int `json:"maxRequests"`
+	MaxConnections int `json:"maxConnections"`
+	// Connections are all that were ever made, OpenConnections those there are.
+	Connections     int `json:"connections"`
+	OpenConnections int `json:"openConnections"`
+}
+
+// stats has its own lock: connections come and go while a BMC is busy.
+type stats struct {
+	mu       sync.Mutex
+	s        Stats
+	requests int
+}
+
+func (s *stats) connection(state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.s.Connections++
+		s.s.OpenConnections++
+		s.s.MaxConnections = max(s.s.MaxConnections, s.s.OpenConnections)
+	case http.StateClosed, http.StateHijacked:
+		s.s.OpenConnections--
+	}
+}
+
+// request counts one that begins, and returns what counts its end.
+func (s *stats) request() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.s.Requests++
+	s.requests++
+	s.s.MaxRequests = max(s.s.MaxRequests, s.requests)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.requests--
+	}
+}
+
+func (s *stats) add(change func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.s)
+}
+
+func (s *stats) snapshot() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.s
+}

@@ -1,0 +1,33 @@
+// Package sim is a rack that does not exist: any number of servers, each with a
+// BMC that speaks Redfish and a machine that really boots over the network.
+//
+// [Start] opens the rack. Every BMC has an IP address of its own out of
+// 127.0.0.0/8: one listener, bound to the loopback device, answers for all of
+// them and tells by the local address of a connection which one is meant. Where
+// that is not possible, or a concrete address is asked for, every BMC has a port
+// of its own.
+//
+// Behind a BMC stands a [Machine]. Turned on, it does what firmware and an
+// operating system do, over real HTTP: it passes its power-on self test, asks the
+// URL that a DHCP server would have told it, runs the iPXE script it gets
+// (package ipxe), fetches kernel and initramfs, then what the kernel's command
+// line names. What runs then is up to the ignition: if it starts metalprobe, the
+// machine runs the real agent over invented hardware, else it is an installed
+// system. Every boot leaves a [BootRecord] of what was fetched, with digests.
+//
+// The files, from outside in:
+//
+//	rack.go, address.go     the rack and its listeners
+//	redfish.go, failure.go  one Redfish request: faults, authentication, methods, ETags, errors
+//	auth.go, session.go     accounts and sessions
+//	tree*.go                the resources
+//	fault.go                what goes wrong when asked to
+//	power.go                what a reset does to a machine
+//	machine.go, record.go   one machine and what it remembers of its boots
+//	firmware.go, fetch.go   from power-on to a kernel
+//	os.go, ignition.go      from a kernel to a running system
+//	inventory.go, report.go what the machine is made of, as its BMC and as its agent see it
+//
+// An idle server costs a few hundred bytes and no goroutine: ten thousand of them
+// fit into one small process.
+package sim

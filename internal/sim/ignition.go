@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// ignitionConfig is the part of an Ignition 3.x configuration that decides what
+// a machine becomes.
+type ignitionConfig struct {
+	Ignition struct {
+		Version string `json:"version"`
+	} `json:"ignition"`
+	Systemd struct {
+		Units []struct {
+			Name     string `json:"name"`
+			Enabled  *bool  `json:"enabled"`
+			Mask     bool   `json:"mask"`
+			Contents string `json:"contents"`
+		} `json:"units"`
+	} `json:"systemd"`
+}
+
+// installed is a system as its ignition leaves it.
+type installed struct {
+	probe *agentFlags // nil: it does not run the agent
+}
+
+// agentFlags is the command line of metalprobe.
+type agentFlags struct {
+	registryURL, serverUUID string
+	duration                time.Duration
+}
+
+func parseIgnition(body []byte) (installed, error) {
+	var config ignitionConfig
+	if err := json.Unmarshal(body, &config); err != nil {
+		return installed{}, fmt.Errorf("not a configuration: %w", err)
+	}
+	if !strings.HasPrefix(config.Ignition.Version, "3.") {
+		return installed{}, fmt.Errorf("ignition.version %q is not 3.x", config.Ignition.Version)
+	}
+	var system installed
+	for _, unit := range config.Systemd.Units {
+		if unit.Mask || unit.Enabled == nil || !*unit.Enabled {
+			continue
+		}
+		for _, command := range execStart(unit.Contents) {
+			agent, ok, err := parseAgent(command)
+			if err != nil {
+				return installed{}, fmt.Errorf("unit %s: %w", unit.Name, err)
+			}
+			if ok {
+				system.probe = &agent
+			}
+		}
+	}
+	return system, nil
+}
+
+// execStart lists the commands of a service (systemd.service(5)): lines may be
+// continued with a backslash, and an empty assignment forgets those before it.
+func execStart(unit string) []string {
+	var commands []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(unit, "\\\n", " "), "\n") {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
+		if !ok {
+			continue
+		}
+		if value = strings.TrimLeft(strings.TrimSpace(value), "@-:+!|"); value == "" {
+			commands = nil
+			continue
+		}
+		commands = append(commands, value)
+	}
+	return commands
+}
+
+// parseAgent recognises metalprobe, started by any path or as the image or
+// argument of a container runtime, and reads its flags.
+func parseAgent(command string) (agentFlags, bool, error) {
+	words := strings.Fields(strings.ReplaceAll(command, "%%", "%"))
+	var agent agentFlags
+	found := false
+	for i := range words {
+		word := strings.Trim(words[i], `"'`)
+		if name, _, _ := strings.Cut(path.Base(word), ":"); name == "metalprobe" {
+			found = true
+		}
+		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		if !inline && i+1 < len(words) {
+			value = words[i+1]
+		}
+		value = strings.Trim(value, `"'`)
+		switch name {
+		case "registry-url":
+			agent.registryURL = value
+		case "server-uuid":
+			agent.serverUUID = value
+		case "duration":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				return agentFlags{}, false, fmt.Errorf("--duration: %w", err)
+			}
+			agent.duration = d
+		}
+	}
+	if found && (agent.registryURL == "" || agent.serverUUID == "") {
+		return agentFlags{}, false, errNoProbe
+	}
+	return agent, found, nil
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/farrier-dev/farrier/internal/probe"
+)
+
+// maxIgnition is far above what a kernel command line or a Secret can lead to.
+const maxIgnition = 8 << 20
+
+// operatingSystem is an initramfs that fetches what the kernel's command line
+// names, and the system that then comes up. A machine on which that fails stays
+// on, as a real one does that dropped into an emergency shell.
+func (n *network) operatingSystem(ctx context.Context, commandLine string) (Outcome, string) {
+	args := kernelArguments(commandLine)
+	if url := args["gl.url"]; url != "" {
+		if _, err := n.getPatiently(ctx, WhatSquashfs, url, http.Header{"User-Agent": {"dracut"}}, 0); err != nil {
+			return OutcomeFailed, "squashfs: " + err.Error()
+		}
+	}
+	var system installed
+	if url := args["ignition.config.url"]; url != "" {
+		var err error
+		if system, err = n.ignite(ctx, url); err != nil {
+			return OutcomeFailed, "ignition: " + err.Error()
+		}
+	}
+	if !n.machine.rack.wait(ctx, n.machine.rack.opts.Timing.OSBoot) {
+		return OutcomeFailed, "the operating system did not come up in time"
+	}
+	if system.probe == nil {
+		return OutcomeInstalled, ""
+	}
+	return n.probe(ctx, *system.probe)
+}
+
+// kernelArguments are the name=value words of a command line; the last of a name
+// counts.
+func kernelArguments(commandLine string) map[string]string {
+	args := map[string]string{}
+	for _, word := range strings.Fields(commandLine) {
+		name, value, _ := strings.Cut(word, "=")
+		args[name] = value
+	}
+	return args
+}
+
+func (n *network) ignite(ctx context.Context, url string) (installed, error) {
+	body, err := n.getPatiently(ctx, WhatIgnition, url, http.Header{
+		"User-Agent": {"Ignition/2.24.0"},
+		"Accept":     {"application/vnd.coreos.ignition+json;version=3.5.0, */*;q=0.1"},
+	}, maxIgnition+1)
+	if err != nil {
+		return installed{}, err
+	}
+	if len(body) > maxIgnition {
+		return installed{}, fmt.Errorf("more than %d bytes", maxIgnition)
+	}
+	return parseIgnition(body)
+}
+
+// probe runs the real agent. What its attempts meet is in the record while it
+// goes on trying.
+func (n *network) probe(ctx context.Context, agent agentFlags) (Outcome, string) {
+	m := n.machine
+	err := probe.Run(ctx, probe.Config{
+		RegistryURL: agent.registryURL,
+		ServerUUID:  agent.serverUUID,
+		Duration:    agent.duration,
+		Timeout:     m.rack.opts.BootTimeout,
+		Version:     "simulated",
+		HTTPClient:  &http.Client{Transport: &registerRecorder{n}},
+		Clock:       m.rack.opts.Clock,
+		Logger:      m.log.V(2),
+	}, agentHardware{m})
+	if err != nil {
+		return OutcomeFailed, "probe: " + err.Error()
+	}
+	return OutcomeProbe, ""
+}
+
+// registerRecorder puts each report that the agent sends into the boot record.
+type registerRecorder struct{ *network }
+
+func (t *registerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	clock := t.machine.rack.opts.Clock
+	f := Fetch{URL: req.URL.String(), What: WhatRegister, Start: clock.Now()}
+	body, err := io.ReadAll(req.Body)
+	_ = req.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(body)
+	f.Bytes, f.SHA256 = int64(len(body)), hex.EncodeToString(digest[:])
+	sent := req.Clone(req.Context())
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+
+	resp, err := t.client.Transport.RoundTrip(sent)
+	f.End = clock.Now()
+	switch {
+	case err != nil:
+		f.Error = err.Error()
+	case resp.StatusCode/100 != 2:
+		f.Status, f.Error = resp.StatusCode, fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	default:
+		f.Status = resp.StatusCode
+	}
+	t.machine.note(t.episode, func(r *BootRecord) {
+		r.addFetch(f)
+		if f.Error != "" && r.Outcome == "" {
+			r.Why = "probe: " + f.Error
+		}
+	})
+	return resp, err
+}
+
+var errNoProbe = errors.New("metalprobe is started without --registry-url and --server-uuid")

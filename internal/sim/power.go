@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// PowerState is Resource.PowerState of DSP0268.
+type PowerState string
+
+// The power states a machine goes through.
+const (
+	PowerOff    PowerState = "Off"
+	PoweringOn  PowerState = "PoweringOn"
+	PowerOn     PowerState = "On"
+	PoweringOff PowerState = "PoweringOff"
+)
+
+// The reset types that every simulated system allows.
+var resetTypes = []string{"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart", "ForceOn", "PowerCycle", "PushPowerButton"}
+
+// action is what a reset comes down to.
+type action int
+
+const (
+	nothing action = iota // it already is so, or is becoming so
+	refuse                // it cannot be done in this state
+	start
+	stop
+	shutdown // asks the operating system
+	restart
+	shutdownAndStart
+)
+
+// decideReset is the whole table of reset types (DSP0268, Resource.ResetType).
+// Before an operating system runs nobody hears the power button but the
+// firmware, which turns the machine off at once.
+func decideReset(power PowerState, osRuns bool, resetType string) action {
+	ask, askRestart := shutdown, shutdownAndStart
+	if !osRuns {
+		ask, askRestart = stop, restart
+	}
+	type row struct{ off, poweringOn, on, poweringOff action }
+	r := map[string]row{
+		"On":               {start, nothing, nothing, refuse},
+		"ForceOn":          {start, nothing, nothing, refuse},
+		"ForceOff":         {nothing, stop, stop, stop},
+		"GracefulShutdown": {nothing, stop, ask, nothing},
+		"GracefulRestart":  {refuse, restart, askRestart, refuse},
+		"ForceRestart":     {refuse, restart, restart, restart},
+		"PowerCycle":       {refuse, restart, restart, restart},
+		"PushPowerButton":  {start, stop, ask, nothing},
+	}[resetType]
+	switch power {
+	case PowerOff:
+		return r.off
+	case PoweringOn:
+		return r.poweringOn
+	case PowerOn:
+		return r.on
+	default:
+		return r.poweringOff
+	}
+}
+
+// Reset does what a reset action at the BMC does. It returns at once; the
+// machine changes in its own time. changed is false where there was nothing to
+// do.
+func (m *Machine) Reset(resetType string) (changed bool, err error) {
+	if !slices.Contains(resetTypes, resetType) {
+		return false, fmt.Errorf("reset type %q is not one of %v", resetType, resetTypes)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.resets == nil {
+		m.resets = map[string]int{}
+	}
+	m.resets[resetType]++
+	switch decideReset(m.power, m.episode != nil && m.episode.osRuns, resetType) {
+	case nothing:
+		return false, nil
+	case refuse:
+		return false, fmt.Errorf("reset type %s is not possible while %s", resetType, m.power)
+	case start:
+		m.startLocked()
+	case stop:
+		m.stopLocked()
+	case restart:
+		m.stopLocked()
+		m.startLocked()
+	case shutdown:
+		m.shutdownLocked(false)
+	case shutdownAndStart:
+		m.shutdownLocked(true)
+	}
+	return true, nil
+}
+
+// PowerState is what the BMC reports.
+func (m *Machine) PowerState() PowerState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.power
+}
+
+// startLocked begins an episode: the time from power-on to power-off. Whatever
+// runs in it ends with its context.
+func (m *Machine) startLocked() {
+	if m.rack.ctx.Err() != nil {
+		return
+	}
+	e := m.beginLocked()
+	m.power = PoweringOn
+	m.log.V(1).Info("powered on", "boot", e.record.Number)
+	m.rack.running.Go(func() { m.run(e) })
+}
+
+func (m *Machine) stopLocked() {
+	m.endLocked()
+	m.power = PowerOff
+	m.log.V(1).Info("powered off")
+}
+
+// shutdownLocked lets the operating system take its time. A negative time is
+// one that never listens.
+func (m *Machine) shutdownLocked(thenStart bool) {
+	m.power = PoweringOff
+	e, takes := m.episode, m.rack.opts.Timing.Shutdown
+	if takes < 0 {
+		return
+	}
+	m.rack.running.Go(func() {
+		if !m.rack.wait(e.ctx, takes) {
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.episode != e {
+			return
+		}
+		m.stopLocked()
+		if thenStart {
+			m.startLocked()
+		}
+	})
+}
+
+// wait lets time pass. It is false when the context ended first.
+func (r *Rack) wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := r.opts.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

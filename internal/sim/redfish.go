@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxBody bounds what a BMC reads.
+const maxBody = 64 << 10
+
+// object is a JSON object.
+type object = map[string]any
+
+// resource is what stands at one URI. A nil method is not allowed there.
+type resource struct {
+	// open resources need no authentication (DSP0266 §13.3.1). For sessions only
+	// creating one is open.
+	open, openPost bool
+	// ownRules resources decide themselves who may change what; elsewhere the
+	// role ReadOnly may change nothing.
+	ownRules bool
+
+	get    func(b *bmc, r *http.Request) (object, error)
+	patch  func(b *bmc, c caller, r *http.Request, body object) error
+	post   func(b *bmc, c caller, r *http.Request, body object) (answer, error)
+	delete func(b *bmc, c caller, r *http.Request) error
+	// raw is a resource that is no JSON.
+	raw http.HandlerFunc
+}
+
+// answer is what a POST comes to. The zero value is 204.
+type answer struct {
+	status int
+	header map[string]string
+	body   object
+}
+
+// ServeHTTP answers one request to the BMC that its connection was made to.
+func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	b, _ := req.Context().Value(bmcKey{}).(*bmc)
+	if b == nil {
+		http.Error(w, "no BMC has this address", http.StatusNotFound)
+		return
+	}
+	defer b.stats.request()()
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	// Reading the body first lets the context end when the client goes away.
+	if !r.wait(req.Context(), r.opts.Timing.Latency) || b.strike(w, req) {
+		return
+	}
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		b.fail(w, errTooLarge)
+		return
+	}
+	if err != nil {
+		return
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	if len(req.URL.Path) > 1 {
+		// With and without a slash at the end it is the same resource
+		// (DSP0266 §6.4).
+		req.URL.Path = strings.TrimRight(req.URL.Path, "/")
+	}
+	r.tree.ServeHTTP(w, req)
+}
+
+// ServeHTTP answers a request to one resource.
+func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b, ok := r.Context().Value(bmcKey{}).(*bmc)
+	if !ok {
+		return
+	}
+	c, err := b.authenticate(r)
+	if err != nil && !res.open && (!res.openPost || r.Method != http.MethodPost) {
+		b.refuse(w, asFailure(err))
+		return
+	}
+	if f := res.check(r, c); f != nil {
+		if f.status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", strings.Join(res.methods(), ", "))
+		}
+		b.fail(w, f)
+		return
+	}
+	if res.raw != nil {
+		res.raw(w, r)
+		return
+	}
+	if err := res.answer(w, r, b, c); err != nil {
+		b.fail(w, asFailure(err))
+	}
+}
+
+func (res resource) methods() []string {
+	methods := []string{http.MethodGet, http.MethodHead}
+	if res.get == nil && res.raw == nil {
+		methods = nil
+	}
+	if res.post != nil {
+		methods = append(methods, http.MethodPost)
+	}
+	if res.patch != nil {
+		methods = append(methods, http.MethodPatch)
+	}
+	if res.delete != nil {
+		methods = append(methods, http.MethodDelete)
+	}
+	return methods
+}
+
+// check refuses what no resource has to look at.
+func (res resource) check(r *http.Request, c caller) *failure {
+	if !slices.Contains(res.methods(), r.Method) {
+		return errMethod(r.Method)
+	}
+	if v := r.Header.Get("OData-Version"); v != "" && v != "4.0" {
+		return &failure{status: http.StatusPreconditionFailed, id: "HeaderInvalid", text: "Header 'OData-Version' is invalid."}
+	}
+	for name := range r.URL.Query() {
+		// Other parameters are ignored (DSP0266 §7.3.1).
+		if strings.HasPrefix(name, "$") {
+			return errQuery(name)
+		}
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if !reads && !res.ownRules && c.role == roleReadOnly {
+		return errPrivilege
+	}
+	return nil
+}
+
+func (res resource) answer(w http.ResponseWriter, r *http.Request, b *bmc, c caller) error {
+	switch r.Method {
+	case http.MethodPost:
+		body, err := readObject(r)
+		if err != nil {
+			return err
+		}
+		a, err := res.post(b, c, r, body)
+		if err != nil {
+			return err
+		}
+		b.reply(w, a)
+		return nil
+	case http.MethodPatch:
+		return res.change(w, r, b, c)
+	case http.MethodDelete:
+		if err := res.delete(b, c, r); err != nil {
+			return err
+		}
+		b.reply(w, answer{})
+		return nil
+	}
+	body, err := res.get(b, r)
+	if err != nil {
+		return err
+	}
+	etag := entityTag(body)
+	if r.Header.Get("If-None-Match") == etag {
+		w.Header().Set("ETag", etag)
+		b.reply(w, answer{status: http.StatusNotModified})
+		return nil
+	}
+	b.reply(w, answer{status: http.StatusOK, body: body, header: map[string]string{"ETag": etag}})
+	return nil
+}
+
+// change is PATCH: it answers with what the resource has become.
+func (res resource) change(w http.ResponseWriter, r *http.Request, b *bmc, c caller) error {
+	before, err := res.get(b, r)
+	if err != nil {
+		return err
+	}
+	if match := r.Header.Get("If-Match"); match != "" && match != "*" && match != entityTag(before) {
+		return errPrecondition
+	}
+	body, err := readObject(r)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return errEmptyJSON
+	}
+	if err := res.patch(b, c, r, body); err != nil {
+		return err
+	}
+	after, err := res.get(b, r)
+	if err != nil {
+		return err
+	}
+	b.reply(w, answer{status: http.StatusOK, body: after, header: map[string]string{"ETag": entityTag(after)}})
+	return nil
+}
+
+// entityTag is a digest of what the resource says: it changes when, and only
+// when, that does.
+func entityTag(body object) string {
+	digest := fnv.New64a()
+	if err := json.NewEncoder(digest).Encode(body); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%q", strconv.FormatUint(digest.Sum64(), 16))
+}
+
+func readObject(r *http.Request) (object, error) {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return object{}, nil
+	}
+	if contentType := r.Header.Get("Content-Type"); contentType != "" {
+		if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "application/json" {
+			return nil, errMediaType
+		}
+	}
+	var body object
+	if err := json.Unmarshal(b, &body); err != nil || body == nil {
+		return nil, errMalformedJSON
+	}
+	return body, nil
+}
+
+func (b *bmc) refuse(w http.ResponseWriter, f *failure) {
+	b.stats.add(func(s *Stats) { s.Refused++ })
+	w.Header().Set("WWW-Authenticate", `Basic realm="Redfish"`)
+	b.fail(w, f)
+}
+
+func (b *bmc) fail(w http.ResponseWriter, f *failure) {
+	b.reply(w, answer{status: f.status, body: f.body()})
+}
+
+func (b *bmc) reply(w http.ResponseWriter, a answer) {
+	h := w.Header()
+	h.Set("OData-Version", "4.0")
+	h.Set("Cache-Control", "no-cache")
+	for name, value := range a.header {
+		h.Set(name, value)
+	}
+	if a.status == 0 {
+		a.status = http.StatusNoContent
+	}
+	if a.body == nil {
+		w.WriteHeader(a.status)
+		return
+	}
+	if etag := h.Get("ETag"); etag != "" {
+		a.body["@odata.etag"] = etag
+	}
+	text, err := json.MarshalIndent(a.body, "", "  ")
+	if err != nil {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	h.Set("Content-Type", "application/json;charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(text)+1))
+	w.WriteHeader(a.status)
+	_, _ = w.Write(append(text, '\n'))
+}

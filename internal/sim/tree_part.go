@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"net/http"
+)
+
+func getProcessor(b *bmc, r *http.Request) (object, error) {
+	m := b.machine
+	i, err := position(r, ids("CPU", m.sockets))
+	if err != nil {
+		return nil, err
+	}
+	p := m.processor
+	return object{
+		"@odata.id": r.URL.Path, "@odata.type": "#Processor.v1_20_0.Processor", "Id": r.PathValue("id"),
+		"Name": namedAfter("Processor", i), "Socket": r.PathValue("id"), "ProcessorType": "CPU", "ProcessorArchitecture": "x86",
+		"InstructionSet": "x86-64", "Manufacturer": p.vendor, "Model": p.name, "MaxSpeedMHz": p.mhz + 1000, "OperatingSpeedMHz": p.mhz,
+		"TotalCores": p.cores, "TotalEnabledCores": p.cores, "TotalThreads": p.threads, "SerialNumber": m.partSerial(r.PathValue("id")),
+		"Status": healthy(), "Links": object{"Chassis": link(chassisURI)},
+	}, nil
+}
+
+func getDIMM(b *bmc, r *http.Request) (object, error) {
+	m := b.machine
+	i, err := position(r, ids("DIMM", m.dimms))
+	if err != nil {
+		return nil, err
+	}
+	return object{
+		"@odata.id": r.URL.Path, "@odata.type": "#Memory.v1_20_0.Memory", "Id": r.PathValue("id"), "Name": namedAfter("DIMM", i),
+		"MemoryType": "DRAM", "MemoryDeviceType": "DDR5", "BaseModuleType": "RDIMM", "CapacityMiB": m.dimmGiB << 10,
+		"DataWidthBits": 64, "BusWidthBits": 72, "ErrorCorrection": "MultiBitECC", "OperatingSpeedMhz": m.dimmMHz,
+		"AllowedSpeedsMHz": []int{m.dimmMHz}, "RankCount": 2, "Manufacturer": "Ingot", "PartNumber": "ID5-R",
+		"SerialNumber": m.partSerial(dimmName(i)), "DeviceLocator": dimmName(i),
+		"MemoryLocation": object{"Socket": 1 + i*m.sockets/m.dimms, "MemoryController": 0, "Channel": i, "Slot": 0},
+		"Status":         healthy(), "Links": object{"Chassis": link(chassisURI)},
+	}, nil
+}
+
+func driveIDs(b *bmc) []string {
+	var out []string
+	for _, d := range b.machine.diskList() {
+		out = append(out, driveID(d))
+	}
+	return out
+}
+
+func driveID(d disk) string { return ids("Disk", d.slot+1)[d.slot] }
+
+// volumeIDs are none where the disks stand for themselves.
+func volumeIDs(b *bmc) []string {
+	if b.machine.mirrored {
+		return []string{"1"}
+	}
+	return nil
+}
+
+func getStorage(b *bmc, _ *http.Request) (object, error) {
+	m := b.machine
+	return object{
+		"@odata.id": controllerURI, "@odata.type": "#Storage.v1_16_0.Storage", "Id": "1", "Name": m.controller + " controller",
+		"Status": withRollup("Enabled"),
+		"StorageControllers": []object{{
+			"@odata.id": controllerURI + "#/StorageControllers/0", "MemberId": "0", "Name": m.controller + " controller",
+			"Manufacturer": "Ingot", "Model": "IC-" + m.controller, "FirmwareVersion": "7.1", "SerialNumber": m.partSerial("controller"),
+			"SupportedDeviceProtocols": []string{m.controller}, "Status": healthy(),
+		}},
+		"StorageControllers@odata.count": 1,
+		"Drives":                         links(drivesURI, driveIDs(b)), "Drives@odata.count": len(driveIDs(b)),
+		"Volumes": link(volumesURI), "Links": object{"Enclosures": []object{link(chassisURI)}},
+	}, nil
+}
+
+func getDrive(b *bmc, r *http.Request) (object, error) {
+	i, err := position(r, driveIDs(b))
+	if err != nil {
+		return nil, err
+	}
+	d := b.machine.diskList()[i]
+	volumes := []object{}
+	if b.machine.mirrored && i < 2 {
+		volumes = links(volumesURI, volumeIDs(b))
+	}
+	drive := object{
+		"@odata.id": r.URL.Path, "@odata.type": "#Drive.v1_20_0.Drive", "Id": driveID(d), "Name": namedAfter("Disk", i),
+		"Manufacturer": d.vendor, "Model": d.name, "SerialNumber": d.serial, "PartNumber": d.name, "Revision": "1.0",
+		"CapacityBytes": d.bytes, "BlockSizeBytes": 512, "MediaType": d.media, "Protocol": d.protocol,
+		"FailurePredicted": false, "Status": healthy(),
+		"Identifiers":      []object{{"DurableName": d.wwid, "DurableNameFormat": "EUI"}},
+		"PhysicalLocation": object{"PartLocation": object{"LocationOrdinalValue": i, "LocationType": "Bay"}},
+		"Links":            object{"Chassis": link(chassisURI), "Volumes": volumes, "Volumes@odata.count": len(volumes)},
+	}
+	if d.rpm > 0 {
+		drive["RotationSpeedRPM"] = d.rpm
+	} else {
+		drive["PredictedMediaLifeLeftPercent"] = 98
+	}
+	return drive, nil
+}
+
+func getVolume(b *bmc, r *http.Request) (object, error) {
+	if _, err := position(r, volumeIDs(b)); err != nil {
+		return nil, err
+	}
+	disks := b.machine.diskList()
+	return object{
+		"@odata.id": volumesURI + "/1", "@odata.type": "#Volume.v1_10_1.Volume", "Id": "1", "Name": "Boot",
+		"RAIDType": "RAID1", "CapacityBytes": disks[0].bytes, "BlockSizeBytes": 512, "Encrypted": false, "Status": healthy(),
+		"Identifiers": []object{{"DurableName": randomUUID(octets16(b.machine.hash("volume"))), "DurableNameFormat": "UUID"}},
+		"Links":       object{"Drives": links(drivesURI, driveIDs(b)[:2]), "Drives@odata.count": 2},
+	}, nil
+}
+
+func octets16(h [32]byte) []byte { return h[:16] }
+
+func getSystemNIC(b *bmc, r *http.Request) (object, error) {
+	m := b.machine
+	i, err := position(r, ids("NIC", m.ports))
+	if err != nil {
+		return nil, err
+	}
+	status, speed := "LinkDown", 0
+	if i < linkedPorts {
+		status, speed = "LinkUp", m.portMbps
+	}
+	return object{
+		"@odata.id": r.URL.Path, "@odata.type": "#EthernetInterface.v1_12_3.EthernetInterface", "Id": r.PathValue("id"),
+		"Name": namedAfter("Ethernet Interface", i), "Description": "System NIC " + portName(i),
+		"MACAddress": m.portMAC(i), "PermanentMACAddress": m.portMAC(i), "InterfaceEnabled": true, "LinkStatus": status,
+		"SpeedMbps": speed, "FullDuplex": true, "AutoNeg": true, "MTUSize": 1500, "Status": healthy(),
+		"Links": object{"Chassis": link(chassisURI)},
+	}, nil
+}
