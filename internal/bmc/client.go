@@ -159,11 +159,13 @@ func (c *Client) exchange(ctx context.Context, r call) (answer, error) {
 			return a, err
 		}
 		// http.Client would take our token along to wherever a BMC points to.
-		to, err := url.Parse(a.header.Get("Location"))
-		if err != nil || to.Host != "" && !strings.EqualFold(to.Scheme+"://"+to.Host, c.base) || !strings.HasPrefix(to.Path, "/") {
+		location := a.header.Get("Location")
+		path, ok := resourcePath(location)
+		to, err := url.Parse(location)
+		if !ok || err != nil || to.Host != "" && !strings.EqualFold(to.Scheme+"://"+to.Host, c.base) {
 			return a, nil
 		}
-		r.path = to.RequestURI()
+		r.path = path
 	}
 }
 
@@ -207,6 +209,9 @@ func (c *Client) failed(ctx context.Context, r call, err error) error {
 }
 
 func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	if !strings.HasPrefix(r.path, "/") {
+		return nil, fmt.Errorf("path %q does not start with a slash", r.path)
+	}
 	var body io.Reader
 	if r.body != nil {
 		b, err := json.Marshal(r.body)

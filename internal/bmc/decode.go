@@ -171,10 +171,15 @@ func resourcePath(id string) (string, bool) {
 		return "", false
 	}
 	u, err := url.Parse(id)
-	if err != nil || u.Opaque != "" || !strings.HasPrefix(u.Path, "/") {
+	if err != nil || u.Opaque != "" {
 		return "", false
 	}
-	return u.RequestURI(), true
+	// As it was escaped: "%2f" at the start is no slash, and what starts with
+	// none could change the host that it is appended to.
+	if path := u.RequestURI(); strings.HasPrefix(path, "/") {
+		return path, true
+	}
+	return "", false
 }
 
 // extendedInfo finds what the BMC says of an error (DSP0266, "Error responses"): the message

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -85,6 +86,7 @@ func build() *Server {
 	}
 	s.HTTP = httptest.NewUnstartedServer(s)
 	s.HTTP.Config.ConnState = s.connState
+	s.HTTP.Config.ErrorLog = log.New(io.Discard, "", 0) // tests break handshakes on purpose
 	return s
 }
 
