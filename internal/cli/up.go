@@ -55,7 +55,7 @@ func up(ctx context.Context, out io.Writer, options system.Options) error {
 	}
 	fmt.Fprintf(out, "ready api=%s kubeconfig=%s boot=%s", s.APIURL, s.Kubeconfig, s.BootURL)
 	if s.Rack != nil {
-		fmt.Fprintf(out, " registry=%s sim=%d", s.Registry.Addr(), len(s.Rack.BMCs()))
+		fmt.Fprintf(out, " registry=%s sim=%d", s.Registry.Address(), len(s.Rack.BMCs()))
 	}
 	fmt.Fprintln(out)
 	select {

@@ -62,7 +62,7 @@ func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.De
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, BootURL: s.BootURL,
-		DiscoveryTemplate: s.settings.template, Workers: workers,
+		DiscoveryTemplate: s.settings.template, Workers: workers, Logger: s.logger,
 	}
 	delivery := &bootdelivery.Delivery{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
@@ -77,7 +77,7 @@ func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.De
 		(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
 		bmcs.SetupWithManager,
 		servers.SetupWithManager,
-		(&claim.Reconciler{Client: mgr.GetClient()}).SetupWithManager,
+		(&claim.Reconciler{Client: mgr.GetClient(), Logger: s.logger}).SetupWithManager,
 		configs.SetupWithManager,
 		delivery.Setup,
 	} {
@@ -97,8 +97,9 @@ func (s *System) managerOptions() ctrl.Options {
 	}
 	once := true
 	return ctrl.Options{
-		Scheme:  Scheme(),
-		Logger:  s.logger.WithName("controllers"),
+		Scheme: Scheme(),
+		// What controller-runtime says of itself is for those who ask for more.
+		Logger:  s.logger.V(1),
 		Metrics: metricsserver.Options{BindAddress: metrics},
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),

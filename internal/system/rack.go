@@ -25,6 +25,8 @@ const (
 const (
 	probeRepository  = "farrier/probe"
 	SampleRepository = "farrier/sample"
+
+	imageTag = "latest"
 )
 
 // startRack starts the simulated rack and its registry, and makes the rest of the system know them.
@@ -33,21 +35,21 @@ func (s *System) startRack(ctx context.Context) error {
 	if o.Sim == 0 {
 		return nil
 	}
-	registry, err := localregistry.Start(o.RegistryAddress)
+	registry, err := localregistry.Start(ctx, o.RegistryAddress)
 	if err != nil {
 		return fmt.Errorf("--registry-address: %w", err)
 	}
 	s.Registry = registry
 	for seed, repository := range []string{probeRepository, SampleRepository} {
-		if _, err := registry.Push(ctx, repository+":latest", localregistry.SmallImage(int64(seed+1))); err != nil {
+		if _, err := registry.Push(ctx, repository, imageTag, localregistry.SmallImage(uint64(seed+1))); err != nil {
 			return fmt.Errorf("push image %s: %w", repository, err)
 		}
 	}
 	if o.ProbeImage == "" {
 		o.ProbeImage = s.ImageReference(probeRepository)
 	}
-	o.AllowedRegistries = append(o.AllowedRegistries, registry.Addr())
-	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, registry.Addr())
+	o.AllowedRegistries = append(o.AllowedRegistries, registry.Address())
+	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, registry.Address())
 	s.Rack, err = sim.Start(ctx, sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
 		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: s.logger.WithName("sim"),
@@ -64,7 +66,7 @@ func (s *System) startRack(ctx context.Context) error {
 
 // ImageReference is the reference under which a repository of the rack's registry is pulled.
 func (s *System) ImageReference(repository string) string {
-	return s.Registry.Addr() + "/" + repository + ":latest"
+	return s.Registry.Reference(repository, imageTag)
 }
 
 // CreateEndpoints says of each BMC of the rack what a DHCP server would: which MAC address has which IP address.
@@ -72,7 +74,7 @@ func (s *System) CreateEndpoints(ctx context.Context) error {
 	var errs []error
 	for _, info := range s.Rack.BMCs() {
 		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
-		endpoint.Spec.MACAddress, endpoint.Spec.IP = info.MAC, info.IP
+		endpoint.Spec.MACAddress, endpoint.Spec.IP = info.MAC, info.IP.String()
 		if err := s.Client.Create(ctx, endpoint); err != nil && !apierrors.IsAlreadyExists(err) {
 			errs = append(errs, fmt.Errorf("create Endpoint %q: %w", info.Name, err))
 		}

@@ -65,7 +65,7 @@ func Start(ctx context.Context, options Options) (*System, error) {
 		return nil, err
 	}
 	s := &System{logger: options.Logger, settings: settings, failed: make(chan error, 8)}
-	ctrl.SetLogger(options.Logger.WithName("controllers"))
+	ctrl.SetLogger(options.Logger.V(1))
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -233,7 +233,7 @@ func (s *System) Stop() error {
 			errs = append(errs, s.Rack.Stop(ctx))
 		}
 		if s.Registry != nil {
-			errs = append(errs, s.Registry.Close())
+			errs = append(errs, s.Registry.Stop())
 		}
 		if s.plane != nil {
 			errs = append(errs, s.plane.Stop())

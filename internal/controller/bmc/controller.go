@@ -69,7 +69,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) error {
 	if reflect.DeepEqual(before.Status, obj.Status) {
 		return nil
 	}
-	if err := r.Status().Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager)); err != nil {
+	if err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if connection.IsTransient(resolveErr) {

@@ -166,7 +166,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) error {
 	if reflect.DeepEqual(before.Status, v.config.Status) {
 		return nil
 	}
-	err := r.Status().Patch(ctx, v.config, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	err := r.Status().Patch(ctx, v.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	return client.IgnoreNotFound(err)
 }
 

@@ -152,7 +152,7 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	if reflect.DeepEqual(before, obj) {
 		return nil
 	}
-	err := r.Status().Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	return client.IgnoreNotFound(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,8 @@ import (
 // Reconciler binds claims.
 type Reconciler struct {
 	client.Client
+	// Logger tells people what becomes of their claims.
+	Logger logr.Logger
 }
 
 // Reconcile looks at one claim.
@@ -138,6 +141,7 @@ func (r *Reconciler) take(ctx context.Context, obj *metalv1.ServerClaim, chosen 
 	if err := r.Patch(ctx, server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return nil, claim.Verdict{}, fmt.Errorf("take Server %q: %w", server.Name, err)
 	}
+	r.Logger.Info("Claim has a server", "claim", obj.Namespace+"/"+obj.Name, "server", server.Name)
 	return server, claim.Verdict{}, nil
 }
 
@@ -207,7 +211,8 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, serve
 	if reflect.DeepEqual(before.Status, obj.Status) {
 		return nil
 	}
-	err := r.Status().Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
 	return client.IgnoreNotFound(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
@@ -40,7 +41,9 @@ type Reconciler struct {
 	Boots     Boots
 	Recorder  events.EventRecorder
 	Clock     clock.Clock
-	Policy    Policy
+	// Logger tells people what becomes of their servers.
+	Logger logr.Logger
+	Policy Policy
 	// Namespace is the manager's own: objects of record and discovery live there.
 	Namespace string
 	// NewID makes the ID of a boot attempt.

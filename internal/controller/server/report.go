@@ -9,7 +9,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -32,11 +31,13 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if reflect.DeepEqual(before.Status, *status) {
 		return nil
 	}
-	if err := r.Status().Patch(ctx, v.Server, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager)); err != nil {
+	// The lock keeps a reconcile with an old view from writing an old state over a newer one.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Status().Patch(ctx, v.Server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if before.Status.State != status.State {
-		log.FromContext(ctx).Info("Server is "+string(status.State), "was", before.Status.State)
+		r.Logger.Info("Server is "+string(status.State), "server", v.Server.Name)
 	}
 	return nil
 }

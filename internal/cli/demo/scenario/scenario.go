@@ -1,0 +1,181 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/internal/cli/demo/show"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// Machine is a simulated machine as far as the scenario looks at it.
+type Machine interface {
+	PowerState() sim.PowerState
+	Record() []sim.BootRecord
+}
+
+// Place is one server of the rack: the name that its BMC gets, and the machine behind it.
+type Place struct {
+	BMC     string
+	UUID    string
+	Machine Machine
+}
+
+// Lab is a running system with a rack, an image and nothing in its API yet.
+type Lab struct {
+	Client client.Client
+	Config *rest.Config
+	Scheme *runtime.Scheme
+	Rack   []Place
+	// CreateEndpoints makes the BMCs of the rack known.
+	CreateEndpoints func(context.Context) error
+	// Image is what claims ask for.
+	Image string
+	// Layers tells the digests of the layers of Image, as its registry has them.
+	Layers func(context.Context) (Layers, error)
+	// IgnitionKey is the key of the ignition Secrets under which the ignition is stored.
+	IgnitionKey string
+	// BootURL is the base URL of the boot server.
+	BootURL string
+	// Hint is a command that shows what is in the API.
+	Hint string
+}
+
+// Options say what to do.
+type Options struct {
+	// Start brings the lab up.
+	Start func(context.Context) (*Lab, error)
+	// Servers is how many the rack will have, Claims how many of them are claimed.
+	Servers, Claims int
+	Clock           clock.Clock
+}
+
+// Scenario is one run.
+type Scenario struct {
+	options Options
+	clock   clock.Clock
+	world   *World
+	http    *http.Client
+	start   time.Time
+	all     []step
+	stop    func() // ends the watches and waits for it
+
+	// What follows is read by the picture while the scenario runs.
+	mu         sync.Mutex
+	lab        *Lab
+	claims     []*claimed
+	current    string
+	number     int
+	have, want int
+	steps      []show.Step
+	failed     string
+	ended      time.Time
+	booted     time.Duration
+}
+
+// New prepares a run that begins now.
+func New(o Options) *Scenario {
+	s := &Scenario{
+		options: o, clock: o.Clock, world: NewWorld(o.Clock), start: o.Clock.Now(), stop: func() {},
+		http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+	s.all = s.script()
+	return s
+}
+
+// Start is when the run began.
+func (s *Scenario) Start() time.Time { return s.start }
+
+// Changed and Transitions make a Scenario a show.Source, with Frame.
+func (s *Scenario) Changed() <-chan struct{} { return s.world.Changed() }
+
+// Transitions are all that happened so far but for the first n.
+func (s *Scenario) Transitions(n int) []show.Transition { return s.world.Transitions(n) }
+
+// Run takes all steps. Its error is a *Failure.
+func (s *Scenario) Run(ctx context.Context) error {
+	defer func() { s.stop() }()
+	for i := range s.all {
+		if err := s.run(ctx, &s.all[i]); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	return nil
+}
+
+// The names of the steps. They are part of what the demo says, in errors and in JSON.
+const (
+	stepSystem     = "system started"
+	stepEndpoints  = "endpoints created"
+	stepConnected  = "BMCs connected"
+	stepFound      = "servers found"
+	stepDiscovered = "servers discovered"
+	stepClaimed    = "claims created"
+	stepBound      = "claims bound"
+	stepReady      = "boot configurations ready"
+	stepBooted     = "machines booted"
+	stepVerified   = "files verified"
+	stepDeleted    = "claims deleted"
+	stepOff        = "machines powered off"
+	stepCleaned    = "servers cleaned"
+	stepAvailable  = "servers available again"
+)
+
+// script lists the steps. Budgets are for a machine of two cores that does this alone, several times over.
+func (s *Scenario) script() []step {
+	each := func(base, more time.Duration, n int) time.Duration { return base + time.Duration(n)*more }
+	servers := func(base, more time.Duration) time.Duration { return each(base, more, s.options.Servers) }
+	claims := func(base, more time.Duration) time.Duration { return each(base, more, s.options.Claims) }
+	return []step{
+		{name: stepSystem, budget: 60 * time.Second, do: s.startLab},
+		{name: stepEndpoints, budget: servers(15*time.Second, 50*time.Millisecond), do: func(ctx context.Context) error { return s.lab.CreateEndpoints(ctx) }, check: s.endpointsExist},
+		{name: stepConnected, budget: servers(30*time.Second, 200*time.Millisecond), check: s.bmcsConnected},
+		{name: stepFound, budget: servers(30*time.Second, 200*time.Millisecond), check: s.serversFound},
+		{name: stepDiscovered, budget: servers(60*time.Second, 2*time.Second), check: s.serversDiscovered},
+		{name: stepClaimed, budget: claims(15*time.Second, 100*time.Millisecond), do: s.createClaims},
+		{name: stepBound, budget: claims(20*time.Second, 500*time.Millisecond), check: s.claimsBound, then: s.rememberServers},
+		{name: stepReady, budget: claims(30*time.Second, 500*time.Millisecond), check: s.configsReady},
+		{name: stepBooted, budget: claims(60*time.Second, 2*time.Second), check: s.machinesBooted, then: s.rememberBoot},
+		{name: stepVerified, budget: claims(15*time.Second, 100*time.Millisecond), do: s.verify},
+		{name: stepDeleted, budget: claims(20*time.Second, 200*time.Millisecond), do: s.deleteClaims, check: s.claimsGone},
+		{name: stepOff, budget: claims(30*time.Second, time.Second), check: s.machinesOff},
+		{name: stepCleaned, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversCleaned},
+		{name: stepAvailable, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversAvailable},
+	}
+}
+
+// startLab brings the system up and begins to watch it.
+func (s *Scenario) startLab(ctx context.Context) error {
+	lab, err := s.options.Start(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.lab = lab
+	s.mu.Unlock()
+	if lab.Config == nil { // somebody else fills the world
+		return nil
+	}
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	wait, err := Watch(watching, lab.Config, lab.Scheme, s.world)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("watch the system: %w", err)
+	}
+	s.stop = func() {
+		cancel()
+		wait()
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxTimelines is how many machines are told of one by one.
+const maxTimelines = 3
+
+// WriteText writes the result for people: the timelines of the claimed machines, and, if all went
+// well, the closing line. The closing line of a failure is an error's to say.
+func (r *Result) WriteText(w io.Writer, paint Paint) error {
+	told := r.Claims
+	if len(told) > maxTimelines {
+		told = told[:1]
+	}
+	var lines []string
+	for i := range told {
+		if len(told[i].Events) > 0 {
+			lines = append(append(lines, ""), told[i].timeline(paint)...)
+		}
+	}
+	if len(r.Claims) > len(told) {
+		lines = append(append(lines, ""), phases(r.Claims, paint)...)
+	}
+	if r.OK {
+		lines = append(lines, "", paint.in(green, r.success()))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("write the timeline: %w", err)
+	}
+	return nil
+}
+
+// timeline tells what happened to one machine, when, and how long it took.
+func (c *ClaimHistory) timeline(paint Paint) []string {
+	title := "claim " + c.Name
+	if c.Server != "" {
+		title = c.Server + ", " + title
+	}
+	lines := []string{paint.in(bold, title), "", paint.in(faint, "       at     took")}
+	widest := 0
+	for _, e := range c.Events {
+		widest = max(widest, width(clean(e.What)))
+	}
+	part := ""
+	for _, e := range c.Events {
+		if e.Part != part {
+			part = e.Part
+			lines = append(lines, "  "+paint.in(bold, part))
+		}
+		line := paint.in(faint, fmt.Sprintf("%9s%9s", fmt.Sprintf("%.2fs", seconds(e.Seconds)), took(time.Duration(e.Took)))) + "  "
+		if e.Detail == "" {
+			line += clean(e.What)
+		} else {
+			line += pad(clean(e.What), widest) + "  " + paint.in(faint, clean(e.Detail))
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, c.verdict(paint)...)
+}
+
+// verdict says what the machine fetched beside what it should have.
+func (c *ClaimHistory) verdict(paint Paint) []string {
+	if len(c.Files) == 0 {
+		return nil
+	}
+	lines := []string{"  " + paint.in(bold, "fetched")}
+	for _, f := range c.Files {
+		mark, colour, text := "ok", green, f.Expected
+		if !f.OK {
+			mark, colour, text = "no", red, f.Why
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.in(colour, mark), f.What, Size(f.Bytes), paint.in(faint, clean(text))))
+	}
+	return lines
+}
+
+// phases tells of many claims how long the parts of their lives took.
+func phases(claims []ClaimHistory, paint Paint) []string {
+	var names []string
+	times := map[string][]time.Duration{}
+	for _, c := range claims {
+		for _, p := range c.Phases {
+			if times[p.Name] == nil {
+				names = append(names, p.Name)
+			}
+			times[p.Name] = append(times[p.Name], time.Duration(p.Took))
+		}
+	}
+	lines := []string{
+		paint.in(bold, fmt.Sprintf("all %d claims", len(claims))), "",
+		paint.in(faint, fmt.Sprintf("  %-26s %9s %9s %9s", "", "fastest", "median", "slowest")),
+	}
+	for _, name := range names {
+		t := times[name]
+		slices.Sort(t)
+		lines = append(lines, fmt.Sprintf("  %-26s %9s %9s %9s", name, took(t[0]), took(t[len(t)/2]), took(t[len(t)-1])))
+	}
+	return lines
+}
+
+func seconds(s Seconds) float64 { return time.Duration(s).Seconds() }
