@@ -42,8 +42,12 @@ const oneServer = 1
 // compactionInterval is how much history the store keeps: longer than any list in pages takes, short because 10,000 servers write a lot.
 const compactionInterval = time.Minute
 
-// readyInterval is how often /readyz is asked during a start.
-const readyInterval = 10 * time.Millisecond
+const (
+	// readyInterval is how often /readyz is asked during a start.
+	readyInterval = 10 * time.Millisecond
+	// settleTimeout bounds the wait for start hooks when the start is given up.
+	settleTimeout = 10 * time.Second
+)
 
 // apiConfig is what the API server is built from.
 type apiConfig struct {
@@ -100,6 +104,7 @@ func configureChain(opts options.CompletedOptions) (*chainConfig, error) {
 	}
 	// The hook makes some eighty roles of Kubernetes components that do not exist here, and takes a second of every first start. Ours: rbac.go.
 	config.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName)
+	config.EffectiveVersion = servedVersion{config.EffectiveVersion}
 	if err := openHealth(config); err != nil {
 		return nil, err
 	}
@@ -161,34 +166,48 @@ func (a *apiServer) loopback() *rest.Config {
 	return cfg
 }
 
-func (a *apiServer) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	a.cancel, a.done = cancel, make(chan struct{})
-	go func() {
-		defer close(a.done)
-		a.err = a.prepared.Run(ctx)
-	}()
-}
-
-// waitReady asks /readyz until it says ok, and tells what was missing when it never does.
-func (a *apiServer) waitReady(ctx context.Context, cfg *rest.Config) error {
+// run starts serving and returns when /readyz is ok.
+func (a *apiServer) run(ctx context.Context, cfg *rest.Config) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("API server not started: %w", err)
+	}
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
+
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a.cancel, a.done = cancel, make(chan struct{})
+	go func() {
+		defer close(a.done)
+		a.err = a.prepared.Run(serving)
+	}()
+	err = a.waitReady(ctx, client, cfg.Host+"/readyz")
+	if err != nil {
+		// A start hook that is interrupted ends the whole process (klog.Fatal in apiserver/pkg/server/hooks.go), so they are left to finish
+		// before anybody stops the server.
+		settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+		defer cancel()
+		_ = a.waitReady(settling, client, cfg.Host+"/readyz")
+	}
+	return err
+}
+
+// waitReady asks until the answer is ok, and tells what the last one was when it never is.
+func (a *apiServer) waitReady(ctx context.Context, client *http.Client, url string) error {
 	var last error
-	err = wait.PollUntilContextCancel(ctx, readyInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, readyInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-a.done:
 			return false, errors.Join(errors.New("ended during its start"), a.err)
 		default:
 		}
-		last = askReady(ctx, client, cfg.Host+"/readyz")
+		last = askReady(ctx, client, url)
 		return last == nil, nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("API server did not become ready: %w", errors.Join(context.Cause(ctx), last))
+		return fmt.Errorf("API server did not become ready (%v): %w", last, context.Cause(ctx))
 	}
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)
@@ -214,7 +233,7 @@ func askReady(ctx context.Context, client *http.Client, url string) error {
 
 // stop ends the server and waits until requests in flight are answered, but not for ever.
 func (a *apiServer) stop(limit time.Duration) error {
-	if a.cancel == nil {
+	if a.cancel == nil { // never ran
 		a.aggregator.GenericAPIServer.Destroy()
 		return nil
 	}
@@ -240,7 +259,7 @@ func serverOptions(ctx context.Context, cfg apiConfig) (options.CompletedOptions
 	opts.SecureServing.ServerCert.CertKey.CertFile = cfg.certificates.serving.CertFile
 	opts.SecureServing.ServerCert.CertKey.KeyFile = cfg.certificates.serving.KeyFile
 	// Set, so that no network interface is searched for on machines that have none but loopback.
-	opts.GenericServerRunOptions.AdvertiseAddress = address.IP
+	opts.GenericServerRunOptions.AdvertiseAddress = localIP(address)
 	opts.Features.EnableProfiling = false
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{cfg.etcdEndpoint}

@@ -16,6 +16,8 @@ import (
 // says, so that nobody locks themselves out of their own laptop.
 const adminUser = "farrier-admin"
 
+var loopback = net.IPv4(127, 0, 0, 1)
+
 // certificates is what the API server and its clients show each other.
 type certificates struct {
 	authority  *pki.Authority
@@ -45,8 +47,11 @@ func openCertificates(dir *datadir.Dir, listen net.IP, now time.Time) (*certific
 
 // servingNames lists under which addresses clients may connect. Listening everywhere means every address this machine has now.
 func servingNames(listen net.IP) ([]net.IP, []string) {
-	ips := []net.IP{net.IPv4(127, 0, 0, 1)}
+	ips := []net.IP{loopback}
 	names := []string{"localhost"}
+	if listen.Equal(loopback) {
+		return ips, names
+	}
 	if !listen.IsUnspecified() {
 		return append(ips, listen), names
 	}
@@ -65,11 +70,14 @@ func servingNames(listen net.IP) ([]net.IP, []string) {
 	return ips, names
 }
 
-// serverURL is how clients on this machine reach the listener.
-func serverURL(address *net.TCPAddr) string {
-	host := address.IP.String()
+// localIP is how clients on this machine reach the listener.
+func localIP(address *net.TCPAddr) net.IP {
 	if address.IP.IsUnspecified() {
-		host = "127.0.0.1"
+		return loopback
 	}
-	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
+	return address.IP
+}
+
+func serverURL(address *net.TCPAddr) string {
+	return "https://" + net.JoinHostPort(localIP(address).String(), strconv.Itoa(address.Port))
 }

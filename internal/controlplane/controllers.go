@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -66,10 +65,8 @@ func startControllers(cfg *rest.Config) (*controllers, error) {
 	typed.Start(ctx.Done())
 	untyped.Start(ctx.Done())
 	close(started)
-	// The collector compares discovery with what it watches, and must not share a cache with its mapper.
-	fresh := discovery.NewDiscoveryClient(client.RESTClient())
 	c.running.Go(func() { collector.Run(ctx, collectorWorkers, discoveryInterval) })
-	c.running.Go(func() { collector.Sync(ctx, fresh, discoveryInterval) })
+	c.running.Go(func() { collector.Sync(ctx, client.Discovery(), discoveryInterval) })
 	c.running.Go(func() { namespaces.Run(ctx, namespaceWorkers) })
 	c.running.Go(func() {
 		<-ctx.Done()

@@ -11,20 +11,23 @@
 //	encryption.go   the key under which secrets rest in etcd
 //	etcd.go         the store
 //	apiserver.go    the three API servers in their chain: aggregator, built-in kinds, custom resources
-//	access.go       who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
+//	resources.go    the built-in kinds it serves
+//	certificates.go which certificates there are and what they prove
+//	authentication.go  who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
 //	admission.go    which admission plugins run, and the room for our own
 //	rbac.go         the few roles that exist from the start
 //	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
 //	kubeconfig.go   what a person or another process needs to connect
 //	crds.go         installing custom resource definitions
-//	logging.go      keeping three logging libraries quiet
+//	version.go      which Kubernetes it says it is
+//	logging.go, etcdclientlog/  keeping three logging libraries quiet
+//	testapi/        all of it as a child process, for tests; acceptance/ has those of this package
 //
 // # The data directory
 //
 //	version             format of the directory; a newer one is refused
 //	pid                 who holds the lock
-//	etcd/               the store
-//	etcd.sock           etcd's only listener
+//	etcd/               the store, and the socket that is its only listener
 //	encryption.yaml     the key of secrets and bmcsecrets, made once; without it they cannot be read
 //	pki/                certificates and keys
 //	kubeconfig          the administrator's, unless it is written elsewhere

@@ -20,7 +20,7 @@ import (
 
 const (
 	etcdDir    = "etcd"
-	etcdSocket = "etcd.sock"
+	etcdSocket = "client.sock"
 	etcdName   = "farrier"
 
 	// etcdQuota is what etcd's authors give as the upper bound for normal use. 10,000 servers of 8 kB with a minute of history need a tenth.
@@ -53,7 +53,11 @@ type etcdServer struct {
 
 // startEtcd returns when the store answers. The lock of the data directory must be held: etcd itself would wait for another holder without end.
 func startEtcd(ctx context.Context, dir *datadir.Dir) (*etcdServer, error) {
-	socket, err := openSocket(dir.Join(etcdSocket))
+	// Before etcd does, because the socket goes there: whoever may connect to it reads everything, and this directory is always private.
+	if err := os.MkdirAll(dir.Join(etcdDir), 0o700); err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	socket, err := openSocket(dir.Join(etcdDir, etcdSocket))
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}

@@ -11,13 +11,15 @@ import (
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/klog/v2"
+
+	_ "github.com/farrier-dev/farrier/internal/controlplane/etcdclientlog"
 )
 
 // The API server logs through klog, etcd through zap, their connection through grpclog; all three write to standard error when left alone,
 // and a healthy start alone is some two hundred lines. What remains here are warnings and errors, handed to the logger given to Start.
 //
 // klog and grpclog are global and may be set only before they are used, so they are set once, to something that forwards to the logger of
-// the latest Start.
+// the latest Start. The API server's etcd clients are silenced by package etcdclientlog.
 
 // Other people's code reports as an error what it then retries with success, and as a warning what is merely not to its taste. A person has
 // to ask for either.
@@ -29,10 +31,12 @@ const (
 var (
 	routeOnce sync.Once
 	sink      atomic.Pointer[logr.Logger]
+	quiet     atomic.Bool
 )
 
 func routeLogs(logger logr.Logger) {
 	sink.Store(&logger)
+	quiet.Store(false)
 	routeOnce.Do(func() {
 		klog.SetLoggerWithOptions(logr.New(klogSink{}), klog.WriteKlogBuffer(klogBuffer))
 		grpclog.SetLoggerV2(grpcLogger{})
@@ -40,14 +44,11 @@ func routeLogs(logger logr.Logger) {
 }
 
 // quietLogs silences everything, because an orderly end makes every watch and connection complain.
-func quietLogs() {
-	logger := logr.Discard()
-	sink.Store(&logger)
-}
+func quietLogs() { quiet.Store(true) }
 
 func foreign(component string, verbosity int) logr.Logger {
 	logger := sink.Load()
-	if logger == nil {
+	if logger == nil || quiet.Load() {
 		return logr.Discard()
 	}
 	return logger.WithName(component).V(verbosity)
@@ -62,7 +63,7 @@ func (klogSink) Info(int, string, ...any)       {}
 func (s klogSink) WithName(string) logr.LogSink { return s }
 
 func (s klogSink) Error(err error, msg string, keysAndValues ...any) {
-	foreign("apiserver", errorVerbosity).WithValues(s.values...).Info(msg, append(keysAndValues, "error", fmt.Sprint(err))...)
+	foreign("kubernetes", errorVerbosity).WithValues(s.values...).Info(msg, append(keysAndValues, "error", fmt.Sprint(err))...)
 }
 
 func (s klogSink) WithValues(keysAndValues ...any) logr.LogSink {
@@ -78,11 +79,17 @@ func klogBuffer(line []byte) {
 	if !found {
 		message = line
 	}
-	verbosity := errorVerbosity
-	if line[0] == 'W' {
-		verbosity = warningVerbosity
+	text := string(bytes.TrimSpace(message))
+	switch line[0] {
+	case 'F': // klog ends the process next
+		if logger := sink.Load(); logger != nil {
+			logger.WithName("kubernetes").Error(nil, text)
+		}
+	case 'W':
+		foreign("kubernetes", warningVerbosity).Info(text)
+	default:
+		foreign("kubernetes", errorVerbosity).Info(text)
 	}
-	foreign("apiserver", verbosity).Info(string(bytes.TrimSpace(message)))
 }
 
 // zapCore takes etcd's records from warnings upwards.

@@ -1,12 +1,12 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -49,9 +49,6 @@ type Options struct {
 func (o *Options) setDefaults() error {
 	if o.DataDir == "" {
 		return errors.New("no data directory (--data-dir)")
-	}
-	if o.KubeconfigPath == "" {
-		o.KubeconfigPath = filepath.Join(o.DataDir, DefaultKubeconfig)
 	}
 	if o.Address == "" {
 		o.Address = DefaultAddress
@@ -134,11 +131,9 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	s.api.run()
-
 	access := newAccess(listener.Addr().(*net.TCPAddr), certificates)
 	s.restConfig = access.restConfig()
-	if err := s.api.waitReady(ctx, s.restConfig); err != nil {
+	if err := s.api.run(ctx, s.restConfig); err != nil {
 		return err
 	}
 	if err := ensureRoles(ctx, s.api.loopback()); err != nil {
@@ -147,8 +142,8 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if s.controllers, err = startControllers(s.api.loopback()); err != nil {
 		return err
 	}
-	s.kubeconfig = opts.KubeconfigPath
-	return access.writeKubeconfig(opts.KubeconfigPath)
+	s.kubeconfig = cmp.Or(opts.KubeconfigPath, dir.Join(DefaultKubeconfig))
+	return access.writeKubeconfig(s.kubeconfig)
 }
 
 // supervise waits for the reason to end and then ends everything.

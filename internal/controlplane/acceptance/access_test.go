@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -110,5 +112,15 @@ func TestInitialRolesExist(t *testing.T) {
 		if _, err := client.ClusterRoleBindings().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestListeningEverywhere(t *testing.T) {
+	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data"), "--api-address", "0.0.0.0:0").MustBeReady(t)
+	if host := process.RESTConfig().Host; !strings.HasPrefix(host, "https://127.0.0.1:") {
+		t.Errorf("the kubeconfig names %s, want an address that can be connected to", host)
+	}
+	if _, err := clientset(t, process.RESTConfig()).Discovery().ServerVersion(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -95,4 +96,33 @@ func TestTakenAddressIsNamed(t *testing.T) {
 
 	// Nothing is left behind that would stop the next start.
 	testapi.Launch(t, "--data-dir", dir).MustBeReady(t)
+}
+
+func TestBrokenEncryptionKeyIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "encryption.yaml")
+	if err := os.WriteFile(path, []byte("no configuration"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, refused(t, "--data-dir", dir), path)
+}
+
+// TestInterruptedStartEnds interrupts a start at points that can be seen from outside. The API server ends the process with status 255 when one
+// of its start hooks is interrupted, so those must not be.
+func TestInterruptedStartEnds(t *testing.T) {
+	for _, seen := range []string{"pid", "encryption.yaml", "etcd/member/snap/db"} {
+		t.Run(seen, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			process := testapi.Launch(t, "--data-dir", dir)
+			eventually(t, seen+" appears", func(context.Context) (bool, error) {
+				_, err := os.Stat(filepath.Join(dir, seen))
+				return err == nil, nil
+			})
+			// Well when the start was over already, with status 1 and a reason otherwise.
+			if err := process.Stop(); err != nil && !strings.Contains(err.Error(), "exit status 1: Error:") {
+				t.Errorf("interrupted start: %v", err)
+			}
+			testapi.Launch(t, "--data-dir", dir).MustBeReady(t)
+		})
+	}
 }

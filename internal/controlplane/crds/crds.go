@@ -35,6 +35,8 @@ type Options struct {
 
 // Install creates the definitions or updates those that differ, and returns when all of them are served.
 func Install(ctx context.Context, cfg *rest.Config, definitions []*apiextensionsv1.CustomResourceDefinition, opts Options) error {
+	cfg = rest.CopyConfig(cfg)
+	cfg.WarningHandler = rest.NoWarnings{} // they are for the authors of definitions, who see them elsewhere
 	clients, err := clientset.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("custom resource definitions: %w", err)

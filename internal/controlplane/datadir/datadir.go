@@ -119,24 +119,32 @@ func (d *Dir) Join(elem ...string) string {
 // Close gives the directory up.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// WriteFile replaces a file atomically and readable by its owner only, so that no crash leaves half a key and nobody else reads one.
+// WriteFile replaces a file atomically and readable by its owner only, so that no crash leaves half a key and nobody else reads one. It returns
+// when the file would survive a loss of power.
 func WriteFile(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // created with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
 	if _, err = f.Write(content); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename in the directory durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func readSmall(path string) (string, error) {

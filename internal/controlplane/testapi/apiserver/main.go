@@ -24,9 +24,14 @@ func main() {
 	flag.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
 	flag.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
 	remove := flag.String("remove", "", "directory to remove when standard input ends")
+	fenced := flag.Bool("fence", false, "run the admission plugin of plugin.go")
 	verbosity := flag.Int("v", 0, "verbosity of the log on standard error")
 	flag.Parse()
 	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
+
+	if *fenced {
+		opts.AdmissionPlugins = []controlplane.AdmissionPlugin{fencePlugin}
+	}
 
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
