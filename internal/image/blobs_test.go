@@ -149,7 +149,7 @@ func TestBlobsServeGetAndHead(t *testing.T) {
 
 func TestBlobsServeRanges(t *testing.T) {
 	registry := startRegistry(t)
-	image := localregistry.SmallImage(1)
+	image := large(1)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
 	address := s.layerURL(registry, pushed.Kernel)
@@ -202,7 +202,7 @@ func TestBlobsAreFetchedOnceAndStreamed(t *testing.T) {
 	held := newGate()
 	registry := startRegistry(t, halfway(held))
 	t.Cleanup(held.release)
-	image := localregistry.SmallImage(2)
+	image := large(2)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
 	address := s.layerURL(registry, pushed.Kernel)
@@ -290,7 +290,7 @@ func TestBlobsNeverServeCorruptOnes(t *testing.T) {
 		}
 		next.ServeHTTP(w, req)
 	}))
-	image := localregistry.SmallImage(3)
+	image := large(3)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
 	address := s.layerURL(registry, pushed.Kernel)
@@ -343,7 +343,7 @@ func TestBlobsResume(t *testing.T) {
 		}
 		replay(w, recorder, body)
 	}))
-	image := localregistry.SmallImage(4)
+	image := large(4)
 	image.Kernel = image.Kernel[:1<<20+1<<19]
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
@@ -370,7 +370,7 @@ func TestBlobsResumeWithoutRanges(t *testing.T) {
 		}
 		replay(w, recorder, body)
 	}))
-	image := localregistry.SmallImage(5)
+	image := large(5)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
 	if got := get(t, s.layerURL(registry, pushed.Kernel)); got.Err != nil || !bytes.Equal(got.Body, image.Kernel) {
@@ -548,7 +548,7 @@ func TestBlobsCloseCutsClientsOff(t *testing.T) {
 	held := newGate()
 	registry := startRegistry(t, halfway(held))
 	t.Cleanup(held.release)
-	pushed := push(t, registry, "v1", localregistry.SmallImage(6))
+	pushed := push(t, registry, "v1", large(6))
 	s := startBlobs(t, registryOptions(registry))
 	resp, err := http.Get(s.layerURL(registry, pushed.Kernel))
 	if err != nil {

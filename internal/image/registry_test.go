@@ -48,6 +48,11 @@ func tiny(content string) localregistry.Image {
 	}
 }
 
+// large has a layer that is more than buffers hold: 2 MiB.
+func large(seed uint64) localregistry.Image {
+	return localregistry.Image{Kernel: localregistry.SmallImage(seed).Kernel, Initramfs: []byte("initramfs")}
+}
+
 func registryOptions(r *localregistry.Registry) Options {
 	return Options{AllowedRegistries: []string{r.Address()}, PlainHTTP: []string{r.Address()}}
 }

@@ -454,6 +454,32 @@ func TestResolverUsesPullSecrets(t *testing.T) {
 	}
 }
 
+func TestResolverGetsTokens(t *testing.T) {
+	var tokens atomic.Int32
+	registry := startRegistry(t, onPath("/", func(next http.Handler, w http.ResponseWriter, req *http.Request) {
+		switch {
+		case req.URL.Path == "/token":
+			tokens.Add(1)
+			fmt.Fprintf(w, `{"token":"for %s"}`, req.URL.Query().Get("scope"))
+		case req.Header.Get("Authorization") != "Bearer for repository:org/os:pull":
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+req.Host+`/token",service="test",scope="repository:org/os:pull"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, req)
+		}
+	}))
+	r := startResolver(t, registryOptions(registry))
+	for _, tag := range []string{"v1", "v2"} {
+		pushed := push(t, registry, tag, tiny(tag))
+		if got := r.resolve(t, Request{Reference: pushed.Reference}); got.Err != nil || got.Plan.Digest != pushed.Digest {
+			t.Errorf("%s: %+v", tag, got)
+		}
+	}
+	if n := tokens.Load(); n != 1 {
+		t.Errorf("%d tokens fetched, want 1", n)
+	}
+}
+
 func TestBackoff(t *testing.T) {
 	r, err := NewResolver(Options{MinBackoff: time.Second, MaxBackoff: 10 * time.Second})
 	if err != nil {

@@ -208,9 +208,13 @@ func newSteadyWriter(w http.ResponseWriter) *steadyWriter {
 // extend renews the deadline. A writer without deadlines needs none.
 func (w *steadyWriter) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(steadyLimit)) }
 
+// Write also flushes: what comes from a download may be followed by nothing
+// for a while, and a machine should see that it comes.
 func (w *steadyWriter) Write(p []byte) (int, error) {
 	w.extend()
-	return w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	_ = w.control.Flush() // a writer that cannot is a test's
+	return n, err
 }
 
 // ReadFrom sends a file in chunks. The chunk is a single io.LimitedReader of the
@@ -239,6 +243,7 @@ func (w *steadyWriter) ReadFrom(r io.Reader) (total int64, err error) {
 }
 
 func (w *steadyWriter) copy(r io.Reader) (int64, error) {
+	_ = w.control.Flush() // the status and the length, before the first bytes are there
 	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, copyBuffer))
 }
 
