@@ -59,7 +59,7 @@ func serveMetadata(w http.ResponseWriter, _ *http.Request) {
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>
 <edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">
 `)
-	for _, schema := range append([]string{"ServiceRoot"}, schemas()...) {
+	for _, schema := range append([]string{"ServiceRoot"}, schemaNames()...) {
 		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"http://redfish.dmtf.org/schemas/v1/%s_v1.xml\"><edmx:Include Namespace=%q/></edmx:Reference>\n", schema, schema)
 	}
 	b.WriteString(`  <edmx:DataServices>
@@ -74,7 +74,7 @@ func serveMetadata(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(b.String()))
 }
 
-func schemas() []string {
+func schemaNames() []string {
 	out := make([]string, len(services))
 	for i, s := range services {
 		out[i] = s.schema
