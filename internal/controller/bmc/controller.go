@@ -113,7 +113,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BMC) error {
 	}
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
-	return r.patch(ctx, obj, before)
+	return client.IgnoreNotFound(r.patch(ctx, obj, before))
 }
 
 func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.BMC) error {

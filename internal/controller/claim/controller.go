@@ -71,7 +71,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) err
 	}
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerServerClaim)
-	return r.patch(ctx, obj, before)
+	return client.IgnoreNotFound(r.patch(ctx, obj, before))
 }
 
 // bind finds the server that has this claim already, or takes one.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -59,10 +61,36 @@ func (i *Intake) Register(ctx context.Context, r inspection.Registration) error 
 	return nil
 }
 
-// BootState takes notice that a machine has booted. Nothing depends on it before boot policies do.
+// BootState notes on the machine's boot configuration that it has, or has not, booted.
 func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
-	_, err := i.server(ctx, s.SystemUUID)
-	return err
+	server, err := i.server(ctx, s.SystemUUID)
+	if err != nil {
+		return err
+	}
+	ref := server.Spec.BootConfigurationRef
+	if ref == nil {
+		return fmt.Errorf("Server %q: %w", server.Name, ErrNoAttempt)
+	}
+	var config metalv1.ServerBootConfiguration
+	if err := i.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &config); err != nil {
+		return err
+	}
+	a := attempt.Of(&config)
+	if !a.Open() || (s.Attempt != "" && s.Attempt != a.ID) {
+		return fmt.Errorf("Server %q: %w", server.Name, ErrNoAttempt)
+	}
+	before := config.DeepCopy()
+	received := metav1.Condition{
+		Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionFalse, Reason: "NotBooted",
+		Message: "Boot attempt " + a.ID, ObservedGeneration: config.Generation,
+	}
+	if s.Booted {
+		received.Status, received.Reason = metav1.ConditionTrue, "Booted"
+	}
+	if !apimeta.SetStatusCondition(&config.Status.Conditions, received) {
+		return nil
+	}
+	return i.Status().Patch(ctx, &config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 }
 
 func (i *Intake) server(ctx context.Context, uuid string) (*metalv1.Server, error) {

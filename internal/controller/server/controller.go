@@ -127,7 +127,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	r.forget(server.Name)
 	before := server.DeepCopy()
 	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)
-	return r.patch(ctx, server, before)
+	return client.IgnoreNotFound(r.patch(ctx, server, before))
 }
 
 // forget ends what is kept in memory about a server that is no more.

@@ -25,9 +25,6 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	}
 	r.inspected(ctx, v)
 	r.conditions(v, ph, p)
-	if late := lateness(v, ph); late != nil {
-		apimeta.SetStatusCondition(&status.Conditions, *late)
-	}
 	if reflect.DeepEqual(before.Status, *status) {
 		return nil
 	}
@@ -56,7 +53,7 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	quiet := func(kind, why string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: why}
 	}
-	set := []metav1.Condition{ready}
+	set := []metav1.Condition{ready, lateness(v, ph)}
 	if v.System != nil {
 		set = append(set, r.power(v)...)
 	}
@@ -86,20 +83,21 @@ func (r *Reconciler) power(v *View) []metav1.Condition {
 }
 
 // lateness says that a server has been longer in its state than is usual.
-func lateness(v *View, ph phase) *metav1.Condition {
+func lateness(v *View, ph phase) metav1.Condition {
+	onTime := metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
 	usual, bounded := expected[ph.state]
 	if !bounded {
-		return &metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
+		return onTime
 	}
 	since := v.Server.CreationTimestamp.Time
 	if v.Attempt != nil && v.Attempt.Ordered != nil {
 		since = *v.Attempt.Ordered
 	}
 	if d := v.Now.Sub(since); d > usual {
-		return &metav1.Condition{
+		return metav1.Condition{
 			Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state),
 			Message: fmt.Sprintf("Longer than the usual %s in state %s", usual.Round(time.Minute), ph.state),
 		}
 	}
-	return &metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
+	return onTime
 }
