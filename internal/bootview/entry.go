@@ -1,10 +1,12 @@
 package bootview
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // Rank says whose word an entry is. A stronger rank hides weaker ones of the
@@ -118,8 +120,7 @@ func Check(e Entry) error {
 type entry struct {
 	name     string
 	uuid     string // canonical, empty if the entry has none
-	keys     []any  // every identifier but the token, the UUID first
-	token    any    // tokenKey, nil without an open attempt
+	keys     []key  // every identifier, the UUID first and the token last
 	rank     Rank
 	script   Script
 	ignition *Ignition
@@ -131,38 +132,52 @@ func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
 		ignition: e.Ignition, ukiURL: e.UKIURL, attempt: e.Attempt,
-		keys: make([]any, 0, 2+len(e.MACs)+len(e.IPs)),
+		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
 	}
-	if key, ok := parseUUID(e.UUID); ok {
-		n.uuid = key.String()
-		n.keys = append(n.keys, key)
+	if k, ok := parseUUID(e.UUID); ok {
+		n.uuid, _ = identity.UUID(e.UUID)
+		n.add(k)
 	}
 	for _, mac := range e.MACs {
-		if key, ok := parseMAC(mac); ok {
-			n.addKey(key)
+		if k, ok := parseMAC(mac); ok {
+			n.add(k)
 		}
 	}
 	for _, ip := range e.IPs {
-		if key, ok := parseIP(ip); ok {
-			n.addKey(key)
+		if k, ok := parseIP(ip); ok {
+			n.add(k)
 		}
 	}
-	if key, ok := parseSerial(e.Serial); ok {
-		n.keys = append(n.keys, key)
+	if k, ok := parseSerial(e.Serial); ok {
+		n.add(k)
 	}
 	if e.Attempt.Open && e.Attempt.Token != "" {
-		n.token = tokenKey(sha256.Sum256([]byte(e.Attempt.Token)))
+		n.add(hashed(keyToken, e.Attempt.Token))
 	}
 	return n
 }
 
-func (e *entry) addKey(key any) {
-	for _, k := range e.keys {
-		if k == key {
-			return
-		}
+func (e *entry) add(k key) {
+	if !slices.Contains(e.keys, k) {
+		e.keys = append(e.keys, k)
 	}
-	e.keys = append(e.keys, key)
+}
+
+// token is the key of the token of an open attempt.
+func (e *entry) token() (key, bool) {
+	if n := len(e.keys); n > 0 && e.keys[n-1].kind == keyToken {
+		return e.keys[n-1], true
+	}
+	return key{}, false
+}
+
+// known returns the identifiers that e's own machine is found by: the UUID alone
+// if there is one.
+func (e *entry) known() []key {
+	if e.uuid != "" {
+		return e.keys[:1]
+	}
+	return e.keys
 }
 
 func (e *entry) kind() string {

@@ -2,29 +2,41 @@ package bootview
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"net/netip"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
-// Keys of View.slots. Each kind of identifier has a type of its own, so that
-// all of them live in one map and none is mistaken for another. IP addresses
-// are keyed by netip.Addr itself.
-type (
-	uuidKey   [16]byte
-	macKey    [6]byte
-	serialKey string
-	// tokenKey is the digest of a token: how long a lookup takes says
-	// nothing about how much of a guess was right.
-	tokenKey [sha256.Size]byte
+// key is an identifier in the index. It holds no pointer, so that the garbage
+// collector passes over the hundreds of thousands of them.
+type key struct {
+	kind keyKind
+	// data is the UUID, the MAC, the IP in its 16 octet form, or the start of
+	// the SHA-256 of a serial number or token. How long it takes to look a
+	// token up therefore says nothing about how much of a guess was right.
+	data [16]byte
+}
+
+type keyKind uint8
+
+const (
+	keyUUID keyKind = iota + 1
+	keyMAC
+	keyIP
+	keySerial
+	keyToken
 )
+
+func hashed(kind keyKind, s string) key {
+	sum := sha256.Sum256([]byte(s))
+	return key{kind, [16]byte(sum[:16])}
+}
 
 // placeholderUUIDs are what firmware reports that nobody has given a UUID:
 // thousands of machines have them, so they identify none (SMBIOS 3.7 §7.2.1
 // reserves all zeros and all ones; the third is a reference BIOS's).
-var placeholderUUIDs = map[uuidKey]bool{
+var placeholderUUIDs = map[[16]byte]bool{
 	{}: true,
 	{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}: true,
 	{0x03, 0x00, 0x02, 0x00, 0x04, 0x00, 0x05, 0x00, 0x00, 0x06, 0x00, 0x07, 0x00, 0x08, 0x00, 0x09}: true,
@@ -49,47 +61,43 @@ var placeholderSerials = map[string]bool{
 
 // parseUUID takes any spelling that identity.UUID takes. It does not allocate
 // for one with hyphens, in either case.
-func parseUUID(s string) (uuidKey, bool) {
-	key, ok := parseHyphenated(s)
+func parseUUID(s string) (key, bool) {
+	octets, ok := parseHyphenated(s)
 	if !ok {
 		canonical, err := identity.UUID(s)
 		if err != nil {
-			return uuidKey{}, false
+			return key{}, false
 		}
-		key, _ = parseHyphenated(canonical)
+		octets, _ = parseHyphenated(canonical)
 	}
-	return key, !placeholderUUIDs[key]
+	return key{keyUUID, octets}, !placeholderUUIDs[octets]
 }
 
 // parseHyphenated parses the form of RFC 9562 §4.
-func parseHyphenated(s string) (key uuidKey, ok bool) {
+func parseHyphenated(s string) (octets [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return uuidKey{}, false
+		return octets, false
 	}
 	at := 0
-	for octet := range key {
+	for i := range octets {
 		if s[at] == '-' {
 			at++
 		}
 		high, low := hexValue(s[at]), hexValue(s[at+1])
 		if high > 0xf || low > 0xf {
-			return uuidKey{}, false
+			return octets, false
 		}
-		key[octet] = high<<4 | low
+		octets[i] = high<<4 | low
 		at += 2
 	}
-	return key, true
-}
-
-func (k uuidKey) String() string {
-	h := hex.EncodeToString(k[:])
-	return h[0:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:32]
+	return octets, true
 }
 
 // parseMAC takes what identity.MAC takes, without allocating: DHCP servers name
 // machines by MAC on the hottest path there is.
-func parseMAC(s string) (macKey, bool) {
-	var key macKey
+func parseMAC(s string) (key, bool) {
+	const octets = 6
+	k := key{kind: keyMAC}
 	digits := 0
 	for i := range len(s) {
 		switch s[i] {
@@ -97,32 +105,33 @@ func parseMAC(s string) (macKey, bool) {
 			continue
 		}
 		v := hexValue(s[i])
-		if v > 0xf || digits == 2*len(key) {
-			return macKey{}, false
+		if v > 0xf || digits == 2*octets {
+			return key{}, false
 		}
-		key[digits/2] = key[digits/2]<<4 | v
+		k.data[digits/2] = k.data[digits/2]<<4 | v
 		digits++
 	}
 	// The all-zero address is what an interface without one reports.
-	return key, digits == 2*len(key) && key != macKey{}
+	return k, digits == 2*octets && k.data != [16]byte{}
 }
 
-// parseIP returns the address without zone and never IPv4-mapped, as
-// identity.IP spells it.
-func parseIP(s string) (netip.Addr, bool) {
+// parseIP takes what identity.IP takes.
+func parseIP(s string) (key, bool) {
 	a, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil {
-		return netip.Addr{}, false
+		return key{}, false
 	}
-	a = canonicalAddr(a)
-	return a, !a.IsUnspecified()
+	return ipKey(a)
 }
 
-func canonicalAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+// ipKey makes one key of an IPv4 address and its IPv4-mapped form, whatever the zone.
+func ipKey(a netip.Addr) (key, bool) {
+	return key{keyIP, a.As16()}, a.IsValid() && !a.Unmap().IsUnspecified()
+}
 
-func parseSerial(s string) (serialKey, bool) {
+func parseSerial(s string) (key, bool) {
 	s = strings.ToLower(strings.TrimSpace(s))
-	return serialKey(s), !placeholderSerials[s]
+	return hashed(keySerial, s), !placeholderSerials[s]
 }
 
 // hexValue returns more than 0xf for what is no hexadecimal digit.

@@ -8,24 +8,30 @@ import (
 // Machine is what one machine gets, combined from its entries. It never changes;
 // a later Put or Delete makes another one.
 type Machine struct {
-	// UUID is canonical; empty while nobody knows it.
-	UUID string
+	// What is asked for most comes first, so that it lies close together.
+
 	// Script is what /ipxe/{uuid} answers; zero: nothing.
 	Script Script
-	// Ignition is nil when no entry refers to any.
-	Ignition *Ignition
-	// UKIURL is what /httpboot answers.
-	UKIURL string
-	// Attempt is the boot that these answers belong to.
-	Attempt Attempt
-
-	// The names of the entries that the answers come from; empty: no entry has
-	// one. UKIEntry is also set for an HTTPBootConfig that has no URL yet.
-	ScriptEntry, IgnitionEntry, UKIEntry string
-
 	// Conflict names the entries that contradict each other, sorted. When it is
 	// not empty, nothing else but UUID is set.
 	Conflict []string
+	// ScriptEntry, IgnitionEntry and UKIEntry are the names of the entries that
+	// the answers come from; empty: no entry has one. UKIEntry is also set for an
+	// HTTPBootConfig that has no URL yet.
+	ScriptEntry string
+	// UUID is canonical; empty while nobody knows it.
+	UUID string
+	// Attempt is the boot that these answers belong to.
+	Attempt Attempt
+
+	// Ignition is nil when no entry refers to any.
+	Ignition      *Ignition
+	IgnitionEntry string
+
+	// UKIURL is what /httpboot answers.
+	UKIURL   string
+	UKIEntry string
+
 	// rivals are the UUIDs of the machines that one address is said to belong to.
 	rivals []string
 }

@@ -10,49 +10,93 @@ import (
 
 // Script is an iPXE script ready to be sent, but for the base URL of the boot
 // server that answers. The zero value is no script. It is immutable.
-type Script struct{ pieces []piece }
+//
+// What many machines have in common is a template that is kept once; a machine's own
+// part is its token. Sending a script therefore touches little memory that sending
+// another machine's has not just touched.
+type Script struct {
+	// template has a byte for every hole, unless it is exact. The handle keeps
+	// it the only one of its text.
+	template unique.Handle[string]
+	own      string
+	kind     scriptKind
+}
 
-// piece is text, after the base URL if base is set.
-type piece struct {
-	text string
-	base bool
+type scriptKind uint8
+
+const (
+	noScript scriptKind = iota
+	exactScript
+	templateScript
+)
+
+// What stands for a hole in a template. It cannot be there otherwise: whatever goes
+// into one is checked for control characters.
+const (
+	baseMark = "\x00" // the base URL, wherever it is needed
+	ownMark  = "\x01" // the machine's own part, once
+)
+
+func newTemplate(text, own string) Script {
+	return Script{template: unique.Make(text), own: own, kind: templateScript}
+}
+
+// CustomScript is a script that somebody wrote: its exact bytes, whatever they are.
+func CustomScript(script []byte) Script {
+	if len(script) == 0 {
+		return Script{}
+	}
+	return Script{template: unique.Make(string(script)), kind: exactScript}
 }
 
 // IsZero says whether there is no script.
-func (s Script) IsZero() bool { return len(s.pieces) == 0 }
+func (s Script) IsZero() bool { return s.kind == noScript }
 
-// NeedsBase says whether the script has holes.
+// NeedsBase says whether the script has holes for a base URL.
 func (s Script) NeedsBase() bool {
-	for i := range s.pieces {
-		if s.pieces[i].base {
-			return true
-		}
-	}
-	return false
+	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark)
 }
 
 // Len is the number of bytes of the script for this base.
 func (s Script) Len(base string) int {
-	n := 0
-	for i := range s.pieces {
-		if s.pieces[i].base {
-			n += len(base)
-		}
-		n += len(s.pieces[i].text)
+	switch s.kind {
+	case noScript:
+		return 0
+	case exactScript:
+		return len(s.template.Value())
 	}
-	return n
+	text := s.template.Value()
+	return len(text) + strings.Count(text, baseMark)*(len(base)-1) + strings.Count(text, ownMark)*(len(s.own)-1)
 }
 
 // AppendTo appends the script for a boot server that machines reach at base, a
 // URL without a slash at its end. It does not allocate when dst has Len(base) to spare.
 func (s Script) AppendTo(dst []byte, base string) []byte {
-	for i := range s.pieces {
-		if s.pieces[i].base {
-			dst = append(dst, base...)
-		}
-		dst = append(dst, s.pieces[i].text...)
+	switch s.kind {
+	case noScript:
+		return dst
+	case exactScript:
+		return append(dst, s.template.Value()...)
 	}
-	return dst
+	text := s.template.Value()
+	if before, after, found := strings.Cut(text, ownMark); found {
+		dst = appendBased(dst, before, base)
+		dst = append(dst, s.own...)
+		text = after
+	}
+	return appendBased(dst, text, base)
+}
+
+func appendBased(dst []byte, text, base string) []byte {
+	for {
+		before, after, found := strings.Cut(text, baseMark)
+		dst = append(dst, before...)
+		if !found {
+			return dst
+		}
+		dst = append(dst, base...)
+		text = after
+	}
 }
 
 // Render returns the script for a boot server that machines reach at base.
@@ -61,57 +105,17 @@ func (s Script) Render(base string) []byte {
 }
 
 // Equal says whether two scripts are the same text with the same holes.
-func (s Script) Equal(o Script) bool {
-	// A NUL cannot be in a checked value and marks the hole here; a custom
-	// script that holds one has no holes and compares as what it is.
-	return len(s.pieces) == 0 == (len(o.pieces) == 0) && string(s.Render("\x00")) == string(o.Render("\x00"))
-}
+func (s Script) Equal(o Script) bool { return s == o }
 
-// CustomScript is a script that somebody wrote: its exact bytes, whatever they are.
-func CustomScript(script []byte) Script {
-	if len(script) == 0 {
-		return Script{}
-	}
-	return Script{pieces: []piece{{text: string(script)}}}
-}
-
-// scriptBuilder gathers pieces. Text that many machines share is kept once.
-type scriptBuilder struct{ pieces []piece }
-
-// shared adds text that other machines have as well.
-func (b *scriptBuilder) shared(text string) {
-	b.add(piece{text: unique.Make(text).Value()})
-}
-
-// own adds text that belongs to this machine alone.
-func (b *scriptBuilder) own(text string) { b.add(piece{text: text}) }
-
-// hole adds the base URL of the answering boot server.
-func (b *scriptBuilder) hole() { b.add(piece{base: true}) }
-
-// url adds a URL; with a hole instead of base, if it starts with it.
-func (b *scriptBuilder) url(url, base string) {
+// urlTemplate returns a URL; with a hole instead of base, if it starts with it.
+func urlTemplate(url, base string) string {
 	if base != "" {
-		if rest, ok := strings.CutPrefix(url, base); ok && (rest == "" || strings.ContainsRune("/?", rune(rest[0]))) {
-			b.hole()
-			url = rest
+		if rest, ok := strings.CutPrefix(url, base); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+			return baseMark + rest
 		}
 	}
-	b.shared(url)
+	return url
 }
-
-func (b *scriptBuilder) add(p piece) {
-	if p == (piece{}) {
-		return
-	}
-	if n := len(b.pieces); n > 0 && b.pieces[n-1].text == "" && !p.base {
-		b.pieces[n-1].text = p.text
-		return
-	}
-	b.pieces = append(b.pieces, p)
-}
-
-func (b *scriptBuilder) script() Script { return Script{pieces: b.pieces} }
 
 // ValueError says which value may not enter a script, and why. It does not hold
 // the value, which may be a secret.

@@ -75,31 +75,31 @@ func DefaultScript(p DefaultScriptParams) (Script, error) {
 	if err := p.check(); err != nil {
 		return Script{}, err
 	}
-	b := &scriptBuilder{}
-	b.shared(magic + "set ipxe-svc ")
-	b.hole()
-	b.shared("\nset kernel-url ")
-	b.url(p.KernelURL, p.BootURL)
-	b.shared("\nset initrd-url ")
-	b.url(p.InitrdURL, p.BootURL)
+	var b strings.Builder
+	set := func(name, value string) { b.WriteString("set " + name + " " + value + "\n") }
+	b.WriteString(magic)
+	set("ipxe-svc", baseMark)
+	set("kernel-url", urlTemplate(p.KernelURL, p.BootURL))
+	set("initrd-url", urlTemplate(p.InitrdURL, p.BootURL))
 	live := ""
 	if p.SquashfsURL != "" {
-		b.shared("\nset squashfs-url ")
-		b.url(p.SquashfsURL, p.BootURL)
+		set("squashfs-url", urlTemplate(p.SquashfsURL, p.BootURL))
 		live = liveArgs
 	}
-	b.shared("\nset pause 2\n\n:load\nkernel ${kernel-url} initrd=initrd" + live +
+	set("pause", "2")
+	b.WriteString("\n:load\nkernel ${kernel-url} initrd=initrd" + live +
 		" ip=any ignition.firstboot=1 ignition.config.url=${ipxe-svc}/ignition/${uuid}")
+	own := ""
 	if p.Attempt.Open && p.Attempt.Token != "" {
-		b.own("?token=" + p.Attempt.Token)
+		own = p.Attempt.Token
+		b.WriteString("?token=" + ownMark)
 	}
-	args := strings.Join(strings.Fields(p.KernelArgs), " ")
-	if args != "" {
-		args = " " + args
+	b.WriteString(consoleArgs)
+	if args := strings.Join(strings.Fields(p.KernelArgs), " "); args != "" {
+		b.WriteString(" " + args)
 	}
-	b.shared(consoleArgs + args)
-	b.shared(loadCommands)
-	return b.script(), nil
+	b.WriteString(loadCommands)
+	return newTemplate(b.String(), own), nil
 }
 
 func (p DefaultScriptParams) check() error {
@@ -124,10 +124,8 @@ func (p DefaultScriptParams) check() error {
 // script by UUID, and by MAC and serial number for machines whose BMC knows no UUID.
 func ChainloadScript() Script { return chainloadScript }
 
-var chainloadScript = Script{pieces: []piece{
-	{text: magic + "set ipxe-svc "},
-	{base: true, text: "\nset base-url ${ipxe-svc}/ipxe\nchain --replace --autofree ${base-url}/" + anyMachine + "\n"},
-}}
+var chainloadScript = newTemplate(magic+"set ipxe-svc "+baseMark+
+	"\nset base-url ${ipxe-svc}/ipxe\nchain --replace --autofree ${base-url}/"+anyMachine+"\n", "")
 
 // ExitScript hands the machine back to its firmware, which boots the disk: EFI goes
 // on with its boot order when iPXE exits; a BIOS would start iPXE again, so the

@@ -1,9 +1,7 @@
 package bootview
 
 import (
-	"maps"
 	"slices"
-	"strings"
 )
 
 // Put adds e, or replaces the entry of the same name.
@@ -35,27 +33,34 @@ func (v *View) Conflicts(name string) []string {
 	// that only another entry of the machine names.
 	touched := newTouchedKeys()
 	touched.collect(v, e)
-	keys := slices.Concat(slices.Collect(maps.Keys(touched.uuids)), slices.Collect(maps.Keys(touched.addresses)))
 	var names []string
-	for _, key := range keys {
-		if _, serial := key.(serialKey); serial {
-			// Manufacturers repeat serial numbers; that is nobody's mistake here.
-			continue
-		}
-		m := v.slot(key).machine.Load()
-		if m == nil || !slices.Contains(m.Conflict, name) {
-			continue
-		}
-		for _, other := range m.Conflict {
-			o := v.entries[other]
-			together := o.uuid == e.uuid && o.kind() != e.kind()
-			if o != e && !together {
-				names = append(names, other)
+	for _, keys := range []map[key]struct{}{touched.uuids, touched.addresses} {
+		for k := range keys {
+			if k.kind == keySerial {
+				// Manufacturers repeat serial numbers; that is nobody's mistake here.
+				continue
+			}
+			m := v.index.machine(k)
+			if m != nil && slices.Contains(m.Conflict, name) {
+				names = append(names, v.against(e, m.Conflict)...)
 			}
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// against returns those of names that are not of e's own machine in another kind.
+func (v *View) against(e *entry, names []string) []string {
+	var out []string
+	for _, name := range names {
+		o := v.entries[name]
+		together := o.uuid == e.uuid && o.kind() != e.kind()
+		if o != e && !together {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Len is the number of entries.
@@ -71,37 +76,29 @@ func (v *View) replace(old, next *entry) {
 	touched := newTouchedKeys()
 	if old != nil {
 		touched.collect(v, old)
-		v.unlink(old)
+		v.index.unlink(old)
 		delete(v.entries, old.name)
 	}
 	if next != nil {
-		v.link(next)
+		v.index.link(next)
 		v.entries[next.name] = next
 		touched.collect(v, next)
 	}
 	// UUIDs first: addresses answer with the machine of their UUID, and tokens
 	// with the machine of their addresses.
-	for key := range touched.uuids {
-		v.resolve(key, func(s *slot) *Machine { return combine(s.entries) })
-	}
-	for key := range touched.addresses {
-		v.resolve(key, v.atAddress)
-	}
-	for key := range touched.tokens {
-		v.resolve(key, v.atToken)
-	}
+	v.resolve(touched.uuids, combine)
+	v.resolve(touched.addresses, v.atAddress)
+	v.resolve(touched.tokens, v.atToken)
 }
 
-func (v *View) resolve(key any, decide func(*slot) *Machine) {
-	s := v.slot(key)
-	if s == nil {
-		return
+func (v *View) resolve(keys map[key]struct{}, decide func([]*entry) *Machine) {
+	for k := range keys {
+		if entries := v.index.entries(k); len(entries) > 0 {
+			v.index.setMachine(k, decide(entries))
+		} else {
+			v.index.drop(k)
+		}
 	}
-	if len(s.entries) == 0 {
-		v.slots.Delete(key)
-		return
-	}
-	s.machine.Store(decide(s))
 }
 
 // crowd is how many entries may share an address or a serial number before it is
@@ -111,11 +108,11 @@ func (v *View) resolve(key any, decide func(*slot) *Machine) {
 const crowd = 64
 
 // atAddress decides for a MAC, an IP or a serial number.
-func (v *View) atAddress(s *slot) *Machine {
-	if len(s.entries) > crowd {
+func (v *View) atAddress(carriers []*entry) *Machine {
+	if len(carriers) > crowd {
 		return nil
 	}
-	entries := strongest(s.entries)
+	entries := strongest(carriers)
 	var uuids []string
 	var named, nameless []*entry
 	for _, e := range entries {
@@ -138,20 +135,23 @@ func (v *View) atAddress(s *slot) *Machine {
 		}
 		return m
 	}
-	owner := v.slot(named[0].keys[0])
+	uuid := named[0].keys[0]
 	if len(nameless) == 0 {
-		return owner.machine.Load()
+		return v.index.machine(uuid)
 	}
 	// Some name no UUID but share the address: they are about the same machine.
-	return combine(slices.Concat(owner.entries, nameless))
+	return combine(slices.Concat(v.index.entries(uuid), nameless))
 }
 
 // atToken decides for a token: the machine of one of its entries, provided that
 // it is served and in the attempt of the token.
-func (v *View) atToken(s *slot) *Machine {
-	for _, e := range s.entries {
-		for _, key := range e.known() {
-			m := v.slot(key).machine.Load()
+func (v *View) atToken(carriers []*entry) *Machine {
+	for _, e := range carriers {
+		for _, k := range e.known() {
+			if k.kind == keyToken {
+				continue
+			}
+			m := v.index.machine(k)
 			if m != nil && len(m.Conflict) == 0 && m.HasToken(e.attempt.Token) {
 				return m
 			}
@@ -160,63 +160,11 @@ func (v *View) atToken(s *slot) *Machine {
 	return nil
 }
 
-// known returns the identifiers that e's own machine is found by: the UUID alone
-// if there is one.
-func (e *entry) known() []any {
-	if e.uuid != "" {
-		return e.keys[:1]
-	}
-	return e.keys
-}
-
-func (v *View) slot(key any) *slot {
-	s, ok := v.slots.Load(key)
-	if !ok {
-		return nil
-	}
-	return s.(*slot)
-}
-
-func (v *View) link(e *entry) {
-	for key := range e.allKeys {
-		s := v.slot(key)
-		if s == nil {
-			s = &slot{}
-			v.slots.Store(key, s)
-		}
-		i, _ := slices.BinarySearchFunc(s.entries, e.name, byName)
-		s.entries = slices.Insert(s.entries, i, e)
-	}
-}
-
-func (v *View) unlink(e *entry) {
-	for key := range e.allKeys {
-		s := v.slot(key)
-		if i, ok := slices.BinarySearchFunc(s.entries, e.name, byName); ok {
-			s.entries = slices.Delete(s.entries, i, i+1)
-		}
-	}
-}
-
-func byName(e *entry, name string) int { return strings.Compare(e.name, name) }
-
-// allKeys iterates over every identifier of e, the token too.
-func (e *entry) allKeys(yield func(any) bool) {
-	for _, key := range e.keys {
-		if !yield(key) {
-			return
-		}
-	}
-	if e.token != nil {
-		yield(e.token)
-	}
-}
-
 // touchedKeys are the identifiers whose answer may change.
-type touchedKeys struct{ uuids, addresses, tokens map[any]struct{} }
+type touchedKeys struct{ uuids, addresses, tokens map[key]struct{} }
 
 func newTouchedKeys() touchedKeys {
-	return touchedKeys{map[any]struct{}{}, map[any]struct{}{}, map[any]struct{}{}}
+	return touchedKeys{map[key]struct{}{}, map[key]struct{}{}, map[key]struct{}{}}
 }
 
 // collect adds the identifiers of e and of all entries that e combines with. It
@@ -224,33 +172,33 @@ func newTouchedKeys() touchedKeys {
 func (t touchedKeys) collect(v *View, e *entry) {
 	t.add(e)
 	if e.uuid != "" {
-		for _, o := range v.slot(e.keys[0]).entries {
+		for _, o := range v.index.entries(e.keys[0]) {
 			t.add(o)
 		}
 	}
 	// The token of an entry without UUID follows what its addresses answer.
-	for key := range t.addresses {
-		entries := v.slot(key).entries
+	for k := range t.addresses {
+		entries := v.index.entries(k)
 		if len(entries) > crowd+1 { // and crowded before and after this write
 			continue
 		}
 		for _, o := range entries {
-			if o.uuid == "" && o.token != nil {
-				t.tokens[o.token] = struct{}{}
+			if token, ok := o.token(); ok && o.uuid == "" {
+				t.tokens[token] = struct{}{}
 			}
 		}
 	}
 }
 
 func (t touchedKeys) add(e *entry) {
-	for _, key := range e.keys {
-		if _, ok := key.(uuidKey); ok {
-			t.uuids[key] = struct{}{}
-		} else {
-			t.addresses[key] = struct{}{}
+	for _, k := range e.keys {
+		switch k.kind {
+		case keyUUID:
+			t.uuids[k] = struct{}{}
+		case keyToken:
+			t.tokens[k] = struct{}{}
+		default:
+			t.addresses[k] = struct{}{}
 		}
-	}
-	if e.token != nil {
-		t.tokens[e.token] = struct{}{}
 	}
 }

@@ -1,7 +1,6 @@
 package bootview
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
 	"net/netip"
@@ -39,22 +38,16 @@ func (s Status) String() string {
 	return fmt.Sprintf("Status(%d)", uint8(s))
 }
 
-// View is the index. Its zero value is not usable; see New.
+// View is the boot view. Its zero value is not usable; see New.
 //
 // A reader sees each identifier as it was before or after a write, never
 // between. It may see two identifiers of one machine change one after the other.
 type View struct {
 	synced atomic.Bool
-	slots  sync.Map // key (keys.go) → *slot
+	index  index
 
 	mu      sync.Mutex        // taken by writers only
 	entries map[string]*entry // by name
-}
-
-// slot is what one identifier stands for.
-type slot struct {
-	machine atomic.Pointer[Machine]
-	entries []*entry // sorted by name; View.mu
 }
 
 // New returns an empty view that is not synchronised.
@@ -69,11 +62,11 @@ func (v *View) Synced() bool { return v.synced.Load() }
 
 // ByUUID finds a machine by its SMBIOS UUID in any spelling.
 func (v *View) ByUUID(uuid string) (*Machine, Status) {
-	key, ok := parseUUID(uuid)
+	k, ok := parseUUID(uuid)
 	if !ok {
 		return v.none()
 	}
-	return v.lookup(key)
+	return v.lookup(k)
 }
 
 // Find looks for the UUID, then for the MAC, then for the serial number: a machine
@@ -82,13 +75,13 @@ func (v *View) Find(uuid, mac, serial string) (*Machine, Status) {
 	if m, status := v.ByUUID(uuid); status != Unknown {
 		return m, status
 	}
-	if key, ok := parseMAC(mac); ok {
-		if m, status := v.lookup(key); status != Unknown {
+	if k, ok := parseMAC(mac); ok {
+		if m, status := v.lookup(k); status != Unknown {
 			return m, status
 		}
 	}
-	if key, ok := parseSerial(serial); ok {
-		return v.lookup(key)
+	if k, ok := parseSerial(serial); ok {
+		return v.lookup(k)
 	}
 	return v.none()
 }
@@ -99,25 +92,26 @@ func (v *View) ByAddress(address string) (*Machine, Status) {
 	// spellings of a MAC can be; an IP is tried first for those.
 	const canonicalMAC = len("00:00:00:00:00:00")
 	if len(address) == canonicalMAC {
-		if key, ok := parseMAC(address); ok && (address[2] == ':' || address[2] == '-') {
-			return v.lookup(key)
+		if k, ok := parseMAC(address); ok && (address[2] == ':' || address[2] == '-') {
+			return v.lookup(k)
 		}
 	}
-	if key, ok := parseIP(address); ok {
-		return v.lookup(key)
+	if k, ok := parseIP(address); ok {
+		return v.lookup(k)
 	}
-	if key, ok := parseMAC(address); ok {
-		return v.lookup(key)
+	if k, ok := parseMAC(address); ok {
+		return v.lookup(k)
 	}
 	return v.none()
 }
 
 // ByIP is ByAddress for an address that is parsed already.
 func (v *View) ByIP(a netip.Addr) (*Machine, Status) {
-	if !a.IsValid() {
+	k, ok := ipKey(a)
+	if !ok {
 		return v.none()
 	}
-	return v.lookup(canonicalAddr(a))
+	return v.lookup(k)
 }
 
 // ByToken finds the machine whose open attempt has this token.
@@ -125,7 +119,7 @@ func (v *View) ByToken(token string) (*Machine, bool) {
 	if token == "" {
 		return nil, false
 	}
-	m, status := v.lookup(tokenKey(sha256.Sum256([]byte(token))))
+	m, status := v.lookup(hashed(keyToken, token))
 	if status != Found || !m.Attempt.Open {
 		return nil, false
 	}
@@ -158,15 +152,11 @@ func (v *View) none() (*Machine, Status) {
 	return nil, Unknown
 }
 
-func (v *View) lookup(key any) (*Machine, Status) {
+func (v *View) lookup(k key) (*Machine, Status) {
 	if !v.synced.Load() {
 		return nil, Unsynced
 	}
-	s, ok := v.slots.Load(key)
-	if !ok {
-		return nil, Unknown
-	}
-	m := s.(*slot).machine.Load()
+	m := v.index.machine(k)
 	switch {
 	case m == nil:
 		return nil, Unknown
