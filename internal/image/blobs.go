@@ -274,7 +274,7 @@ func (b *Blobs) image(ctx context.Context, ref Reference) (resolved, error) {
 	if closed {
 		return resolved{}, errClosed
 	}
-	answer := b.manifests.DoChan(key, func() (any, error) { return b.fetchImage(key, ref) })
+	answer := b.manifests.DoChan(key, func() (any, error) { return b.fetchImage(b.ctx, key, ref) })
 	select {
 	case result := <-answer:
 		if result.Err == nil {
@@ -290,8 +290,8 @@ func (b *Blobs) image(ctx context.Context, ref Reference) (resolved, error) {
 }
 
 // fetchImage asks the registry on behalf of everybody who waits for it.
-func (b *Blobs) fetchImage(key string, ref Reference) (resolved, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, b.opts.Timeout)
+func (b *Blobs) fetchImage(ctx context.Context, key string, ref Reference) (resolved, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.opts.Timeout)
 	defer cancel()
 	if err := b.ask(ctx); err != nil {
 		return resolved{}, err

@@ -165,7 +165,7 @@ func (d *download) copy(body io.Reader, sum hash.Hash) error {
 			d.progress(int64(n))
 		}
 		if err != nil && d.written < d.size {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return callError(err)

@@ -137,9 +137,10 @@ func parseRegistry(text string) (string, error) {
 	if dockerHubNames[text] {
 		return dockerHub, nil
 	}
-	host, port := text, ""
+	host := text
 	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, ']') {
-		host, port = text[:colon], text[colon+1:]
+		port := text[colon+1:]
+		host = text[:colon]
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 || port[0] == '0' {
 			return "", fmt.Errorf("registry %q has port %q, which is not a number from 1 to 65535", text, port)
