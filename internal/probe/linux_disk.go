@@ -12,7 +12,7 @@ import (
 // sysfs counts sizes in units of 512 bytes, whatever the disk's own sectors are.
 const sysfsSector = 512
 
-// scsiTypeROM is the peripheral device type of optical drives (SPC-4 §6.4.2).
+// scsiTypeROM is the peripheral device type of optical drives (SPC-4, standard INQUIRY data).
 const scsiTypeROM = "5"
 
 // disks are the block devices that stand on hardware: loop, RAM, device mapper
@@ -56,7 +56,7 @@ func disk(t tree, dir string) inspection.BlockDevice {
 	}
 }
 
-// unitSerial reads the SCSI unit serial number page (SPC-4 §7.8.18): four bytes
+// unitSerial reads the SCSI unit serial number page (SPC-4): four bytes
 // of header, then the serial in ASCII.
 func unitSerial(t tree, dir string) string {
 	page := t.read(dir+"/device/vpd_pg80", 256)

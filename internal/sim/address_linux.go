@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// ownAddresses says that a machine can talk from any address of 127.0.0.0/8.
+const ownAddresses = true
+
 // errCannotShare says that one listener cannot answer for all of loopback here.
 var errCannotShare = errors.New("listener cannot be bound to the loopback device")
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// The predefined roles (DSP0266 §13.2.8).
+// The predefined roles (DSP0266, "Roles").
 const (
 	roleAdministrator = "Administrator"
 	roleOperator      = "Operator"
@@ -149,7 +149,7 @@ func postAccount(b *bmc, c caller, _ *http.Request, body object) (answer, error)
 }
 
 // patchAccount lets everybody change their own password, and administrators
-// everything (DSP0266 §13.2.6).
+// everything (DSP0266 §13.4).
 func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 	id := r.PathValue("id")
 	_, passwordOnly := body["Password"]

@@ -69,7 +69,7 @@ func TestBootInstalled(t *testing.T) {
 	if o := m.BootOverride(); o.Enabled != overrideDisabled || o.Target != BootNone {
 		t.Errorf("the override for one boot is still there: %+v", o)
 	}
-	if rack.shared {
+	if ownAddresses {
 		host, _, _ := net.SplitHostPort(site.addresses["/kernel"])
 		if host != m.IP().String() {
 			t.Errorf("the machine came from %s, not from its own %s", host, m.IP())

@@ -8,7 +8,7 @@ import (
 )
 
 // failure is an error answer: a message of the Base registry (DSP8011), in the
-// form of DSP0266 §9.5.
+// form that DSP0266 gives error responses.
 type failure struct {
 	status  int
 	id      string

@@ -49,7 +49,7 @@ func (m *Machine) dial(ctx context.Context, protocol, address string) (net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	if ip := net.ParseIP(host); ip.To4() != nil && ip.IsLoopback() && m.rack.shared && m.ip.Is4() {
+	if ip := net.ParseIP(host); ownAddresses && ip.To4() != nil && ip.IsLoopback() {
 		d.LocalAddr = &net.TCPAddr{IP: m.ip.AsSlice()}
 	}
 	return d.DialContext(ctx, protocol, address)

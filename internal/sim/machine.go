@@ -42,7 +42,6 @@ type Machine struct {
 	inventory
 
 	rack *Rack
-	log  logr.Logger
 	ip   netip.Addr // of its first network port
 
 	mu        sync.Mutex
@@ -67,7 +66,7 @@ type episode struct {
 
 func newMachine(rack *Rack, inv inventory, ip netip.Addr) *Machine {
 	m := &Machine{
-		inventory: inv, rack: rack, ip: ip, log: rack.opts.Logger.WithValues("machine", inv.uuid),
+		inventory: inv, rack: rack, ip: ip,
 		power: PowerOff, led: "Off",
 		override: BootOverride{Enabled: overrideDisabled, Target: BootNone, Mode: "UEFI"},
 	}
@@ -78,6 +77,9 @@ func newMachine(rack *Rack, inv inventory, ip netip.Addr) *Machine {
 }
 
 func bootReference(i int) string { return fmt.Sprintf("Boot%04d", i+1) }
+
+// log is made when something is said: ten thousand machines rarely say anything.
+func (m *Machine) log() logr.Logger { return m.rack.opts.Logger.WithValues("machine", m.uuid) }
 
 // UUID is the machine's SMBIOS UUID, canonical.
 func (m *Machine) UUID() string { return m.uuid }
@@ -159,5 +161,5 @@ func (m *Machine) settle(e *episode, outcome Outcome, why string) {
 		return
 	}
 	e.record.Outcome, e.record.Why, e.record.Settled = outcome, why, m.rack.opts.Clock.Now()
-	m.log.V(1).Info("boot settled", "boot", e.record.Number, "outcome", outcome, "why", why)
+	m.log().V(1).Info("boot settled", "boot", e.record.Number, "outcome", outcome, "why", why)
 }

@@ -80,7 +80,7 @@ func (n *network) probe(ctx context.Context, agent agentFlags) (Outcome, string)
 		Version:     "simulated",
 		HTTPClient:  &http.Client{Transport: &registerRecorder{n}},
 		Clock:       m.rack.opts.Clock,
-		Logger:      m.log.V(2),
+		Logger:      m.log().V(2),
 	}, agentHardware{m})
 	if err != nil {
 		return OutcomeFailed, "probe: " + err.Error()

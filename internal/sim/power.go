@@ -113,14 +113,14 @@ func (m *Machine) startLocked() {
 	}
 	e := m.beginLocked()
 	m.power = PoweringOn
-	m.log.V(1).Info("powered on", "boot", e.record.Number)
-	m.rack.running.Go(func() { m.run(e) })
+	m.log().V(1).Info("powered on", "boot", e.record.Number)
+	m.rack.spawn(func() { m.run(e) })
 }
 
 func (m *Machine) stopLocked() {
 	m.endLocked()
 	m.power = PowerOff
-	m.log.V(1).Info("powered off")
+	m.log().V(1).Info("powered off")
 }
 
 // shutdownLocked lets the operating system take its time. A negative time is
@@ -131,7 +131,7 @@ func (m *Machine) shutdownLocked(thenStart bool) {
 	if takes < 0 {
 		return
 	}
-	m.rack.running.Go(func() {
+	m.rack.spawn(func() {
 		if !m.rack.wait(e.ctx, takes) {
 			return
 		}
@@ -145,6 +145,15 @@ func (m *Machine) shutdownLocked(thenStart bool) {
 			m.startLocked()
 		}
 	})
+}
+
+// spawn runs what belongs to the rack, unless that is being stopped.
+func (r *Rack) spawn(f func()) {
+	r.stopping.Lock()
+	defer r.stopping.Unlock()
+	if r.ctx.Err() == nil {
+		r.running.Go(f)
+	}
 }
 
 // wait lets time pass. It is false when the context ended first.

@@ -82,6 +82,9 @@ type Rack struct {
 	tree    http.Handler
 	server  *http.Server
 	running sync.WaitGroup
+	// stopping is held while a goroutine is added, so that none is once Stop has
+	// begun to wait.
+	stopping sync.Mutex
 }
 
 // Start opens a rack. It answers when Start returns; all machines are off. It
@@ -252,7 +255,9 @@ func (r *Rack) Stats(i int) Stats { return r.bmcs[i].stats.snapshot() }
 // Stop turns everything off and waits until nothing of the rack runs any more,
 // at most as long as the context.
 func (r *Rack) Stop(ctx context.Context) error {
+	r.stopping.Lock()
 	r.cancel()
+	r.stopping.Unlock()
 	_ = r.server.Close()
 	done := make(chan struct{})
 	go func() {

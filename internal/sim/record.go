@@ -4,7 +4,7 @@ import "time"
 
 // What a machine remembers is bounded.
 const (
-	maxRecords = 16
+	maxRecords = 8
 	maxFetches = 256
 	maxConsole = 256
 )

@@ -22,7 +22,7 @@ type object = map[string]any
 
 // resource is what stands at one URI. A nil method is not allowed there.
 type resource struct {
-	// open resources need no authentication (DSP0266 §13.3.1). For sessions only
+	// open resources need no authentication (DSP0266 §13.3). For sessions only
 	// creating one is open.
 	open, openPost bool
 	// ownRules resources decide themselves who may change what; elsewhere the
@@ -52,9 +52,13 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer b.stats.request()()
+	// net/http notices that a client has gone only once the body is read.
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	// Reading the body first lets the context end when the client goes away.
-	if !r.wait(req.Context(), r.opts.Timing.Latency) || b.strike(w, req) {
+	if !r.wait(req.Context(), r.opts.Timing.Latency) {
+		drop(w)
+		return
+	}
+	if b.strike(w, req) {
 		return
 	}
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -62,12 +66,12 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err != nil {
+		drop(w)
 		return
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	if len(req.URL.Path) > 1 {
-		// With and without a slash at the end it is the same resource
-		// (DSP0266 §6.4).
+		// With and without a slash at the end it is the same resource.
 		req.URL.Path = strings.TrimRight(req.URL.Path, "/")
 	}
 	r.tree.ServeHTTP(w, req)
@@ -126,7 +130,7 @@ func (res resource) check(r *http.Request, c caller) *failure {
 		return &failure{status: http.StatusPreconditionFailed, id: "HeaderInvalid", text: "Header 'OData-Version' is invalid."}
 	}
 	for name := range r.URL.Query() {
-		// Other parameters are ignored (DSP0266 §7.3.1).
+		// Other parameters are ignored (DSP0266, "Query parameters").
 		if strings.HasPrefix(name, "$") {
 			return errQuery(name)
 		}

@@ -56,7 +56,7 @@ func (b *bmc) dropSessionsLocked(which func(session) bool) {
 	b.sessions = slices.DeleteFunc(b.sessions, which)
 }
 
-// postSession logs in (DSP0266 §13.3.4).
+// postSession logs in (DSP0266 §13.3).
 func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error) {
 	user, password, context := "", "", ""
 	for name, into := range map[string]*string{"UserName": &user, "Password": &password, "Context": &context} {

@@ -13,7 +13,7 @@ const (
 )
 
 // getServiceRoot names no AccountService keys that need a session to be read:
-// everybody may read it (DSP0266 §6.6).
+// everybody may read it (DSP0266 §13.3).
 func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
 	return object{
 		"@odata.id": rootURI + "/", "@odata.type": "#ServiceRoot.v1_17_0.ServiceRoot",
@@ -44,7 +44,7 @@ var services = []struct{ name, uri, schema string }{
 	{"EventService", eventServiceURI, "EventService"},
 }
 
-// getServiceDocument is the OData service document (DSP0266 §8.4.3).
+// getServiceDocument is the OData service document (DSP0266, "OData service document").
 func getServiceDocument(*bmc, *http.Request) (object, error) {
 	value := []object{{"name": "Service", "kind": "Singleton", "url": rootURI + "/"}}
 	for _, s := range services {
@@ -53,7 +53,7 @@ func getServiceDocument(*bmc, *http.Request) (object, error) {
 	return object{"@odata.context": rootURI + "/$metadata", "value": value}, nil
 }
 
-// serveMetadata is the OData metadata document (DSP0266 §8.4.2).
+// serveMetadata is the OData metadata document (DSP0266, "OData metadata").
 func serveMetadata(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>

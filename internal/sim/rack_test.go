@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestIdleServersAreCheap holds the promise of doc.go, with room for what the
+// race detector adds.
+func TestIdleServersAreCheap(t *testing.T) {
+	const servers, mostBytes, mostGoroutines = 5000, 4096, 20
+	before, goroutines := heap(), runtime.NumGoroutine()
+	rack := startRack(t, Options{Servers: servers})
+	if more := (heap() - before) / servers; more > mostBytes {
+		t.Errorf("%d bytes for an idle server, more than %d", more, mostBytes)
+	}
+	if more := runtime.NumGoroutine() - goroutines; more > mostGoroutines {
+		t.Errorf("%d goroutines for %d idle servers", more, servers)
+	}
+	rack.client(t, servers-1).want(http.StatusOK, http.MethodGet, systemURI, nil)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestStorm boots a whole rack at once, as after a power cut.
+func TestStorm(t *testing.T) {
+	const servers = 60
+	site := newBootSite(t)
+	site.setIgnition(plainIgnition)
+	rack := startRack(t, Options{Servers: servers, BootURL: site.bootURL})
+	for i := range servers {
+		orderNetworkBoot(t, rack.Machine(i))
+	}
+	for i := range servers {
+		r := settled(t, rack.Machine(i))
+		if kernel, ok := r.Fetched(WhatKernel); r.Outcome != OutcomeInstalled || !ok || kernel.SHA256 != sha256Hex(site.kernel) {
+			t.Errorf("server %d: outcome %q: %s", i, r.Outcome, r.Why)
+		}
+	}
+}
+
+// TestStopEndsEverything stops a rack whose machines are in the middle of things
+// and whose BMC hangs.
+func TestStopEndsEverything(t *testing.T) {
+	site := newBootSite(t)
+	site.setIgnition(plainIgnition)
+	rack := startRack(t, Options{Servers: 3, BootURL: site.bootURL, Timing: Timing{OSBoot: time.Hour, Shutdown: time.Hour}})
+	for i := range 3 {
+		orderNetworkBoot(t, rack.Machine(i))
+	}
+	eventually(t, "a kernel runs", func() bool { return !rack.Machine(0).Record()[0].Kernel.IsZero() })
+	if _, err := rack.Machine(0).Reset("GracefulShutdown"); err != nil {
+		t.Fatal(err)
+	}
+	inside := make(chan struct{})
+	rack.SetFault(1, FaultFunc(func(*http.Request) Effect {
+		close(inside)
+		return EffectHang
+	}))
+	ended := make(chan error, 1)
+	go func() {
+		resp, err := http.Get(rack.baseURL(1) + rootURI)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		ended <- err
+	}()
+	<-inside
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := rack.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("a hanging request was answered")
+	}
+	if _, err := rack.Machine(2).Reset("ForceOff"); err != nil {
+		t.Errorf("a machine of a stopped rack: %v", err)
+	}
+	if _, err := rack.Machine(2).Reset("On"); err != nil || rack.Machine(2).PowerState() != PowerOff {
+		t.Errorf("a machine of a stopped rack is %s, %v", rack.Machine(2).PowerState(), err)
+	}
+}
+
+func TestRackEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	rack, err := Start(ctx, Options{Servers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	rack.running.Wait()
+	if resp, err := http.Get(rack.baseURL(0) + rootURI); err == nil {
+		_ = resp.Body.Close()
+		t.Error("a stopped rack answers")
+	}
+	if err := rack.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzPatchSystem(f *testing.F) {
+	f.Add(`{"Boot":{"BootSourceOverrideTarget":"Pxe","BootOrder":["Boot0001",1]},"AssetTag":null}`)
+	f.Add(`{"Boot":[],"IndicatorLED":{}}`)
+	rack, err := Start(context.Background(), Options{Servers: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = rack.Stop(context.Background()) })
+	f.Fuzz(func(t *testing.T, text string) {
+		var body object
+		if json.Unmarshal([]byte(text), &body) != nil {
+			return
+		}
+		b := rack.bmcs[0]
+		_ = patchSystem(b, caller{}, nil, body)
+		got, err := getSystem(b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(got); err != nil {
+			t.Fatal(err)
+		}
+		var a account
+		_ = a.apply(body)
+		_, _ = postSession(b, caller{}, nil, body)
+	})
+}
