@@ -4,34 +4,24 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
+// Delivery is one answer to one machine.
+type Delivery = bootview.Delivery
+
 // DeliveryKind says what was given.
-type DeliveryKind string
+type DeliveryKind = bootview.DeliveryKind
 
-// What machines are given, in the order in which a boot asks for it.
+// The kinds, see bootview.
 const (
-	Chainload DeliveryKind = "Chainload"
-	Script    DeliveryKind = "Script"
-	UKI       DeliveryKind = "UKI"
-	Artifact  DeliveryKind = "Artifact"
-	Ignition  DeliveryKind = "Ignition"
+	Chainload = bootview.DeliveredChainload
+	Script    = bootview.DeliveredScript
+	UKI       = bootview.DeliveredUKI
+	Artifact  = bootview.DeliveredArtifact
+	Ignition  = bootview.DeliveredIgnition
 )
-
-// Delivery is one answer to one machine. For Chainload and for artifacts that an unknown
-// address asked for, only Addr says who it was.
-type Delivery struct {
-	Kind    DeliveryKind
-	Entry   string // name of the bootview entry it came from
-	UUID    string
-	Attempt string // id
-	Addr    string
-	Time    time.Time
-	Status  int // HTTP status; a refusal is reported too, when the machine is known
-}
 
 // delivered reports an answer to m, which may be nil. HEAD delivers nothing.
 func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machine, entry string, status int) {

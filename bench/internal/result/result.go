@@ -1,4 +1,3 @@
-// Package result writes what a benchmark found, together with where it was found.
 package result
 
 import (

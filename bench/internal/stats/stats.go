@@ -1,4 +1,3 @@
-// Package stats has the few numbers that benchmarks are told in.
 package stats
 
 import (

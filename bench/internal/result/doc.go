@@ -1,0 +1,2 @@
+// Package result writes what a benchmark found, together with where it was found.
+package result
