@@ -190,6 +190,11 @@ func (s *stand) runFor(d time.Duration) {
 	end := s.clock.Now().Add(d)
 	for turns := 0; ; turns++ {
 		next := s.actor.step(s.t.Context())
+		select {
+		case <-s.actor.wake: // mail came during the turn
+			continue
+		default:
+		}
 		if next.After(end) {
 			s.clock.SetTime(end)
 			return
