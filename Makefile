@@ -61,15 +61,16 @@ clean: ## Remove what was built
 # Packages that link it are tested without the race detector; everybody else
 # starts it as a child process, built once here, and is raced.
 .PHONY: test
-test: $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the race detector
+test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	cd api && $(TEST_RACED) ./...
 	$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages)
 	@plain=$$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages); \
 		[ -z "$$plain" ] || { set -x; $(TESTENV) $(TEST_PLAIN) $$plain; }
 
-# Tests take this program for their Kubernetes API instead of building their own.
-TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane'
+# Tests run these programs as child processes. Without the variables they would
+# build their own, with other flags, and compile everything a second time.
+TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.

@@ -85,6 +85,12 @@ var rooms = []room{
 		because: "a BMC is spoken to in the terms of Redfish, whoever asks",
 	},
 	{
+		path:    "internal/bmc/bmctest",
+		may:     []string{"internal/bmc"},
+		never:   kubernetes,
+		because: "a scripted BMC is for tests alone",
+	},
+	{
 		path:    "internal/fleet",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,
@@ -104,7 +110,6 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/localregistry",
-		may:     []string{"internal/image"},
 		never:   kubernetes,
 		because: "a registry for the demo and for tests, never for the resolver itself",
 	},
@@ -168,16 +173,15 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/macprefix", "internal/bootserver",
+		may: []string{"api", "config", "internal/identity", "internal/macprefix", "internal/bmc", "internal/fleet", "internal/bootview",
+			"internal/image", "internal/image/localregistry", "internal/ignition", "internal/inspection", "internal/bootserver",
 			"internal/controller", "internal/sim", "internal/controlplane", "internal/controlplane/crds"},
 		because: "this is the one place where the rooms are put together; it wires and decides nothing",
 	},
 	{
-		path: "internal/cli",
-		may: []string{"api", "config", "internal/system", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image",
-			"internal/image/localregistry", "internal/inspection", "internal/identity", "internal/sim", "internal/controlplane"},
-		because: "subcommands start a system and talk to it as any client would",
+		path:    "internal/cli",
+		may:     []string{"api", "internal/system", "internal/sim", "internal/image/localregistry"},
+		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{
 		path:    "internal/architecture",
@@ -186,7 +190,7 @@ var rooms = []room{
 	},
 	{
 		path:    "cmd/farrier",
-		may:     []string{"internal/cli", "internal/sim", "internal/controlplane"},
+		may:     []string{"internal/cli"},
 		because: "a main function is flags and wiring",
 	},
 	{
@@ -201,6 +205,10 @@ var rooms = []room{
 			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/sim"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
+	},
+	{
+		path:    "test",
+		because: "the built product is tested from outside; what its tests import is their own affair",
 	},
 }
 

@@ -28,6 +28,18 @@ func TestWalls(t *testing.T) {
 	for _, v := range violations(imports, rooms) {
 		t.Error(v)
 	}
+
+	inhabited := map[string]bool{}
+	for importPath := range imports {
+		if r, ok := roomOf(rooms, importPath); ok && ours(importPath) {
+			inhabited[r.path] = true
+		}
+	}
+	for _, r := range rooms {
+		if !inhabited[r.path] {
+			t.Errorf("%s has a row in rooms_test.go and no package", r.path)
+		}
+	}
 }
 
 // TestAPIModuleRequires looks at what the module itself asks for, because that
