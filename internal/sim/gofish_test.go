@@ -32,6 +32,7 @@ func TestGofish(t *testing.T) {
 
 // must ends a test at the first thing that cannot be read.
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

@@ -103,10 +103,11 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx = ctx
 	r.fill(addresses, listeners)
 	r.serve(listeners)
-	context.AfterFunc(r.ctx, func() { _ = r.server.Close() })
+	context.AfterFunc(ctx, func() { _ = r.server.Close() })
 	return r, nil
 }
 

@@ -27,6 +27,7 @@ type client struct {
 }
 
 func (r *Rack) client(t *testing.T, i int) *client {
+	t.Helper()
 	return &client{t: t, base: r.baseURL(i), user: DefaultUsername, password: DefaultPassword, header: http.Header{}}
 }
 
