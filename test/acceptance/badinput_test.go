@@ -29,7 +29,7 @@ func TestRefusedStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	broken := filepath.Join(t.TempDir(), "macs.yaml")
 	if err := os.WriteFile(broken, []byte("macPrefixes:\n- macPrefix: aa\n  porrt: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestRefusedStarts(t *testing.T) {
 		want    []string
 	}{
 		"boot port taken":        {"", []string{"--boot-address", taken.Addr().String()}, []string{"--boot-address", "address already in use"}},
-		"API port taken":         {"", []string{"--api-address", taken.Addr().String()}, []string{"--api-address", "address already in use"}},
+		"API port taken":         {"", []string{"--api-address", taken.Addr().String()}, []string{"--api-address", "taken"}},
 		"data dir under a file":  {filepath.Join(file, "data"), nil, []string{"--data-dir", file}},
 		"broken MAC database":    {"", []string{"--mac-prefixes-file", broken}, []string{"--mac-prefixes-file", broken, "line 3"}},
 		"missing MAC database":   {"", []string{"--mac-prefixes-file", broken + "x"}, []string{"--mac-prefixes-file", broken + "x"}},

@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
 )
 
 // conditionsOf names the conditions that a delivery turns to True.
-var conditionsOf = map[bootserver.DeliveryKind][]string{
-	bootserver.Script:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
-	bootserver.Ignition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
-	bootserver.UKI:      {bootv1.ConditionUKIFetched},
+var conditionsOf = map[bootview.DeliveryKind][]string{
+	bootview.DeliveredScript:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
+	bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
+	bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
 }
 
 // note is the newest delivery of one kind for one boot config.
@@ -29,19 +29,19 @@ type note struct {
 // notes collects deliveries between two reconciles. Only the first of an attempt is news.
 type notes struct {
 	mu      sync.Mutex
-	byEntry map[string]map[bootserver.DeliveryKind]note
+	byEntry map[string]map[bootview.DeliveryKind]note
 	sources map[string]*wake.Source
 }
 
 func (n *notes) init() {
-	n.byEntry = map[string]map[bootserver.DeliveryKind]note{}
+	n.byEntry = map[string]map[bootview.DeliveryKind]note{}
 	n.sources = map[string]*wake.Source{kindIPXE: {}, kindHTTP: {}}
 }
 
 func (n *notes) source(kind string) *wake.Source { return n.sources[kind] }
 
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
-func (d *Delivery) Delivered(delivery bootserver.Delivery) {
+func (d *Delivery) Delivered(delivery bootview.Delivery) {
 	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 {
 		return
 	}
@@ -55,12 +55,12 @@ func (d *Delivery) Delivered(delivery bootserver.Delivery) {
 }
 
 // add says whether the delivery is news.
-func (n *notes) add(delivery bootserver.Delivery) bool {
+func (n *notes) add(delivery bootview.Delivery) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	kinds := n.byEntry[delivery.Entry]
 	if kinds == nil {
-		kinds = map[bootserver.DeliveryKind]note{}
+		kinds = map[bootview.DeliveryKind]note{}
 		n.byEntry[delivery.Entry] = kinds
 	}
 	if old, known := kinds[delivery.Kind]; known && old.attempt == delivery.Attempt {
@@ -70,7 +70,7 @@ func (n *notes) add(delivery bootserver.Delivery) bool {
 	return true
 }
 
-func (n *notes) get(entry string, kind bootserver.DeliveryKind) (note, bool) {
+func (n *notes) get(entry string, kind bootview.DeliveryKind) (note, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	found, ok := n.byEntry[entry][kind]

@@ -14,8 +14,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// retryDelay is how long a command that failed is left alone. The BMC's own back-off
-// is the fleet's; this one keeps a refused command from being a storm.
+// retryDelay is how long a command that failed, or did not last, is left alone. The BMC's own
+// back-off is the fleet's; this one keeps a refused command from being a storm.
 const retryDelay = 15 * time.Second
 
 // acknowledgeDelay is how long a boot waits for a boot server to know of it.
@@ -58,7 +58,7 @@ func (p *Plan) after(now, t time.Time) {
 	}
 }
 
-// command orders cmd, unless it is being carried out, or has just failed. Its ID is made
+// command orders cmd, unless it has just ended. Its ID is made
 // of the server, what it serves (an attempt, a release) and the step, so that
 // ordering it again, from this process or another, does nothing.
 func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
@@ -66,12 +66,15 @@ func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
 	cmd.ID, cmd.System = base, v.System.URI
 	last := v.System.Command
 	if last.ID == base || strings.HasPrefix(last.ID, base+"~") {
-		if last.State != fleet.Failed {
+		// Whatever it came to, that this is asked for again says that it did not last.
+		retry := last.End.Add(retryDelay)
+		switch {
+		case !last.State.Ended():
 			cmd.ID = last.ID
-		} else if retry := last.End.Add(retryDelay); v.Now.Before(retry) {
+		case v.Now.Before(retry):
 			p.after(v.Now, retry)
 			return
-		} else {
+		default:
 			cmd.ID = fmt.Sprintf("%s~%d", base, last.End.Unix())
 		}
 	}
