@@ -87,8 +87,8 @@ type Rack struct {
 	stopping sync.Mutex
 }
 
-// Start opens a rack. It answers when Start returns; all machines are off. It
-// stops with the context, or by Stop.
+// Start opens a rack. It answers when Start returns; all machines are off. The
+// context bounds the start only: Stop ends what was started.
 func Start(ctx context.Context, opts Options) (*Rack, error) {
 	opts = opts.withDefaults()
 	if opts.Servers < 1 {
@@ -103,11 +103,9 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, r.cancel = context.WithCancel(ctx)
-	r.ctx = ctx
+	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.fill(addresses, listeners)
 	r.serve(listeners)
-	context.AfterFunc(ctx, func() { _ = r.server.Close() })
 	return r, nil
 }
 

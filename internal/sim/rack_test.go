@@ -91,20 +91,20 @@ func TestStopEndsEverything(t *testing.T) {
 	}
 }
 
-func TestRackEndsWithItsContext(t *testing.T) {
+func TestContextBoundsTheStartOnly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	rack, err := Start(ctx, Options{Servers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	rack.running.Wait()
+	rack.client(t, 0).want(http.StatusOK, http.MethodGet, systemURI, nil)
+	if err := rack.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if resp, err := http.Get(rack.baseURL(0) + rootURI); err == nil {
 		_ = resp.Body.Close()
 		t.Error("a stopped rack answers")
-	}
-	if err := rack.Stop(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 
