@@ -13,8 +13,6 @@ type AdmissionPlugin struct {
 	Factory admission.Factory
 }
 
-type admissionInitializer = admission.PluginInitializer
-
 // admissionOptions enable what is useful without pods: namespace lifecycle, admission policies and webhooks, in the order the API server
 // recommends, and ours before them so that theirs see what ours made of an object.
 func admissionOptions(plugins []AdmissionPlugin) *kubeoptions.AdmissionOptions {

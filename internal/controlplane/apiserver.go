@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission"
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
@@ -47,6 +47,10 @@ const (
 	readyInterval = 10 * time.Millisecond
 	// settleTimeout bounds the wait for start hooks when the start is given up.
 	settleTimeout = 10 * time.Second
+	// watchGrace and connectionGrace bound how long clients that go on watching hold up the end. By default the server would wait a minute for
+	// them to hang up by themselves.
+	watchGrace      = time.Second
+	connectionGrace = 3 * time.Second
 )
 
 // apiConfig is what the API server is built from.
@@ -92,6 +96,7 @@ func newAPIServer(ctx context.Context, cfg apiConfig) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server: %w", err)
 	}
+	aggregator.GenericAPIServer.ShutdownTimeout = connectionGrace
 	return &apiServer{aggregator: aggregator, prepared: prepared}, nil
 }
 
@@ -111,7 +116,7 @@ func configureChain(opts options.CompletedOptions) (*chainConfig, error) {
 
 	services := webhook.NewDefaultServiceResolver()
 	chain := &chainConfig{}
-	var initializers []admissionInitializer
+	var initializers []admission.PluginInitializer
 	if chain.builtin, initializers, err = generic.CreateConfig(opts, config, informers, storage, services, nil); err != nil {
 		return nil, err
 	}
@@ -200,7 +205,7 @@ func (a *apiServer) waitReady(ctx context.Context, client *http.Client, url stri
 	err := wait.PollUntilContextCancel(ctx, readyInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-a.done:
-			return false, errors.Join(errors.New("ended during its start"), a.err)
+			return false, endedByItself("the server", a.err)
 		default:
 		}
 		last = askReady(ctx, client, url)
@@ -260,6 +265,7 @@ func serverOptions(ctx context.Context, cfg apiConfig) (options.CompletedOptions
 	opts.SecureServing.ServerCert.CertKey.KeyFile = cfg.certificates.serving.KeyFile
 	// Set, so that no network interface is searched for on machines that have none but loopback.
 	opts.GenericServerRunOptions.AdvertiseAddress = localIP(address)
+	opts.GenericServerRunOptions.ShutdownWatchTerminationGracePeriod = watchGrace
 	opts.Features.EnableProfiling = false
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{cfg.etcdEndpoint}

@@ -153,11 +153,18 @@ func (s *Server) supervise() {
 	select {
 	case <-s.stop:
 	case <-s.api.done:
-		cause = errors.Join(errors.New("the API server ended by itself"), s.api.err)
+		cause = endedByItself("the API server", s.api.err)
 	case err := <-s.etcd.failed:
-		cause = fmt.Errorf("etcd ended by itself: %w", err)
+		cause = endedByItself("etcd", err)
 	}
 	s.err = errors.Join(cause, s.shutdown())
+}
+
+func endedByItself(part string, err error) error {
+	if err == nil {
+		return fmt.Errorf("%s ended by itself", part)
+	}
+	return fmt.Errorf("%s ended by itself: %w", part, err)
 }
 
 // shutdown stops the parts in reverse order: controllers while the API still answers them, the API while the store still answers it, then

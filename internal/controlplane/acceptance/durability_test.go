@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
@@ -118,4 +119,18 @@ func TestUnusualPaths(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestStopDoesNotWaitForWatchers(t *testing.T) {
+	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data")).MustBeReady(t)
+	watch, err := clientset(t, process.RESTConfig()).CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	start := time.Now()
+	if err := process.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("stopped after %s", time.Since(start))
 }

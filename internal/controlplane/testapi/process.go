@@ -29,11 +29,11 @@ const (
 type Process struct {
 	command *exec.Cmd
 	output  *tail
-	ready   chan string // the line that says where it is; closed without one when the process ends before
+	ready   chan struct{}
 	exited  chan struct{}
 	err     error // of the process, valid once exited is closed
 
-	kubeconfig string
+	kubeconfig string // this and config are valid once ready is closed
 	config     *rest.Config
 }
 
@@ -56,7 +56,7 @@ func launch(binary string, flags ...string) (*Process, error) {
 	p := &Process{
 		command: exec.Command(binary, flags...),
 		output:  &tail{},
-		ready:   make(chan string, 1),
+		ready:   make(chan struct{}),
 		exited:  make(chan struct{}),
 	}
 	p.command.Stderr = p.output
@@ -78,28 +78,21 @@ func launch(binary string, flags ...string) (*Process, error) {
 func (p *Process) watch(stdout io.Reader) {
 	defer close(p.exited)
 	lines := bufio.NewScanner(stdout)
+	var unusable error
 	for lines.Scan() {
-		if line, found := strings.CutPrefix(lines.Text(), "ready "); found {
-			p.ready <- line
+		if line, found := strings.CutPrefix(lines.Text(), "ready "); found && p.config == nil {
+			if unusable = p.connect(line); unusable != nil {
+				_ = p.command.Process.Kill()
+				break
+			}
+			close(p.ready)
 		}
 	}
-	close(p.ready)
-	p.err = p.command.Wait()
+	p.err = errors.Join(unusable, p.command.Wait())
 }
 
-// WaitReady returns when the API answers.
-func (p *Process) WaitReady() error {
-	var line string
-	select {
-	case line = <-p.ready:
-	case <-time.After(readyTimeout):
-		p.Kill()
-		return fmt.Errorf("not ready within %s: %s", readyTimeout, p.Output())
-	}
-	if line == "" {
-		<-p.exited
-		return fmt.Errorf("%w: %s", p.err, p.Output())
-	}
+// connect reads "<url> <kubeconfig>".
+func (p *Process) connect(line string) error {
 	_, kubeconfig, found := strings.Cut(line, " ")
 	if !found {
 		return fmt.Errorf("unexpected ready line %q", line)
@@ -111,6 +104,19 @@ func (p *Process) WaitReady() error {
 	config.QPS = -1
 	p.kubeconfig, p.config = kubeconfig, config
 	return nil
+}
+
+// WaitReady returns when the API answers.
+func (p *Process) WaitReady() error {
+	select {
+	case <-p.ready:
+		return nil
+	case <-p.exited:
+		return fmt.Errorf("ended before it was ready: %w: %s", p.err, p.Output())
+	case <-time.After(readyTimeout):
+		p.Kill()
+		return fmt.Errorf("not ready within %s: %s", readyTimeout, p.Output())
+	}
 }
 
 // MustBeReady is WaitReady for a test that goes no further without.

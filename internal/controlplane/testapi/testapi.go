@@ -1,6 +1,7 @@
 package testapi
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ func server(t testing.TB) *Process {
 	return process
 }
 
-func startShared() (*Process, error) {
+func startShared() (_ *Process, err error) {
 	build, err := openBuild()
 	if err != nil {
 		return nil, err
@@ -66,6 +67,11 @@ func startShared() (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
 	data := filepath.Join(dir, "data")
 	if err := copyTree(data, prepared); err != nil {
 		return nil, fmt.Errorf("copying %s: %w", prepared, err)
