@@ -161,12 +161,17 @@ func (c *Client) exchange(ctx context.Context, r call) (answer, error) {
 		// http.Client would take our token along to wherever a BMC points to.
 		location := a.header.Get("Location")
 		path, ok := resourcePath(location)
-		to, err := url.Parse(location)
-		if !ok || err != nil || to.Host != "" && !strings.EqualFold(to.Scheme+"://"+to.Host, c.base) {
+		if !ok || !c.ours(location) {
 			return a, nil
 		}
 		r.path = path
 	}
+}
+
+// ours says whether a location that may name a host names this BMC.
+func (c *Client) ours(location string) bool {
+	to, err := url.Parse(location)
+	return err == nil && (to.Host == "" || strings.EqualFold(to.Scheme+"://"+to.Host, c.base))
 }
 
 // send does one request on the wire.

@@ -75,7 +75,7 @@ func TestRetryAfter(t *testing.T) {
 // The words of an error stay the same from one attempt to the next: they stand in
 // conditions, and a change of them is a change of the observation.
 func TestConnectionErrorsAreStable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package bmc
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -81,7 +80,7 @@ func checkPath(t *testing.T, path string) {
 		return
 	}
 	c := NewClient(Endpoint{Scheme: "http", Host: "bmc.example", Port: 8000}, Credentials{}, Options{Transport: &http.Transport{}})
-	r, err := c.request(context.Background(), call{method: http.MethodGet, path: path})
+	r, err := c.request(t.Context(), call{method: http.MethodGet, path: path})
 	if err != nil {
 		return
 	}

@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 )
 
@@ -280,5 +281,5 @@ func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
 // absent says that err means "this BMC does not have that".
 func absent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && (e.StatusCode == 404 || e.Kind == KindUnsupported)
+	return ok && (e.StatusCode == http.StatusNotFound || e.Kind == KindUnsupported)
 }

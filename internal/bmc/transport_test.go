@@ -20,12 +20,14 @@ const short = 300 * time.Millisecond
 // What takes too long ends, wherever it hangs.
 func TestDeadline(t *testing.T) {
 	hang := func(t *testing.T) (bmc.Endpoint, func()) {
+		t.Helper()
 		s := bmctest.New(t)
 		release := make(chan struct{})
 		s.Handle(login, func(http.ResponseWriter, *http.Request) { <-release })
 		return s.Endpoint(), func() { close(release) }
 	}
 	hangMidBody := func(t *testing.T) (bmc.Endpoint, func()) {
+		t.Helper()
 		s := bmctest.New(t)
 		release := make(chan struct{})
 		s.Handle(getSystem, func(w http.ResponseWriter, _ *http.Request) {
@@ -38,7 +40,8 @@ func TestDeadline(t *testing.T) {
 	}
 	silent := func(scheme string) func(*testing.T) (bmc.Endpoint, func()) {
 		return func(t *testing.T) (bmc.Endpoint, func()) { // accepts connections and says nothing, TLS neither
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			t.Helper()
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -153,6 +153,7 @@ type stand struct {
 }
 
 func newStand(t *testing.T, change func(*Options)) *stand {
+	t.Helper()
 	clock := clocktesting.NewFakeClock(start)
 	s := &stand{t: t, clock: clock, bmc: newFakeBMC(clock)}
 	o := Options{Clock: clock, Logger: logr.Discard(), Seed: 7, NewClient: func(Spec) Client { s.clients++; return s.bmc }}
@@ -171,6 +172,7 @@ func newStand(t *testing.T, change func(*Options)) *stand {
 
 // met is a stand whose actor has had its first look.
 func met(t *testing.T, change func(*Options)) *stand {
+	t.Helper()
 	s := newStand(t, change)
 	s.runFor(time.Second)
 	s.bmc.calls()
@@ -206,15 +208,6 @@ func (s *stand) runFor(d time.Duration) {
 		if turns > 100 {
 			s.t.Fatal("the actor does not rest")
 		}
-	}
-}
-
-// next takes one turn after the actor has rested.
-func (s *stand) next() {
-	s.t.Helper()
-	next := s.actor.step(s.t.Context())
-	if next.After(s.clock.Now()) {
-		s.clock.SetTime(next)
 	}
 }
 

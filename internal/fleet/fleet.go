@@ -145,7 +145,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 	f.ctx = ctx
 	for _, a := range f.actors {
-		f.start(a)
+		f.start(ctx, a)
 	}
 	f.mu.Unlock()
 
@@ -161,12 +161,9 @@ func (f *Fleet) Run(ctx context.Context) error {
 }
 
 // start lets an actor run, after the one that had its BMC before. f.mu is held.
-func (f *Fleet) start(a *actor) {
-	if f.ctx == nil || f.stopped {
-		return
-	}
+func (f *Fleet) start(ctx context.Context, a *actor) {
 	before := f.leaving[a.key]
-	ctx, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	a.cancel = cancel
 	f.running.Go(func() {
 		defer cancel()
@@ -194,7 +191,9 @@ func (f *Fleet) Ensure(s Spec) Key {
 	}
 	a := newActor(f, key, s, len(f.actors))
 	f.actors[key] = a
-	f.start(a)
+	if f.ctx != nil && !f.stopped {
+		f.start(f.ctx, a)
+	}
 	return key
 }
 

@@ -50,6 +50,7 @@ var faults = map[string]func(string) error{
 func faultNames() []string { return slices.Sorted(maps.Keys(faults)) }
 
 func newWorld(t *testing.T, rt *rapid.T) *world {
+	t.Helper()
 	w := &world{stand: newStand(t, func(o *Options) { o.Seed = rapid.Int64Min(1).Draw(rt, "seed") }), rt: rt, accepted: map[string]time.Time{}, succeeded: map[string]bool{}}
 	w.fleet.Subscribe(w.hear)
 	w.bmc.fail = w.answer

@@ -60,18 +60,20 @@ type Server struct {
 }
 
 // New starts a server with one system and one manager. It ends with the test.
-func New(t testing.TB) *Server {
+func New(tb testing.TB) *Server {
+	tb.Helper()
 	s := build()
 	s.HTTP.Start()
-	t.Cleanup(s.HTTP.Close)
+	tb.Cleanup(s.HTTP.Close)
 	return s
 }
 
 // NewTLS starts one that speaks https with a certificate of its own authority.
-func NewTLS(t testing.TB) *Server {
+func NewTLS(tb testing.TB) *Server {
+	tb.Helper()
 	s := build()
 	s.HTTP.StartTLS()
-	t.Cleanup(s.HTTP.Close)
+	tb.Cleanup(s.HTTP.Close)
 	return s
 }
 
