@@ -35,7 +35,9 @@ func (s *System) startRack(ctx context.Context) error {
 	if o.Sim == 0 {
 		return nil
 	}
-	registry, err := localregistry.Start(ctx, o.RegistryAddress)
+	// ctx bounds the start; Stop ends these two, in its own order.
+	running := context.WithoutCancel(ctx)
+	registry, err := localregistry.Start(running, o.RegistryAddress)
 	if err != nil {
 		return fmt.Errorf("--registry-address: %w", err)
 	}
@@ -50,7 +52,7 @@ func (s *System) startRack(ctx context.Context) error {
 	}
 	o.AllowedRegistries = append(o.AllowedRegistries, registry.Address())
 	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, registry.Address())
-	s.Rack, err = sim.Start(ctx, sim.Options{
+	s.Rack, err = sim.Start(running, sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
 		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: s.logger.WithName("sim"),
 	})

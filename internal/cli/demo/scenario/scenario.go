@@ -55,13 +55,13 @@ type Options struct {
 	Start func(context.Context) (*Lab, error)
 	// Servers is how many the rack will have, Claims how many of them are claimed.
 	Servers, Claims int
-	Clock           clock.Clock
+	Clock           clock.WithTicker
 }
 
 // Scenario is one run.
 type Scenario struct {
 	options Options
-	clock   clock.Clock
+	clock   clock.WithTicker
 	world   *World
 	http    *http.Client
 	start   time.Time
@@ -167,8 +167,11 @@ func (s *Scenario) startLab(ctx context.Context) error {
 	if lab.Config == nil { // somebody else fills the world
 		return nil
 	}
+	// The watches outlive this step; until they have begun, they end with it.
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	letGo := context.AfterFunc(ctx, cancel)
 	wait, err := Watch(watching, lab.Config, lab.Scheme, s.world)
+	letGo()
 	if err != nil {
 		cancel()
 		return fmt.Errorf("watch the system: %w", err)

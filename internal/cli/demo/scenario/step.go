@@ -29,7 +29,7 @@ type step struct {
 	do func(context.Context) error
 	// check says how far it is; nil: it is done when do is.
 	check func(*State) verdict
-	// then is called when it has happened.
+	// then is called with the state that check was content with.
 	then func(*State)
 }
 
@@ -50,8 +50,10 @@ type finding struct {
 
 var done = finding{done: true}
 
-func waiting(format string, args ...any) finding { return finding{waiting: fmt.Sprintf(format, args...)} }
-func broken(format string, args ...any) finding  { return finding{broken: fmt.Sprintf(format, args...)} }
+func waiting(format string, args ...any) finding {
+	return finding{waiting: fmt.Sprintf(format, args...)}
+}
+func broken(format string, args ...any) finding { return finding{broken: fmt.Sprintf(format, args...)} }
 
 // judge looks at each of several things.
 func judge[T any](things []T, look func(T) finding) verdict {
@@ -115,15 +117,10 @@ func (s *Scenario) take(ctx context.Context, st *step) error {
 			return interrupted(ctx, err)
 		}
 	}
-	if st.check != nil {
-		if err := s.await(ctx, st); err != nil {
-			return err
-		}
+	if st.check == nil {
+		return nil
 	}
-	if st.then != nil {
-		s.world.Look(st.then)
-	}
-	return nil
+	return s.await(ctx, st)
 }
 
 // await waits until a step's check is content, or hopeless.
@@ -135,7 +132,11 @@ func (s *Scenario) await(ctx context.Context, st *step) error {
 	var since time.Time // broken without a break
 	for {
 		var v verdict
-		s.world.Look(func(state *State) { v = st.check(state) })
+		s.world.Look(func(state *State) {
+			if v = st.check(state); v.done() && st.then != nil {
+				st.then(state)
+			}
+		})
 		s.progress(v)
 		now := s.clock.Now()
 		switch {

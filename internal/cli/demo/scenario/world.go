@@ -18,12 +18,11 @@ type World struct {
 
 	mu      sync.Mutex
 	state   State
-	journal []entry
 	last    map[track]string
 	changed chan struct{}
 }
 
-// State is the objects as they are. Those of namespaces are kept by namespace/name.
+// State is the objects as they are, and how they came to be so. Those of namespaces are kept by namespace/name.
 type State struct {
 	Endpoints map[string]*metalv1.Endpoint
 	BMCs      map[string]*metalv1.BMC
@@ -31,7 +30,8 @@ type State struct {
 	Claims    map[string]*metalv1.ServerClaim
 	Configs   map[string]*metalv1.ServerBootConfiguration
 
-	byUUID map[string]string // name of the Server
+	byUUID  map[string]string // name of the Server
+	journal []entry
 }
 
 // kind is what the journal tells apart.
@@ -147,7 +147,7 @@ func (w *World) note(t track, value string, quiet bool) {
 	if value == "" || w.last[t] == value {
 		return
 	}
-	w.journal = append(w.journal, entry{track: t, at: w.clock.Now(), from: w.last[t], to: value, quiet: quiet})
+	w.state.journal = append(w.state.journal, entry{track: t, at: w.clock.Now(), from: w.last[t], to: value, quiet: quiet})
 	w.last[t] = value
 	close(w.changed)
 	w.changed = make(chan struct{})
@@ -171,8 +171,8 @@ func (w *World) Changed() <-chan struct{} {
 func (w *World) Transitions(n int) []show.Transition {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	news := make([]show.Transition, 0, len(w.journal)-n)
-	for _, e := range w.journal[n:] {
+	news := make([]show.Transition, 0, len(w.state.journal)-n)
+	for _, e := range w.state.journal[n:] {
 		news = append(news, e.transition())
 	}
 	return news
@@ -200,30 +200,16 @@ func (e *entry) transition() show.Transition {
 }
 
 // first is when a track got a value for the first time at or after a moment; zero: it has not.
-func (w *World) first(t track, value string, from time.Time) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range w.journal {
-		if e.track == t && e.to == value && !e.at.Before(from) {
+func (s *State) first(t track, value string, from time.Time) time.Time {
+	for i := range s.journal {
+		if e := &s.journal[i]; e.track == t && e.to == value && !e.at.Before(from) {
 			return e.at
 		}
 	}
 	return time.Time{}
 }
 
-// since is when a track got the value that it has.
-func (w *World) history(t track) []entry {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var found []entry
-	for _, e := range w.journal {
-		if e.track == t {
-			found = append(found, e)
-		}
-	}
-	return found
-}
-
+// server finds a Server by the UUID of its system; nil: there is none.
 func (s *State) server(uuid string) *metalv1.Server { return s.Servers[s.byUUID[uuid]] }
 
 // internal says that a boot configuration is of the system itself.

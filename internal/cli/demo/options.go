@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// Output is the form of the result.
+type Output string
+
+const (
+	// OutputText is a live picture and a timeline.
+	OutputText Output = "text"
+	// OutputJSON is one object, show.Result.
+	OutputJSON Output = "json"
+)
+
+// Break is what is broken on purpose, to see how failures look.
+type Break string
+
+const (
+	// BreakNothing leaves everything well.
+	BreakNothing Break = ""
+	// BreakImage has claims name an image that lacks its initramfs.
+	BreakImage Break = "image"
+	// BreakSecret makes the ignition Secrets without the key that holds the ignition.
+	BreakSecret Break = "secret"
+	// BreakPassword changes the password of one BMC, so that it refuses the default one.
+	BreakPassword Break = "password"
+)
+
+// maxServers is how many servers one process can boot within any sensible time.
+const maxServers = 2000
+
+// Options are the flags of `farrier demo`.
+type Options struct {
+	Servers, Claims int
+	// Timeout bounds the whole run.
+	Timeout time.Duration
+	Output  Output
+	// Verbosity above 0 logs to standard error, and prints lines in place of the picture.
+	Verbosity int
+	// Keep is the data directory, which stays; empty: a temporary one, which does not.
+	Keep  string
+	Break Break
+}
+
+// DefaultOptions are those of `farrier demo` without flags.
+func DefaultOptions() Options {
+	return Options{Servers: 3, Claims: 1, Timeout: 5 * time.Minute, Output: OutputText}
+}
+
+// Check refuses what makes no sense, before anything is started. Errors name the flag.
+func (o Options) Check() error {
+	var errs []error
+	refuse := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--"+flag+": "+format, args...))
+	}
+	if o.Servers < 1 || o.Servers > maxServers {
+		refuse("servers", "%d is out of range 1 to %d", o.Servers, maxServers)
+	} else if o.Claims < 1 || o.Claims > o.Servers {
+		refuse("claims", "%d is out of range 1 to %d, the number of servers", o.Claims, o.Servers)
+	}
+	if o.Timeout <= 0 {
+		refuse("timeout", "%s is no time to do anything", o.Timeout)
+	}
+	if o.Output != OutputText && o.Output != OutputJSON {
+		refuse("output", "%q is neither %s nor %s", o.Output, OutputText, OutputJSON)
+	}
+	switch o.Break {
+	case BreakNothing, BreakImage, BreakSecret, BreakPassword:
+	default:
+		refuse("break", "%q is none of %s, %s, %s", o.Break, BreakImage, BreakSecret, BreakPassword)
+	}
+	if o.Keep != "" {
+		switch entries, err := os.ReadDir(o.Keep); {
+		case err == nil && len(entries) > 0:
+			refuse("keep", "%s is not empty, and the demo begins with nothing", o.Keep)
+		case err != nil && !errors.Is(err, os.ErrNotExist):
+			refuse("keep", "%w", err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// timing is how long simulated machines take: long enough to be seen.
+var timing = sim.Timing{POST: 1500 * time.Millisecond, Shutdown: 500 * time.Millisecond, OSBoot: 500 * time.Millisecond, Latency: time.Millisecond}
+
+// fastPoll is how often a BMC is asked while something is awaited of it. A small rack is to look lively, and a large
+// one must leave the processors time for its other work.
+func (o Options) fastPoll() time.Duration {
+	return 200*time.Millisecond + time.Duration(o.Servers)*5*time.Millisecond
+}

@@ -1,0 +1,92 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
+	"github.com/farrier-dev/farrier/internal/cli/demo/show"
+)
+
+// Run runs the demo. It returns an error that names the step which did not happen.
+func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("--timeout %s is over", o.Timeout))
+	defer cancel()
+	running, fail := context.WithCancelCause(limited)
+	defer fail(nil)
+
+	l := &lab{options: o, stderr: stderr, fail: fail}
+	run := scenario.New(scenario.Options{Start: l.start, Servers: o.Servers, Claims: o.Claims, Clock: clock.RealClock{}})
+	stopShowing := present(run, o, stdout, stderr)
+	err := run.Run(running)
+	stopShowing()
+
+	result := run.Result(err)
+	var wrote error
+	if o.Output == OutputJSON {
+		wrote = result.WriteJSON(stdout)
+	} else {
+		wrote = result.WriteText(stdout, paintFor(stdout))
+	}
+	stopped := l.stop()
+	if err != nil {
+		return errors.Join(errors.New(result.Failure()), stopped)
+	}
+	return errors.Join(wrote, stopped)
+}
+
+// present shows the run until what it returns is called. A result in JSON has standard output for itself; a picture
+// beside it goes to a terminal or nowhere.
+func present(run *scenario.Scenario, o Options, stdout, stderr io.Writer) (stop func()) {
+	out := stdout
+	if o.Output == OutputJSON {
+		out = stderr
+	}
+	size := terminal(out)
+	if size == nil && o.Output == OutputJSON {
+		return func() {}
+	}
+	if o.Verbosity > 0 { // a picture would be torn by the log
+		size = nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	live := &show.Live{Out: out, Source: run, Clock: clock.RealClock{}, Start: run.Start(), Size: size, Paint: paintFor(out)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		live.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// terminal tells how to find the size of the terminal that w is; nil: it is none, or one that cannot move its cursor.
+func terminal(w io.Writer) func() (columns, height int) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return func() (int, int) {
+		columns, height, err := term.GetSize(int(file.Fd()))
+		if err != nil || columns == 0 || height == 0 {
+			return 80, 24
+		}
+		return columns, height
+	}
+}
+
+// paintFor colours what a person reads on a terminal, unless they asked not to (no-color.org).
+func paintFor(w io.Writer) show.Paint {
+	return show.Paint(terminal(w) != nil && os.Getenv("NO_COLOR") == "")
+}
