@@ -80,7 +80,7 @@ func (r *Reconciler) bind(ctx context.Context, obj *metalv1.ServerClaim) (*metal
 		// A manager that was ended between taking a server and writing its name into
 		// the claim left a server that knows this claim's UID.
 		var taken metalv1.ServerList
-		if err := r.List(ctx, &taken, client.MatchingFields{indexClaimedBy: string(obj.UID)}); err != nil {
+		if err := r.List(ctx, &taken, client.MatchingFields{index.ServerByClaim: string(obj.UID)}); err != nil {
 			return nil, claim.Verdict{}, err
 		}
 		if len(taken.Items) > 0 {
@@ -237,20 +237,8 @@ func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.ServerClaim
 	return r.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 }
 
-// indexClaimedBy finds Servers by the UID of the claim that has them.
-const indexClaimedBy = "claimedBy"
-
 // SetupWithManager registers the controller. Servers that become free wake the claims that wait.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &metalv1.Server{}, indexClaimedBy, func(obj client.Object) []string {
-		if owner := obj.GetAnnotations()[metalv1.AnnotationClaimedBy]; owner != "" {
-			return []string{owner}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("index Servers by claim: %w", err)
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("claim").
 		For(&metalv1.ServerClaim{}).

@@ -10,11 +10,15 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/macprefix"
@@ -29,12 +33,13 @@ const (
 	ReasonUnknownPrefix = "UnknownMACPrefix"
 	ReasonInvalidMAC    = "InvalidMACAddress"
 	ReasonNoCredentials = "NoDefaultCredentials"
+	ReasonNotABMC       = "NotABMC"
 	ReasonNameTaken     = "NameTaken"
 	ReasonDuplicateMAC  = "DuplicateMACAddress"
 )
 
-// indexMAC finds Endpoints by canonical MAC address.
-const indexMAC = "canonicalMAC"
+// typeBMC is the type of the database's entries that are BMCs; an entry without a type is one too.
+const typeBMC = "bmc"
 
 // Reconciler creates a BMCSecret and a BMC for each Endpoint that is a BMC.
 type Reconciler struct {
@@ -49,7 +54,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Get(ctx, req.NamespacedName, &endpoint); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !endpoint.DeletionTimestamp.IsZero() || endpoint.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !endpoint.DeletionTimestamp.IsZero() {
+		return outcome.Handle(ctx, reconcile.Result{}, r.release(ctx, endpoint.DeepCopy()))
+	}
+	if endpoint.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
 		return reconcile.Result{}, nil
 	}
 	condition, err := r.recognise(ctx, &endpoint)
@@ -57,6 +65,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		err = r.report(ctx, endpoint.DeepCopy(), condition)
 	}
 	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+// release takes away the finalizer of other installations, which none of theirs would any more. Ours
+// need none: what was made of an Endpoint outlives it.
+func (r *Reconciler) release(ctx context.Context, endpoint *metalv1.Endpoint) error {
+	before := endpoint.DeepCopy()
+	if !controllerutil.RemoveFinalizer(endpoint, metalv1.FinalizerEndpoint) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return client.IgnoreNotFound(r.Patch(ctx, endpoint, patch, client.FieldOwner(metalv1.FieldManager)))
 }
 
 // recognise makes the BMC and says in a condition what came of it.
@@ -72,6 +91,9 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 	if !known {
 		return no(ReasonUnknownPrefix, "No entry of the MAC prefix database fits %s", mac)
 	}
+	if entry.Type != "" && !strings.EqualFold(entry.Type, typeBMC) {
+		return no(ReasonNotABMC, "The MAC prefix database says of prefix %s that it is of type %s", entry.Prefix, entry.Type)
+	}
 	if other, err := r.elder(ctx, endpoint, mac); err != nil {
 		return metav1.Condition{}, err
 	} else if other != "" {
@@ -80,15 +102,10 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 	if len(entry.DefaultCredentials) == 0 {
 		return no(ReasonNoCredentials, "The MAC prefix database has no default credentials for prefix %s", entry.Prefix)
 	}
-	if err := r.createSecret(ctx, endpoint, entry); err != nil {
+	if taken, err := r.create(ctx, endpoint, entry); err != nil {
 		return metav1.Condition{}, err
-	}
-	kept, err := r.createBMC(ctx, endpoint, entry)
-	if err != nil {
-		return metav1.Condition{}, err
-	}
-	if kept != "" {
-		return no(ReasonNameTaken, "%s", kept)
+	} else if taken {
+		return no(ReasonNameTaken, "BMC %q exists and is not of this Endpoint", endpoint.Name)
 	}
 	return metav1.Condition{
 		Type: ConditionRecognised, Status: metav1.ConditionTrue, Reason: ReasonBMCCreated,
@@ -99,7 +116,7 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 // elder returns the name of an older Endpoint with the same MAC address, if there is one.
 func (r *Reconciler) elder(ctx context.Context, endpoint *metalv1.Endpoint, mac string) (string, error) {
 	var same metalv1.EndpointList
-	if err := r.List(ctx, &same, client.MatchingFields{indexMAC: mac}); err != nil {
+	if err := r.List(ctx, &same, client.MatchingFields{index.EndpointByMAC: mac}); err != nil {
 		return "", err
 	}
 	for i := range same.Items {
@@ -115,7 +132,32 @@ func (r *Reconciler) elder(ctx context.Context, endpoint *metalv1.Endpoint, mac 
 	return "", nil
 }
 
+// create makes what is missing of the BMC and its secret. It says whether a BMC of that name belongs to
+// something else; then nothing is made, for a secret would be that one's.
+func (r *Reconciler) create(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) (taken bool, _ error) {
+	var bmc metalv1.BMC
+	err := r.Get(ctx, client.ObjectKey{Name: endpoint.Name}, &bmc)
+	exists := err == nil
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, err
+	case exists && (bmc.Spec.EndpointRef == nil || bmc.Spec.EndpointRef.Name != endpoint.Name):
+		return true, nil
+	case exists && bmc.Spec.BMCSecretRef.Name != endpoint.Name:
+		return false, nil // its credentials are somebody's own
+	}
+	if err := r.createSecret(ctx, endpoint, entry); err != nil || exists {
+		return false, err
+	}
+	return false, r.createBMC(ctx, endpoint, entry)
+}
+
 func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) error {
+	known := metav1.PartialObjectMetadata{}
+	known.SetGroupVersionKind(metalv1.GroupVersion.WithKind("BMCSecret"))
+	if err := r.Get(ctx, client.ObjectKey{Name: endpoint.Name}, &known); !apierrors.IsNotFound(err) {
+		return err
+	}
 	credential := entry.DefaultCredentials[0]
 	secret := &metalv1.BMCSecret{
 		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name},
@@ -131,8 +173,7 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 	return nil
 }
 
-// createBMC returns what is in the way when a BMC of that name belongs to something else.
-func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) (string, error) {
+func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) error {
 	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name}}
 	bmc.Spec.EndpointRef = &metalv1.LocalObjectReference{Name: endpoint.Name}
 	bmc.Spec.BMCSecretRef.Name = endpoint.Name
@@ -142,20 +183,10 @@ func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, 
 	if entry.Console.Type != "" {
 		bmc.Spec.ConsoleProtocol = &metalv1.ConsoleProtocol{Name: metalv1.ConsoleProtocolName(entry.Console.Type), Port: entry.Console.Port}
 	}
-	err := r.Create(ctx, bmc, client.FieldOwner(metalv1.FieldManager))
-	if err == nil {
-		return "", nil
+	if err := r.Create(ctx, bmc, client.FieldOwner(metalv1.FieldManager)); err != nil {
+		return fmt.Errorf("create BMC %q: %w", bmc.Name, err)
 	}
-	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("create BMC %q: %w", bmc.Name, err)
-	}
-	if err := r.Get(ctx, client.ObjectKeyFromObject(bmc), bmc); err != nil {
-		return "", err
-	}
-	if ref := bmc.Spec.EndpointRef; ref == nil || ref.Name != endpoint.Name {
-		return fmt.Sprintf("BMC %q exists and is not of this Endpoint", bmc.Name), nil
-	}
-	return "", nil
+	return nil
 }
 
 func (r *Reconciler) report(ctx context.Context, endpoint *metalv1.Endpoint, condition metav1.Condition) error {
@@ -166,35 +197,47 @@ func (r *Reconciler) report(ctx context.Context, endpoint *metalv1.Endpoint, con
 	if reflect.DeepEqual(before.Status, endpoint.Status) {
 		return nil
 	}
-	return r.Status().Patch(ctx, endpoint, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager))
+	return client.IgnoreNotFound(r.Status().Patch(ctx, endpoint, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager)))
 }
 
 // SetupWithManager registers the controller. A BMC that somebody deletes is made anew.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &metalv1.Endpoint{}, indexMAC, func(obj client.Object) []string {
-		endpoint, ok := obj.(*metalv1.Endpoint)
-		if !ok {
-			return nil
-		}
-		mac, err := identity.MAC(endpoint.Spec.MACAddress)
-		if err != nil {
-			return nil
-		}
-		return []string{mac}
-	})
-	if err != nil {
-		return fmt.Errorf("index Endpoints by MAC address: %w", err)
-	}
-	ofBMC := func(_ context.Context, obj client.Object) []reconcile.Request {
-		bmc, ok := obj.(*metalv1.BMC)
-		if !ok || bmc.Spec.EndpointRef == nil {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: bmc.Spec.EndpointRef.Name}}}
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("endpoint").
 		For(&metalv1.Endpoint{}).
-		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC)).
+		Watches(&metalv1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
+}
+
+// rivals are the Endpoints with the MAC address of obj: one of them has to give way, or need not any longer.
+func (r *Reconciler) rivals(ctx context.Context, obj client.Object) []reconcile.Request {
+	endpoint, ok := obj.(*metalv1.Endpoint)
+	if !ok || index.MAC(endpoint.Spec.MACAddress) == "" {
+		return nil
+	}
+	var same metalv1.EndpointList
+	if err := r.List(ctx, &same, client.MatchingFields{index.EndpointByMAC: index.MAC(endpoint.Spec.MACAddress)}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range same.Items {
+		if same.Items[i].Name != endpoint.Name {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&same.Items[i])})
+		}
+	}
+	return requests
+}
+
+// ofBMC are the Endpoint that a BMC is of, and the one whose name it has.
+func ofBMC(_ context.Context, obj client.Object) []reconcile.Request {
+	bmc, ok := obj.(*metalv1.BMC)
+	if !ok {
+		return nil
+	}
+	requests := []reconcile.Request{{NamespacedName: client.ObjectKey{Name: bmc.Name}}}
+	if ref := bmc.Spec.EndpointRef; ref != nil && ref.Name != bmc.Name {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: ref.Name}})
+	}
+	return requests
 }

@@ -19,6 +19,10 @@ const (
 	ServerByUUID = "spec.systemUUID"
 	// ServerByState finds Servers by what status says of their state.
 	ServerByState = "status.state"
+	// ServerByClaim finds Servers by the UID of the claim that has them, or had them.
+	ServerByClaim = "claimedBy"
+	// EndpointByMAC finds Endpoints by their canonical MAC address.
+	EndpointByMAC = "canonicalMAC"
 	// BMCByEndpoint finds BMCs by the name of their Endpoint.
 	BMCByEndpoint = "spec.endpointRef.name"
 	// BMCBySecret finds BMCs by the name of their BMCSecret.
@@ -43,6 +47,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
 		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
 		{&metalv1.Server{}, ServerByState, of(func(s *metalv1.Server) string { return string(s.Status.State) })},
+		{&metalv1.Server{}, ServerByClaim, of(func(s *metalv1.Server) string { return s.Annotations[metalv1.AnnotationClaimedBy] })},
+		{&metalv1.Endpoint{}, EndpointByMAC, of(func(e *metalv1.Endpoint) string { return MAC(e.Spec.MACAddress) })},
 		{&metalv1.BMC{}, BMCByEndpoint, of(func(b *metalv1.BMC) string { return name(b.Spec.EndpointRef) })},
 		{&metalv1.BMC{}, BMCBySecret, of(func(b *metalv1.BMC) string { return b.Spec.BMCSecretRef.Name })},
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
@@ -64,6 +70,15 @@ func UUID(s string) string {
 		return canonical
 	}
 	return strings.ToLower(s)
+}
+
+// MAC is the form in which EndpointByMAC knows a MAC address; what is none is not indexed.
+func MAC(s string) string {
+	canonical, err := identity.MAC(s)
+	if err != nil {
+		return ""
+	}
+	return canonical
 }
 
 // of adapts a function of a typed object; an empty value is not indexed.

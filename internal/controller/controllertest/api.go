@@ -1,0 +1,292 @@
+package controllertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+)
+
+// Start is when the clock of every API begins. Objects keep whole seconds, and so does it.
+var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// What an API can be asked, as Fail and Request name it.
+const (
+	Get         = "get"
+	List        = "list"
+	Create      = "create"
+	Delete      = "delete"
+	Update      = "update"
+	Patch       = "patch"
+	PatchStatus = "patch status"
+)
+
+// Request is one request that writes.
+type Request struct{ Verb, Kind, Name string }
+
+// API is a Kubernetes API in memory.
+type API struct {
+	client.WithWatch
+	Clock *clocktesting.FakeClock
+	// Fail, if set, is asked before every request; its error is the answer.
+	Fail func(verb string, obj runtime.Object) error
+
+	store  client.WithWatch
+	mu     sync.Mutex
+	writes []Request
+	uids   int
+}
+
+// NewAPI makes an API that holds objects.
+func NewAPI(t testing.TB, objects ...client.Object) *API {
+	t.Helper()
+	a := &API{Clock: clocktesting.NewFakeClock(Start)}
+	for _, obj := range objects {
+		a.born(obj)
+	}
+	a.store = builder(t).WithObjects(objects...).Build()
+	a.WithWatch = interceptor.NewClient(a.store, interceptor.Funcs{
+		Get:              a.get,
+		List:             a.list,
+		Create:           a.create,
+		Delete:           a.delete,
+		Update:           a.update,
+		Patch:            a.patch,
+		SubResourcePatch: a.patchStatus,
+	})
+	return a
+}
+
+// builder knows the kinds and the indexes that the product has.
+func builder(t testing.TB) *fake.ClientBuilder {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(
+		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{},
+		&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{},
+	)
+	if err := index.Register(t.Context(), indexer{b}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// indexer lets the product register its indexes with the fake.
+type indexer struct{ builder *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, obj client.Object, field string, value client.IndexerFunc) error {
+	i.builder.WithIndex(obj, field, value)
+	return nil
+}
+
+// Lagging is a client that writes to a and reads what a holds now, whatever is written from
+// now on: a cache that hears of nothing any more.
+func (a *API) Lagging(t testing.TB, kinds ...client.ObjectList) client.Client {
+	t.Helper()
+	b := builder(t)
+	for _, list := range kinds {
+		if err := a.store.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		b.WithLists(list)
+	}
+	old := b.Build()
+	lags := func(obj runtime.Object) bool {
+		return slices.ContainsFunc(kinds, func(l client.ObjectList) bool { return a.kind(l) == a.kind(obj)+"List" || a.kind(l) == a.kind(obj) })
+	}
+	return interceptor.NewClient(a.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, live client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if lags(obj) {
+				return old.Get(ctx, key, obj, opts...)
+			}
+			return live.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, live client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if lags(list) {
+				return old.List(ctx, list, opts...)
+			}
+			return live.List(ctx, list, opts...)
+		},
+	})
+}
+
+// Writes returns the requests that wrote to objects of a kind, in their order. An empty kind means
+// all of them.
+func (a *API) Writes(kind string) []Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []Request
+	for _, w := range a.writes {
+		if kind == "" || w.Kind == kind {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// ForgetWrites begins the count anew.
+func (a *API) ForgetWrites() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writes = nil
+}
+
+func (a *API) kind(obj runtime.Object) string {
+	gvk, err := apiutil.GVKForObject(obj, a.store.Scheme())
+	if err != nil {
+		return fmt.Sprintf("%T", obj)
+	}
+	return gvk.Kind
+}
+
+func (a *API) asked(verb string, obj runtime.Object) error {
+	if a.Fail == nil {
+		return nil
+	}
+	return a.Fail(verb, obj)
+}
+
+func (a *API) wrote(verb string, obj client.Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.writes = append(a.writes, Request{verb, a.kind(obj), obj.GetName()})
+}
+
+// born gives an object what the API server gives a new one.
+func (a *API) born(obj client.Object) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.uids++
+	if obj.GetUID() == "" {
+		obj.SetUID(types.UID(fmt.Sprintf("uid-%d-%s", a.uids, obj.GetName())))
+	}
+	if obj.GetGeneration() == 0 {
+		obj.SetGeneration(1)
+	}
+	if t := obj.GetCreationTimestamp(); t.IsZero() {
+		obj.SetCreationTimestamp(metav1.NewTime(a.Clock.Now()))
+	}
+}
+
+func (a *API) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if err := a.asked(Get, obj); err != nil {
+		return err
+	}
+	return store.Get(ctx, key, obj, opts...)
+}
+
+func (a *API) list(ctx context.Context, store client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+	if err := a.asked(List, list); err != nil {
+		return err
+	}
+	return store.List(ctx, list, opts...)
+}
+
+func (a *API) create(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+	if err := a.asked(Create, obj); err != nil {
+		return err
+	}
+	a.born(obj)
+	if err := store.Create(ctx, obj, opts...); err != nil {
+		return err
+	}
+	a.wrote(Create, obj)
+	return nil
+}
+
+func (a *API) delete(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+	if err := a.asked(Delete, obj); err != nil {
+		return err
+	}
+	if err := store.Delete(ctx, obj, opts...); err != nil {
+		return err
+	}
+	a.wrote(Delete, obj)
+	return nil
+}
+
+func (a *API) update(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+	if err := a.asked(Update, obj); err != nil {
+		return err
+	}
+	return a.change(ctx, Update, obj, func() error { return store.Update(ctx, obj, opts...) })
+}
+
+func (a *API) patch(ctx context.Context, store client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if err := a.asked(Patch, obj); err != nil {
+		return err
+	}
+	return a.change(ctx, Patch, obj, func() error { return store.Patch(ctx, obj, p, opts...) })
+}
+
+func (a *API) patchStatus(ctx context.Context, _ client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	if err := a.asked(PatchStatus, obj); err != nil {
+		return err
+	}
+	if err := a.store.SubResource(sub).Patch(ctx, obj, p, opts...); err != nil {
+		return err
+	}
+	a.wrote(PatchStatus, obj)
+	return nil
+}
+
+// change writes an object, and raises its generation if that changed its spec.
+func (a *API) change(ctx context.Context, verb string, obj client.Object, write func() error) error {
+	before, err := a.content(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	a.wrote(verb, obj)
+	after, err := a.content(ctx, obj)
+	if apierrors.IsNotFound(err) || equality.Semantic.DeepEqual(before, after) {
+		return nil // the last finalizer is gone, or metadata alone has changed
+	} else if err != nil {
+		return err
+	}
+	obj.SetGeneration(obj.GetGeneration() + 1)
+	return a.store.Update(ctx, obj)
+}
+
+// content is what the generation of an object counts: all but metadata and status.
+func (a *API) content(ctx context.Context, obj client.Object) (map[string]any, error) {
+	gvk, err := apiutil.GVKForObject(obj, a.store.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	if err := a.store.Get(ctx, client.ObjectKeyFromObject(obj), u); err != nil {
+		return nil, err
+	}
+	content := u.UnstructuredContent()
+	delete(content, "metadata")
+	delete(content, "status")
+	return content, nil
+}

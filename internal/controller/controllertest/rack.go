@@ -1,0 +1,218 @@
+package controllertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Rack is a running fleet whose BMCs are fakes.
+type Rack struct {
+	Fleet *fleet.Fleet
+	Clock *clocktesting.FakeClock
+
+	mu   sync.Mutex
+	bmcs map[string]*BMC
+}
+
+// StartRack starts a fleet. It has to be called in a bubble of testing/synctest, and ends with it.
+func StartRack(t *testing.T, clock *clocktesting.FakeClock) *Rack {
+	t.Helper()
+	r := &Rack{Clock: clock, bmcs: map[string]*BMC{}}
+	r.Fleet = fleet.New(fleet.Options{
+		Clock: clock, Logger: logr.Discard(), Seed: 1,
+		NewClient: func(s fleet.Spec) fleet.Client {
+			return &connection{BMC: r.BMC(s.Endpoint.Key()), password: s.Credentials.Password.Reveal()}
+		},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Fleet.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the fleet ended with %v", err)
+		}
+	})
+	synctest.Wait()
+	return r
+}
+
+// Wait returns when every actor has done what is due at this time.
+func (r *Rack) Wait() { synctest.Wait() }
+
+// Pass lets time pass, a second at a time, so that what follows from one thing is done before the next is due.
+func (r *Rack) Pass(d time.Duration) {
+	for step := time.Second; d > 0; d -= step {
+		step = min(step, d)
+		r.Clock.Step(step)
+		synctest.Wait()
+	}
+}
+
+// Look has a BMC asked about everything now.
+func (r *Rack) Look(key fleet.Key) {
+	r.Fleet.Refresh(key)
+	r.Pass(time.Second)
+}
+
+// BMC returns the BMC at a key such as "http://10.0.0.1:8000", which begins to exist when it is
+// first spoken of.
+func (r *Rack) BMC(key string) *BMC {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.bmcs[key]
+	if b == nil {
+		b = &BMC{manager: bmc.Manager{
+			URI: "/redfish/v1/Managers/1", Manufacturer: "ACME", Model: "Controller 7", SerialNumber: "M-1",
+			FirmwareVersion: "7.1", State: "Enabled", PowerState: "On", MACAddress: "02:00:00:00:00:01",
+		}}
+		r.bmcs[key] = b
+	}
+	return b
+}
+
+// BMC is a BMC that obeys at once.
+type BMC struct {
+	mu       sync.Mutex
+	manager  bmc.Manager
+	systems  []bmc.System
+	parts    bmc.Inventory
+	password string
+	err      error
+	resets   []string
+}
+
+// Set changes what the BMC is; the fleet finds out when it asks.
+func (b *BMC) Set(systems ...bmc.System) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.systems = slices.Clone(systems)
+}
+
+// Holds sets the inventory of every system.
+func (b *BMC) Holds(parts bmc.Inventory) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.parts = parts
+}
+
+// Power sets the power state of a system, as somebody does who stands before it.
+func (b *BMC) Power(uri string, state bmc.PowerState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.systems {
+		if b.systems[i].URI == uri {
+			b.systems[i].PowerState = state
+		}
+	}
+}
+
+// Fails makes every answer this error, until it is nil.
+func (b *BMC) Fails(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+}
+
+// Wants makes the BMC refuse every other password.
+func (b *BMC) Wants(password string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.password = password
+}
+
+// Resets returns what the BMC was told to do, as "<system> <reset type>".
+func (b *BMC) Resets() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.resets)
+}
+
+// connection is a client of a fake BMC.
+type connection struct {
+	*BMC
+	password string
+}
+
+func (c *connection) answer(op string) error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.BMC.password != "" && c.BMC.password != c.password:
+		return &bmc.Error{Kind: bmc.KindAuthentication, Op: op, StatusCode: 401}
+	}
+	return nil
+}
+
+func (c *connection) SystemURIs(context.Context) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var uris []string
+	for _, s := range c.systems {
+		uris = append(uris, s.URI)
+	}
+	return uris, c.answer("GET /redfish/v1/Systems")
+}
+
+func (c *connection) System(_ context.Context, uri string) (bmc.System, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.systems {
+		if s.URI == uri {
+			return s, c.answer("GET " + uri)
+		}
+	}
+	return bmc.System{}, &bmc.Error{Kind: bmc.KindRejected, Op: "GET " + uri, StatusCode: 404}
+}
+
+func (c *connection) Manager(context.Context) (bmc.Manager, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.manager, c.answer("GET " + c.manager.URI)
+}
+
+func (c *connection) Inventory(_ context.Context, uri string) (bmc.Inventory, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parts, c.answer("GET " + uri + "/Storage")
+}
+
+func (c *connection) Reset(_ context.Context, s bmc.System, reset bmc.ResetType) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.answer("POST " + s.URI); err != nil {
+		return err
+	}
+	c.resets = append(c.resets, fmt.Sprintf("%s %s", s.URI, reset))
+	for i := range c.systems {
+		if c.systems[i].URI != s.URI {
+			continue
+		}
+		switch reset {
+		case bmc.ResetOn, bmc.ResetForceOn:
+			c.systems[i].PowerState = bmc.PowerOn
+		case bmc.ResetForceOff, bmc.ResetGracefulShutdown:
+			c.systems[i].PowerState = bmc.PowerOff
+		}
+	}
+	return nil
+}
+
+func (c *connection) SetBoot(context.Context, bmc.System, bmc.BootOverride) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answer("PATCH")
+}
+
+func (c *connection) Close(context.Context) error { return nil }
