@@ -28,15 +28,16 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 	} else {
 		m, status = s.view.ByIP(from)
 	}
-	ukiURL, uuid, known := "", "", false
+	known := status == bootview.Found && m.UKIEntry != ""
+	var ukiURL, uuid string
 	switch {
 	case status == bootview.Unsynced, status == bootview.Conflict:
 		s.refuseLookup(w, r, m, status)
 		return
-	case status == bootview.Found && m.UKIEntry != "":
+	case known:
 		// It may have no URL yet. It is not given the default then: that is for
 		// machines that nobody knows, and starts their discovery.
-		ukiURL, uuid, known = m.UKIURL, m.UUID, true
+		ukiURL, uuid = m.UKIURL, m.UUID
 	default:
 		if ukiURL = s.cfg.DefaultUKI(); ukiURL == "" {
 			refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)

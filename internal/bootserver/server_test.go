@@ -44,7 +44,7 @@ const (
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // entries is a small site with one machine of each sort.
-func entries(t testing.TB) []bootview.Entry {
+func entries(t *testing.T) []bootview.Entry {
 	t.Helper()
 	attemptA := bootview.Attempt{ID: "attempt-a", Token: tokenA, Open: true}
 	script, err := bootview.DefaultScript(bootview.DefaultScriptParams{
@@ -79,7 +79,7 @@ type site struct {
 	delivered *[]Delivery
 }
 
-func newSite(t testing.TB, change func(*Config)) site {
+func newSite(t *testing.T, change func(*Config)) site {
 	t.Helper()
 	view := bootview.New()
 	for _, e := range entries(t) {

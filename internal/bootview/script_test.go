@@ -145,6 +145,7 @@ func TestRetryPauses(t *testing.T) {
 // failing, until the given number of pauses has passed; it returns what was tried and
 // how long was slept.
 func runFailing(t *testing.T, script string, pauses int) string {
+	t.Helper()
 	lines := strings.Split(script, "\n")
 	pause, did := "", []string(nil)
 	for at, steps := 0, 0; at < len(lines) && steps < 1000; at, steps = at+1, steps+1 {
