@@ -3,8 +3,8 @@ package bmc
 import (
 	"context"
 	"fmt"
-	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,36 +55,44 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) error {
 		return nil
 	}
 	before := obj.DeepCopy()
-	spec, address, resolveErr := connection.Resolve(ctx, resolver{r.Client, r.APIReader}, obj)
+	spec, address, err := connection.Resolve(ctx, resolver{r.Client, r.APIReader}, obj)
+	if connection.IsTransient(err) {
+		return err // says nothing about the BMC
+	}
 	var observation fleet.Observation
-	if resolveErr == nil {
-		key := r.Fleet.Ensure(spec)
-		r.Registry.Bind(&r.Wake, obj.Name, key)
-		observation, _ = r.Fleet.Observe(key)
+	if err == nil {
+		observation = r.observe(obj.Name, spec)
 		if err := r.keepServers(ctx, obj, observation); err != nil {
 			return err
 		}
 	}
-	describe(obj, address, observation, resolveErr)
-	if reflect.DeepEqual(before.Status, obj.Status) {
+	describe(obj, address, observation, err)
+	if equality.Semantic.DeepEqual(before.Status, obj.Status) {
 		return nil
 	}
-	if err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager)); err != nil {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	if connection.IsTransient(resolveErr) {
-		return resolveErr
-	}
 	return nil
+}
+
+// observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before.
+func (r *Reconciler) observe(name string, spec fleet.Spec) fleet.Observation {
+	key := r.Fleet.Ensure(spec)
+	if old, last := r.Registry.Bind(&r.Wake, name, key); last {
+		r.Fleet.Remove(old)
+	}
+	observation, _ := r.Fleet.Observe(key)
+	return observation
 }
 
 // adopt sets the finalizer and strips owner references of other installations: the garbage
 // collector would delete the BMC with its Endpoint.
 func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BMC) (bool, error) {
 	before := obj.DeepCopy()
-	controllerutil.AddFinalizer(obj, metalv1.FinalizerBMC)
-	obj.OwnerReferences = nil
-	if len(before.OwnerReferences) == 0 && len(before.Finalizers) == len(obj.Finalizers) {
+	added := controllerutil.AddFinalizer(obj, metalv1.FinalizerBMC)
+	if stripped := connection.StripOwners(obj, "Endpoint"); !added && !stripped {
 		return false, nil
 	}
 	return true, r.patch(ctx, obj, before)
@@ -104,7 +112,9 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BMC) error {
 		if servers[i].Spec.ServerClaimRef != nil {
 			continue
 		}
-		if err := r.Delete(ctx, &servers[i]); err != nil && !apierrors.IsNotFound(err) {
+		// Whoever claims it this very moment shall find it deleted, or we shall find it claimed.
+		unchanged := client.Preconditions{UID: &servers[i].UID, ResourceVersion: &servers[i].ResourceVersion}
+		if err := r.Delete(ctx, &servers[i], unchanged); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete Server %q: %w", servers[i].Name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,9 +38,9 @@ func (r *Reconciler) keepServers(ctx context.Context, obj *metalv1.BMC, observat
 		system := &observation.Systems[i]
 		known := slices.IndexFunc(servers, func(s metalv1.Server) bool { return connection.IsSystem(&s, system.System) })
 		if known < 0 {
-			server := newServer(obj, system, freeName(obj.Name, servers))
-			if err := r.Create(ctx, server, client.FieldOwner(metalv1.FieldManager)); err != nil {
-				return fmt.Errorf("create Server %q: %w", server.Name, err)
+			server, err := r.create(ctx, obj, system, servers)
+			if err != nil {
+				return err
 			}
 			servers = append(servers, *server)
 			continue
@@ -51,6 +52,33 @@ func (r *Reconciler) keepServers(ctx context.Context, obj *metalv1.BMC, observat
 	return nil
 }
 
+// create makes the Server of a system. Its name is <bmc>-system-<n> with the lowest n that is free: a system
+// keeps its name when others come and go.
+func (r *Reconciler) create(ctx context.Context, obj *metalv1.BMC, system *fleet.SystemObservation, servers []metalv1.Server) (*metalv1.Server, error) {
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("%s-system-%d", obj.Name, n)
+		if slices.ContainsFunc(servers, func(s metalv1.Server) bool { return s.Name == name }) {
+			continue
+		}
+		server := newServer(obj, system, name)
+		err := r.Create(ctx, server, client.FieldOwner(metalv1.FieldManager))
+		if err == nil {
+			return server, nil
+		}
+		err = fmt.Errorf("create Server %q: %w", name, err)
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, err
+		}
+		var other metalv1.Server
+		if e := r.APIReader.Get(ctx, client.ObjectKey{Name: name}, &other); e != nil {
+			return nil, e
+		}
+		if ref := other.Spec.BMCRef; ref != nil && ref.Name == obj.Name {
+			return nil, err // one of ours, which the cache has not heard of yet
+		}
+	}
+}
+
 // update passes labels on and fills a UUID in that the BMC did not tell at first.
 func (r *Reconciler) update(ctx context.Context, server *metalv1.Server, obj *metalv1.BMC, system *fleet.SystemObservation) error {
 	before := server.DeepCopy()
@@ -58,9 +86,7 @@ func (r *Reconciler) update(ctx context.Context, server *metalv1.Server, obj *me
 	if server.Spec.SystemUUID == "" {
 		server.Spec.SystemUUID = system.UUID
 	}
-	if server.Spec.SystemURI == "" {
-		server.Spec.SystemURI = system.URI
-	}
+	server.Spec.SystemURI = system.URI // firmware may have moved it
 	if maps.Equal(before.Labels, server.Labels) && maps.Equal(before.Annotations, server.Annotations) &&
 		before.Spec.SystemUUID == server.Spec.SystemUUID && before.Spec.SystemURI == server.Spec.SystemURI {
 		return nil
@@ -70,7 +96,7 @@ func (r *Reconciler) update(ctx context.Context, server *metalv1.Server, obj *me
 }
 
 func newServer(obj *metalv1.BMC, system *fleet.SystemObservation, name string) *metalv1.Server {
-	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{metalv1.FinalizerServer}}}
 	server.Spec.SystemUUID = system.UUID
 	server.Spec.SystemURI = system.URI
 	server.Spec.BMCRef = &metalv1.LocalObjectReference{Name: obj.Name}
@@ -78,37 +104,29 @@ func newServer(obj *metalv1.BMC, system *fleet.SystemObservation, name string) *
 	return server
 }
 
-// freeName is <bmc>-system-<n> with the lowest n that no Server of this BMC has: a system keeps its
-// name when others come and go.
-func freeName(bmc string, servers []metalv1.Server) string {
-	for n := 0; ; n++ {
-		name := fmt.Sprintf("%s-system-%d", bmc, n)
-		if !slices.ContainsFunc(servers, func(s metalv1.Server) bool { return s.Name == name }) {
-			return name
-		}
-	}
-}
-
-// copyLabels makes the labels of the server those of its BMC beside its own.
+// copyLabels makes the labels of the server those of its BMC beside its own. A label that it has of its
+// own is never overwritten; one with the value of the BMC's counts as copied.
 func copyLabels(server *metalv1.Server, labels map[string]string) {
-	copied := strings.FieldsFunc(server.Annotations[annotationCopiedLabels], func(r rune) bool { return r == ',' })
-	for _, key := range copied {
+	earlier := strings.FieldsFunc(server.Annotations[annotationCopiedLabels], func(r rune) bool { return r == ',' })
+	for _, key := range earlier {
 		if _, still := labels[key]; !still {
 			delete(server.Labels, key)
 		}
 	}
-	if len(labels) == 0 {
+	var copied []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		value, has := server.Labels[key]
+		if has && value != labels[key] && !slices.Contains(earlier, key) {
+			continue
+		}
+		metav1.SetMetaDataLabel(&server.ObjectMeta, key, labels[key])
+		copied = append(copied, key)
+	}
+	if len(copied) == 0 {
 		delete(server.Annotations, annotationCopiedLabels)
 		return
 	}
-	if server.Labels == nil {
-		server.Labels = map[string]string{}
-	}
-	maps.Copy(server.Labels, labels)
-	if server.Annotations == nil {
-		server.Annotations = map[string]string{}
-	}
-	server.Annotations[annotationCopiedLabels] = strings.Join(slices.Sorted(maps.Keys(labels)), ",")
+	metav1.SetMetaDataAnnotation(&server.ObjectMeta, annotationCopiedLabels, strings.Join(copied, ","))
 }
 
 // onDeleted lets only deletions through: a Server that somebody deleted is made anew.

@@ -28,23 +28,26 @@ func NewRegistry(f *fleet.Fleet) *Registry {
 }
 
 // Bind says that name, an object whose controller listens to source, is about
-// the BMC at key. An earlier binding of the same object is replaced.
-func (r *Registry) Bind(source *wake.Source, name string, key fleet.Key) {
+// the BMC at key. An earlier binding of the same object is replaced: Bind returns its key,
+// and whether nobody listens to that any longer, as Unbind does.
+func (r *Registry) Bind(source *wake.Source, name string, key fleet.Key) (before fleet.Key, last bool) {
 	l := listener{source, name}
 	r.mu.RLock()
-	same := r.keyOf[l] == key
+	before = r.keyOf[l]
 	r.mu.RUnlock()
-	if same {
-		return
+	if before == key {
+		return before, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unbind(l)
+	last = before != "" && len(r.byKey[before]) == 0
 	r.keyOf[l] = key
 	if r.byKey[key] == nil {
 		r.byKey[key] = map[listener]struct{}{}
 	}
 	r.byKey[key][l] = struct{}{}
+	return before, last
 }
 
 // Unbind forgets an object. It returns the key it was bound to, and whether

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -106,14 +108,28 @@ func Resolve(ctx context.Context, c client.Reader, obj *metalv1.BMC) (fleet.Spec
 	return fleet.Spec{Endpoint: endpoint, Credentials: credentials}, address, err
 }
 
-// IsSystem says whether a Server stands for a system of its BMC: by URI, or by UUID
-// where firmware has moved the system to another URI.
+// IsSystem says whether a Server stands for a system of its BMC. The UUID decides where both have one:
+// a chassis that loses a blade may give its URI to the next, and that is another machine.
 func IsSystem(server *metalv1.Server, system bmc.System) bool {
-	if server.Spec.SystemURI != "" && server.Spec.SystemURI == system.URI {
-		return true
-	}
 	uuid, err := identity.UUID(server.Spec.SystemUUID)
-	return err == nil && uuid == system.UUID
+	if err == nil && system.UUID != "" {
+		return uuid == system.UUID
+	}
+	return server.Spec.SystemURI != "" && server.Spec.SystemURI == system.URI
+}
+
+// StripOwners takes the owner references of a kind of this group away, which other installations
+// set: the garbage collector would delete a machine together with its BMC. It says whether there was one.
+func StripOwners(obj client.Object, kind string) bool {
+	kept := slices.DeleteFunc(slices.Clone(obj.GetOwnerReferences()), func(o metav1.OwnerReference) bool {
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		return o.Kind == kind && group == metalv1.GroupName
+	})
+	if len(kept) == len(obj.GetOwnerReferences()) {
+		return false
+	}
+	obj.SetOwnerReferences(kept)
+	return true
 }
 
 // IsTransient says whether err may go away by trying again.

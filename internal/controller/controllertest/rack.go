@@ -93,6 +93,14 @@ type BMC struct {
 	resets   []string
 }
 
+// System is a server that is off.
+func System(uri, uuid string) bmc.System {
+	return bmc.System{
+		URI: uri, UUID: uuid, Manufacturer: "ACME", Model: "Box 9", SerialNumber: "SN-" + uri[len(uri)-1:], PowerState: bmc.PowerOff,
+		ResetTypes: []string{"On", "ForceOff", "GracefulShutdown"}, Boot: bmc.BootState{Target: "None", Targets: []string{"None", "Pxe", "UefiHttp"}},
+	}
+}
+
 // Set changes what the BMC is; the fleet finds out when it asks.
 func (b *BMC) Set(systems ...bmc.System) {
 	b.mu.Lock()

@@ -1,0 +1,45 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func TestHandle(t *testing.T) {
+	servers := schema.GroupResource{Resource: "servers"}
+	later := reconcile.Result{RequeueAfter: time.Minute}
+	soon := reconcile.Result{RequeueAfter: conflictDelay}
+	for name, tc := range map[string]struct {
+		err    error
+		want   reconcile.Result
+		passed bool
+	}{
+		"nothing":         {nil, later, false},
+		"waiting":         {fmt.Errorf("image: %w", Waiting{On: "the registry"}), later, false},
+		"terminal":        {fmt.Errorf("x: %w", Terminalf("Reason", "spec.x: %w", errors.New("bad"))), later, false},
+		"a lost race":     {fmt.Errorf("take: %w", apierrors.NewConflict(servers, "s", errors.New("modified"))), soon, false},
+		"there before us": {apierrors.NewAlreadyExists(servers, "s"), soon, false},
+		"anything else":   {errors.New("etcd is away"), later, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Handle(t.Context(), later, tc.err)
+			if got != tc.want || (err != nil) != tc.passed {
+				t.Errorf("result %+v, error %v", got, err)
+			}
+		})
+	}
+}
+
+func TestTerminalKeepsItsCause(t *testing.T) {
+	cause := errors.New("cause")
+	err := Terminalf("Reason", "spec.x: %w", cause)
+	if !errors.Is(err, cause) || err.Error() != "spec.x: cause" {
+		t.Errorf("%v", err)
+	}
+}
