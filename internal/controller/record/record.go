@@ -3,19 +3,24 @@ package record
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
 	// Label is on every object of record; its value says which kind of record it is.
 	Label = "farrier.dev/record"
-	// LabelServer names the server that a record is about.
+	// LabelServer names the server that a record is about, as Selector does.
 	LabelServer = "farrier.dev/server"
+	// AnnotationServer is the same, whole: a label holds no more than 63 characters, a name 253.
+	AnnotationServer = "farrier.dev/server-name"
 	// AnnotationAttempt is the ID of the boot attempt that a record comes from.
 	AnnotationAttempt = "farrier.dev/attempt"
 
@@ -38,12 +43,32 @@ func New(namespace, name, kind, server, attemptID string, content []byte) *corev
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name,
-			Labels:      map[string]string{Label: kind, LabelServer: server},
-			Annotations: map[string]string{AnnotationAttempt: attemptID},
+			Labels:      map[string]string{Label: kind, LabelServer: labelValue(server)},
+			Annotations: map[string]string{AnnotationAttempt: attemptID, AnnotationServer: server},
 		},
 		BinaryData: map[string][]byte{Key: content},
 	}
 }
+
+// Selector is what the labels of all records of a server have in common.
+func Selector(server string) map[string]string {
+	return map[string]string{LabelServer: labelValue(server)}
+}
+
+// ServerOf is the name of the server that a record is about; empty: it is no record.
+func ServerOf(obj metav1.Object) string { return obj.GetAnnotations()[AnnotationServer] }
+
+// labelValue is the name where it fits, and otherwise its beginning with a hash of all of it.
+func labelValue(server string) string {
+	if len(server) <= validation.LabelValueMaxLength {
+		return server
+	}
+	sum := sha256.Sum256([]byte(server))
+	return server[:validation.LabelValueMaxLength-2*hashed-1] + "-" + hex.EncodeToString(sum[:hashed])
+}
+
+// hashed is how many bytes of a hash tell long names apart.
+const hashed = 8
 
 // Cleanup is what a record of KindCleanup says.
 type Cleanup struct {

@@ -121,7 +121,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	if err := r.removeInternal(ctx, server); err != nil {
 		return err
 	}
-	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels{record.LabelServer: server.Name}); err != nil {
+	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(record.Selector(server.Name))); err != nil {
 		return fmt.Errorf("delete the records of the server: %w", err)
 	}
 	r.forget(server.Name)
@@ -145,7 +145,7 @@ func (r *Reconciler) patch(ctx context.Context, server, before *metalv1.Server) 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	internalRecords := func(_ context.Context, obj client.Object) []reconcile.Request {
-		name := obj.GetLabels()[record.LabelServer]
+		name := record.ServerOf(obj)
 		if name == "" {
 			return nil
 		}
