@@ -27,12 +27,17 @@ type Reconciler struct {
 	client.Client
 	// Logger tells people what becomes of their claims.
 	Logger logr.Logger
+
+	taken taken
 }
 
 // Reconcile looks at one claim.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var obj metalv1.ServerClaim
 	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.taken.forget(req.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	err := r.reconcile(ctx, obj.DeepCopy())
@@ -55,12 +60,14 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) er
 	if err != nil {
 		return err
 	}
-	if server != nil {
-		if err := r.follow(ctx, obj, server); err != nil {
-			return err
-		}
+	if server == nil {
+		return r.report(ctx, obj, nil, verdict, metav1.Condition{Reason: "NotBound"})
 	}
-	return r.report(ctx, obj, server, verdict)
+	boot, err := r.follow(ctx, obj, server)
+	if err != nil {
+		return err
+	}
+	return r.report(ctx, obj, server, verdict, boot)
 }
 
 // finalize lets the claim go at once. Its Server notices by itself that its claim is gone,
@@ -77,17 +84,13 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) err
 // bind finds the server that has this claim already, or takes one.
 func (r *Reconciler) bind(ctx context.Context, obj *metalv1.ServerClaim) (*metalv1.Server, claim.Verdict, error) {
 	if obj.Spec.ServerRef == nil {
-		// A manager that was ended between taking a server and writing its name into
-		// the claim left a server that knows this claim's UID.
-		var taken metalv1.ServerList
-		if err := r.List(ctx, &taken, client.MatchingFields{index.ServerByClaim: string(obj.UID)}); err != nil {
-			return nil, claim.Verdict{}, err
-		}
-		if len(taken.Items) > 0 {
-			return &taken.Items[0], claim.Verdict{}, nil
+		server, err := r.takenBefore(ctx, obj)
+		if server != nil || err != nil {
+			return server, claim.Verdict{}, err
 		}
 		return r.takeAny(ctx, obj)
 	}
+	r.taken.forget(client.ObjectKeyFromObject(obj))
 	var server metalv1.Server
 	err := r.Get(ctx, client.ObjectKey{Name: obj.Spec.ServerRef.Name}, &server)
 	switch {
@@ -102,6 +105,24 @@ func (r *Reconciler) bind(ctx context.Context, obj *metalv1.ServerClaim) (*metal
 		return nil, verdict, nil
 	}
 	return r.take(ctx, obj, &server)
+}
+
+// takenBefore finds the server of a claim that does not name it: the manager was ended, or lost a race,
+// between taking the server and writing its name into the claim.
+func (r *Reconciler) takenBefore(ctx context.Context, obj *metalv1.ServerClaim) (*metalv1.Server, error) {
+	var list metalv1.ServerList
+	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByClaim: string(obj.UID)}); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if holds(&list.Items[i], obj) {
+			return &list.Items[i], nil
+		}
+	}
+	if len(list.Items) > 0 { // it was taken away again
+		r.taken.forget(client.ObjectKeyFromObject(obj))
+	}
+	return r.taken.by(obj), nil
 }
 
 // holds says whether the server is bound to this very claim, and not to one of the same name before it.
@@ -141,27 +162,30 @@ func (r *Reconciler) take(ctx context.Context, obj *metalv1.ServerClaim, chosen 
 	if err := r.Patch(ctx, server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return nil, claim.Verdict{}, fmt.Errorf("take Server %q: %w", server.Name, err)
 	}
+	r.taken.remember(obj, server)
 	r.Logger.Info("Claim has a server", "claim", obj.Namespace+"/"+obj.Name, "server", server.Name)
 	return server, claim.Verdict{}, nil
 }
 
-// follow writes what binding means: the server's name into the claim, and the boot configuration.
-func (r *Reconciler) follow(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) error {
+// follow writes what binding means: the server's name into the claim, and the boot configuration. It returns
+// what there is to say of that one: the claim is what its user looks at.
+func (r *Reconciler) follow(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) (boot metav1.Condition, _ error) {
 	if obj.Spec.ServerRef == nil {
 		before := obj.DeepCopy()
 		obj.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server.Name}
 		if err := r.patch(ctx, obj, before); err != nil {
-			return err
+			return boot, err
 		}
 	}
 	var config metalv1.ServerBootConfiguration
 	err := r.Get(ctx, client.ObjectKeyFromObject(obj), &config)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
 	exists := err == nil
+	if client.IgnoreNotFound(err) != nil {
+		return boot, err
+	}
 	if exists && !metav1.IsControlledBy(&config, obj) {
-		return outcome.Terminalf("BootConfigurationTaken", "ServerBootConfiguration %s/%s exists and is not of this claim", obj.Namespace, obj.Name)
+		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and is not of this claim", obj.Namespace, obj.Name)
+		return metav1.Condition{Reason: "BootConfigurationTaken", Message: message}, nil
 	}
 	wanted := config.DeepCopy()
 	wanted.Namespace, wanted.Name = obj.Namespace, obj.Name
@@ -169,16 +193,18 @@ func (r *Reconciler) follow(ctx context.Context, obj *metalv1.ServerClaim, serve
 		ServerRef: metalv1.LocalObjectReference{Name: server.Name}, Image: obj.Spec.Image, IgnitionSecretRef: obj.Spec.IgnitionSecretRef.DeepCopy(),
 	}
 	passOn(obj, wanted)
-	if !exists {
-		if err := controllerutil.SetControllerReference(obj, wanted, r.Scheme()); err != nil {
-			return err
+	switch {
+	case !exists:
+		if err = controllerutil.SetControllerReference(obj, wanted, r.Scheme()); err == nil {
+			err = r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager))
 		}
-		return r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager))
+	case !reflect.DeepEqual(config.Spec, wanted.Spec) || !reflect.DeepEqual(config.Annotations, wanted.Annotations):
+		patch := client.MergeFromWithOptions(&config, client.MergeFromWithOptimisticLock{})
+		err = r.Patch(ctx, wanted, patch, client.FieldOwner(metalv1.FieldManager))
+	default:
+		err = nil
 	}
-	if reflect.DeepEqual(config.Spec, wanted.Spec) && reflect.DeepEqual(config.Annotations, wanted.Annotations) {
-		return nil
-	}
-	return r.Patch(ctx, wanted, client.MergeFromWithOptions(&config, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+	return bootReady(wanted), err
 }
 
 // passOn copies the annotations that steer a boot from the claim.
@@ -196,18 +222,23 @@ func passOn(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) {
 	}
 }
 
-func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server, verdict claim.Verdict) error {
+func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server, verdict claim.Verdict, boot metav1.Condition) error {
 	before := obj.DeepCopy()
 	bound := metav1.Condition{Type: metalv1.ConditionBound, Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}
 	obj.Status.Phase = metalv1.ServerClaimPhaseUnbound
 	if server != nil {
 		obj.Status.Phase = metalv1.ServerClaimPhaseBound
 		bound.Status, bound.Reason, bound.Message = metav1.ConditionTrue, metalv1.ReasonAllocated, "Server "+server.Name
-		r.mirrorBoot(ctx, obj)
 	}
-	bound.ObservedGeneration = obj.Generation
 	obj.Status.ObservedGeneration = obj.Generation
-	apimeta.SetStatusCondition(&obj.Status.Conditions, bound)
+	boot.Type = metalv1.ConditionBootReady
+	if boot.Status == "" {
+		boot.Status = metav1.ConditionFalse
+	}
+	for _, c := range []metav1.Condition{bound, boot} {
+		c.ObservedGeneration = obj.Generation
+		apimeta.SetStatusCondition(&obj.Status.Conditions, c)
+	}
 	if reflect.DeepEqual(before.Status, obj.Status) {
 		return nil
 	}
@@ -216,21 +247,19 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, serve
 	return client.IgnoreNotFound(err)
 }
 
-// mirrorBoot shows on the claim what is wrong with its boot configuration: the claim is what its user
-// looks at.
-func (r *Reconciler) mirrorBoot(ctx context.Context, obj *metalv1.ServerClaim) {
-	c := metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "BootConfigurationPending", ObservedGeneration: obj.Generation}
-	var config metalv1.ServerBootConfiguration
-	if err := r.Get(ctx, client.ObjectKeyFromObject(obj), &config); err == nil {
-		c.Message = bootconfig.Problem(&config)
-		switch config.Status.State {
-		case metalv1.ServerBootConfigurationStateReady:
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, "BootConfigurationReady", ""
-		case metalv1.ServerBootConfigurationStateError:
-			c.Reason = "BootConfigurationError"
-		}
+// bootReady says what a boot configuration says of its present generation.
+func bootReady(config *metalv1.ServerBootConfiguration) metav1.Condition {
+	state := config.Status.State
+	if config.Status.ObservedGeneration != config.Generation {
+		state = metalv1.ServerBootConfigurationStatePending
 	}
-	apimeta.SetStatusCondition(&obj.Status.Conditions, c)
+	switch state {
+	case metalv1.ServerBootConfigurationStateReady:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: "BootConfigurationReady"}
+	case metalv1.ServerBootConfigurationStateError:
+		return metav1.Condition{Reason: "BootConfigurationError", Message: bootconfig.Problem(config)}
+	}
+	return metav1.Condition{Reason: "BootConfigurationPending", Message: bootconfig.Problem(config)}
 }
 
 func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.ServerClaim) error {
@@ -242,7 +271,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("claim").
 		For(&metalv1.ServerClaim{}).
-		Owns(&metalv1.ServerBootConfiguration{}).
+		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // it has the name of its claim
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.claimsOf)).
 		Complete(r)
 }

@@ -1,0 +1,410 @@
+package claim
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+)
+
+func newReconciler(c client.Client) *Reconciler {
+	return &Reconciler{Client: c, Logger: logr.Discard()}
+}
+
+// free is a Server that can be claimed.
+func free(name string, change ...func(*metalv1.Server)) *metalv1.Server {
+	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}}}
+	s.Spec.SystemUUID = "00000000-0000-0000-0000-000000000001"
+	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+func newClaim(name string, change ...func(*metalv1.ServerClaim)) *metalv1.ServerClaim {
+	c := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	c.Spec.Image, c.Spec.Power = "registry/os:1", metalv1.PowerOn
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func wants(server string) func(*metalv1.ServerClaim) {
+	return func(c *metalv1.ServerClaim) { c.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server} }
+}
+
+func readClaim(t *testing.T, api *controllertest.API, name string) *metalv1.ServerClaim {
+	t.Helper()
+	return controllertest.Read[metalv1.ServerClaim](t, api, "ns/"+name)
+}
+
+func readServer(t *testing.T, api *controllertest.API, name string) *metalv1.Server {
+	t.Helper()
+	return controllertest.Read[metalv1.Server](t, api, name)
+}
+
+// checkBound checks everything that makes a claim and a server each other's.
+func checkBound(t *testing.T, api *controllertest.API, name, server string) {
+	t.Helper()
+	c, s := readClaim(t, api, name), readServer(t, api, server)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionTrue, metalv1.ReasonAllocated, server)
+	if c.Status.Phase != metalv1.ServerClaimPhaseBound || c.Spec.ServerRef == nil || c.Spec.ServerRef.Name != server {
+		t.Errorf("claim %s: phase %s, serverRef %v", name, c.Status.Phase, c.Spec.ServerRef)
+	}
+	if ref := s.Spec.ServerClaimRef; ref == nil || ref.Namespace != "ns" || ref.Name != name {
+		t.Errorf("server %s: serverClaimRef %v", server, ref)
+	}
+	if ref := s.Spec.BootConfigurationRef; ref == nil || ref.Namespace != "ns" || ref.Name != name {
+		t.Errorf("server %s: bootConfigurationRef %v", server, ref)
+	}
+	if owner := s.Annotations[metalv1.AnnotationClaimedBy]; owner != string(c.UID) {
+		t.Errorf("server %s is marked with %q, the claim is %q", server, owner, c.UID)
+	}
+}
+
+// checkUnbound checks that a claim has nothing, and says why.
+func checkUnbound(t *testing.T, api *controllertest.API, name, reason string, says ...string) {
+	t.Helper()
+	c := readClaim(t, api, name)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse, reason, says...)
+	if c.Status.Phase != metalv1.ServerClaimPhaseUnbound {
+		t.Errorf("claim %s: phase %s", name, c.Status.Phase)
+	}
+	var servers metalv1.ServerList
+	if err := api.List(t.Context(), &servers); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers.Items {
+		if s.Annotations[metalv1.AnnotationClaimedBy] == string(c.UID) {
+			t.Errorf("and it has %s", s.Name)
+		}
+	}
+}
+
+func TestAClaimTakesAFreeServer(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	checkBound(t, api, "c", "s")
+	c := readClaim(t, api, "c")
+	if c.Status.ObservedGeneration != c.Generation || len(c.Finalizers) != 1 {
+		t.Errorf("observed generation %d of %d, finalizers %v", c.Status.ObservedGeneration, c.Generation, c.Finalizers)
+	}
+	// Whose it is and what it boots: one patch, so that there is nothing in between.
+	if w := api.Writes("Server"); len(w) != 1 {
+		t.Errorf("the Server was written to %d times: %v", len(w), w)
+	}
+	api.ForgetWrites()
+	api.Step(t, r, "ns/c")
+	if w := api.Writes(""); len(w) != 0 {
+		t.Errorf("a bound claim is written to: %v", w)
+	}
+}
+
+func TestTheBootConfigurationIsTheClaims(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c", func(c *metalv1.ServerClaim) {
+		c.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "ignition"}
+		c.Annotations = map[string]string{
+			metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull", "example.org/other": "x",
+		}
+	}))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	config := controllertest.Read[metalv1.ServerBootConfiguration](t, api, "ns/c")
+	want := metalv1.ServerBootConfigurationSpec{
+		ServerRef: metalv1.LocalObjectReference{Name: "s"}, Image: "registry/os:1", IgnitionSecretRef: &metalv1.LocalObjectReference{Name: "ignition"},
+	}
+	if diff := cmp.Diff(want, config.Spec); diff != "" {
+		t.Errorf("spec (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull"}, config.Annotations); diff != "" {
+		t.Errorf("annotations (-want +got)\n%s", diff)
+	}
+	if !metav1.IsControlledBy(config, readClaim(t, api, "c")) {
+		t.Errorf("it is owned by %v", config.OwnerReferences)
+	}
+
+	// It follows the claim, and keeps what others have written on it.
+	controllertest.Change(t, api, "ns/c", func(b *metalv1.ServerBootConfiguration) { b.Annotations[metalv1.AnnotationBootAttempt] = "{}" })
+	controllertest.Change(t, api, "ns/c", func(c *metalv1.ServerClaim) {
+		c.Spec.Image, c.Spec.IgnitionSecretRef = "registry/os:2", nil
+		delete(c.Annotations, metalv1.AnnotationBootPolicy)
+	})
+	api.Settle(t, r, "ns/c")
+	config = controllertest.Read[metalv1.ServerBootConfiguration](t, api, "ns/c")
+	if config.Spec.Image != "registry/os:2" || config.Spec.IgnitionSecretRef != nil {
+		t.Errorf("spec %+v", config.Spec)
+	}
+	if _, still := config.Annotations[metalv1.AnnotationBootPolicy]; still || config.Annotations[metalv1.AnnotationBootAttempt] != "{}" {
+		t.Errorf("annotations %v", config.Annotations)
+	}
+}
+
+// TestTwoClaimsNeverGetOneServer: both have seen the server free; the lock lets one through.
+func TestTwoClaimsNeverGetOneServer(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("a"), newClaim("b"))
+	r := newReconciler(api)
+	api.Step(t, r, "ns/a") // finalizers
+	api.Step(t, r, "ns/b")
+	r.Client = api.Lagging(t, &metalv1.ServerList{})
+	api.Step(t, r, "ns/a")
+	if result := api.Step(t, r, "ns/b"); result.RequeueAfter == 0 {
+		t.Error("the claim that lost does not try again")
+	}
+	r.Client = api
+	api.Settle(t, r, "ns/a")
+	api.Settle(t, r, "ns/b")
+	checkBound(t, api, "a", "s")
+	checkUnbound(t, api, "b", metalv1.ReasonAllMatchingServersBusy)
+}
+
+func TestAClaimFindsTheServerThatItTookBeforeACrash(t *testing.T) {
+	api := controllertest.NewAPI(t, free("a"), free("b"), newClaim("c"))
+	r := newReconciler(api)
+	api.Step(t, r, "ns/c")
+	api.Fail = func(verb string, obj runtime.Object) error {
+		if _, c := obj.(*metalv1.ServerClaim); c && verb == controllertest.Patch {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "serverclaims"}, "c", fmt.Errorf("modified"))
+		}
+		return nil
+	}
+	api.Step(t, r, "ns/c")
+	if readServer(t, api, "a").Spec.ServerClaimRef == nil || readClaim(t, api, "c").Spec.ServerRef != nil {
+		t.Fatal("that is not the moment of the crash")
+	}
+	api.Fail = nil
+	api.Settle(t, newReconciler(api), "ns/c")
+	checkBound(t, api, "c", "a")
+	if s := readServer(t, api, "b"); s.Spec.ServerClaimRef != nil {
+		t.Error("the claim has taken a second server")
+	}
+}
+
+// TestACacheThatLagsGivesNoSecondServer: the claim's own write fails while the cache still shows
+// the server that it has taken as free, and another one too.
+func TestACacheThatLagsGivesNoSecondServer(t *testing.T) {
+	api := controllertest.NewAPI(t, free("a"), free("b"), newClaim("c"))
+	r := newReconciler(api)
+	api.Step(t, r, "ns/c")
+	cache := api.Lagging(t, &metalv1.ServerList{})
+	failed := false
+	api.Fail = func(verb string, obj runtime.Object) error {
+		if _, c := obj.(*metalv1.ServerClaim); c && verb == controllertest.Patch && !failed {
+			failed = true
+			return apierrors.NewConflict(schema.GroupResource{Resource: "serverclaims"}, "c", fmt.Errorf("modified"))
+		}
+		return nil
+	}
+	r.Client = cache
+	api.Step(t, r, "ns/c")
+	controllertest.Change(t, api, "a", func(s *metalv1.Server) { s.Labels["touched"] = "true" }) // so that a second take is no mere conflict
+	api.Settle(t, r, "ns/c")
+	r.Client = api
+	api.Settle(t, r, "ns/c")
+	checkBound(t, api, "c", "a")
+	if s := readServer(t, api, "b"); s.Spec.ServerClaimRef != nil {
+		t.Error("the claim has taken a second server")
+	}
+}
+
+// TestAClaimUnderAnOldNameGetsNothingOfTheOldOne: not its server, which is still being released.
+func TestAClaimUnderAnOldNameGetsNothingOfTheOldOne(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	old := readClaim(t, api, "c")
+	api.Remove(t, old)
+	api.Settle(t, r, "ns/c")
+	if !controllertest.Gone[metalv1.ServerClaim](t, api, "ns/c") {
+		t.Fatal("the old claim is still there")
+	}
+
+	api.Add(t, newClaim("c"))
+	api.Settle(t, r, "ns/c")
+	checkUnbound(t, api, "c", metalv1.ReasonAllMatchingServersBusy)
+	// The old one's boot configuration is left to the garbage collector.
+	if config := controllertest.Read[metalv1.ServerBootConfiguration](t, api, "ns/c"); config.OwnerReferences[0].UID != old.UID {
+		t.Errorf("it has changed hands: %v", config.OwnerReferences)
+	}
+
+	// Once more by name: the same.
+	api.Remove(t, readClaim(t, api, "c"))
+	api.Settle(t, r, "ns/c")
+	api.Add(t, newClaim("c", wants("s")))
+	api.Settle(t, r, "ns/c")
+	checkUnbound(t, api, "c", metalv1.ReasonAllMatchingServersBusy, `"s"`)
+}
+
+func TestANamedServerThatCannotBeHad(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server *metalv1.Server
+		claim  func(*metalv1.ServerClaim)
+		reason string
+		says   string
+	}{
+		"missing": {free("other"), nil, claim.ReasonServerNotFound, `"s" does not exist`},
+		"taken": {free("s", func(s *metalv1.Server) {
+			s.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "first"}
+		}), nil, metalv1.ReasonAllMatchingServersBusy, "ns/first"},
+		"not looked at yet": {free("s", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery }), nil,
+			metalv1.ReasonAllMatchingServersBusy, "Discovery"},
+		"not clean yet": {free("s", func(s *metalv1.Server) {
+			s.Annotations = map[string]string{metalv1.AnnotationClaimedBy: "before"}
+		}), nil, metalv1.ReasonAllMatchingServersBusy, "cleaned"},
+		"of another kind": {free("s"), func(c *metalv1.ServerClaim) {
+			c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "l"}}
+		}, claim.ReasonSelectorMismatch, `"s"`},
+		"selector nobody understands": {free("s"), func(c *metalv1.ServerClaim) {
+			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Near"}}}
+		}, claim.ReasonSelectorInvalid, "Near"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClaim("c", wants("s"))
+			if tc.claim != nil {
+				tc.claim(c)
+			}
+			api := controllertest.NewAPI(t, tc.server, c)
+			api.Settle(t, newReconciler(api), "ns/c")
+			checkUnbound(t, api, "c", tc.reason, tc.says)
+			controllertest.Says(t, readClaim(t, api, "c").Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "NotBound")
+		})
+	}
+}
+
+func TestANamedServerIsTakenWhenItAppears(t *testing.T) {
+	api := controllertest.NewAPI(t, newClaim("c", wants("s")))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	checkUnbound(t, api, "c", claim.ReasonServerNotFound)
+	s := free("s")
+	api.Add(t, s)
+	controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) {
+		s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	})
+	if got := r.claimsOf(t.Context(), readServer(t, api, "s")); len(got) != 1 || got[0].Name != "c" {
+		t.Errorf("the server wakes %v", got)
+	}
+	api.Settle(t, r, "ns/c")
+	checkBound(t, api, "c", "s")
+}
+
+func TestAForeignBootConfigurationIsLeftAloneAndSaid(t *testing.T) {
+	foreign := &metalv1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+	foreign.Spec = metalv1.ServerBootConfigurationSpec{ServerRef: metalv1.LocalObjectReference{Name: "other"}, Image: "theirs"}
+	foreign.Status.State = metalv1.ServerBootConfigurationStateReady
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"), foreign)
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	checkBound(t, api, "c", "s")
+	controllertest.Says(t, readClaim(t, api, "c").Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationTaken", "ns/c")
+	if w := api.Writes("ServerBootConfiguration"); len(w) != 0 {
+		t.Errorf("it was written to: %v", w)
+	}
+	api.Remove(t, foreign)
+	api.Settle(t, r, "ns/c")
+	controllertest.Says(t, readClaim(t, api, "c").Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending")
+	if config := controllertest.Read[metalv1.ServerBootConfiguration](t, api, "ns/c"); config.Spec.Image != "registry/os:1" {
+		t.Errorf("the boot configuration is %+v", config.Spec)
+	}
+}
+
+// TestDeletionEndsTheClaimAtOnce: no machine can hold it back. The Server sees for itself that it is gone.
+func TestDeletionEndsTheClaimAtOnce(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	api.Remove(t, readClaim(t, api, "c"))
+	api.ForgetWrites()
+	api.Settle(t, r, "ns/c")
+	if !controllertest.Gone[metalv1.ServerClaim](t, api, "ns/c") {
+		t.Error("the claim is still there")
+	}
+	if w := api.Writes("Server"); len(w) != 0 {
+		t.Errorf("the Server is its own state machine's: %v", w)
+	}
+}
+
+func TestBootReadyIsMirroredBothWays(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	set := func(state metalv1.ServerBootConfigurationState, generation int64, problem string) []metav1.Condition {
+		controllertest.ChangeStatus(t, api, "ns/c", func(b *metalv1.ServerBootConfiguration) {
+			b.Status.State, b.Status.ObservedGeneration, b.Status.Conditions = state, generation, nil
+			if problem != "" {
+				apimeta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Error", Message: problem})
+			}
+		})
+		api.Settle(t, r, "ns/c")
+		return readClaim(t, api, "c").Status.Conditions
+	}
+	controllertest.Says(t, set(metalv1.ServerBootConfigurationStateError, 1, "no kernel"), metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "no kernel")
+	controllertest.Says(t, set(metalv1.ServerBootConfigurationStateReady, 1, ""), metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady")
+	controllertest.Says(t, set(metalv1.ServerBootConfigurationStatePending, 1, "waits"), metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "waits")
+	controllertest.Says(t, set(metalv1.ServerBootConfigurationStateReady, 1, ""), metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady")
+
+	// Ready of an older generation is not ready.
+	controllertest.Change(t, api, "ns/c", func(c *metalv1.ServerClaim) { c.Spec.Image = "registry/os:2" })
+	api.Settle(t, r, "ns/c")
+	controllertest.Says(t, readClaim(t, api, "c").Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending")
+}
+
+func TestAClaimThatLostItsServerSaysSo(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	api.Remove(t, readServer(t, api, "s"))
+	api.Settle(t, r, "ns/c")
+	c := readClaim(t, api, "c")
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse, claim.ReasonServerNotFound)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "NotBound")
+}
+
+func TestAnIgnoredClaimTakesNothing(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c", func(c *metalv1.ServerClaim) {
+		c.Annotations = map[string]string{metalv1.AnnotationOperation: metalv1.OperationIgnore}
+	}))
+	api.Settle(t, newReconciler(api), "ns/c")
+	if w := api.Writes(""); len(w) != 0 {
+		t.Errorf("written: %v", w)
+	}
+}
+
+func TestWhomAServerWakes(t *testing.T) {
+	api := controllertest.NewAPI(t, newClaim("waiting"), newClaim("named", wants("s")), newClaim("elsewhere", wants("x"), func(c *metalv1.ServerClaim) {
+		c.Status.Phase = metalv1.ServerClaimPhaseBound
+	}))
+	r := newReconciler(api)
+	woken := func(s *metalv1.Server) map[string]bool {
+		found := map[string]bool{}
+		for _, req := range r.claimsOf(t.Context(), s) {
+			found[req.Name] = true
+		}
+		return found
+	}
+	if diff := cmp.Diff(map[string]bool{"waiting": true, "named": true}, woken(free("s"))); diff != "" {
+		t.Errorf("a free server (-want +got)\n%s", diff)
+	}
+	busy := free("s", func(s *metalv1.Server) {
+		s.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "owner"}
+	})
+	if diff := cmp.Diff(map[string]bool{"owner": true, "named": true}, woken(busy)); diff != "" {
+		t.Errorf("a server of somebody (-want +got)\n%s", diff)
+	}
+	if got := r.claimsOf(t.Context(), newClaim("c")); got != nil {
+		t.Errorf("what is no server wakes %v", got)
+	}
+}

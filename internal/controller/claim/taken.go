@@ -1,0 +1,48 @@
+package claim
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// taken remembers which server a claim has taken until the claim names it. The cache may show the server as
+// free for some time, and a claim whose own write fails meanwhile must not take another.
+// What is forgotten with the process is found by the mark that the server carries.
+type taken struct {
+	mu      sync.Mutex
+	byClaim map[client.ObjectKey]possession
+}
+
+type possession struct {
+	claim  types.UID
+	server *metalv1.Server
+}
+
+func (t *taken) remember(claim *metalv1.ServerClaim, server *metalv1.Server) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byClaim == nil {
+		t.byClaim = map[client.ObjectKey]possession{}
+	}
+	t.byClaim[client.ObjectKeyFromObject(claim)] = possession{claim.UID, server.DeepCopy()}
+}
+
+// by returns the server that this very claim has taken, nil if there is none.
+func (t *taken) by(claim *metalv1.ServerClaim) *metalv1.Server {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p, ok := t.byClaim[client.ObjectKeyFromObject(claim)]; ok && p.claim == claim.UID {
+		return p.server.DeepCopy()
+	}
+	return nil
+}
+
+func (t *taken) forget(claim client.ObjectKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byClaim, claim)
+}
