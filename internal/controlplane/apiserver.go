@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -35,6 +34,9 @@ import (
 
 // serverName appears in the API server's metrics and leases.
 const serverName = "farrier"
+
+// customResourcesServed tells the aggregator to register the groups of custom resources.
+const customResourcesServed = true
 
 // oneServer tells the custom resource server that it has no replicas to wait for.
 const oneServer = 1
@@ -120,11 +122,12 @@ func configureChain(opts options.CompletedOptions) (*chainConfig, error) {
 	if chain.builtin, initializers, err = generic.CreateConfig(opts, config, informers, storage, services, nil); err != nil {
 		return nil, err
 	}
-	authInfo := webhook.NewDefaultAuthenticationInfoResolverWrapper(chain.builtin.ProxyTransport, config.EgressSelector, config.LoopbackClientConfig, config.TracerProvider)
+	proxy := chain.builtin.ProxyTransport
+	authInfo := webhook.NewDefaultAuthenticationInfoResolverWrapper(proxy, config.EgressSelector, config.LoopbackClientConfig, config.TracerProvider)
 	if chain.extensions, err = generic.CreateAPIExtensionsConfig(*config, informers, initializers, opts, oneServer, services, authInfo); err != nil {
 		return nil, err
 	}
-	if chain.aggregator, err = generic.CreateAggregatorConfig(*config, opts, informers, services, chain.builtin.ProxyTransport, nil, initializers); err != nil {
+	if chain.aggregator, err = generic.CreateAggregatorConfig(*config, opts, informers, services, proxy, nil, initializers); err != nil {
 		return nil, err
 	}
 	// There are no services, so no API can be served by one.
@@ -155,9 +158,9 @@ func buildChain(chain *chainConfig) (*aggregatorapiserver.APIAggregator, error) 
 	if err := builtin.InstallAPIs(providers...); err != nil {
 		return nil, fmt.Errorf("storage of built-in kinds: %w", err)
 	}
-	served := chain.extensions.GenericConfig.MergedResourceConfig.ResourceEnabled(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
-	aggregator, err := generic.CreateAggregatorServer(chain.aggregator.Complete(), builtin.GenericAPIServer,
-		extensions.Informers.Apiextensions().V1().CustomResourceDefinitions(), served, generic.DefaultGenericAPIServicePriorities())
+	definitions := extensions.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	aggregator, err := generic.CreateAggregatorServer(chain.aggregator.Complete(), builtin.GenericAPIServer, definitions, customResourcesServed,
+		generic.DefaultGenericAPIServicePriorities())
 	if err != nil {
 		return nil, fmt.Errorf("aggregator: %w", err)
 	}

@@ -36,7 +36,8 @@ func ensureEncryption(dir *datadir.Dir) (string, error) {
 		return "", fmt.Errorf("encryption at rest: %w", err)
 	}
 	if _, err := os.Stat(dir.Join(etcdDir, "member")); err == nil {
-		return "", fmt.Errorf("encryption at rest: %s is missing, and without its key the secrets in %s cannot be read: restore the file, or start with an empty data directory", path, dir.Join(etcdDir))
+		return "", fmt.Errorf("encryption at rest: %s is missing, and without its key the secrets in %s cannot be read: "+
+			"restore the file, or start with an empty data directory", path, dir.Join(etcdDir))
 	}
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {

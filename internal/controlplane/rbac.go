@@ -21,6 +21,10 @@ type role struct {
 	rules []rbacv1.PolicyRule
 }
 
+var discoveryPaths = []string{
+	"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/", "/healthz", "/livez", "/readyz",
+}
+
 // initialRoles are the names people know from other clusters, as far as they mean something here. The controllers in this process need
 // none: they connect as system:masters.
 var initialRoles = []role{
@@ -38,7 +42,7 @@ var initialRoles = []role{
 		group: user.AllAuthenticated,
 		rules: []rbacv1.PolicyRule{{
 			Verbs:           []string{"get"},
-			NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"},
+			NonResourceURLs: discoveryPaths,
 		}},
 	},
 	{
@@ -46,8 +50,16 @@ var initialRoles = []role{
 		name:  "system:basic-user",
 		group: user.AllAuthenticated,
 		rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}},
-			{Verbs: []string{"create"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"selfsubjectreviews"}},
+			{
+				Verbs:     []string{"create"},
+				APIGroups: []string{"authorization.k8s.io"},
+				Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+			},
+			{
+				Verbs:     []string{"create"},
+				APIGroups: []string{"authentication.k8s.io"},
+				Resources: []string{"selfsubjectreviews"},
+			},
 		},
 	},
 }

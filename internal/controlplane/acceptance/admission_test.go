@@ -35,7 +35,7 @@ func TestAdmissionPolicy(t *testing.T) {
 	client := clientset(t, testapi.Start(t))
 	namespace := testapi.Namespace(t)
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "no-evil"},
+		ObjectMeta: metav1.ObjectMeta{Name: "no-evil-in-" + namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},

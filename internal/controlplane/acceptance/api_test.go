@@ -130,6 +130,9 @@ func TestInstallCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("first object created in %s", time.Since(start))
+	if err := client.Resource(gadgets).Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 
 	read := func() *unstructured.Unstructured {
 		t.Helper()

@@ -31,7 +31,10 @@ func TestSecretsRestEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(bmcMarker))
-	bmcSecret := object(bmcSecrets, "BMCSecret", "password", map[string]any{"data": map[string]any{"password": encoded}, "stringData": map[string]any{"username": bmcMarker}})
+	bmcSecret := object(bmcSecrets, "BMCSecret", "password", map[string]any{
+		"data":       map[string]any{"password": encoded},
+		"stringData": map[string]any{"username": bmcMarker},
+	})
 	if _, err := dynamicClient(t, cfg).Resource(bmcSecrets).Create(t.Context(), bmcSecret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
