@@ -193,29 +193,30 @@ func TestAClaimFindsTheServerThatItTookBeforeACrash(t *testing.T) {
 	}
 }
 
-// TestACacheThatLagsGivesNoSecondServer: the claim's own write fails while the cache still shows
-// the server that it has taken as free, and another one too.
+// TestACacheThatLagsGivesNoSecondServer: the claim's own write fails, and when it tries again the cache
+// shows the server that it has taken as free still, and one that became free before that.
 func TestACacheThatLagsGivesNoSecondServer(t *testing.T) {
-	api := controllertest.NewAPI(t, free("a"), free("b"), newClaim("c"))
+	api := controllertest.NewAPI(t, free("a", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery }), free("b"), newClaim("c"))
 	r := newReconciler(api)
 	api.Step(t, r, "ns/c")
-	cache := api.Lagging(t, &metalv1.ServerList{})
-	failed := false
+	early := api.Lagging(t, &metalv1.ServerList{})
+	controllertest.ChangeStatus(t, api, "a", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateAvailable })
+	late := api.Lagging(t, &metalv1.ServerList{})
 	api.Fail = func(verb string, obj runtime.Object) error {
-		if _, c := obj.(*metalv1.ServerClaim); c && verb == controllertest.Patch && !failed {
-			failed = true
+		if _, c := obj.(*metalv1.ServerClaim); c && verb == controllertest.Patch {
 			return apierrors.NewConflict(schema.GroupResource{Resource: "serverclaims"}, "c", fmt.Errorf("modified"))
 		}
 		return nil
 	}
-	r.Client = cache
+	r.Client = early
 	api.Step(t, r, "ns/c")
-	controllertest.Change(t, api, "a", func(s *metalv1.Server) { s.Labels["touched"] = "true" }) // so that a second take is no mere conflict
-	api.Settle(t, r, "ns/c")
+	api.Fail = nil
+	r.Client = late
+	api.Step(t, r, "ns/c")
 	r.Client = api
 	api.Settle(t, r, "ns/c")
-	checkBound(t, api, "c", "a")
-	if s := readServer(t, api, "b"); s.Spec.ServerClaimRef != nil {
+	checkBound(t, api, "c", "b")
+	if s := readServer(t, api, "a"); s.Spec.ServerClaimRef != nil {
 		t.Error("the claim has taken a second server")
 	}
 }
