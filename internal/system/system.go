@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/bootserver"
@@ -141,6 +142,9 @@ func (s *System) startParts(ctx, running context.Context) error {
 		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout,
 		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots,
 	})
+	if err := metrics.Registry.Register(s.fleet); err != nil {
+		return fmt.Errorf("metrics of the fleet: %w", err)
+	}
 	s.view = bootview.New()
 	images := image.Options{
 		AllowedRegistries: o.AllowedRegistries, PlainHTTP: o.PlainHTTPRegistries, Architecture: o.Architecture,
@@ -220,6 +224,9 @@ func (s *System) Stop() error {
 			s.stopParts()
 		}
 		s.parts.Wait()
+		if s.fleet != nil {
+			metrics.Registry.Unregister(s.fleet)
+		}
 		var errs []error
 		if s.bootAddr != nil && s.boot == nil {
 			errs = append(errs, s.bootAddr.Close())
