@@ -1,10 +1,8 @@
 package bmc
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"time"
 
@@ -88,7 +86,7 @@ func NewTransport(o Options) *http.Transport {
 	return &http.Transport{
 		DialContext:            d.dial,
 		DialTLSContext:         d.dialTLS,
-		MaxConnsPerHost:        1,
+		MaxConnsPerHost:        1, // in net/http's own counting; see turnstile
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        o.IdleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
@@ -96,50 +94,4 @@ func NewTransport(o Options) *http.Transport {
 		// sending them.
 		DisableCompression: true,
 	}
-}
-
-// dialer ties connecting to the request that needs the connection. http.Transport
-// lets a dial go on when its request has given up; with one connection per BMC
-// the next request would wait for that dial.
-type dialer struct {
-	net net.Dialer
-	tls *tls.Config
-}
-
-// requestContext is the key under which a request's context holds itself:
-// http.Transport detaches a dial from the cancellation of the request, not from
-// its values.
-type requestContext struct{}
-
-func withRequestContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, requestContext{}, ctx)
-}
-
-func attached(detached context.Context) context.Context {
-	if ctx, ok := detached.Value(requestContext{}).(context.Context); ok {
-		return ctx
-	}
-	return detached
-}
-
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return d.net.DialContext(attached(ctx), network, address)
-}
-
-func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx = attached(ctx)
-	raw, err := d.net.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	config := d.tls.Clone()
-	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
-		config.ServerName = address
-	}
-	conn := tls.Client(raw, config)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		_ = raw.Close()
-		return nil, err
-	}
-	return conn, nil
 }

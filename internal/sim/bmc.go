@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -55,19 +56,41 @@ type stats struct {
 	mu       sync.Mutex
 	s        Stats
 	requests int
+	open     map[net.Conn]struct{}
 }
 
-func (s *stats) connection(state http.ConnState) {
+// connection counts connections as the client has them. The server may learn of
+// the end of one after the beginning of the next, for two goroutines tell it; so whether the
+// client has closed the others is asked of the kernel.
+func (s *stats) connection(conn net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch state {
 	case http.StateNew:
+		if s.open == nil {
+			s.open = map[net.Conn]struct{}{}
+		}
+		s.open[conn] = struct{}{}
 		s.s.Connections++
-		s.s.OpenConnections++
-		s.s.MaxConnections = max(s.s.MaxConnections, s.s.OpenConnections)
+		s.s.MaxConnections = max(s.s.MaxConnections, s.held())
 	case http.StateClosed, http.StateHijacked:
-		s.s.OpenConnections--
+		delete(s.open, conn)
 	}
+	s.s.OpenConnections = len(s.open)
+}
+
+// held counts the connections that the client has not closed. s.mu is held.
+func (s *stats) held() int {
+	if len(s.open) == 1 {
+		return 1
+	}
+	n := 0
+	for conn := range s.open {
+		if !closedByPeer(conn) {
+			n++
+		}
+	}
+	return n
 }
 
 // request counts one that begins, and returns what counts its end.

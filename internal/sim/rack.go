@@ -202,7 +202,7 @@ func (r *Rack) serve(listeners []net.Listener) {
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if b := r.byLocal[addrPort(conn.LocalAddr())]; b != nil {
-				b.stats.connection(state)
+				b.stats.connection(conn, state)
 			}
 		},
 	}

@@ -208,10 +208,22 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		s.conns[c] = true
-		s.peakConns = max(s.peakConns, len(s.conns))
+		s.peakConns = max(s.peakConns, s.held())
 	case http.StateClosed, http.StateHijacked:
 		delete(s.conns, c)
 	}
+}
+
+// held counts the connections that the client has not closed: the server may
+// learn of the end of one after the beginning of the next.
+func (s *Server) held() int {
+	n := 0
+	for c := range s.conns {
+		if len(s.conns) == 1 || !closedByPeer(c) {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
