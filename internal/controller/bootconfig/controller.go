@@ -100,64 +100,52 @@ func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, obj client.
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// apply makes the delivery objects what was decided. One that belongs to somebody else is
-// never touched: that is said in status instead.
-func (r *Reconciler) apply(ctx context.Context, v *view) error {
-	if v.wantIPXE != nil {
-		obj := &bootv1.IPXEBootConfig{}
-		if v.ipxe != nil {
-			obj = v.ipxe.DeepCopy()
-		}
-		before := obj.DeepCopy()
-		obj.Spec = *v.wantIPXE
-		if err := r.write(ctx, v, obj, before, v.ipxe != nil, equality.Semantic.DeepEqual(before.Spec, obj.Spec)); err != nil {
-			return err
-		}
-		v.ipxe = obj
-	} else if v.known && v.ipxe != nil && metav1.IsControlledBy(v.ipxe, v.config) {
-		if err := r.Delete(ctx, v.ipxe); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-		v.ipxe = nil
-	}
-	if v.wantHTTP != nil {
-		obj := &bootv1.HTTPBootConfig{}
-		if v.http != nil {
-			obj = v.http.DeepCopy()
-		}
-		before := obj.DeepCopy()
-		obj.Spec = *v.wantHTTP
-		if err := r.write(ctx, v, obj, before, v.http != nil, equality.Semantic.DeepEqual(before.Spec, obj.Spec)); err != nil {
-			return err
-		}
-		v.http = obj
-	} else if v.known && v.http != nil && metav1.IsControlledBy(v.http, v.config) {
-		if err := r.Delete(ctx, v.http); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-		v.http = nil
-	}
-	return nil
-}
-
-// write creates obj, or patches it if it is ours and differs.
-func (r *Reconciler) write(ctx context.Context, v *view, obj, before client.Object, exists, same bool) error {
-	if exists {
-		if !metav1.IsControlledBy(before, v.config) {
-			v.problem = fmt.Sprintf("%T %s/%s exists and is not of this boot configuration", obj, obj.GetNamespace(), obj.GetName())
-			return nil
-		}
-		if same {
-			return nil
-		}
-		return r.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
-	}
-	obj.SetNamespace(v.config.Namespace)
-	obj.SetName(v.config.Name)
-	if err := controllerutil.SetControllerReference(v.config, obj, r.Scheme()); err != nil {
+// apply makes the delivery objects what was decided.
+func (r *Reconciler) apply(ctx context.Context, v *view) (err error) {
+	v.ipxe, err = keep(ctx, r, v, "IPXEBootConfig", v.ipxe, v.wantIPXE != nil, func(o *bootv1.IPXEBootConfig) { o.Spec = *v.wantIPXE })
+	if err != nil {
 		return err
 	}
-	return r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
+	v.http, err = keep(ctx, r, v, "HTTPBootConfig", v.http, v.wantHTTP != nil, func(o *bootv1.HTTPBootConfig) { o.Spec = *v.wantHTTP })
+	return err
+}
+
+// delivery is a kind of delivery object.
+type delivery[T any] interface {
+	*T
+	client.Object
+	DeepCopy() *T
+}
+
+// keep creates, changes or deletes one delivery object and returns what there is of it then. One that
+// belongs to somebody else is never touched: that is said in status instead.
+func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kind string, have P, wanted bool, set func(P)) (P, error) {
+	switch {
+	case have != nil && !metav1.IsControlledBy(have, v.config):
+		if wanted {
+			v.problem = fmt.Sprintf("%s %s/%s exists and is not of this boot configuration", kind, have.GetNamespace(), have.GetName())
+		}
+		return nil, nil
+	case !wanted && (have == nil || !v.known):
+		return have, nil
+	case !wanted:
+		return nil, client.IgnoreNotFound(r.Delete(ctx, have))
+	case have == nil:
+		obj := P(new(T))
+		obj.SetNamespace(v.config.Namespace)
+		obj.SetName(v.config.Name)
+		set(obj)
+		if err := controllerutil.SetControllerReference(v.config, obj, r.Scheme()); err != nil {
+			return nil, err
+		}
+		return obj, r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
+	}
+	obj := P(have.DeepCopy())
+	if set(obj); equality.Semantic.DeepEqual(have, obj) {
+		return have, nil
+	}
+	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
+	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
 }
 
 func (r *Reconciler) report(ctx context.Context, v *view) error {
@@ -190,8 +178,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bootconfig").
 		For(&metalv1.ServerBootConfiguration{}).
-		Owns(&bootv1.IPXEBootConfig{}).
-		Owns(&bootv1.HTTPBootConfig{}).
+		// They have the name of their boot configuration; a foreign one in their place is of interest too.
+		Watches(&bootv1.IPXEBootConfig{}, &handler.EnqueueRequestForObject{}).
+		Watches(&bootv1.HTTPBootConfig{}, &handler.EnqueueRequestForObject{}).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onHardwareChange()).
 		WatchesRawSource(&r.interest.source).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).

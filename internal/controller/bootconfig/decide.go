@@ -10,6 +10,8 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/report"
 	"github.com/farrier-dev/farrier/internal/image"
 )
 
@@ -109,6 +111,17 @@ func describe(v *view) {
 		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest)
 	}
 	v.mirrorDeliveries()
+	if !v.bootStateIsCurrent() {
+		set(metalv1.ConditionBootStateReceived, metav1.ConditionFalse, "BootOrdered", "")
+	}
+}
+
+// bootStateIsCurrent says whether what the machine has reported is about the boot that was ordered last. The
+// intake of reports writes the condition; taking it back is for whoever sees the next boot ordered.
+func (v *view) bootStateIsCurrent() bool {
+	a := attempt.Of(v.config)
+	c := apimeta.FindStatusCondition(v.config.Status.Conditions, metalv1.ConditionBootStateReceived)
+	return c == nil || c.Status != metav1.ConditionTrue || !a.Open() || c.Message == report.OfAttempt(a.ID)
 }
 
 func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, reason, message string)) {

@@ -82,7 +82,7 @@ func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
 	before := config.DeepCopy()
 	received := metav1.Condition{
 		Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionFalse, Reason: "NotBooted",
-		Message: "Boot attempt " + a.ID, ObservedGeneration: config.Generation,
+		Message: OfAttempt(a.ID), ObservedGeneration: config.Generation,
 	}
 	if s.Booted {
 		received.Status, received.Reason = metav1.ConditionTrue, "Booted"
@@ -92,6 +92,9 @@ func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
 	}
 	return i.Status().Patch(ctx, &config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 }
+
+// OfAttempt is the message of the condition BootStateReceived that is about an attempt.
+func OfAttempt(id string) string { return "Boot attempt " + id }
 
 func (i *Intake) server(ctx context.Context, uuid string) (*metalv1.Server, error) {
 	var list metalv1.ServerList
