@@ -1,0 +1,103 @@
+// Command fleet-idle measures what it costs to look after BMCs that do nothing:
+// processor time, memory, connections and requests, with some BMCs that hang and some that
+// refuse connections.
+//
+// The fleet runs in one process and the simulated BMCs in another; this one only
+// asks both what they have seen.
+//
+//	go run ./bench/fleet-idle
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/result"
+)
+
+type config struct {
+	BMCs      int           `json:"bmcs"`
+	Hanging   float64       `json:"hangingShare"`
+	Refusing  float64       `json:"refusingShare"`
+	Latency   time.Duration `json:"latencyNanoseconds"`
+	Interval  time.Duration `json:"pollIntervalNanoseconds"`
+	Intervals int           `json:"intervals"`
+	Out       string        `json:"-"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch child.Role() {
+	case roleRack:
+		err = rackRole(ctx)
+	case roleFleet:
+		err = fleetRole(ctx)
+	default:
+		err = run(ctx, parseFlags())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fleet-idle:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() config {
+	var c config
+	flag.IntVar(&c.BMCs, "bmcs", 10_000, "simulated BMCs")
+	flag.Float64Var(&c.Hanging, "hanging", 0.01, "share of BMCs that accept and never answer")
+	flag.Float64Var(&c.Refusing, "refusing", 0.01, "share of BMCs that refuse connections")
+	flag.DurationVar(&c.Latency, "latency", 50*time.Millisecond, "latency of an answer")
+	flag.DurationVar(&c.Interval, "interval", 2*time.Minute, "poll interval")
+	flag.IntVar(&c.Intervals, "intervals", 3, "poll intervals to measure, after the first look")
+	flag.StringVar(&c.Out, "out", "bench/results/fleet-idle.json", "file for the result; empty: none")
+	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	flag.Parse()
+	if *smoke {
+		c = config{BMCs: 40, Hanging: 0.05, Refusing: 0.05, Latency: time.Millisecond, Interval: time.Second, Intervals: 2}
+	}
+	return c
+}
+
+func run(ctx context.Context, c config) error {
+	r := result.Result{Name: "fleet-idle", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+	f, err := measure(ctx, c)
+	if err != nil {
+		return err
+	}
+	f.print(os.Stdout, c)
+	if c.Out == "" {
+		return nil
+	}
+	r.Findings = f
+	return r.Write(c.Out)
+}
+
+// behaviour is what a BMC of the benchmark does.
+type behaviour int
+
+const (
+	healthy behaviour = iota
+	hanging
+	refusing
+)
+
+// behaviours spreads those that misbehave over the rack.
+func (c config) behaviours() []behaviour {
+	all := make([]behaviour, c.BMCs)
+	place := func(share float64, offset int, b behaviour) {
+		n := int(share * float64(c.BMCs))
+		for i := range n {
+			all[(i*c.BMCs/n+offset)%c.BMCs] = b
+		}
+	}
+	place(c.Hanging, 0, hanging)
+	place(c.Refusing, 1, refusing)
+	return all
+}

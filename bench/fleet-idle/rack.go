@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// The rack is told what to be by its first request, and asked what its BMCs have
+// seen by all others.
+const roleRack = "rack"
+
+type rackRequest struct {
+	Config *config // nil: only the counts
+}
+
+type rackAnswer struct {
+	BMCs  []sim.BMCInfo `json:",omitempty"` // to the first request
+	Stats []sim.Stats
+}
+
+func rackRole(ctx context.Context) error {
+	var rack *sim.Rack
+	err := child.Serve(func(request rackRequest) (a rackAnswer, err error) {
+		if request.Config != nil {
+			if rack, err = startRack(ctx, *request.Config); err != nil {
+				return a, err
+			}
+			a.BMCs = rack.BMCs()
+		}
+		a.Stats = make([]sim.Stats, len(rack.BMCs()))
+		for i := range a.Stats {
+			a.Stats[i] = rack.Stats(i)
+		}
+		return a, nil
+	})
+	if rack != nil {
+		_ = rack.Stop(ctx)
+	}
+	return err
+}
+
+func startRack(ctx context.Context, c config) (*sim.Rack, error) {
+	rack, err := sim.Start(ctx, sim.Options{
+		Servers: c.BMCs, Username: username, Password: password, Seed: 1,
+		Timing:  sim.Timing{Latency: c.Latency},
+		BootURL: func() string { return "http://127.0.0.1:1/" }, // nothing is switched on
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the rack: %w", err)
+	}
+	for i, b := range c.behaviours() {
+		if b == hanging {
+			rack.SetFault(i, sim.Hang)
+		}
+	}
+	return rack, nil
+}
