@@ -3,6 +3,7 @@ package bootdelivery
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,27 +71,30 @@ type kind struct {
 
 func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
 	r := &reconciler{Delivery: d, kind: k}
-	// Children have the name of their boot configuration.
-	sameName := func(_ context.Context, obj client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}}
-	}
-	bootOf := func(_ context.Context, obj client.Object) []reconcile.Request {
-		server, ok := obj.(*metalv1.Server)
-		if !ok || server.Spec.BootConfigurationRef == nil {
-			return nil
-		}
-		ref := server.Spec.BootConfigurationRef
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}}
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bootdelivery-"+k.name).
 		For(k.object()).
-		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(sameName)).
+		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // children have its name
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(bootOf), onIdentityChange()).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(k)), builder.OnlyMetadata).
 		WatchesRawSource(d.notes.source(k.name)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers}).
 		Complete(r)
+}
+
+// bootOf finds the boot configs that a Server refers to, or did before it changed.
+func bootOf(_ context.Context, obj client.Object) []reconcile.Request {
+	server, ok := obj.(*metalv1.Server)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, ref := range []*metalv1.ObjectReference{server.Spec.BootConfigurationRef, server.Spec.MaintenanceBootConfigurationRef} {
+		if ref != nil {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}})
+		}
+	}
+	return requests
 }
 
 // usersOf finds the boot configs of a kind that refer to a Secret.
@@ -117,31 +121,39 @@ type reconciler struct {
 // Reconcile renders one boot config into the view and writes its status.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	name := entryName(r.kind.name, req.Namespace, req.Name)
-	defer r.initial.done(name)
 	obj := r.kind.object()
 	if err := r.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.View.Delete(name)
+			r.withdraw(name)
 			r.notes.drop(name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !obj.GetDeletionTimestamp().IsZero() {
+		r.withdraw(name)
+		return reconcile.Result{}, nil
 	}
 	err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
 	return outcome.Handle(ctx, reconcile.Result{}, err)
 }
 
+// withdraw takes an entry out of the view.
+func (r *reconciler) withdraw(name string) {
+	freed := r.View.Conflicts(name)
+	r.View.Delete(name)
+	r.initial.done(name)
+	r.notes.wake(freed...)
+}
+
+// deliver puts an entry into the view and says in status how it is.
 func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) error {
-	if !obj.GetDeletionTimestamp().IsZero() {
-		r.View.Delete(name)
-		return nil
-	}
 	in := source{name: name, object: obj}
 	if err := r.gather(ctx, &in); err != nil {
 		return err
 	}
 	entry, problem := r.render(&in)
-	r.View.Put(entry)
-	if in.attempt.Open() && r.attempts.add(in.attempt.ID) && in.server != nil {
+	r.put(entry)
+	if in.attempt.Open() && entry.Rank == bootview.Current && r.attempts.add(in.attempt.ID) {
 		r.WakeServer(in.server.Name)
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
@@ -154,6 +166,29 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	}
 	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	return client.IgnoreNotFound(err)
+}
+
+// put makes the entry count, and wakes those that are in conflict because of it, or are not any longer: each
+// says so in its own status.
+func (r *reconciler) put(entry bootview.Entry) {
+	before := r.contested(entry)
+	r.View.Put(entry)
+	r.initial.done(entry.Name)
+	after := r.contested(entry)
+	for _, name := range append(before, after...) {
+		if name != entry.Name && slices.Contains(before, name) != slices.Contains(after, name) {
+			r.notes.wake(name)
+		}
+	}
+}
+
+// contested names the entries that contradict this one, or each other about its machine.
+func (r *reconciler) contested(entry bootview.Entry) []string {
+	names := r.View.Conflicts(entry.Name)
+	if m, status := r.View.ByUUID(entry.UUID); status == bootview.Conflict {
+		names = append(names, m.Conflict...)
+	}
+	return names
 }
 
 // Acknowledged says whether the boot view knows of an attempt, so that a machine which boots now is

@@ -45,12 +45,18 @@ func (d *Delivery) Delivered(delivery bootview.Delivery) {
 	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 {
 		return
 	}
-	parts := strings.SplitN(delivery.Entry, "/", 3)
-	if len(parts) != 3 || d.notes.sources[parts[0]] == nil {
-		return
-	}
 	if d.notes.add(delivery) {
-		d.notes.sources[parts[0]].Wake(parts[1], parts[2])
+		d.notes.wake(delivery.Entry)
+	}
+}
+
+// wake has the boot configs behind entries reconciled.
+func (n *notes) wake(entries ...string) {
+	for _, entry := range entries {
+		parts := strings.SplitN(entry, "/", 3)
+		if len(parts) == 3 && n.sources[parts[0]] != nil {
+			n.sources[parts[0]].Wake(parts[1], parts[2])
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
@@ -42,7 +43,7 @@ func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
 
 // gather reads what the entry needs; only the Secrets that are referred to are read, past the cache.
 func (d *Delivery) gather(ctx context.Context, in *source) error {
-	if owner := metav1.GetControllerOf(in.object); owner != nil && owner.Kind == "ServerBootConfiguration" {
+	if owner := configOf(in.object); owner != nil {
 		var config metalv1.ServerBootConfiguration
 		err := d.Get(ctx, client.ObjectKey{Namespace: in.object.GetNamespace(), Name: owner.Name}, &config)
 		if client.IgnoreNotFound(err) != nil {
@@ -110,10 +111,11 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	case *bootv1.HTTPBootConfig:
 		e.UUID = o.Spec.SystemUUID
 		for _, id := range append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...) {
-			if strings.Count(id, ":") == 5 || strings.Count(id, "-") == 5 {
-				e.MACs = append(e.MACs, id)
-			} else {
+			// Six groups are never an IPv6 address, but an IPv6 address may have five colons.
+			if _, err := identity.IP(id); err == nil {
 				e.IPs = append(e.IPs, id)
+			} else {
+				e.MACs = append(e.MACs, id)
 			}
 		}
 		e.UKIURL = o.Spec.UKIURL
@@ -127,9 +129,22 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	return e, problem
 }
 
+// configOf is the boot configuration that made a boot config. What a person wrote has none, and neither has what
+// belongs to a lifecycle of somebody else's.
+func configOf(obj client.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOf(obj)
+	if owner == nil || owner.Kind != "ServerBootConfiguration" {
+		return nil
+	}
+	if group, _, _ := strings.Cut(owner.APIVersion, "/"); group != metalv1.GroupName {
+		return nil
+	}
+	return owner
+}
+
 // rank says whose word an entry is: only the boot configuration that the server refers to now counts.
 func rank(in *source) bootview.Rank {
-	if metav1.GetControllerOf(in.object) == nil {
+	if configOf(in.object) == nil {
 		return bootview.HandWritten
 	}
 	if in.config == nil || in.server == nil {
