@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,20 +33,30 @@ type Intake struct {
 
 // Register stores a report. Doing it again for the same attempt changes nothing.
 func (i *Intake) Register(ctx context.Context, r inspection.Registration) error {
-	server, err := i.server(ctx, r.SystemUUID)
+	servers, err := i.servers(ctx, r.SystemUUID)
 	if err != nil {
 		return err
 	}
-	current, err := i.attempt(ctx, server)
-	if err != nil {
-		return err
+	for s := range servers {
+		server := &servers[s]
+		if ref := server.Spec.BootConfigurationRef; ref != nil && ref.Namespace == i.Namespace && ref.Name == server.Name {
+			_, a, err := i.attempt(ctx, server)
+			if err != nil {
+				return err
+			}
+			if a.Open() && (r.Attempt == a.ID || r.Attempt == "") { // none: only where reports without a token are allowed
+				r.Attempt = a.ID
+				return i.store(ctx, server, r)
+			}
+		}
+		if stored, err := i.stored(ctx, server, r.Attempt); stored || err != nil {
+			return err // an agent that did not hear the answer asks again
+		}
 	}
-	if r.Attempt == "" { // only where reports without a token are allowed
-		r.Attempt = current
-	}
-	if current == "" || r.Attempt != current {
-		return fmt.Errorf("Server %q: %w", server.Name, ErrNoAttempt)
-	}
+	return fmt.Errorf("system %s: %w", r.SystemUUID, ErrNoAttempt)
+}
+
+func (i *Intake) store(ctx context.Context, server *metalv1.Server, r inspection.Registration) error {
 	content, err := inspection.Pack(r)
 	if err != nil {
 		return err
@@ -61,42 +72,56 @@ func (i *Intake) Register(ctx context.Context, r inspection.Registration) error 
 	return nil
 }
 
+// stored says whether the report of an attempt is on record.
+func (i *Intake) stored(ctx context.Context, server *metalv1.Server, attemptID string) (bool, error) {
+	if attemptID == "" {
+		return false, nil
+	}
+	meta := metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	err := i.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: record.InspectionName(server.Name)}, &meta)
+	return err == nil && meta.Annotations[record.AnnotationAttempt] == attemptID, client.IgnoreNotFound(err)
+}
+
 // BootState notes on the machine's boot configuration that it has, or has not, booted.
 func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
-	server, err := i.server(ctx, s.SystemUUID)
+	servers, err := i.servers(ctx, s.SystemUUID)
 	if err != nil {
 		return err
 	}
-	ref := server.Spec.BootConfigurationRef
-	if ref == nil {
-		return fmt.Errorf("Server %q: %w", server.Name, ErrNoAttempt)
+	for n := range servers {
+		config, a, err := i.attempt(ctx, &servers[n])
+		if err != nil {
+			return err
+		}
+		if a.Open() && (s.Attempt == a.ID || s.Attempt == "") {
+			return i.note(ctx, config, a, s.Booted)
+		}
 	}
-	var config metalv1.ServerBootConfiguration
-	if err := i.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &config); err != nil {
-		return err
-	}
-	a := attempt.Of(&config)
-	if !a.Open() || (s.Attempt != "" && s.Attempt != a.ID) {
-		return fmt.Errorf("Server %q: %w", server.Name, ErrNoAttempt)
-	}
+	return fmt.Errorf("system %s: %w", s.SystemUUID, ErrNoAttempt)
+}
+
+func (i *Intake) note(ctx context.Context, config *metalv1.ServerBootConfiguration, a *attempt.Attempt, booted bool) error {
 	before := config.DeepCopy()
 	received := metav1.Condition{
 		Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionFalse, Reason: "NotBooted",
 		Message: OfAttempt(a.ID), ObservedGeneration: config.Generation,
 	}
-	if s.Booted {
+	if booted {
 		received.Status, received.Reason = metav1.ConditionTrue, "Booted"
 	}
 	if !apimeta.SetStatusCondition(&config.Status.Conditions, received) {
 		return nil
 	}
-	return i.Status().Patch(ctx, &config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return i.Status().Patch(ctx, config, patch, client.FieldOwner(metalv1.FieldManager))
 }
 
 // OfAttempt is the message of the condition BootStateReceived that is about an attempt.
 func OfAttempt(id string) string { return "Boot attempt " + id }
 
-func (i *Intake) server(ctx context.Context, uuid string) (*metalv1.Server, error) {
+// servers are those of that UUID. There may be more than one, by mistake: the attempt tells which is meant.
+func (i *Intake) servers(ctx context.Context, uuid string) ([]metalv1.Server, error) {
 	var list metalv1.ServerList
 	if err := i.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(uuid)}); err != nil {
 		return nil, err
@@ -104,21 +129,18 @@ func (i *Intake) server(ctx context.Context, uuid string) (*metalv1.Server, erro
 	if len(list.Items) == 0 {
 		return nil, fmt.Errorf("%s: %w", uuid, ErrUnknownMachine)
 	}
-	return &list.Items[0], nil
+	return list.Items, nil
 }
 
-// attempt is the ID of the open attempt of the server's discovery; empty: there is none.
-func (i *Intake) attempt(ctx context.Context, server *metalv1.Server) (string, error) {
+// attempt is the attempt of the boot configuration that a server refers to; nil: there is none.
+func (i *Intake) attempt(ctx context.Context, server *metalv1.Server) (*metalv1.ServerBootConfiguration, *attempt.Attempt, error) {
 	ref := server.Spec.BootConfigurationRef
-	if ref == nil || ref.Namespace != i.Namespace || ref.Name != server.Name {
-		return "", nil
+	if ref == nil {
+		return nil, nil, nil
 	}
 	var config metalv1.ServerBootConfiguration
 	if err := i.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &config); err != nil {
-		return "", client.IgnoreNotFound(err)
+		return nil, nil, client.IgnoreNotFound(err)
 	}
-	if a := attempt.Of(&config); a.Open() {
-		return a.ID, nil
-	}
-	return "", nil
+	return &config, attempt.Of(&config), nil
 }
