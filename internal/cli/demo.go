@@ -34,7 +34,7 @@ otherwise it says which step did not happen, and why.`,
 	f.IntVar(&options.Servers, "servers", options.Servers, "how many servers the rack has")
 	f.IntVar(&options.Claims, "claims", options.Claims, "how many of them are claimed and booted")
 	f.StringVarP((*string)(&options.Output), "output", "o", string(options.Output), "text, or json for one object with everything that happened")
-	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long all of it may take")
+	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long all of it may take (default 5m, and 1s more for each server)")
 	f.StringVar(&options.Keep, "keep", "", "empty or new directory for data and log, which is kept")
 	f.StringVar((*string)(&options.Break), "break", "", "break something, to see how that looks: image, secret or password")
 	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "above 0: log to standard error, 1 why, 2 everything")

@@ -89,7 +89,7 @@ func (l *lab) systemOptions(logger logr.Logger) system.Options {
 	o.BMCFastPoll = l.options.fastPoll()
 	o.BMCPollInterval = max(20*o.BMCFastPoll, 5*time.Second)
 	o.PowerOffBudget = 30 * time.Second
-	o.DiscoveryTimeout = l.options.Timeout
+	o.DiscoveryTimeout = l.options.limit()
 	o.Logger = logger
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -39,7 +40,7 @@ const maxServers = 2000
 // Options are the flags of `farrier demo`.
 type Options struct {
 	Servers, Claims int
-	// Timeout bounds the whole run.
+	// Timeout bounds the whole run; 0: as long as a rack of that size may take.
 	Timeout time.Duration
 	Output  Output
 	// Verbosity above 0 logs to standard error, and prints lines in place of the picture.
@@ -47,11 +48,14 @@ type Options struct {
 	// Keep is the data directory, which stays; empty: a temporary one, which does not.
 	Keep  string
 	Break Break
+
+	// grace is how long something may look broken.
+	grace time.Duration
 }
 
 // DefaultOptions are those of `farrier demo` without flags.
 func DefaultOptions() Options {
-	return Options{Servers: 3, Claims: 1, Timeout: 5 * time.Minute, Output: OutputText}
+	return Options{Servers: 3, Claims: 1, Output: OutputText, grace: scenario.DefaultGrace}
 }
 
 // Check refuses what makes no sense, before anything is started. Errors name the flag.
@@ -65,8 +69,8 @@ func (o Options) Check() error {
 	} else if o.Claims < 1 || o.Claims > o.Servers {
 		refuse("claims", "%d is out of range 1 to %d, the number of servers", o.Claims, o.Servers)
 	}
-	if o.Timeout <= 0 {
-		refuse("timeout", "%s is no time to do anything", o.Timeout)
+	if o.Timeout < 0 {
+		refuse("timeout", "%s is less than no time", o.Timeout)
 	}
 	if o.Output != OutputText && o.Output != OutputJSON {
 		refuse("output", "%q is neither %s nor %s", o.Output, OutputText, OutputJSON)
@@ -94,4 +98,12 @@ var timing = sim.Timing{POST: 1500 * time.Millisecond, Shutdown: 500 * time.Mill
 // one must leave the processors time for its other work.
 func (o Options) fastPoll() time.Duration {
 	return 200*time.Millisecond + time.Duration(o.Servers)*5*time.Millisecond
+}
+
+// limit is how long the whole run may take.
+func (o Options) limit() time.Duration {
+	if o.Timeout > 0 {
+		return o.Timeout
+	}
+	return 5*time.Minute + time.Duration(o.Servers)*time.Second
 }

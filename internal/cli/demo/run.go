@@ -19,13 +19,13 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("--timeout %s is over", o.Timeout))
+	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), fmt.Errorf("--timeout %s is over", o.limit()))
 	defer cancel()
 	running, fail := context.WithCancelCause(limited)
 	defer fail(nil)
 
 	l := &lab{options: o, stderr: stderr, fail: fail}
-	run := scenario.New(scenario.Options{Start: l.start, Servers: o.Servers, Claims: o.Claims, Clock: clock.RealClock{}})
+	run := scenario.New(scenario.Options{Start: l.start, Servers: o.Servers, Claims: o.Claims, Grace: o.grace, Clock: clock.RealClock{}})
 	stopShowing := present(run, o, stdout, stderr)
 	err := run.Run(running)
 	stopShowing()

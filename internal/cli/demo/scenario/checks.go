@@ -36,22 +36,24 @@ func (s *Scenario) endpointsExist(state *State) verdict {
 }
 
 func (s *Scenario) bmcsConnected(state *State) verdict {
-	return judge(s.lab.Rack, func(p Place) finding { return connected(state.Endpoints[p.BMC], state.BMCs[p.BMC], p.BMC) })
+	return judge(s.lab.Rack, func(p Place) finding {
+		return connected(state.Endpoints[p.BMC], state.BMCs[p.BMC]).of("BMC " + p.BMC)
+	})
 }
 
 // connected says whether a BMC came of an Endpoint, and answers.
-func connected(endpoint *metalv1.Endpoint, bmc *metalv1.BMC, name string) finding {
+func connected(endpoint *metalv1.Endpoint, bmc *metalv1.BMC) finding {
 	switch {
 	case bmc != nil && holds(bmc.Status.Conditions, metalv1.ConditionReady):
 		return done
 	case bmc != nil && said(bmc.Status.Conditions, metalv1.ConditionReady) != "":
-		return broken("BMC %s: %s", name, said(bmc.Status.Conditions, metalv1.ConditionReady))
+		return broken("%s", said(bmc.Status.Conditions, metalv1.ConditionReady))
 	case bmc != nil:
-		return waiting("BMC %s has not been heard of", name)
+		return waiting("not heard of yet")
 	case endpoint != nil && said(endpoint.Status.Conditions, conditionRecognised) != "":
-		return broken("Endpoint %s: %s", name, said(endpoint.Status.Conditions, conditionRecognised))
+		return broken("%s", said(endpoint.Status.Conditions, conditionRecognised))
 	}
-	return waiting("no BMC for Endpoint %s", name)
+	return waiting("not there yet")
 }
 
 // conditionRecognised says of an Endpoint whether a BMC came of it.
@@ -72,37 +74,35 @@ func (s *Scenario) serversDiscovered(state *State) verdict {
 		if server == nil {
 			return waiting("BMC %s: its Server is gone", p.BMC)
 		}
-		if f := available(server); f.done || f.broken != "" {
-			return f
+		f := available(server)
+		if why := mishap(latest(p.Machine.Record(), time.Time{})); why != "" && !f.done && f.broken == "" {
+			f = broken("its machine %s", why)
 		}
-		if why := mishap(latest(p.Machine.Record(), time.Time{})); why != "" {
-			return broken("Server %s: its machine %s", server.Name, why)
-		}
-		return available(server)
+		return f.of("Server " + server.Name)
 	})
 }
 
 // available says whether a server waits for a claim: looked at, off, and with nothing left of what it did before.
 func available(server *metalv1.Server) finding {
-	status := &server.Status
-	conditions := status.Conditions
+	status, spec := &server.Status, &server.Spec
+	free := status.State == metalv1.ServerStateAvailable && spec.BootConfigurationRef == nil &&
+		spec.ServerClaimRef == nil && server.Annotations[metalv1.AnnotationClaimedBy] == ""
 	switch {
 	case status.State == metalv1.ServerStateError:
-		return broken("Server %s: state Error: %s", server.Name, said(conditions, metalv1.ConditionReady))
-	case said(conditions, metalv1.ConditionReady) != "":
-		return broken("Server %s: %s", server.Name, said(conditions, metalv1.ConditionReady))
-	case status.State == metalv1.ServerStateAvailable && status.PowerState == metalv1.PowerStateOff &&
-		server.Spec.BootConfigurationRef == nil && server.Spec.ServerClaimRef == nil && server.Annotations[metalv1.AnnotationClaimedBy] == "":
+		return broken("Error: %s", said(status.Conditions, metalv1.ConditionReady))
+	case said(status.Conditions, metalv1.ConditionReady) != "":
+		return broken("%s", said(status.Conditions, metalv1.ConditionReady))
+	case free && status.PowerState == metalv1.PowerStateOff:
 		return done
-	case status.State == metalv1.ServerStateAvailable && status.PowerState != metalv1.PowerStateOff:
-		return waiting("Server %s: Available, and its power is %s", server.Name, status.PowerState)
+	case free:
+		return waiting("Available, and its power is %s", status.PowerState)
 	}
 	for _, kind := range []string{metalv1.ConditionBootReady, metalv1.ConditionDiscovered} {
-		if why := said(conditions, kind); why != "" {
-			return waiting("Server %s: %s: %s", server.Name, status.State, why)
+		if why := said(status.Conditions, kind); why != "" {
+			return waiting("%s: %s", status.State, why)
 		}
 	}
-	return waiting("Server %s: %s", server.Name, status.State)
+	return waiting("%s", status.State)
 }
 
 // latest is the newest boot that began at or after a moment.
@@ -151,24 +151,30 @@ func (s *Scenario) claimsBound(state *State) verdict {
 
 func (s *Scenario) configsReady(state *State) verdict {
 	return judge(s.claims, func(c *claimed) finding {
-		return bootable(state.Claims[c.name], state.Configs[c.name], c.name)
+		return bootable(state.Claims[c.name], state.Configs[c.name]).of("claim " + c.name)
 	})
 }
 
-// bootable says whether the boot configuration of a claim can be booted. The claim is asked, because that is what
-// its user looks at.
-func bootable(claim *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration, name string) finding {
+// bootable says whether the boot configuration of a claim can be booted. The claim has to say so too, because
+// that is what its user looks at.
+func bootable(claim *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) finding {
 	switch {
 	case claim == nil:
-		return waiting("claim %s is gone", name)
+		return waiting("gone")
 	case config == nil:
-		return waiting("claim %s: no boot configuration yet", name)
-	case holds(claim.Status.Conditions, metalv1.ConditionBootReady) && config.Status.State == metalv1.ServerBootConfigurationStateReady:
-		return done
-	case config.Status.State == metalv1.ServerBootConfigurationStateError && said(claim.Status.Conditions, metalv1.ConditionBootReady) != "":
-		return broken("claim %s: %s", name, said(claim.Status.Conditions, metalv1.ConditionBootReady))
+		return waiting("no boot configuration yet")
 	}
-	return waiting("claim %s: %s", name, said(claim.Status.Conditions, metalv1.ConditionBootReady))
+	ready := config.Status.State == metalv1.ServerBootConfigurationStateReady
+	failed := config.Status.State == metalv1.ServerBootConfigurationStateError
+	switch why := said(claim.Status.Conditions, metalv1.ConditionBootReady); {
+	case ready && holds(claim.Status.Conditions, metalv1.ConditionBootReady):
+		return done
+	case failed && why != "":
+		return broken("%s", why)
+	case why != "":
+		return waiting("%s", why)
+	}
+	return waiting("boot configuration %s", config.Status.State)
 }
 
 func (s *Scenario) machinesBooted(state *State) verdict {
@@ -237,6 +243,6 @@ func (s *Scenario) serversAvailable(state *State) verdict {
 		if server == nil {
 			return broken("Server %s is gone", c.server)
 		}
-		return available(server)
+		return available(server).of("Server " + server.Name)
 	})
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -48,12 +49,8 @@ func (s *State) began() map[string]time.Time {
 func row(state *State, p *Place, began map[string]time.Time, now time.Time) show.Server {
 	server := state.server(p.UUID)
 	if server == nil {
-		f := connected(state.Endpoints[p.BMC], state.BMCs[p.BMC], p.BMC)
-		r := show.Server{Name: p.BMC, Doing: f.waiting, Trouble: f.broken != ""}
-		if r.Trouble {
-			r.Doing = f.broken
-		}
-		return r
+		f := connected(state.Endpoints[p.BMC], state.BMCs[p.BMC])
+		return show.Server{Name: p.BMC, Doing: cmp.Or(f.broken, f.waiting), Trouble: f.broken != ""}
 	}
 	r := show.Server{
 		Name: server.Name, Model: server.Status.Model, Power: string(server.Status.PowerState), State: string(server.Status.State),
@@ -110,16 +107,14 @@ func resting(server *metalv1.Server, claim *metalv1.ServerClaim) (doing string, 
 	if server.Status.State == metalv1.ServerStateAvailable {
 		return "", false
 	}
-	for _, about := range []struct {
-		kind   string
-		status metav1.ConditionStatus
-	}{
-		{metalv1.ConditionPoweringOn, metav1.ConditionTrue},
-		{metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue},
-		{metalv1.ConditionBootReady, metav1.ConditionFalse},
-		{metalv1.ConditionDiscovered, metav1.ConditionFalse},
-	} {
-		if c := apimeta.FindStatusCondition(conditions, about.kind); c != nil && c.Status == about.status && c.Message != "" {
+	if apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionPoweringOn) {
+		return "powering on", false
+	}
+	if apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionWaitingForPowerOff) {
+		return "made sure to be off", false
+	}
+	for _, kind := range []string{metalv1.ConditionBootReady, metalv1.ConditionDiscovered} {
+		if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
 			return c.Message, false
 		}
 	}

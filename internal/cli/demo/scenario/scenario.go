@@ -55,7 +55,9 @@ type Options struct {
 	Start func(context.Context) (*Lab, error)
 	// Servers is how many the rack will have, Claims how many of them are claimed.
 	Servers, Claims int
-	Clock           clock.WithTicker
+	// Grace is DefaultGrace, but in tests.
+	Grace time.Duration
+	Clock clock.WithTicker
 }
 
 // Scenario is one run.
@@ -140,8 +142,8 @@ func (s *Scenario) script() []step {
 	return []step{
 		{name: stepSystem, budget: 60 * time.Second, do: s.startLab},
 		{name: stepEndpoints, budget: servers(15*time.Second, 50*time.Millisecond), do: func(ctx context.Context) error { return s.lab.CreateEndpoints(ctx) }, check: s.endpointsExist},
-		{name: stepConnected, budget: servers(30*time.Second, 200*time.Millisecond), check: s.bmcsConnected},
-		{name: stepFound, budget: servers(30*time.Second, 200*time.Millisecond), check: s.serversFound},
+		{name: stepConnected, budget: servers(30*time.Second, 500*time.Millisecond), check: s.bmcsConnected},
+		{name: stepFound, budget: servers(30*time.Second, 500*time.Millisecond), check: s.serversFound},
 		{name: stepDiscovered, budget: servers(60*time.Second, 2*time.Second), check: s.serversDiscovered},
 		{name: stepClaimed, budget: claims(15*time.Second, 100*time.Millisecond), do: s.createClaims},
 		{name: stepBound, budget: claims(20*time.Second, 500*time.Millisecond), check: s.claimsBound, then: s.rememberServers},

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// grace is how long something may look broken before it counts: a BMC that starts refuses a
+	// DefaultGrace is how long something may look broken before it counts: a BMC that starts refuses a
 	// first connection, and an image may be pushed a moment late.
-	grace = 15 * time.Second
+	DefaultGrace = 15 * time.Second
 	// pace is how often a step looks at the world, which is in memory.
 	pace = 50 * time.Millisecond
 	// named is how many of the things that are missing an error names.
@@ -54,6 +54,17 @@ func waiting(format string, args ...any) finding {
 	return finding{waiting: fmt.Sprintf(format, args...)}
 }
 func broken(format string, args ...any) finding { return finding{broken: fmt.Sprintf(format, args...)} }
+
+// of says what the finding is about.
+func (f finding) of(subject string) finding {
+	if f.broken != "" {
+		f.broken = subject + ": " + f.broken
+	}
+	if f.waiting != "" {
+		f.waiting = subject + ": " + f.waiting
+	}
+	return f
+}
 
 // judge looks at each of several things.
 func judge[T any](things []T, look func(T) finding) verdict {
@@ -146,7 +157,7 @@ func (s *Scenario) await(ctx context.Context, st *step) error {
 			since = time.Time{}
 		case since.IsZero():
 			since = now
-		case now.Sub(since) >= grace:
+		case now.Sub(since) >= s.options.Grace:
 			return errors.New(enumerate(v.broken))
 		}
 		select {

@@ -118,7 +118,11 @@ func (t *story) changes() {
 			ours = e.name == t.claim.name || object == t.claim.server
 		}
 		if what := words[change{e.kind, e.to}]; ours && what != "" {
-			t.add(e.at, 0, what, "")
+			detail := ""
+			if e.kind == kindServer && e.from == "" {
+				detail = "system UUID " + t.claim.place.UUID
+			}
+			t.add(e.at, 0, what, detail)
 		}
 	}
 }
@@ -142,7 +146,7 @@ func (t *story) boot(r *sim.BootRecord) {
 	case sim.OutcomeProbe:
 		t.add(r.Settled, 0, "probe done", "")
 	case sim.OutcomeInstalled:
-		t.add(r.Settled, 0, "running", fmt.Sprintf("%.2fs after power-on", r.Settled.Sub(r.Start).Seconds()))
+		t.add(r.Settled, 0, "running", fmt.Sprintf("%.2fs after it was powered on", r.Settled.Sub(r.Start).Seconds()))
 	case "":
 	default:
 		t.add(r.Settled, 0, string(r.Outcome), r.Why)

@@ -103,11 +103,11 @@ func compare(boot *sim.BootRecord, want wanted) []show.File {
 		fileOf(boot, sim.WhatScript, digest(want.script)),
 		fileOf(boot, sim.WhatKernel, want.layers.Kernel),
 		fileOf(boot, sim.WhatInitramfs, want.layers.Initramfs),
-		fileOf(boot, sim.WhatIgnition, digest(want.ignition)),
 	}
 	if want.layers.Squashfs != "" {
 		files = append(files, fileOf(boot, sim.WhatSquashfs, want.layers.Squashfs))
 	}
+	files = append(files, fileOf(boot, sim.WhatIgnition, digest(want.ignition)))
 	if files[0].OK {
 		files[0].Why = misread(want.script, files[1].URL, files[2].URL)
 		files[0].OK = files[0].Why == ""

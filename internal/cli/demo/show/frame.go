@@ -45,13 +45,15 @@ var states = []string{"", "Initial", "Discovery", "Available", "Reserved", "Clea
 const (
 	minWidth  = 20
 	minHeight = 8
+	// roomy is the height from which on there is room for more than servers.
+	roomy = 14
 )
 
 // Lines draws the frame for a terminal of the given size: at most one line less than it is high, so
 // that the cursor has a place below.
 func (f Frame) Lines(columns, height int, paint Paint) []string {
 	columns, height = max(columns, minWidth), max(height, minHeight)
-	lines := f.heading(columns, paint)
+	lines := f.heading(columns, height, paint)
 	shown, hidden := choose(f.Servers, height-1-len(lines)-1)
 	lines = append(lines, table(shown, columns, paint)...)
 	if len(hidden) > 0 {
@@ -60,7 +62,7 @@ func (f Frame) Lines(columns, height int, paint Paint) []string {
 	return lines
 }
 
-func (f Frame) heading(columns int, paint Paint) []string {
+func (f Frame) heading(columns, height int, paint Paint) []string {
 	title := fmt.Sprintf("farrier demo  %s", offset(f.Elapsed))
 	step := ""
 	switch {
@@ -82,7 +84,7 @@ func (f Frame) heading(columns int, paint Paint) []string {
 		}
 		lines[0] += "   " + paint.in(colour, fit(step, room))
 	}
-	if f.Hint != "" && width(f.Hint) <= columns { // half a command is of no use
+	if f.Hint != "" && width(f.Hint) <= columns && height >= roomy { // half a command is of no use
 		lines = append(lines, paint.in(faint, f.Hint))
 	}
 	return append(lines, "", fit(tally(f.Servers), columns), "")

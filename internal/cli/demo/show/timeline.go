@@ -56,7 +56,11 @@ func (c *ClaimHistory) timeline(paint Paint) []string {
 			part = e.Part
 			lines = append(lines, "  "+paint.in(bold, part))
 		}
-		line := paint.in(faint, fmt.Sprintf("%9s%9s", fmt.Sprintf("%.2fs", seconds(e.Seconds)), took(time.Duration(e.Took)))) + "  "
+		lasted := ""
+		if time.Duration(e.Took) >= 50*time.Microsecond { // else it would read 0.0ms
+			lasted = took(time.Duration(e.Took))
+		}
+		line := paint.in(faint, fmt.Sprintf("%8.2fs%9s", seconds(e.Seconds), lasted)) + "  "
 		if e.Detail == "" {
 			line += clean(e.What)
 		} else {
