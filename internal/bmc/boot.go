@@ -85,14 +85,36 @@ func (c *Client) SetBoot(ctx context.Context, s System, o BootOverride) error {
 	if !s.Boot.Offers(o.Target) {
 		return c.unsupported(op, "boot target %s is not among %s", o.Target, strings.Join(s.Boot.Targets, ", "))
 	}
-	vendor, err := c.vendor(ctx, s)
+	ways, err := c.waysOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	ways := vendor.ways()
 	if o.Target == BootNone && s.Boot.cleared() && !ways.bootInSettings {
 		return nil // a settings resource may hold an override that the system does not show yet
 	}
+	return c.patchBoot(ctx, s, ways, ways.bootPatch(s.Boot, o))
+}
+
+// SetBootOrder sets the persistent boot order, by reference of boot option. Some firmware
+// takes it over with the next boot only.
+func (c *Client) SetBootOrder(ctx context.Context, s System, order []string) error {
+	if slices.Equal(s.Boot.Order, order) {
+		return nil
+	}
+	for _, reference := range order {
+		if !slices.Contains(s.Boot.Order, reference) {
+			return c.unsupported("set boot order of "+s.URI, "%q is not among %s", reference, strings.Join(s.Boot.Order, ", "))
+		}
+	}
+	ways, err := c.waysOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	return c.patchBoot(ctx, s, ways, map[string]any{"BootOrder": order})
+}
+
+// patchBoot changes Boot where the vendor takes it.
+func (c *Client) patchBoot(ctx context.Context, s System, ways ways, change map[string]any) (err error) {
 	path, etag := s.URI, s.ETag
 	if ways.bootInSettings && s.Boot.SettingsURI != "" {
 		path = s.Boot.SettingsURI
@@ -100,7 +122,7 @@ func (c *Client) SetBoot(ctx context.Context, s System, o BootOverride) error {
 			return err
 		}
 	}
-	err = c.patch(ctx, path, etag, map[string]any{"Boot": ways.bootPatch(s.Boot, o)})
+	err = c.patch(ctx, path, etag, map[string]any{"Boot": change})
 	return ways.duringPOST(err)
 }
 

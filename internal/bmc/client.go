@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -42,6 +43,8 @@ type Client struct {
 	noContext   bool         // the BMC refuses Session.Context
 	service     *serviceRoot // nil: not read yet
 	manager     managerPlace
+
+	met atomic.Pointer[Vendor] // that of a system read before
 }
 
 // NewClient returns a client; nothing is sent yet.
@@ -87,7 +90,9 @@ type call struct {
 	method, path string
 	body         any    // sent as JSON, nil: none
 	ifMatch      string // ETag, "": none
+	of           string // the resource whose ETag that is, where it is not the path's
 	label        string // stands for the path in errors, where that is nobody's business
+	hide         Secret // in the body, and so in no error
 	last         bool   // nothing follows soon: the connection is closed after it
 }
 
@@ -145,7 +150,7 @@ func (c *Client) do(ctx context.Context, r call) (answer, error) {
 		}
 	}
 	if !a.ok() {
-		return answer{}, c.statusError(r.op(), a)
+		return answer{}, c.statusError(r, a)
 	}
 	return a, nil
 }
@@ -246,7 +251,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 func (c *Client) tell(r call, login bool, took time.Duration, a answer, err error) {
 	kind := KindOf(err)
 	if err == nil && !a.ok() {
-		kind = c.statusError(r.op(), a).Kind
+		kind = c.statusError(r, a).Kind
 	}
 	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind})
 }
@@ -264,19 +269,28 @@ func (c *Client) get(ctx context.Context, path string, out any) (etag string, er
 	return a.header.Get("ETag"), nil
 }
 
-// patch changes a resource. Where etag no longer holds, the change is repeated
-// once with the one that does.
+// patch changes a resource.
 func (c *Client) patch(ctx context.Context, path, etag string, body any) error {
-	r := call{method: http.MethodPatch, path: path, body: body, ifMatch: etag}
-	_, err := c.do(ctx, r)
-	if e, ok := errors.AsType[*Error](err); !ok || e.StatusCode != http.StatusPreconditionFailed {
-		return err
-	}
-	if r.ifMatch, err = c.etag(ctx, path); err != nil {
-		return err
-	}
-	_, err = c.do(ctx, r)
+	_, err := c.change(ctx, call{method: http.MethodPatch, path: path, body: body, ifMatch: etag})
 	return err
+}
+
+// change sends what depends on an ETag. Where that no longer holds (412), or the BMC insists on
+// one (428, RFC 6585 §3), the change is repeated once with the one that does.
+func (c *Client) change(ctx context.Context, r call) (answer, error) {
+	a, err := c.do(ctx, r)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.StatusCode != http.StatusPreconditionFailed && e.StatusCode != http.StatusPreconditionRequired {
+		return a, err
+	}
+	of := r.of
+	if of == "" {
+		of = r.path
+	}
+	if r.ifMatch, err = c.etag(ctx, of); err != nil {
+		return answer{}, err
+	}
+	return c.do(ctx, r)
 }
 
 // etag reads a resource for its ETag alone, which some BMCs give in the body only.

@@ -90,7 +90,7 @@ func Unreachable(err error) bool {
 	case KindAuthentication, KindConnection, KindTimeout:
 		return true
 	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrInterrupted)
 }
 
 // transportError classifies what came instead of an answer.
@@ -125,8 +125,8 @@ func cause(err error) string {
 }
 
 // statusError classifies an answer that is not a success.
-func (c *Client) statusError(op string, a answer) *Error {
-	e := &Error{Endpoint: c.endpoint.Key(), Op: op, StatusCode: a.status}
+func (c *Client) statusError(r call, a answer) *Error {
+	e := &Error{Endpoint: c.endpoint.Key(), Op: r.op(), StatusCode: a.status}
 	switch {
 	case a.status == http.StatusUnauthorized:
 		e.Kind = KindAuthentication
@@ -147,7 +147,7 @@ func (c *Client) statusError(op string, a answer) *Error {
 	}
 	e.RetryAfter = retryAfter(a.header.Get("Retry-After"), c.clock.Now())
 	if id, message := extendedInfo(a.body); id != "" || message != "" {
-		e.MessageID, e.Message = printable(c.redact(id), 64), printable(c.redact(message), 200)
+		e.MessageID, e.Message = printable(c.redact(id, r.hide), 64), printable(c.redact(message, r.hide), 200)
 	}
 	return e
 }
@@ -176,8 +176,8 @@ func retryAfter(v string, now time.Time) time.Duration {
 }
 
 // redact keeps a BMC that echoes what it was sent from publishing it.
-func (c *Client) redact(s string) string {
-	secrets := []Secret{c.credentials.Password}
+func (c *Client) redact(s string, also Secret) string {
+	secrets := []Secret{c.credentials.Password, also}
 	if c.session != nil {
 		secrets = append(secrets, c.session.token)
 	}

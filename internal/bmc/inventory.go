@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -57,6 +58,8 @@ type inventoryBody struct {
 	Storage       link
 	SimpleStorage link
 	Interfaces    link `json:"EthernetInterfaces"`
+	Adapters      link `json:"NetworkInterfaces"`
+	Links         struct{ Chassis links }
 }
 
 // Inventory reads the parts of a system. A part that cannot be read is named in
@@ -89,6 +92,23 @@ func (c *Client) Inventory(ctx context.Context, systemURI string) (Inventory, er
 	return inv, nil
 }
 
+// ErrInterrupted: reading was given up between two requests, as the caller asked.
+var ErrInterrupted = errors.New("interrupted")
+
+type interruptKey struct{}
+
+// Interruptible returns a context under which what takes many requests asks stop between
+// them, and gives up with ErrInterrupted where it says so. A request on its way is not cut off: the
+// BMC would go on working at it.
+func Interruptible(ctx context.Context, stop func() bool) context.Context {
+	return context.WithValue(ctx, interruptKey{}, stop)
+}
+
+func interrupted(ctx context.Context) bool {
+	stop, ok := ctx.Value(interruptKey{}).(func() bool)
+	return ok && stop()
+}
+
 // each reads the members of a collection one by one. Broken ones are left out; their
 // error is returned only where no member could be read.
 func each[T any](ctx context.Context, c *Client, path link, use func(uri string, body *T)) error {
@@ -106,6 +126,9 @@ func eachOf[T any](ctx context.Context, c *Client, uris []string, use func(uri s
 	var failed error
 	read := 0
 	for _, uri := range uris {
+		if interrupted(ctx) {
+			return ErrInterrupted
+		}
 		body := new(T)
 		if _, err := c.get(ctx, uri, body); err != nil {
 			if Unreachable(err) {
@@ -166,7 +189,20 @@ func (c *Client) memory(ctx context.Context, system *inventoryBody, inv *Invento
 	})
 }
 
+// interfaces reads EthernetInterfaces, or the ports of the network adapters where the BMC has
+// no EthernetInterfaces or an empty list of them.
 func (c *Client) interfaces(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+	err := c.ethernetInterfaces(ctx, system, inv)
+	if Unreachable(err) || len(inv.Interfaces) > 0 {
+		return err
+	}
+	if ports := c.adapterPorts(ctx, system, inv); ports != nil || len(inv.Interfaces) > 0 {
+		return ports
+	}
+	return err
+}
+
+func (c *Client) ethernetInterfaces(ctx context.Context, system *inventoryBody, inv *Inventory) error {
 	return each(ctx, c, system.Interfaces, func(_ string, b *interfaceBody) {
 		inv.Interfaces = append(inv.Interfaces, Interface{
 			ID:         string(b.ID),

@@ -42,6 +42,10 @@ type managerBody struct {
 	PowerState      text
 	Status          status
 	Interfaces      link `json:"EthernetInterfaces"`
+	LogServices     link
+	Actions         struct {
+		Reset resetAction `json:"#Manager.Reset"`
+	}
 }
 
 // interfaceBody is an EthernetInterface of a manager or of a system.
@@ -159,8 +163,8 @@ func (c *Client) setPlace(ctx context.Context, place managerPlace) error {
 }
 
 func (c *Client) findManager(ctx context.Context, root *serviceRoot) (string, error) {
-	if root.Manager != "" {
-		return string(root.Manager), nil
+	if root.Links.Manager != "" {
+		return string(root.Links.Manager), nil
 	}
 	uris, err := c.members(ctx, string(root.Managers))
 	switch {

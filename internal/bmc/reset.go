@@ -54,8 +54,7 @@ func (s System) allows(t ResetType) bool {
 // buttonDoes keeps the power button, which does the one or the other, away from
 // systems of which nobody knows what it would do.
 func (s System) buttonDoes(t ResetType) bool {
-	return t != ResetPushPowerButton ||
-		!s.Vendor.ways().noPowerButton && (s.PowerState == PowerOn || s.PowerState == PowerOff)
+	return t != ResetPushPowerButton || s.PowerState == PowerOn || s.PowerState == PowerOff
 }
 
 // Reset asks the system for a reset, or for the nearest that its BMC allows. s should be
@@ -71,7 +70,7 @@ func (c *Client) Reset(ctx context.Context, s System, t ResetType) error {
 		if err != nil && Unreachable(err) {
 			return err
 		}
-		s.ResetTypes = values
+		s.ResetTypes = c.ways(s.Vendor).allowedResets(values)
 	}
 	allowed, ok := s.NearestReset(t)
 	if !ok {
@@ -79,7 +78,38 @@ func (c *Client) Reset(ctx context.Context, s System, t ResetType) error {
 	}
 	r.body = map[string]any{"ResetType": allowed}
 	_, err := c.do(ctx, r)
-	return s.Vendor.ways().duringPOST(err)
+	return c.ways(s.Vendor).duringPOST(err)
+}
+
+// ResetManager restarts the BMC itself, and says how: in the way asked for or the nearest that is
+// allowed. Sessions end with it; what follows logs in again.
+func (c *Client) ResetManager(ctx context.Context, t ResetType) (ResetType, error) {
+	place, err := c.place(ctx)
+	if err != nil {
+		return "", err
+	}
+	body, err := c.readManager(ctx, place.manager)
+	if err != nil {
+		return "", err
+	}
+	action := body.Actions.Reset
+	target, ok := resourcePath(string(action.Target))
+	if !ok {
+		target = strings.TrimSuffix(place.manager, "/") + "/Actions/Manager.Reset"
+	}
+	r := call{method: http.MethodPost, path: target}
+	allowed := System{ResetTypes: action.Values}
+	if info, ok := resourcePath(string(action.Info)); ok && len(action.Values) == 0 {
+		if allowed.ResetTypes, err = c.resetTypes(ctx, info); Unreachable(err) {
+			return "", err
+		}
+	}
+	if t, ok = allowed.NearestReset(t); !ok {
+		return "", c.unsupported(r.op(), "none of the reset types %s will do", strings.Join(allowed.ResetTypes, ", "))
+	}
+	r.body = map[string]any{"ResetType": t}
+	_, err = c.do(ctx, r)
+	return t, err
 }
 
 // resetTypes reads an ActionInfo: where some services say what an action allows.

@@ -14,24 +14,22 @@ func TestNearestReset(t *testing.T) {
 		name    string
 		allowed []string
 		power   bmc.PowerState
-		vendor  bmc.Vendor
 		ask     bmc.ResetType
 		want    bmc.ResetType // "": none
 	}{
-		{"allowed", []string{"On", "ForceOff"}, bmc.PowerOff, "", bmc.ResetOn, bmc.ResetOn},
-		{"in another spelling", []string{"on"}, bmc.PowerOff, "", bmc.ResetOn, bmc.ResetOn},
-		{"not told", nil, bmc.PowerOff, "", bmc.ResetOn, bmc.ResetOn},
-		{"ForceOn for On", []string{"ForceOn", "ForceOff"}, bmc.PowerOff, "", bmc.ResetOn, bmc.ResetForceOn},
-		{"button for On", []string{"PushPowerButton"}, bmc.PowerOff, "", bmc.ResetOn, bmc.ResetPushPowerButton},
-		{"button for a shutdown", []string{"PushPowerButton"}, bmc.PowerOn, "", bmc.ResetGracefulShutdown, bmc.ResetPushPowerButton},
-		{"no button where its effect is unknown", []string{"PushPowerButton"}, bmc.PowerUnknown, "", bmc.ResetOn, ""},
-		{"no button at Lenovo", []string{"PushPowerButton"}, bmc.PowerOn, bmc.Lenovo, bmc.ResetGracefulShutdown, ""},
-		{"never harder: no ForceOff for a shutdown", []string{"ForceOff"}, bmc.PowerOn, "", bmc.ResetGracefulShutdown, ""},
-		{"nothing for ForceOff", []string{"GracefulShutdown", "PowerCycle"}, bmc.PowerOn, "", bmc.ResetForceOff, ""},
-		{"restarts", []string{"PowerCycle"}, bmc.PowerOn, "", bmc.ResetGracefulRestart, bmc.ResetPowerCycle},
-		{"power cycle", []string{"ForceRestart"}, bmc.PowerOn, "", bmc.ResetPowerCycle, bmc.ResetForceRestart},
+		{"allowed", []string{"On", "ForceOff"}, bmc.PowerOff, bmc.ResetOn, bmc.ResetOn},
+		{"in another spelling", []string{"on"}, bmc.PowerOff, bmc.ResetOn, bmc.ResetOn},
+		{"not told", nil, bmc.PowerOff, bmc.ResetOn, bmc.ResetOn},
+		{"ForceOn for On", []string{"ForceOn", "ForceOff"}, bmc.PowerOff, bmc.ResetOn, bmc.ResetForceOn},
+		{"button for On", []string{"PushPowerButton"}, bmc.PowerOff, bmc.ResetOn, bmc.ResetPushPowerButton},
+		{"button for a shutdown", []string{"PushPowerButton"}, bmc.PowerOn, bmc.ResetGracefulShutdown, bmc.ResetPushPowerButton},
+		{"no button where its effect is unknown", []string{"PushPowerButton"}, bmc.PowerUnknown, bmc.ResetOn, ""},
+		{"never harder: no ForceOff for a shutdown", []string{"ForceOff"}, bmc.PowerOn, bmc.ResetGracefulShutdown, ""},
+		{"nothing for ForceOff", []string{"GracefulShutdown", "PowerCycle"}, bmc.PowerOn, bmc.ResetForceOff, ""},
+		{"restarts", []string{"PowerCycle"}, bmc.PowerOn, bmc.ResetGracefulRestart, bmc.ResetPowerCycle},
+		{"power cycle", []string{"ForceRestart"}, bmc.PowerOn, bmc.ResetPowerCycle, bmc.ResetForceRestart},
 	} {
-		s := bmc.System{ResetTypes: test.allowed, PowerState: test.power, Vendor: test.vendor}
+		s := bmc.System{ResetTypes: test.allowed, PowerState: test.power}
 		got, ok := s.NearestReset(test.ask)
 		if got != test.want || ok != (test.want != "") {
 			t.Errorf("%s: %q, %v, want %q", test.name, got, ok, test.want)

@@ -92,7 +92,7 @@ func refusesContext(a answer) bool {
 // loginError: whatever is wrong with a login that the BMC refuses, trying it again and
 // again ends in a locked account.
 func (c *Client) loginError(r call, a answer) error {
-	e := c.statusError(r.op(), a)
+	e := c.statusError(r, a)
 	if e.Kind == KindRejected && !c.tableFull(a) {
 		e.Kind = KindAuthentication
 	}
@@ -140,7 +140,7 @@ func (c *Client) logout(ctx context.Context) error {
 	}
 	// A session that is no more is what was wanted.
 	if !a.ok() && a.status != http.StatusNotFound && a.status != http.StatusUnauthorized {
-		return c.statusError(r.op(), a)
+		return c.statusError(r, a)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (c *Client) readBasic(ctx context.Context, path string) (sessionResource, e
 		return resource, err
 	}
 	if !a.ok() {
-		return resource, c.statusError(r.op(), a)
+		return resource, c.statusError(r, a)
 	}
 	if err := decode(a.body, &resource); err != nil {
 		return resource, c.protocolError(r.op(), "%w", err)

@@ -53,6 +53,7 @@ type System struct {
 
 	resetTarget string // of the action #ComputerSystem.Reset
 	resetInfo   string // its ActionInfo, which may hold what ResetTypes lacks
+	indicator   string // the property that sets the LED, "" where there is none
 }
 
 // IsServer says whether the system is one that Farrier can boot: others are
@@ -121,6 +122,12 @@ func (b *systemBody) system(uri, etag string) System {
 	if etag == "" {
 		s.ETag = string(b.ETag)
 	}
+	switch {
+	case b.IndicatorLED != "":
+		s.indicator = indicatorLED
+	case b.LocationActive != nil:
+		s.indicator = locationIndicator
+	}
 	s.resetTarget, _ = resourcePath(string(b.Actions.Reset.Target))
 	s.resetInfo, _ = resourcePath(string(b.Actions.Reset.Info))
 	return s
@@ -155,7 +162,12 @@ func (c *Client) System(ctx context.Context, uri string) (System, error) {
 	if !body.known() {
 		return System{}, c.protocolError("GET "+uri, "body is no ComputerSystem")
 	}
-	return body.system(uri, etag), nil
+	system := body.system(uri, etag)
+	if system.Vendor != Standard {
+		c.met.Store(&system.Vendor)
+	}
+	system.ResetTypes = c.ways(system.Vendor).allowedResets(system.ResetTypes)
+	return system, nil
 }
 
 // SystemURIs lists the BMC's systems.
@@ -219,8 +231,25 @@ type serviceRoot struct {
 	Product  text
 	Systems  link
 	Managers link
-	Manager  link                `json:"ManagerProvidingService"`
 	OEM      map[string]struct{} `json:"Oem"`
+	Links    struct {
+		Manager link `json:"ManagerProvidingService"`
+	}
+
+	Accounts   link `json:"AccountService"`
+	Events     link `json:"EventService"`
+	Updates    link `json:"UpdateService"`
+	Tasks      link
+	Jobs       link `json:"JobService"`
+	Registries link
+}
+
+// or is the link, or where the standard has what a service does not link.
+func (l link) or(path string) string {
+	if l != "" {
+		return string(l)
+	}
+	return path
 }
 
 // root reads the service root once in the client's life.
@@ -252,30 +281,6 @@ func (c *Client) root(ctx context.Context) (*serviceRoot, error) {
 	c.service = root
 	c.release()
 	return root, nil
-}
-
-// vendor is the system's own word, or the service's where that is none.
-func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
-	if s.Vendor != Standard {
-		return s.Vendor, nil
-	}
-	root, err := c.root(ctx)
-	if err != nil {
-		if Unreachable(err) {
-			return Standard, err
-		}
-		return Standard, nil
-	}
-	names := []string{string(root.Vendor), string(root.Product)}
-	for oem := range root.OEM {
-		names = append(names, oem)
-	}
-	for _, name := range names {
-		if v := vendorOf(name); v != Standard {
-			return v, nil
-		}
-	}
-	return Standard, nil
 }
 
 // absent says that err means "this BMC does not have that".

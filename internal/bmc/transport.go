@@ -41,6 +41,8 @@ type Options struct {
 	Context string
 	// OnRequest, where set, is told of every request. It must not block.
 	OnRequest func(Request)
+
+	bend func(*ways) // tests show with it what a client without a way runs into
 }
 
 // Request is what OnRequest hears of a request.

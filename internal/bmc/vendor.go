@@ -1,6 +1,10 @@
 package bmc
 
-import "strings"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // Vendor names whose ways a BMC has.
 type Vendor string
@@ -23,7 +27,8 @@ const (
 )
 
 // ways are what a vendor does differently from the standard. The zero value
-// is the standard.
+// is the standard. Each is one small deviation with one place in the code that
+// looks at it; none is a client of its own.
 type ways struct {
 	// mode: Dell starts a lifecycle job whenever the mode is written, even
 	// unchanged; HPE refuses to have it written while it boots UEFI only. Supermicro
@@ -41,6 +46,27 @@ type ways struct {
 	// busy are message ids, of requests refused with 400, that mean "later": the
 	// machine is in POST.
 	busy []string
+
+	// accountWhole: Dell takes Password, RoleId and Enabled of an account together
+	// or not at all.
+	accountWhole bool
+	// blankAccount: Lenovo's accounts are slots that may not be deleted (405); one
+	// without a name is free.
+	blankAccount bool
+	// symbols are the characters, beside letters and digits, that passwords may
+	// have; empty: defaultSymbols.
+	symbols string
+
+	// updateUnconditional: Dell answers 412 to a SimpleUpdate with If-Match.
+	updateUnconditional bool
+	// updateJob: the task of a Lenovo update ends and goes on as a job of the same id.
+	updateJob bool
+
+	// repeated is the message id by which a BMC says that a subscription exists
+	// already, beside the standard's: at Dell the POST looks like a change.
+	repeated string
+	// noRetryPolicy: HPE refuses subscriptions with DeliveryRetryPolicy.
+	noRetryPolicy bool
 }
 
 // vendors is searched from the top; names are looked for without case, as prefix or word.
@@ -49,15 +75,27 @@ var vendors = []struct {
 	names  []string
 	ways   ways
 }{
-	{Dell, []string{"dell"}, ways{mode: modeOnChange}},
+	{Dell, []string{"dell"}, ways{
+		mode:                modeOnChange,
+		accountWhole:        true,
+		symbols:             "!#$%&()*+,-./:;=?@[]^_{|}~",
+		updateUnconditional: true,
+		repeated:            "PropertyValueModified",
+	}},
 	{HPE, []string{"hpe", "hewlett", "hp"}, ways{
 		mode:              modeOnChange,
 		noEnabledWithNone: true,
 		busy:              []string{"UnsupportedOperation", "UnableToModifyDuringSystemPOST"},
+		noRetryPolicy:     true,
 	}},
-	{Lenovo, []string{"lenovo"}, ways{noPowerButton: true}},
-	{Supermicro, []string{"supermicro", "super micro"}, ways{mode: modeWherePresent}},
-	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, ways{bootInSettings: true}},
+	{Lenovo, []string{"lenovo"}, ways{
+		noPowerButton: true,
+		blankAccount:  true,
+		symbols:       "!@#$%^*()-+={}[]|:;,./_",
+		updateJob:     true,
+	}},
+	{Supermicro, []string{"supermicro", "super micro"}, ways{mode: modeWherePresent, symbols: "!@#$%^*()_+-=.,:"}},
+	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, ways{bootInSettings: true, symbols: "!#$%*+-./:=?@_"}},
 }
 
 // vendorOf finds the vendor in a manufacturer's name.
@@ -86,4 +124,63 @@ func (v Vendor) ways() ways {
 		}
 	}
 	return ways{}
+}
+
+// ways are those of a vendor, unless a test has taken one away.
+func (c *Client) ways(v Vendor) ways {
+	w := v.ways()
+	if c.options.bend != nil {
+		c.options.bend(&w)
+	}
+	return w
+}
+
+// vendor is the system's own word, or the service's where that is none.
+func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
+	if s.Vendor != Standard {
+		return s.Vendor, nil
+	}
+	root, err := c.root(ctx)
+	if err != nil {
+		if Unreachable(err) {
+			return Standard, err
+		}
+		return Standard, nil
+	}
+	names := []string{string(root.Vendor), string(root.Product)}
+	for oem := range root.OEM {
+		names = append(names, oem)
+	}
+	for _, name := range names {
+		if v := vendorOf(name); v != Standard {
+			return v, nil
+		}
+	}
+	return Standard, nil
+}
+
+// waysOf are the ways for a system.
+func (c *Client) waysOf(ctx context.Context, s System) (ways, error) {
+	v, err := c.vendor(ctx, s)
+	return c.ways(v), err
+}
+
+// serviceWays are the ways for what belongs to no system. A system that was read says more
+// than the service does of itself.
+func (c *Client) serviceWays(ctx context.Context) (ways, error) {
+	var s System
+	if known := c.met.Load(); known != nil {
+		s.Vendor = *known
+	}
+	return c.waysOf(ctx, s)
+}
+
+// allowedResets leaves out what is listed and refused.
+func (w ways) allowedResets(listed []string) []string {
+	if !w.noPowerButton {
+		return listed
+	}
+	return slices.DeleteFunc(slices.Clone(listed), func(v string) bool {
+		return strings.EqualFold(v, string(ResetPushPowerButton))
+	})
 }

@@ -1,0 +1,85 @@
+package bmc
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+)
+
+const (
+	lower  = "abcdefghijkmnopqrstuvwxyz"
+	upper  = "ABCDEFGHJKLMNPQRSTUVWXYZ"
+	digits = "23456789" // what looks like another character is left out
+	// defaultSymbols are taken by every vendor that we know.
+	defaultSymbols = "!#%*+-./:=?@_"
+
+	// defaultLength is of the passwords that are made where the BMC allows it;
+	// minLength is needed for one character of each kind and some chance.
+	defaultLength = 20
+	minLength     = 8
+)
+
+// PasswordRules are what the passwords of a BMC have to be like.
+type PasswordRules struct {
+	MaxLength int
+	Symbols   string
+}
+
+// PasswordRules reads the rules: length from the service, characters from the vendor's ways.
+func (c *Client) PasswordRules(ctx context.Context) (PasswordRules, error) {
+	service, err := c.AccountService(ctx)
+	if err != nil {
+		return PasswordRules{}, err
+	}
+	w, err := c.serviceWays(ctx)
+	if err != nil {
+		return PasswordRules{}, err
+	}
+	return PasswordRules{MaxLength: service.MaxPasswordLength, Symbols: w.symbols}, nil
+}
+
+// NewPassword makes a random password that has lower and upper case letters, digits and
+// symbols, begins with a letter, and is as long as is allowed, up to 20.
+func (p PasswordRules) NewPassword() (Secret, error) {
+	length, symbols := defaultLength, p.Symbols
+	if p.MaxLength > 0 {
+		length = min(length, p.MaxLength)
+	}
+	if length < minLength {
+		return "", fmt.Errorf("passwords of at most %d characters are not safe: want %d or more", p.MaxLength, minLength)
+	}
+	if symbols == "" {
+		symbols = defaultSymbols
+	}
+	kinds := []string{lower, upper, digits, symbols}
+	password := make([]byte, length)
+	for i := range password {
+		from := lower + upper + digits + symbols
+		if i < len(kinds) {
+			from = kinds[i]
+		}
+		n, err := below(len(from))
+		if err != nil {
+			return "", err
+		}
+		password[i] = from[n]
+	}
+	// All but the first change places.
+	for i := length - 1; i > 1; i-- {
+		n, err := below(i)
+		if err != nil {
+			return "", err
+		}
+		password[i], password[n+1] = password[n+1], password[i]
+	}
+	return Secret(password), nil
+}
+
+func below(n int) (int, error) {
+	v, err := rand.Int(rand.Reader, big.NewInt(int64(n)))
+	if err != nil {
+		return 0, fmt.Errorf("random number: %w", err)
+	}
+	return int(v.Int64()), nil
+}

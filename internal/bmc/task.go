@@ -1,0 +1,158 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// TaskState is how far something is that takes a BMC longer than a request.
+type TaskState string
+
+// The schema has more states; these are what they come to.
+const (
+	TaskRunning   TaskState = "Running"
+	TaskCompleted TaskState = "Completed"
+	TaskFailed    TaskState = "Failed"
+)
+
+// Ended says whether the state is final.
+func (s TaskState) Ended() bool { return s == TaskCompleted || s == TaskFailed }
+
+// Task is a Task or a Job of a BMC.
+type Task struct {
+	URI     string // of the resource; where there is only a monitor, of that
+	ID      string
+	Name    string
+	State   TaskState
+	Said    string // the state in the BMC's own word: New, Suspended, Exception, …
+	Percent int
+	// Message is the last that the BMC said of it.
+	Message string
+}
+
+// maxTasks bounds how many tasks are read for a list.
+const maxTasks = 64
+
+type taskBody struct {
+	ID       text `json:"@odata.id"`
+	Name     text
+	TaskID   text `json:"Id"`
+	State    text `json:"TaskState"`
+	JobState text
+	Status   text   `json:"TaskStatus"`
+	Percent  number `json:"PercentComplete"`
+	Messages []struct {
+		ID   text `json:"MessageId"`
+		Text text `json:"Message"`
+	}
+}
+
+// taskState sorts the states of Task (v1.7) and Job (v1.2). What is not known is running: it
+// will say otherwise.
+func taskState(said string) TaskState {
+	switch strings.ToLower(said) {
+	case "completed":
+		return TaskCompleted
+	case "exception", "killed", "cancelled", "canceled", "interrupted", "invalid", "completedwitherrors", "failed":
+		return TaskFailed
+	}
+	return TaskRunning
+}
+
+func (b *taskBody) task(uri, said string) Task {
+	t := Task{URI: uri, ID: string(b.TaskID), Name: string(b.Name), State: taskState(said), Said: said, Percent: int(b.Percent.count())}
+	if id, ok := resourcePath(string(b.ID)); ok {
+		t.URI = id
+	}
+	if strings.EqualFold(string(b.Status), "Critical") && t.State == TaskCompleted {
+		t.State = TaskFailed // ended, and not well
+	}
+	for _, m := range b.Messages {
+		if m.Text != "" {
+			t.Message = printable(string(m.Text), 200)
+		} else if m.ID != "" {
+			t.Message = printable(string(m.ID), 200)
+		}
+	}
+	return t
+}
+
+// Task looks at a task once. uri is that of a task or of its monitor: a monitor answers 202
+// while the task goes on, and then with what the operation came to (DSP0266, "Asynchronous
+// operations").
+func (c *Client) Task(ctx context.Context, uri string) (Task, error) {
+	r := call{method: http.MethodGet, path: uri}
+	w, err := c.serviceWays(ctx)
+	if err != nil {
+		return Task{}, err
+	}
+	a, err := c.do(ctx, r)
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch {
+		case e.StatusCode == http.StatusNotFound && w.updateJob:
+			return c.job(ctx, uri)
+		case e.Kind == KindRejected && e.StatusCode != http.StatusNotFound && e.StatusCode != http.StatusForbidden:
+			return Task{URI: uri, State: TaskFailed, Message: e.Message}, nil // the operation's own answer
+		}
+	}
+	if err != nil {
+		return Task{}, err
+	}
+	var body taskBody
+	err = decode(a.body, &body)
+	switch {
+	case err == nil && body.State != "":
+		return body.task(uri, string(body.State)), nil
+	case err == nil && body.JobState != "" && w.updateJob:
+		return body.task(uri, string(body.JobState)), nil
+	case err == nil && body.JobState != "":
+		return Task{}, c.protocolError(r.op(), "body is no Task")
+	case a.status == http.StatusAccepted:
+		return Task{URI: uri, State: TaskRunning}, nil
+	}
+	return Task{URI: uri, State: TaskCompleted, Percent: 100}, nil
+}
+
+// job is the job that a task went on as.
+func (c *Client) job(ctx context.Context, taskURI string) (Task, error) {
+	root, err := c.root(ctx)
+	if err != nil {
+		return Task{}, err
+	}
+	taskURI = strings.TrimSuffix(taskURI, "/")
+	uri := root.Jobs.or("/redfish/v1/JobService") + "/Jobs" + taskURI[strings.LastIndexByte(taskURI, '/'):]
+	var body taskBody
+	if _, err := c.get(ctx, uri, &body); err != nil {
+		return Task{}, err
+	}
+	return body.task(uri, string(body.JobState)), nil
+}
+
+// Tasks lists what the task service remembers, so that a task can be found again whose URI
+// nobody wrote down.
+func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
+	root, err := c.root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var service struct{ Tasks link }
+	path := root.Tasks.or("/redfish/v1/TaskService")
+	if _, err := c.get(ctx, path, &service); err != nil {
+		return nil, err
+	}
+	uris, err := c.members(ctx, service.Tasks.or(path+"/Tasks"))
+	if err != nil {
+		return nil, err
+	}
+	var list []Task
+	err = eachOf(ctx, c, uris[max(0, len(uris)-maxTasks):], func(uri string, b *taskBody) {
+		said := b.State
+		if said == "" {
+			said = b.JobState
+		}
+		list = append(list, b.task(uri, string(said)))
+	})
+	return list, err
+}
