@@ -15,6 +15,8 @@ import (
 const (
 	// ServerByBMC finds Servers by the name of their BMC.
 	ServerByBMC = "spec.bmcRef.name"
+	// ServerByBMCSecret finds Servers with an inline BMC by the name of its BMCSecret.
+	ServerByBMCSecret = "spec.bmc.bmcSecretRef.name"
 	// ServerByUUID finds Servers by their canonical system UUID.
 	ServerByUUID = "spec.systemUUID"
 	// ServerByState finds Servers by what status says of their state.
@@ -45,6 +47,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		value func(client.Object) []string
 	}{
 		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
+		{&metalv1.Server{}, ServerByBMCSecret, of(inlineSecret)},
 		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
 		{&metalv1.Server{}, ServerByState, of(func(s *metalv1.Server) string { return string(s.Status.State) })},
 		{&metalv1.Server{}, ServerByClaim, of(func(s *metalv1.Server) string { return s.Annotations[metalv1.AnnotationClaimedBy] })},
@@ -93,6 +96,13 @@ func of[T client.Object](value func(T) string) func(client.Object) []string {
 		}
 		return nil
 	}
+}
+
+func inlineSecret(s *metalv1.Server) string {
+	if s.Spec.BMC == nil {
+		return ""
+	}
+	return s.Spec.BMC.BMCSecretRef.Name
 }
 
 func phase(c *metalv1.ServerClaim) string {

@@ -1,7 +1,7 @@
 package server
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"fmt"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
@@ -10,16 +10,16 @@ import (
 // discovery left behind.
 func decideAvailable(v *View) Plan {
 	var p Plan
-	p.condition(metalv1.ConditionDiscovered, metav1.ConditionTrue, "ReportStored", "The report is on record: %s", attemptSuffix(v.Inspected))
 	if v.BootInternal || v.Server.Annotations[annotationDiscoveryFailures] != "" {
 		p.Remove = true
 		p.Facts = func(s *metalv1.Server) {
 			s.Spec.BootConfigurationRef = nil
-			delete(s.Annotations, annotationDiscoveryFailures)
+			forgetFailures(s)
 		}
 	}
-	if v.on() {
-		v.powerOff(&p, "available-"+v.Inspected, true)
+	if p.Facts == nil && v.on() {
+		// The generation tells this time from the one before the last claim.
+		v.powerOff(&p, fmt.Sprintf("available-%s-%d", v.Inspected, v.Server.Generation), true)
 	}
 	return p
 }

@@ -12,10 +12,13 @@ func decideCleanup(v *View) Plan {
 	var p Plan
 	if !v.CleanupRecorded {
 		p.RecordCleanup = true
-		p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, "InProgress", "The server is being cleaned (mode none)")
+		p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "The server is being cleaned (mode none)")
 		return p
 	}
 	p.condition(metalv1.ConditionCleaned, metav1.ConditionTrue, "PassedThrough", "Cleanup was passed through (mode none)")
-	p.Facts = func(s *metalv1.Server) { delete(s.Annotations, metalv1.AnnotationClaimedBy) }
+	p.Facts = func(s *metalv1.Server) {
+		delete(s.Annotations, metalv1.AnnotationClaimedBy)
+		s.Spec.BootConfigurationRef = nil // still the claim's, where the claim's reference was removed by hand
+	}
 	return p
 }

@@ -10,12 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -74,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (reconcile.Result, error) {
-	if !server.DeletionTimestamp.IsZero() {
+	if !server.DeletionTimestamp.IsZero() && server.Spec.ServerClaimRef == nil {
 		return reconcile.Result{}, r.finalize(ctx, server)
 	}
 	if done, err := r.adopt(ctx, server); done || err != nil {
@@ -98,6 +94,9 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	if err := r.report(ctx, view, phase, &plan); err != nil {
 		return reconcile.Result{}, err
 	}
+	if late := view.lateAt(phase); view.Now.Before(late) {
+		plan.after(view.Now, late)
+	}
 	return reconcile.Result{RequeueAfter: plan.After}, nil
 }
 
@@ -105,15 +104,15 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 // collector would delete a claimed server together with its BMC.
 func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, error) {
 	before := server.DeepCopy()
-	controllerutil.AddFinalizer(server, metalv1.FinalizerServer)
-	server.OwnerReferences = nil
-	if len(before.OwnerReferences) == 0 && len(before.Finalizers) == len(server.Finalizers) {
+	added := server.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(server, metalv1.FinalizerServer)
+	if stripped := connection.StripOwners(server, "BMC"); !added && !stripped {
 		return false, nil
 	}
 	return true, r.patch(ctx, server, before)
 }
 
-// finalize lets a deleted server go, with everything that was made for it.
+// finalize lets a deleted server go, with everything that was made for it. A claimed one is kept until its
+// claim lets go of it: as a new Server the same machine would be discovered, from cold, under its user.
 func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error {
 	if !controllerutil.ContainsFinalizer(server, metalv1.FinalizerServer) {
 		return nil
@@ -140,40 +139,6 @@ func (r *Reconciler) forget(name string) {
 // patch writes what changed of spec and metadata, and only if nobody wrote in between.
 func (r *Reconciler) patch(ctx context.Context, server, before *metalv1.Server) error {
 	return r.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
-}
-
-// SetupWithManager registers the controller and everything that wakes it.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	internalRecords := func(_ context.Context, obj client.Object) []reconcile.Request {
-		name := record.ServerOf(obj)
-		if name == "" {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
-	}
-	ofBoot := func(_ context.Context, obj client.Object) []reconcile.Request {
-		config, ok := obj.(*metalv1.ServerBootConfiguration)
-		if !ok || config.Spec.ServerRef.Name == "" {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: config.Spec.ServerRef.Name}}}
-	}
-	ofClaim := func(_ context.Context, obj client.Object) []reconcile.Request {
-		claim, ok := obj.(*metalv1.ServerClaim)
-		if !ok || claim.Spec.ServerRef == nil {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: claim.Spec.ServerRef.Name}}}
-	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("server").
-		For(&metalv1.Server{}).
-		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
-		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
-		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(internalRecords), builder.OnlyMetadata).
-		WatchesRawSource(&r.Wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
-		Complete(r)
 }
 
 // transientOnly drops the errors that trying again cannot mend: they are shown as the

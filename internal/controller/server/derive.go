@@ -36,7 +36,7 @@ func derive(v *View) phase {
 		return maintenance
 	case spec.ServerClaimRef != nil && v.Claim != nil:
 		return reserved
-	case spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && v.off():
+	case spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.released()):
 		return released
 	case spec.ServerClaimRef != nil:
 		return releasing

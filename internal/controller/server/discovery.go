@@ -2,6 +2,7 @@ package server
 
 import (
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +34,32 @@ func decideDiscovery(v *View) Plan {
 	p.Facts = func(s *metalv1.Server) {
 		s.Spec.BootConfigurationRef = nil
 		annotate(s, annotationDiscoveryFailures, strconv.Itoa(failures))
+		annotate(s, annotationDiscoveryNotBefore, v.Now.Add(discoveryDelay(failures)).UTC().Format(time.RFC3339))
 	}
 	p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report came within %s (%d of %d tries)", v.Policy.DiscoveryTimeout, failures, v.Policy.DiscoveryRetries+1)
 	p.Event = Event{corev1.EventTypeWarning, "DiscoveryTimedOut", "No report of the probe came in time"}
 	return p
+}
+
+// discoveryDelay doubles with each discovery that times out.
+func discoveryDelay(failures int) time.Duration {
+	const first, longest = time.Minute, time.Hour
+	return min(first<<min(failures-1, 10), longest)
+}
+
+// discoveryNotBefore is when discovery may be tried again; zero: at any time.
+func discoveryNotBefore(server *metalv1.Server) time.Time {
+	t, err := time.Parse(time.RFC3339, server.Annotations[annotationDiscoveryNotBefore])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// forgetFailures lets discovery begin as if it had never failed.
+func forgetFailures(s *metalv1.Server) {
+	delete(s.Annotations, annotationDiscoveryFailures)
+	delete(s.Annotations, annotationDiscoveryNotBefore)
 }
 
 func annotate(s *metalv1.Server, key, value string) {

@@ -13,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -50,19 +51,33 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 	key, err := r.keyOf(ctx, v.Server)
 	if err != nil || key == "" {
 		v.Unreachable = err
-		return "", client.IgnoreNotFound(transientOnly(err))
+		if reason(err, "") == reasonBMCNotFound {
+			r.forget(v.Server.Name) // nobody has a right any more to ask it
+		}
+		return "", transientOnly(err)
 	}
-	r.Registry.Bind(&r.Wake, v.Server.Name, key)
+	if old, last := r.Registry.Bind(&r.Wake, v.Server.Name, key); last {
+		r.Fleet.Remove(old)
+	}
 	observation, ok := r.Fleet.Observe(key)
 	if !ok {
 		return key, nil
 	}
 	v.Unreachable = observation.Err
+	v.Missing = observation.Sequence > 0
 	for i := range observation.Systems {
-		if s := &observation.Systems[i]; connection.IsSystem(v.Server, s.System) && !s.Seen.IsZero() {
-			v.System = s
-			break
+		s := &observation.Systems[i]
+		if !connection.IsSystem(v.Server, s.System) {
+			continue
 		}
+		v.Missing = false
+		if v.Unreachable == nil {
+			v.Unreachable = s.Err
+		}
+		if !s.Seen.IsZero() {
+			v.System = s
+		}
+		break
 	}
 	return key, nil
 }
@@ -84,7 +99,9 @@ func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.K
 		return "", nil
 	}
 	var bmc metalv1.BMC
-	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); err != nil {
+	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {
+		return "", outcome.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
+	} else if err != nil {
 		return "", err
 	}
 	address, err := connection.AddressOf(ctx, r, &bmc)
@@ -96,19 +113,24 @@ func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.K
 }
 
 // gatherClaim reads the claim, and forgets it when it is not the one that the server was
-// bound to: a claim made anew under an old name is a new claim.
+// bound to: a claim made anew under an old name is a new claim. That a claim is gone switches a
+// machine off, so it is not believed of a cache that may lag.
 func (r *Reconciler) gatherClaim(ctx context.Context, v *View) error {
 	ref := v.Server.Spec.ServerClaimRef
 	if ref == nil {
 		return nil
 	}
-	var claim metalv1.ServerClaim
-	if err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	owner := v.claimedBy()
-	if claim.DeletionTimestamp.IsZero() && (owner == "" || owner == string(claim.UID)) {
-		v.Claim = &claim
+	for _, reader := range []client.Reader{r, r.APIReader} {
+		var claim metalv1.ServerClaim
+		err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		owner := v.claimedBy()
+		if err == nil && claim.DeletionTimestamp.IsZero() && (owner == "" || owner == string(claim.UID)) {
+			v.Claim = &claim
+			return nil
+		}
 	}
 	return nil
 }
@@ -128,6 +150,9 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	}
 	if err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if config.Spec.ServerRef.Name != v.Server.Name {
+		return nil // another machine's, whatever it is called
 	}
 	v.Boot = &config
 	v.Attempt = attempt.Of(&config)

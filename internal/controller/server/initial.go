@@ -17,6 +17,10 @@ func decideInitial(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
 	case v.Server.Spec.SystemUUID == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "SystemUUIDMissing", "The BMC tells no UUID for this system")
+	case v.Now.Before(discoveryNotBefore(v.Server)):
+		p.after(v.Now, discoveryNotBefore(v.Server))
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report of the probe came in time (%d of %d tries); the next try is at %s",
+			discoveryFailures(v.Server), v.Policy.DiscoveryRetries+1, v.Server.Annotations[annotationDiscoveryNotBefore])
 	default:
 		p.Prepare = true
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -98,24 +100,26 @@ func interfaces(list []bmc.Interface) []metalv1.NetworkInterface {
 	return out
 }
 
-// inspected fills in what a probe reported, once for each report.
-func (r *Reconciler) inspected(ctx context.Context, v *View) {
+// inspected fills in what a probe reported, once for each report: the condition Discovered tells.
+func (r *Reconciler) inspected(ctx context.Context, v *View) error {
 	discovered := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionDiscovered)
-	known := discovered != nil && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected)) && seenFromInside(v.Server.Status.NetworkInterfaces)
+	known := discovered != nil && discovered.Status == metav1.ConditionTrue && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected))
 	if v.Inspected == "" || known {
-		return
+		return nil
 	}
 	var obj corev1.ConfigMap
 	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: record.InspectionName(v.Server.Name)}, &obj); err != nil {
-		log.FromContext(ctx).Error(err, "Cannot read the record of the inspection")
-		return
+		return client.IgnoreNotFound(fmt.Errorf("record of the inspection: %w", err))
 	}
 	registration, err := inspection.Unpack(obj.BinaryData[record.Key], maxReportSize)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "The record of the inspection is damaged", "record", obj.Name)
-		return
+		return nil
 	}
-	v.Server.Status.NetworkInterfaces = reported(&registration.Data)
+	if network := reported(&registration.Data); len(network) > 0 {
+		v.Server.Status.NetworkInterfaces = network
+	}
+	return nil
 }
 
 // attemptSuffix ends the message of the Discovered condition.

@@ -38,7 +38,7 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 	switch operation {
 	case metalv1.OperationRetry:
 		return func(s *metalv1.Server) {
-			delete(s.Annotations, annotationDiscoveryFailures)
+			forgetFailures(s)
 			s.Spec.Taints = withoutTaint(s.Spec.Taints, metalv1.TaintNotClean)
 		}, Event{corev1.EventTypeNormal, "Retried", "Tried again on request"}
 	case metalv1.OperationPark:

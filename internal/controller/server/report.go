@@ -3,9 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
-	"reflect"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,9 +24,11 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if v.System != nil {
 		observed(status, v.System)
 	}
-	r.inspected(ctx, v)
+	if err := r.inspected(ctx, v); err != nil {
+		return err
+	}
 	r.conditions(v, ph, p)
-	if reflect.DeepEqual(before.Status, *status) {
+	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
 	// The lock keeps a reconcile with an old view from writing an old state over a newer one.
@@ -39,35 +42,49 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	return nil
 }
 
-// conditions sets every condition of the server from what the plan left and what
-// the view shows. A condition that no longer holds goes back to False.
+// conditions sets every condition of the server from what the view shows and what the plan left; of
+// two of one type the later counts. A condition that no longer holds goes back to False.
 func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
-	list := &v.Server.Status.Conditions
+	set := []metav1.Condition{reachable(v), lateness(v, ph)}
+	if v.System != nil {
+		set = append(set, powerConditions(v)...)
+	}
+	if v.Inspected != "" {
+		set = append(set, metav1.Condition{
+			Type: metalv1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: "ReportStored",
+			Message: "The report is on record: " + attemptSuffix(v.Inspected),
+		})
+	}
+	if ph.state == metalv1.ServerStateAvailable && v.Server.Spec.BootConfigurationRef == nil {
+		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
+	}
+	set = append(set, p.Conditions...)
+	for i, c := range set {
+		if slices.ContainsFunc(set[i+1:], func(later metav1.Condition) bool { return later.Type == c.Type }) {
+			continue // setting both would be a transition, and a write, each time
+		}
+		c.ObservedGeneration = v.Server.Generation
+		c.LastTransitionTime = metav1.NewTime(v.Now)
+		apimeta.SetStatusCondition(&v.Server.Status.Conditions, c)
+	}
+}
+
+// reachable says whether the BMC answers, for this server.
+func reachable(v *View) metav1.Condition {
 	ready := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Reachable", Message: "The BMC answers"}
 	switch {
 	case v.Unreachable != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason(v.Unreachable, "BMCUnreachable"), v.Unreachable.Error()
+	case v.Missing:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC shows no such system"
 	case v.System == nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "NotObserved", "The BMC has not been heard of yet"
 	}
-	quiet := func(kind, why string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: why}
-	}
-	set := []metav1.Condition{ready, lateness(v, ph)}
-	if v.System != nil {
-		set = append(set, r.power(v)...)
-	}
-	if ph.state == metalv1.ServerStateAvailable && v.Server.Spec.BootConfigurationRef == nil {
-		set = append(set, quiet(metalv1.ConditionBootReady, "NothingToBoot"))
-	}
-	for _, c := range append(set, p.Conditions...) {
-		c.ObservedGeneration = v.Server.Generation
-		apimeta.SetStatusCondition(list, c)
-	}
+	return ready
 }
 
-// power says in both power conditions what the BMC is doing, in both directions.
-func (r *Reconciler) power(v *View) []metav1.Condition {
+// powerConditions says in both power conditions what the BMC is doing, in both directions.
+func powerConditions(v *View) []metav1.Condition {
 	poweringOn := metav1.Condition{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionFalse, Reason: "Idle"}
 	waiting := metav1.Condition{Type: metalv1.ConditionWaitingForPowerOff, Status: metav1.ConditionFalse, Reason: "Idle"}
 	c := v.System.Command
@@ -84,20 +101,41 @@ func (r *Reconciler) power(v *View) []metav1.Condition {
 
 // lateness says that a server has been longer in its state than is usual.
 func lateness(v *View, ph phase) metav1.Condition {
-	onTime := metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
+	late := v.lateAt(ph)
+	if late.IsZero() || v.Now.Before(late) {
+		return metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
+	}
+	return metav1.Condition{
+		Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state),
+		Message: fmt.Sprintf("Longer than the usual %s in state %s", expected[ph.state].Round(time.Minute), ph.state),
+	}
+}
+
+// lateAt is when the server will have been longer in its state than is usual; zero: never. When
+// a state began follows from what was made for it.
+func (v *View) lateAt(ph phase) time.Time {
 	usual, bounded := expected[ph.state]
 	if !bounded {
-		return onTime
+		return time.Time{}
 	}
 	since := v.Server.CreationTimestamp.Time
-	if v.Attempt != nil && v.Attempt.Ordered != nil {
-		since = *v.Attempt.Ordered
-	}
-	if d := v.Now.Sub(since); d > usual {
-		return metav1.Condition{
-			Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state),
-			Message: fmt.Sprintf("Longer than the usual %s in state %s", usual.Round(time.Minute), ph.state),
+	switch ph.state {
+	case metalv1.ServerStateInitial:
+		if t := discoveryNotBefore(v.Server); t.After(since) {
+			since = t
+		}
+	case metalv1.ServerStateDiscovery:
+		if v.Boot != nil {
+			since = v.Boot.CreationTimestamp.Time
+		}
+		if v.Attempt.Open() {
+			since = *v.Attempt.Ordered
+		}
+	case metalv1.ServerStateCleanup:
+		since = v.Now
+		if c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionCleaned); c != nil && c.Reason == reasonCleaning {
+			since = c.LastTransitionTime.Time
 		}
 	}
-	return onTime
+	return since.Add(usual)
 }

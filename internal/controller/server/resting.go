@@ -16,8 +16,9 @@ func decideMaintenance(*View) Plan { return Plan{} }
 func decideParked(v *View) Plan {
 	var p Plan
 	if v.on() && v.Server.Annotations[annotationParkedOff] == "" {
-		p.Facts = func(s *metalv1.Server) { annotate(s, annotationParkedOff, metalv1.AnnotationTrue) }
-		v.powerOff(&p, "park", false)
+		id := v.NewID()
+		p.Facts = func(s *metalv1.Server) { annotate(s, annotationParkedOff, id) }
+		v.powerOff(&p, "park-"+id, false)
 	}
 	return p
 }

@@ -4,9 +4,18 @@ package server
 const (
 	// annotationDiscoveryFailures counts the discoveries that timed out in a row.
 	annotationDiscoveryFailures = "farrier.dev/discovery-failures"
-	// annotationParkedOff says that a parked server was asked to shut down; it is asked once.
+	// annotationDiscoveryNotBefore is when discovery is tried again after it has timed out.
+	annotationDiscoveryNotBefore = "farrier.dev/discovery-not-before"
+	// annotationParkedOff says that a parked server was asked to shut down; it is asked once. Its value
+	// is of no meaning beside being new each time.
 	annotationParkedOff = "farrier.dev/parked-off"
 )
+
+// reasonCleaning is the reason of the condition Cleaned while a server is being cleaned.
+const reasonCleaning = "InProgress"
+
+// reasonBMCNotFound is a reason of the condition Ready: spec.bmcRef leads nowhere.
+const reasonBMCNotFound = "BMCNotFound"
 
 // conditionLate says that a server is longer in its state than is usual.
 const conditionLate = "Late"

@@ -46,7 +46,9 @@ type View struct {
 	Acknowledged bool
 	// System is what the BMC last said of this server; nil while nothing is known.
 	System *fleet.SystemObservation
-	// Unreachable is why the BMC does not answer, nil when it does.
+	// Missing says that the BMC was asked and shows no such system.
+	Missing bool
+	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
 	// Inspected is the ID of the attempt whose report is stored; empty: none is.
 	Inspected string

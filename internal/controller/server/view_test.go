@@ -98,6 +98,9 @@ func TestDeriveNeedsNoStatus(t *testing.T) {
 		"retained, not off yet": {newView(claimGone, power(bmc.PowerOn), func(v *View) {
 			v.Server.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain
 		}), metalv1.ServerStateReserved},
+		"retained, after a start": {newView(claimGone, func(v *View) {
+			v.Server.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain
+		}), metalv1.ServerStateReleased},
 		"retained": {newView(claimGone, power(bmc.PowerOff), func(v *View) {
 			v.Server.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain
 		}), metalv1.ServerStateReleased},
@@ -142,7 +145,13 @@ func TestDecisions(t *testing.T) {
 		"initial waits for the BMC":       {newView(), wanted{}},
 		"initial waits for the inventory": {newView(power(bmc.PowerOn), func(v *View) { v.System.Inventory = nil }), wanted{}},
 		"initial prepares":                {newView(power(bmc.PowerOff)), wanted{prepare: true}},
-		"initial without a probe image":   {newView(power(bmc.PowerOff), func(v *View) { v.Policy.ProbeImage = "" }), wanted{}},
+		"initial waits after a discovery that timed out": {newView(power(bmc.PowerOff), func(v *View) {
+			v.Server.Annotations = map[string]string{annotationDiscoveryNotBefore: now.Add(time.Minute).Format(time.RFC3339)}
+		}), wanted{after: time.Minute}},
+		"initial tries again in time": {newView(power(bmc.PowerOff), func(v *View) {
+			v.Server.Annotations = map[string]string{annotationDiscoveryNotBefore: now.Format(time.RFC3339)}
+		}), wanted{prepare: true}},
+		"initial without a probe image": {newView(power(bmc.PowerOff), func(v *View) { v.Policy.ProbeImage = "" }), wanted{}},
 
 		"discovery prepares what is missing": {newView(internalBoot(nil), func(v *View) { v.Boot = nil }), wanted{prepare: true}},
 		"discovery orders a prepared boot":   {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
@@ -165,8 +174,10 @@ func TestDecisions(t *testing.T) {
 		"discovery times out":                {newView(power(bmc.PowerOn), internalBoot(started(31*time.Minute))), wanted{remove: true, facts: true}},
 
 		"available is off": {newView(power(bmc.PowerOff), func(v *View) { v.Inspected = "a" }), wanted{}},
-		"available is switched off": {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), func(v *View) { v.Inspected = "a" }),
-			wanted{remove: true, facts: true, command: fleet.PowerOff, id: "server-uid/available-a/off", force: true}},
+		"available first lets go of discovery": {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), func(v *View) { v.Inspected = "a" }),
+			wanted{remove: true, facts: true}},
+		"available is switched off": {newView(power(bmc.PowerOn), func(v *View) { v.Inspected, v.Server.Generation = "a", 7 }),
+			wanted{command: fleet.PowerOff, id: "server-uid/available-a-7/off", force: true}},
 
 		"reserved waits for its boot configuration": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn)), wanted{}},
 		"reserved orders": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith(nil, metalv1.ServerBootConfigurationStateReady)),
@@ -184,12 +195,14 @@ func TestDecisions(t *testing.T) {
 			wanted{command: fleet.PowerOff, id: "server-uid/claim-claim-uid-none/off"}},
 		"reserved without a mark": {newView(power(bmc.PowerOn), claimed(metalv1.PowerOn), func(v *View) { v.Server.Annotations = nil }), wanted{facts: true}},
 
-		"releasing switches off":   {newView(power(bmc.PowerOn), claimGone), wanted{command: fleet.PowerOff, id: "server-uid/release-claim-uid/off", force: true}},
-		"releasing knows nothing":  {newView(claimGone), wanted{}},
+		"releasing switches off":  {newView(power(bmc.PowerOn), claimGone), wanted{command: fleet.PowerOff, id: "server-uid/release-claim-uid/off", force: true}},
+		"releasing knows nothing": {newView(claimGone), wanted{}},
+		"releasing supersedes an order of the claim": {newView(power(bmc.PowerOff), claimGone, command("server-uid/a/on", fleet.Running, time.Time{})),
+			wanted{command: fleet.PowerOff, id: "server-uid/release-claim-uid/off", force: true}},
 		"releasing hands on":       {newView(power(bmc.PowerOff), claimGone), wanted{facts: true}},
 		"cleanup is recorded":      {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil }), wanted{record: true}},
 		"cleanup ends when it is":  {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil; v.CleanupRecorded = true }), wanted{facts: true}},
-		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park/off"}},
+		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
 		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, tc.view, derive(tc.view).decide(tc.view), tc.want) })

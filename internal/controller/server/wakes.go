@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+)
+
+// SetupWithManager registers the controller and everything that wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("server").
+		For(&metalv1.Server{}).
+		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
+		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
+		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMC)), builder.WithPredicates(connectionChanged())).
+		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMCSecret))).
+		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ofRecord)).
+		WatchesRawSource(&r.Wake).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}
+
+// ofBoot is the server that a boot configuration is for.
+func ofBoot(_ context.Context, obj client.Object) []reconcile.Request {
+	config, ok := obj.(*metalv1.ServerBootConfiguration)
+	if !ok {
+		return nil
+	}
+	return named(config.Spec.ServerRef.Name)
+}
+
+// ofClaim is the server that a claim names.
+func ofClaim(_ context.Context, obj client.Object) []reconcile.Request {
+	claim, ok := obj.(*metalv1.ServerClaim)
+	if !ok || claim.Spec.ServerRef == nil {
+		return nil
+	}
+	return named(claim.Spec.ServerRef.Name)
+}
+
+// ofRecord is the server that an object of record is about.
+func ofRecord(_ context.Context, obj client.Object) []reconcile.Request {
+	return named(record.ServerOf(obj))
+}
+
+func named(server string) []reconcile.Request {
+	if server == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: server}}}
+}
+
+// with finds the servers that refer to an object, by an index of its name.
+func (r *Reconciler) with(field string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		var list metalv1.ServerList
+		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
+			return nil
+		}
+		var requests []reconcile.Request
+		for i := range list.Items {
+			requests = append(requests, named(list.Items[i].Name)...)
+		}
+		return requests
+	}
+}
+
+// connectionChanged lets those changes of a BMC through that decide whether, and where, its servers find it.
+// What it says comes as observations.
+func connectionChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*metalv1.BMC)
+			after, ok2 := e.ObjectNew.(*metalv1.BMC)
+			return !ok1 || !ok2 || before.Generation != after.Generation || before.Status.IP != after.Status.IP ||
+				readyReason(before) != readyReason(after)
+		},
+	}
+}
+
+func readyReason(bmc *metalv1.BMC) string {
+	if c := apimeta.FindStatusCondition(bmc.Status.Conditions, metalv1.ConditionReady); c != nil {
+		return c.Reason
+	}
+	return ""
+}
