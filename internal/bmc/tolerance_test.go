@@ -219,7 +219,9 @@ func TestWhichManager(t *testing.T) {
 			s.Update(bmctest.Manager, func(r bmctest.Resource) { r["ManagerType"] = "AuxiliaryController" })
 		}), "E", ""},
 		{"the one the service names", all(both, func(s *bmctest.Server) {
-			s.Update(bmctest.Root, func(r bmctest.Resource) { r["Links"] = bmctest.Resource{"ManagerProvidingService": bmctest.Ref(enclosure)} })
+			s.Update(bmctest.Root, func(r bmctest.Resource) {
+				r["Links"] = bmctest.Resource{"ManagerProvidingService": bmctest.Ref(enclosure)}
+			})
 		}), "E", ""},
 		{"none", func(s *bmctest.Server) { s.Set("/redfish/v1/Managers", bmctest.Collection("")) }, "", bmc.KindUnsupported},
 		{"no interfaces", func(s *bmctest.Server) { s.Delete(bmctest.Manager + "/EthernetInterfaces") }, "BMC 9", ""},
