@@ -24,11 +24,13 @@ type actor struct {
 	cancel  context.CancelFunc // nil before the start; guarded by Fleet.mu
 
 	mu      sync.Mutex
-	seen    *Observation    // what has been published
-	spec    *Spec           // a pointer, so that formatting an actor shows no password
-	renewed bool            // spec is newer than the client
-	refresh bool            // somebody asked for one
-	inbox   []Command       // submitted, not received
+	seen    *Observation // what has been published
+	spec    *Spec        // a pointer, so that formatting an actor shows no password
+	renewed bool         // spec is newer than the client
+	refresh bool         // somebody asked for one
+	poked   bool         // an event came
+	fence   fence
+	inbox   []order         // submitted, not received
 	history []CommandStatus // the last commands, in the order of submission
 
 	// All below belongs to the actor's goroutine.
@@ -126,7 +128,7 @@ func (a *actor) failed(err error) {
 		if o.Err == nil {
 			o.ErrSince = now
 		}
-		o.Err = err
+		o.Err, o.Circuit, o.Retry, o.Failures = err, a.schedule.circuit(), a.schedule.notBefore, a.schedule.failures
 		for _, c := range a.commands {
 			a.report(o, c.status)
 		}
@@ -155,18 +157,18 @@ func (a *actor) next() time.Time {
 // receive empties the mailbox.
 func (a *actor) receive(ctx context.Context) {
 	a.mu.Lock()
-	spec, renewed, refresh, inbox := a.spec, a.renewed, a.refresh, a.inbox
-	a.renewed, a.refresh, a.inbox = false, false, nil
+	spec, renewed, refresh, poked, inbox := a.spec, a.renewed, a.refresh, a.poked, a.inbox
+	a.renewed, a.refresh, a.poked, a.inbox = false, false, false, nil
 	a.mu.Unlock()
 
 	now := a.options.Clock.Now()
 	if renewed {
-		if a.client != nil {
-			a.hangUp(ctx) // one session at a time
-			a.schedule.reset(now)
-		}
-		a.client = a.options.NewClient(*spec)
+		a.renew(ctx, *spec, now)
 	}
+	if poked {
+		a.schedule.poke(now)
+	}
+	a.passFence(now)
 	if refresh {
 		a.schedule.refresh(now)
 		for _, w := range a.watched {
@@ -178,6 +180,19 @@ func (a *actor) receive(ctx context.Context) {
 	}
 }
 
+// renew takes over new credentials. Where a job of ours made them so, the client has them
+// already, and its session lives.
+func (a *actor) renew(ctx context.Context, spec Spec, now time.Time) {
+	if a.client != nil {
+		a.schedule.reset(now)
+		if a.uses(ctx, spec.Credentials) {
+			return
+		}
+		a.hangUp(ctx) // one session at a time
+	}
+	a.client = a.options.NewClient(spec)
+}
+
 // enqueue adds a command and ends those that it supersedes. A command being
 // carried out is only ever met here while it waits: requests are made within
 // a turn.
@@ -186,7 +201,9 @@ func (a *actor) enqueue(c *command, now time.Time) {
 	a.schedule.hurry(now)
 	for _, old := range a.commands {
 		if c.supersedes(old.Command) {
-			c.inherit(old, a.options)
+			if c.Kind.power() {
+				c.inherit(old, a.options)
+			}
 			a.end(old, Superseded, nil)
 		}
 	}
@@ -236,14 +253,22 @@ func (a *actor) report(o *Observation, s CommandStatus) {
 		}
 		a.history[i] = s
 	}
+	if o.Job.ID == s.ID {
+		o.Job = s
+	}
 	for i := range o.Systems {
 		if o.Systems[i].Command.ID == s.ID {
 			o.Systems[i].Command = s
 		}
+		if o.Systems[i].Setting.ID == s.ID {
+			o.Systems[i].Setting = s
+		}
 	}
 }
 
-// leave deletes the session, within the time that shutting down may take.
+// leave deletes the session, within the time that shutting down may take. A BMC that did not
+// answer before is not waited for; another that begins to hang now gets half of the time, so that
+// those behind it have the other half.
 func (a *actor) leave(ctx context.Context) {
 	if a.client == nil {
 		return
@@ -253,6 +278,12 @@ func (a *actor) leave(ctx context.Context) {
 	select {
 	case a.fleet.closing <- struct{}{}:
 		defer func() { <-a.fleet.closing }()
+		goodbye := a.options.ShutdownTimeout / 2
+		if a.schedule.failures > 0 {
+			goodbye = a.options.ShutdownTimeout / 20
+		}
+		ctx, cancel := context.WithTimeout(ctx, goodbye)
+		defer cancel()
 		a.hangUp(ctx)
 	case <-ctx.Done():
 	}

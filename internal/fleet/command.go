@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -21,7 +22,23 @@ const (
 	// Reset sends Command.Reset as it is. It succeeds when the BMC accepted it
 	// or, for those that end On or Off, when that was observed.
 	Reset CommandKind = "Reset"
+	// SetIndicator sets the LED to Command.Indicator. It succeeds when the BMC accepted it.
+	SetIndicator CommandKind = "SetIndicator"
+	// SetBootOrder sets the persistent boot order to Command.BootOrder, likewise.
+	SetBootOrder CommandKind = "SetBootOrder"
+	// ResetManager restarts the BMC itself by Command.Reset, likewise. System is left empty.
+	ResetManager CommandKind = "ResetManager"
+
+	// work is a Job's kind.
+	work CommandKind = "Job"
 )
+
+// power says that a command is about the power of its system: such supersede each
+// other.
+func (k CommandKind) power() bool { return k == PowerOn || k == PowerOff || k == Reset }
+
+// ofSystem says that a command is for a system, not for the BMC.
+func (k CommandKind) ofSystem() bool { return k != ResetManager && k != work }
 
 // Command is an order for one system.
 type Command struct {
@@ -37,8 +54,12 @@ type Command struct {
 	Budget time.Duration
 	// Force lets PowerOff go on to ForceOff.
 	Force bool
-	// Reset is the reset type of kind Reset.
-	Reset bmc.ResetType
+	// Reset is the reset type of kinds Reset and ResetManager.
+	Reset     bmc.ResetType
+	Indicator bmc.Indicator // of kind SetIndicator
+	BootOrder []string      // of kind SetBootOrder, by reference of boot option
+	// Holder is that of the fence that the command passes, if any.
+	Holder string
 }
 
 // CommandState is how far a command is.
@@ -57,11 +78,12 @@ func (s CommandState) Ended() bool { return s == Succeeded || s == Failed || s =
 
 // CommandStatus is how a command stands.
 type CommandStatus struct {
-	ID    string
-	Kind  CommandKind
-	State CommandState
-	Start time.Time // when it left the queue
-	End   time.Time
+	ID     string
+	Kind   CommandKind
+	Holder string
+	State  CommandState
+	Start  time.Time // when it left the queue
+	End    time.Time
 	// Sent is the last reset type that the BMC was asked for, which is the nearest allowed
 	// to the one wanted. Empty: none was needed.
 	Sent bmc.ResetType
@@ -84,6 +106,8 @@ var (
 	// ErrNotObserved: the BMC took the order and the power state did not follow
 	// in time.
 	ErrNotObserved = errors.New("power state not reached in time")
+	// ErrNotTaken: the BMC was too busy for the order, for all of its budget.
+	ErrNotTaken = errors.New("the BMC did not take the order in time")
 	// ErrNotBegun: the BMC could not be asked before the command was too old.
 	ErrNotBegun = errors.New("command not begun in time")
 )
@@ -101,23 +125,54 @@ func (c Command) validate() error {
 	switch {
 	case c.ID == "":
 		return fmt.Errorf("%w: no ID", ErrInvalidCommand)
-	case c.System == "":
+	case c.Kind.ofSystem() && c.System == "":
 		return fmt.Errorf("%w %q: no System", ErrInvalidCommand, c.ID)
-	case c.Kind == Reset && c.Reset == "":
-		return fmt.Errorf("%w %q: no Reset type", ErrInvalidCommand, c.ID)
-	case c.Kind != PowerOn && c.Kind != PowerOff && c.Kind != Reset:
+	case !c.Kind.ofSystem() && c.System != "":
+		return fmt.Errorf("%w %q: %s is for no system", ErrInvalidCommand, c.ID, c.Kind)
+	}
+	missing := ""
+	switch c.Kind {
+	case PowerOn, PowerOff:
+	case Reset, ResetManager:
+		if c.Reset == "" {
+			missing = "Reset type"
+		}
+	case SetIndicator:
+		if c.Indicator == "" {
+			missing = "Indicator"
+		}
+	case SetBootOrder:
+		if len(c.BootOrder) == 0 {
+			missing = "BootOrder"
+		}
+	default:
 		return fmt.Errorf("%w %q: unknown kind %q", ErrInvalidCommand, c.ID, c.Kind)
+	}
+	if missing != "" {
+		return fmt.Errorf("%w %q: no %s", ErrInvalidCommand, c.ID, missing)
 	}
 	return nil
 }
 
 // supersedes says that c makes an older command pointless which has not begun
-// or only waits: both are about the power of one system.
-func (c Command) supersedes(old Command) bool { return c.System == old.System }
+// or only waits: both are about the power of one system, or set the same thing there.
+func (c Command) supersedes(old Command) bool {
+	if !c.Kind.ofSystem() || c.System != old.System || c.Holder != old.Holder && old.Holder != "" {
+		return false
+	}
+	return c.Kind == old.Kind || c.Kind.power() && old.Kind.power()
+}
+
+// order is what is submitted: a command, or a job.
+type order struct {
+	Command
+	run func(context.Context, Services) error // of a job
+}
 
 // command is a Command on its way. It belongs to the actor's goroutine.
 type command struct {
 	Command
+	run       func(context.Context, Services) error // of a job
 	status    CommandStatus
 	submitted time.Time
 	deadline  time.Time // of what it waits for now
@@ -139,15 +194,15 @@ const (
 	stageForced              // ForceOff was sent
 )
 
-func newCommand(c Command, now time.Time) *command {
-	if c.Budget <= 0 {
-		c.Budget = defaultBudget
+func newCommand(o order, now time.Time) *command {
+	if o.Budget <= 0 {
+		o.Budget = defaultBudget
 	}
-	return &command{
-		Command:   c,
-		status:    CommandStatus{ID: c.ID, Kind: c.Kind, State: Queued},
-		submitted: now,
-	}
+	return &command{Command: o.Command, run: o.run, status: o.queued(), submitted: now}
+}
+
+func (c Command) queued() CommandStatus {
+	return CommandStatus{ID: c.ID, Kind: c.Kind, Holder: c.Holder, State: Queued}
 }
 
 // expires is when the command ends even if its BMC cannot be asked.

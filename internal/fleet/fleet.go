@@ -231,7 +231,7 @@ func (f *Fleet) Submit(key Key, c Command) error {
 	if !ok {
 		return ErrUnknownBMC
 	}
-	return a.submit(c)
+	return a.submit(order{Command: c})
 }
 
 // Command tells how a command stands. The last ones of each BMC are remembered.
@@ -248,6 +248,13 @@ func (f *Fleet) Command(key Key, id string) (CommandStatus, bool) {
 func (f *Fleet) Refresh(key Key) {
 	if a, ok := f.actor(key); ok {
 		a.askRefresh()
+	}
+}
+
+// Poke has the BMC polled early, because it sent an event. Many of them are as one.
+func (f *Fleet) Poke(key Key) {
+	if a, ok := f.actor(key); ok {
+		a.poke()
 	}
 }
 

@@ -34,23 +34,45 @@ func (a *actor) askRefresh() {
 	a.rouse()
 }
 
-func (a *actor) submit(c Command) error {
+// poke asks for an early poll.
+func (a *actor) poke() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if slices.ContainsFunc(a.history, func(s CommandStatus) bool { return s.ID == c.ID }) {
+	a.poked = true
+	a.rouse()
+}
+
+// mail says that somebody waits for the actor's attention.
+func (a *actor) mail() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.inbox) > 0 || a.renewed
+}
+
+func (a *actor) submit(r order) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.ContainsFunc(a.history, func(s CommandStatus) bool { return s.ID == r.ID }) {
 		return nil
 	}
 	o := a.seen.clone()
-	system, ok := o.System(c.System)
-	if !ok {
-		return fmt.Errorf("command %q for %s: %w", c.ID, c.System, ErrUnknownSystem)
+	system, known := o.System(r.System)
+	if r.Kind.ofSystem() && !known {
+		return fmt.Errorf("command %q for %s: %w", r.ID, r.System, ErrUnknownSystem)
 	}
-	if !a.remember(CommandStatus{ID: c.ID, Kind: c.Kind, State: Queued}) {
-		return fmt.Errorf("command %q for %s: %w", c.ID, c.System, ErrQueueFull)
+	if !a.remember(r.queued()) {
+		return fmt.Errorf("command %q for %s: %w", r.ID, a.key, ErrQueueFull)
 	}
-	system.Command = a.history[len(a.history)-1]
+	switch {
+	case r.Kind.power():
+		system.Command = r.queued()
+	case r.Kind.ofSystem():
+		system.Setting = r.queued()
+	default:
+		o.Job = r.queued()
+	}
 	a.seen = o
-	a.inbox = append(a.inbox, c)
+	a.inbox = append(a.inbox, r)
 	a.rouse()
 	return nil
 }

@@ -17,6 +17,15 @@ type Observation struct {
 	// Err is why the last turn failed, nil when it did not; ErrSince is when failing began.
 	Err      error
 	ErrSince time.Time
+	// Circuit says whether the BMC is asked now, Retry when it will be again where it is not, and
+	// Failures how often in a row it failed.
+	Circuit  Circuit
+	Retry    time.Time
+	Failures int
+	// Fence is who holds the BMC, "" where nobody does.
+	Fence string
+	// Job is the newest job or reset of the BMC itself; its ID is empty where there was none.
+	Job CommandStatus
 	// Manager is the BMC itself; its URI is empty until it could be read.
 	Manager bmc.Manager
 	Systems []SystemObservation
@@ -32,9 +41,21 @@ type SystemObservation struct {
 	Seq  uint64
 	// Err is why this system could not be read while others of its BMC could.
 	Err error
-	// Command is the newest command for this system; its ID is empty where there was none.
-	Command CommandStatus
+	// Command is the newest command for the power of this system, Setting the newest for its LED or
+	// boot order; the ID is empty where there was none.
+	Command, Setting CommandStatus
 }
+
+// Circuit is whether a BMC is asked.
+type Circuit string
+
+const (
+	CircuitUnknown Circuit = ""        // not asked yet
+	CircuitClosed  Circuit = "Closed"  // it answers
+	CircuitOpen    Circuit = "Open"    // it failed and is left alone for a while
+	CircuitRefused Circuit = "Refused" // it refuses the credentials: asked again when they change, or at Retry
+	CircuitAsked   Circuit = "Asked"   // it asked to be left alone for a while (Retry-After)
+)
 
 // System finds a system by its URI.
 func (o *Observation) System(uri string) (*SystemObservation, bool) {
@@ -56,6 +77,7 @@ func (o *Observation) clone() *Observation {
 // every poll and are none: ten thousand idle BMCs wake nobody.
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
+		o.Circuit != old.Circuit || o.Fence != old.Fence || !o.Job.same(old.Job) ||
 		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) {
 		return true
 	}
@@ -68,7 +90,7 @@ func (o *Observation) differs(old *Observation) bool {
 }
 
 func (s *SystemObservation) differs(old *SystemObservation) bool {
-	if s.Inventory != old.Inventory || !sameError(s.Err, old.Err) || !s.Command.same(old.Command) {
+	if s.Inventory != old.Inventory || !sameError(s.Err, old.Err) || !s.Command.same(old.Command) || !s.Setting.same(old.Setting) {
 		return true
 	}
 	a, b := s.System, old.System

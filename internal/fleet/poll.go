@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -120,6 +121,7 @@ func (a *actor) watching(uri string) *watched {
 func (o *Observation) answered(now time.Time) {
 	o.Sequence++
 	o.Time, o.Err, o.ErrSince = now, nil, time.Time{}
+	o.Circuit, o.Retry, o.Failures = CircuitClosed, time.Time{}, 0
 }
 
 // keepOnly brings the systems into the order of a new list.
@@ -180,14 +182,23 @@ func (a *actor) readManager(ctx context.Context) error {
 // readInventory reads the inventories that are due.
 func (a *actor) readInventory(ctx context.Context) error {
 	for _, w := range a.watched {
-		if a.options.Clock.Now().Before(w.inventory.at) {
+		now := a.options.Clock.Now()
+		if now.Before(w.inventory.at) {
 			continue
 		}
-		inv, err := a.client.Inventory(ctx, w.uri)
+		if until, fenced := a.fenced(now); fenced {
+			w.inventory.at = until
+			continue
+		}
+		// It is dozens of requests; a command does not wait for them.
+		inv, err := a.client.Inventory(bmc.Interruptible(ctx, a.mail), w.uri)
+		if errors.Is(err, bmc.ErrInterrupted) {
+			return nil
+		}
 		if err != nil {
 			return a.partFailed(ctx, "inventory of "+w.uri, &w.inventory, err)
 		}
-		now := a.options.Clock.Now()
+		now = a.options.Clock.Now()
 		interval := a.options.InventoryInterval
 		if len(inv.Missing) > 0 {
 			interval = min(interval, a.options.RefreshInterval)

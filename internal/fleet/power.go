@@ -21,6 +21,7 @@ const (
 	actShutDown
 	actForceOff
 	actReset
+	actSet // the one request of a command that is not about power
 )
 
 // target is the power state that ends the command, "" where none does.
@@ -30,6 +31,9 @@ func (c *command) target() bmc.PowerState {
 		return bmc.PowerOn
 	case PowerOff:
 		return bmc.PowerOff
+	}
+	if c.Kind != Reset {
+		return ""
 	}
 	switch c.Reset {
 	case bmc.ResetOn, bmc.ResetForceOn:
@@ -69,6 +73,10 @@ func (c *command) decide(power bmc.PowerState, now time.Time, settle time.Durati
 	target := c.target()
 	late := !now.Before(c.deadline)
 	switch {
+	case !c.Kind.power() && late:
+		return actFail
+	case !c.Kind.power():
+		return actSet
 	case power == target && c.stage == stageBegin && c.settling.to != target && now.Before(c.settling.until) && !late:
 		return actWait // not trusted: an earlier order may yet show
 	case power == target:
@@ -127,6 +135,9 @@ func (c *command) late(power bmc.PowerState) error {
 	if c.status.State == Queued {
 		return withCause(fmt.Errorf("%w: waited %s", ErrNotBegun, c.Budget), c.cause)
 	}
+	if !c.Kind.power() {
+		return withCause(fmt.Errorf("%w: tried for %s", ErrNotTaken, c.Budget), c.cause)
+	}
 	return withCause(fmt.Errorf("%w: want %s, is %s", ErrNotObserved, c.target(), power), c.cause)
 }
 
@@ -135,47 +146,6 @@ func withCause(err, cause error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// advance takes the commands that are due as far as they can go now.
-func (a *actor) advance(ctx context.Context) error {
-	defer func() { a.commands = a.live() }()
-	for _, c := range a.commands {
-		if a.options.Clock.Now().Before(c.pollAt) {
-			continue
-		}
-		if err := a.advanceOne(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *actor) advanceOne(ctx context.Context, c *command) error {
-	s, err := a.client.System(ctx, c.System)
-	if e, ok := errors.AsType[*bmc.Error](err); ok && e.StatusCode == http.StatusNotFound {
-		a.end(c, Failed, fmt.Errorf("%w: %w", ErrUnknownSystem, err))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	now := a.options.Clock.Now()
-	if c.status.State == Queued {
-		c.status.State, c.status.Start, c.deadline = Running, now, now.Add(c.Budget)
-		c.pollAfter = a.options.FastPoll
-	}
-	c.cause, c.status.Err = nil, nil
-	failure := a.perform(ctx, c, s)
-	if len(a.watched) == 1 {
-		a.schedule.polledNow(now) // this was the poll
-	}
-	a.publish(func(o *Observation) {
-		o.answered(now)
-		a.enter(o, reading{uri: c.System, system: s}, now)
-		a.report(o, c.status)
-	})
-	return failure
 }
 
 // perform decides and acts until there is something to wait for. An error means
@@ -203,6 +173,9 @@ func (a *actor) perform(ctx context.Context, c *command, s bmc.System) error {
 
 // act carries out one action. more: there may be another to do now.
 func (a *actor) act(ctx context.Context, c *command, s bmc.System, do action) (more bool, err error) {
+	if do == actSet {
+		return a.set(ctx, c, s)
+	}
 	if do == actPowerOn && c.stage == stageBegin {
 		if err := a.client.SetBoot(ctx, s, c.Boot); err != nil {
 			return a.refused(c, do, fmt.Errorf("set boot override: %w", err))

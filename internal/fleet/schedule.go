@@ -12,6 +12,9 @@ import (
 // that ten thousand do not log in within one instant.
 const startSpread = time.Millisecond
 
+// pokeSpacing is how many times the fast poll lies between polls that events ask for.
+const pokeSpacing = 2
+
 // due is when something is to be read again; failing at it has a back-off of
 // its own, because the BMC itself is well.
 type due struct {
@@ -29,10 +32,11 @@ type schedule struct {
 	asked     bool      // because the BMC said so (Retry-After)
 	failures  int
 
-	pollAt  time.Time
-	list    due
-	manager due
-	polled  bool // at least once
+	pollAt   time.Time
+	list     due
+	manager  due
+	polled   bool // at least once
+	polledAt time.Time
 }
 
 func newSchedule(o *Options, r *rand.Rand, index int) schedule {
@@ -60,6 +64,30 @@ func (s *schedule) polledNow(now time.Time) {
 		s.polled, share = true, 0.5
 	}
 	s.pollAt = now.Add(s.less(s.options.PollInterval, share))
+	s.polledAt = now
+}
+
+// poke brings the next poll forward: to now, or as close to the last one as two polls that
+// nobody waits for may be. A BMC that sends events without end is polled no more often than that.
+func (s *schedule) poke(now time.Time) {
+	at := s.polledAt.Add(min(pokeSpacing*s.options.FastPoll, s.options.PollInterval))
+	if at.Before(now) {
+		at = now
+	}
+	s.pollAt = earlier(s.pollAt, at)
+}
+
+// circuit is what the schedule means to who looks on.
+func (s *schedule) circuit() Circuit {
+	switch {
+	case s.failures == 0:
+		return CircuitClosed
+	case s.quiet:
+		return CircuitRefused
+	case s.asked:
+		return CircuitAsked
+	}
+	return CircuitOpen
 }
 
 // done sets d for the next time, tryAgain for the next try.

@@ -1,0 +1,62 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+)
+
+// Services is what else a BMC can be asked for. *bmc.Client has all of it; a client of a
+// test that has not fails what needs it as unsupported.
+type Services interface {
+	SetIndicator(ctx context.Context, s bmc.System, to bmc.Indicator) error
+	SetBootOrder(ctx context.Context, s bmc.System, order []string) error
+	ResetManager(ctx context.Context, t bmc.ResetType) (bmc.ResetType, error)
+
+	Accounts(ctx context.Context) ([]bmc.Account, error)
+	FindAccount(ctx context.Context, username string) (bmc.Account, bool, error)
+	CreateAccount(ctx context.Context, spec bmc.AccountSpec) (bmc.Account, error)
+	SetPassword(ctx context.Context, a bmc.Account, password bmc.Secret) error
+	DeleteAccount(ctx context.Context, a bmc.Account) error
+	PasswordRules(ctx context.Context) (bmc.PasswordRules, error)
+	Verify(ctx context.Context, credentials bmc.Credentials) error
+
+	BIOS(ctx context.Context, systemURI string) (bmc.BIOS, error)
+	PendingBIOS(ctx context.Context, b bmc.BIOS) (map[string]any, error)
+	AttributeRegistry(ctx context.Context, name string) (bmc.AttributeRegistry, error)
+	SetBIOS(ctx context.Context, b bmc.BIOS, change map[string]any, applyTime string) (bmc.Task, error)
+	ResetBIOS(ctx context.Context, b bmc.BIOS) error
+
+	SimpleUpdate(ctx context.Context, u bmc.Update) (bmc.Task, error)
+	Task(ctx context.Context, uri string) (bmc.Task, error)
+	Tasks(ctx context.Context) ([]bmc.Task, error)
+	Firmware(ctx context.Context) ([]bmc.Firmware, error)
+
+	Subscribe(ctx context.Context, s bmc.Subscription) (bmc.Subscription, error)
+	Subscriptions(ctx context.Context, mine func(destination string) bool) ([]bmc.Subscription, error)
+	Unsubscribe(ctx context.Context, s bmc.Subscription) error
+
+	Log(ctx context.Context, of string, limit int) ([]bmc.LogEntry, error)
+}
+
+var _ Services = (*bmc.Client)(nil)
+
+// noServices stands for a client that has none.
+var noServices = &bmc.Error{Kind: bmc.KindUnsupported, Op: "use a service", Message: "the client of this BMC has no such function"}
+
+func (a *actor) services() (Services, error) {
+	s, ok := a.client.(Services)
+	if !ok {
+		return nil, noServices
+	}
+	return s, nil
+}
+
+// uses says whether the client works with these credentials already, because a job changed
+// the password through it.
+func (a *actor) uses(ctx context.Context, c bmc.Credentials) bool {
+	u, ok := a.client.(interface {
+		Uses(context.Context, bmc.Credentials) bool
+	})
+	return ok && u.Uses(ctx, c)
+}
