@@ -77,6 +77,11 @@ func TestSubmit(t *testing.T) {
 		"no system":      {s.key, Command{ID: "1", Kind: PowerOn}, ErrInvalidCommand},
 		"no kind":        {s.key, Command{ID: "1", System: systemURI}, ErrInvalidCommand},
 		"no reset type":  {s.key, Command{ID: "1", System: systemURI, Kind: Reset}, ErrInvalidCommand},
+		"no indicator":   {s.key, Command{ID: "1", System: systemURI, Kind: SetIndicator}, ErrInvalidCommand},
+		"no boot order":  {s.key, Command{ID: "1", System: systemURI, Kind: SetBootOrder}, ErrInvalidCommand},
+		"no BMC reset":   {s.key, Command{ID: "1", Kind: ResetManager}, ErrInvalidCommand},
+		"BMC and system": {s.key, Command{ID: "1", System: systemURI, Kind: ResetManager, Reset: bmc.ResetForceRestart}, ErrInvalidCommand},
+		"a job's kind":   {s.key, Command{ID: "1", Kind: work}, ErrInvalidCommand},
 	} {
 		if err := s.fleet.Submit(test.key, test.c); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)

@@ -20,8 +20,14 @@
 //   - commands (power.go). Each begins with a fresh GET, acts, and polls faster until the
 //     power state is seen that it is about. What to do next is decided by a pure function,
 //     command.decide;
+//   - other commands and jobs (advance.go, job.go): one request for a LED or a boot order, or a
+//     function of its owner's for accounts, BIOS settings, updates, subscriptions;
 //   - nothing at all during back-off, which a failure starts and a success ends,
 //     and after a refused password, until it changes or ten minutes pass.
+//
+// Whoever needs a BMC for itself, to change its password or its firmware, raises a fence around it
+// (fence.go): what others submit waits and says so. An event of a BMC has it polled early
+// (Fleet.Poke); polling is the floor that stays when events are lost.
 //
 // An [Observation] is immutable. It says what the BMC said, when, and how the newest command
 // of each system stands. Nothing is remembered over a restart: at first everything is

@@ -20,11 +20,12 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // fakeBMC is a Client that keeps a diary. It is used by one goroutine.
 type fakeBMC struct {
-	clock   *clocktesting.FakeClock
-	takes   time.Duration // how long a request lasts
-	systems []*bmc.System
-	manager bmc.Manager
-	parts   bmc.Inventory
+	Services // those below only
+	clock    *clocktesting.FakeClock
+	takes    time.Duration // how long a request lasts
+	systems  []*bmc.System
+	manager  bmc.Manager
+	parts    bmc.Inventory
 
 	// fail, if set, is asked before every call, named as in the diary.
 	fail func(call string) error
@@ -104,6 +105,26 @@ func (b *fakeBMC) Manager(ctx context.Context) (bmc.Manager, error) {
 
 func (b *fakeBMC) Inventory(ctx context.Context, uri string) (bmc.Inventory, error) {
 	return b.parts, b.call(ctx, "inventory%s", tail(uri))
+}
+
+func (b *fakeBMC) SetIndicator(ctx context.Context, s bmc.System, to bmc.Indicator) error {
+	err := b.call(ctx, "indicator%s %s", tail(s.URI), to)
+	if err == nil {
+		b.find(s.URI).IndicatorLED = string(to)
+	}
+	return err
+}
+
+func (b *fakeBMC) SetBootOrder(ctx context.Context, s bmc.System, order []string) error {
+	return b.call(ctx, "order%s %v", tail(s.URI), order)
+}
+
+func (b *fakeBMC) ResetManager(ctx context.Context, t bmc.ResetType) (bmc.ResetType, error) {
+	return t, b.call(ctx, "reset manager %s", t)
+}
+
+func (b *fakeBMC) Firmware(ctx context.Context) ([]bmc.Firmware, error) {
+	return nil, b.call(ctx, "firmware")
 }
 
 func (b *fakeBMC) Reset(ctx context.Context, s bmc.System, t bmc.ResetType) error {
