@@ -1,4 +1,3 @@
-// Package crds installs custom resource definitions.
 package crds
 
 import (

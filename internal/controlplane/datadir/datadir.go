@@ -1,7 +1,3 @@
-// Package datadir guards the directory that holds the state of an embedded control plane.
-//
-// One process at a time may use it, and only one that understands its format. The lock is a flock on the directory itself: the kernel
-// drops it with the process, however the process ends, and taking it writes nothing, so a directory of a newer format is refused untouched.
 package datadir
 
 import (

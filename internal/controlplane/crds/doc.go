@@ -1,0 +1,2 @@
+// Package crds installs custom resource definitions.
+package crds
