@@ -200,14 +200,23 @@ func (a *actor) enqueue(c *command, now time.Time) {
 	c.pollAt = now
 	a.schedule.hurry(now)
 	for _, old := range a.commands {
-		if c.supersedes(old.Command) {
-			if c.Kind.power() {
-				c.inherit(old, a.options)
-			}
-			a.end(old, Superseded, nil)
+		if old.Holder == c.Holder || !a.keptOff(old, now) && !a.keptOff(c, now) {
+			a.supersede(c, old)
 		}
 	}
 	a.commands = append(a.live(), c)
+}
+
+// supersede ends old where c makes it pointless. Across a fence that waits until c begins:
+// neither does a holder throw away what waits for it, nor the other way round.
+func (a *actor) supersede(c, old *command) {
+	if old == c || old.status.State.Ended() || !c.supersedes(old.Command) {
+		return
+	}
+	if c.Kind.power() {
+		c.inherit(old, a.options)
+	}
+	a.end(old, Superseded, nil)
 }
 
 func (a *actor) live() []*command {

@@ -14,7 +14,7 @@ import (
 func (a *actor) advance(ctx context.Context) error {
 	defer func() { a.commands = a.live() }()
 	for _, c := range a.commands {
-		if a.options.Clock.Now().Before(c.pollAt) {
+		if c.status.State.Ended() || a.options.Clock.Now().Before(c.pollAt) {
 			continue
 		}
 		if err := a.advanceOne(ctx, c); err != nil {
@@ -36,6 +36,13 @@ func (a *actor) advanceOne(ctx context.Context, c *command) error {
 		c.pollAt = earlier(until, c.expires(a.options))
 		a.publish(func(o *Observation) { a.report(o, c.status) })
 		return nil
+	}
+	if c.status.State == Queued {
+		for _, other := range a.commands {
+			if other.status.State == Running {
+				a.supersede(c, other)
+			}
+		}
 	}
 	switch c.Kind {
 	case work:

@@ -157,7 +157,7 @@ func (c Command) validate() error {
 // supersedes says that c makes an older command pointless which has not begun
 // or only waits: both are about the power of one system, or set the same thing there.
 func (c Command) supersedes(old Command) bool {
-	if !c.Kind.ofSystem() || c.System != old.System || c.Holder != old.Holder && old.Holder != "" {
+	if !c.Kind.ofSystem() || c.System != old.System {
 		return false
 	}
 	return c.Kind == old.Kind || c.Kind.power() && old.Kind.power()

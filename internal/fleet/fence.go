@@ -100,6 +100,13 @@ func (a *actor) fenced(now time.Time) (until time.Time, fenced bool) {
 	return a.fence.until, a.fence.excludes("", now)
 }
 
+// keptOff says whether a fence keeps a command off.
+func (a *actor) keptOff(c *command, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fence.excludes(c.Holder, now)
+}
+
 // passFence notices that a fence has fallen: what it held goes on, and nobody is told
 // of it any more.
 func (a *actor) passFence(now time.Time) {

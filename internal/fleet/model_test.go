@@ -27,7 +27,10 @@ type world struct {
 	accepted  map[string]time.Time
 	succeeded map[string]bool
 	calls     int
+	fenced    time.Time // how long a fence of holder stands
 }
+
+const holder = "rotation"
 
 var faults = map[string]func(string) error{
 	"none":              nil,
@@ -43,6 +46,9 @@ var faults = map[string]func(string) error{
 	"boot in use":       failOn("boot", &bmc.Error{Kind: bmc.KindRejected, StatusCode: 409}),
 	"manager broken":    failOn("manager", errServer),
 	"inventory hangs":   failOn("inventory", errTimeout),
+	"services broken":   failOn("firmware", errServer),
+	"services hang":     failOn("firmware", errTimeout),
+	"settings busy":     failOn("indicator", errServer),
 	"list is no JSON":   failOn("list", &bmc.Error{Kind: bmc.KindProtocol}),
 	"system is no JSON": failOn("system", &bmc.Error{Kind: bmc.KindProtocol}),
 }
@@ -67,6 +73,9 @@ func (w *world) answer(call string) error {
 	if quiet := w.refusedAt.Add(w.fleet.options.AuthBackoff); !w.refusedAt.IsZero() && w.clock.Now().Before(quiet) && call != "close" {
 		w.rt.Fatalf("%s at %s, after the password was refused at %s", call, w.clock.Now(), w.refusedAt)
 	}
+	if call == "inventory" && w.clock.Now().Before(w.fenced) {
+		w.rt.Fatalf("an inventory behind a fence")
+	}
 	w.guard(call)
 	if w.fault != nil {
 		if err := w.fault(call); err != nil {
@@ -86,7 +95,7 @@ func (w *world) answer(call string) error {
 func (w *world) guard(call string) {
 	on := call == "reset On" || strings.HasPrefix(call, "boot")
 	off := call == "reset GracefulShutdown" || call == "reset ForceOff"
-	if o := w.observation(); len(o.Systems) == 1 && o.Systems[0].Command.Kind == Reset {
+	if slices.ContainsFunc(w.actor.history, func(s CommandStatus) bool { return s.Kind == Reset && s.State == Running }) {
 		return // an explicit reset is sent as it is
 	}
 	if on && w.lastSeen != bmc.PowerOff && w.lastSeen != bmc.PowerPaused ||
@@ -111,18 +120,43 @@ func (w *world) order(s *bmc.System, t bmc.ResetType) {
 
 func (w *world) command() {
 	c := Command{
-		ID:     fmt.Sprint("c", rapid.IntRange(0, 40).Draw(w.rt, "id")),
-		System: systemURI,
-		Kind:   rapid.SampledFrom([]CommandKind{PowerOn, PowerOff, Reset}).Draw(w.rt, "kind"),
-		Budget: rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 10 * time.Minute}).Draw(w.rt, "budget"),
-		Force:  rapid.Bool().Draw(w.rt, "force"),
-		Reset:  rapid.SampledFrom([]bmc.ResetType{bmc.ResetForceOff, bmc.ResetForceRestart}).Draw(w.rt, "reset"),
+		ID:        fmt.Sprint("c", rapid.IntRange(0, 40).Draw(w.rt, "id")),
+		System:    systemURI,
+		Kind:      rapid.SampledFrom([]CommandKind{PowerOn, PowerOff, Reset, SetIndicator, ResetManager}).Draw(w.rt, "kind"),
+		Budget:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 10 * time.Minute}).Draw(w.rt, "budget"),
+		Force:     rapid.Bool().Draw(w.rt, "force"),
+		Reset:     rapid.SampledFrom([]bmc.ResetType{bmc.ResetForceOff, bmc.ResetForceRestart}).Draw(w.rt, "reset"),
+		Indicator: bmc.IndicatorLit,
+		Holder:    rapid.SampledFrom([]string{"", holder}).Draw(w.rt, "holder"),
 	}
-	if _, known := w.fleet.Command(w.key, c.ID); known || w.observation().Sequence == 0 {
+	if c.Kind == ResetManager {
+		c.System = ""
+	}
+	w.accept(c.ID, func() error { return w.fleet.Submit(w.key, c) })
+}
+
+func (w *world) job() {
+	j := Job{
+		ID:     fmt.Sprint("j", rapid.IntRange(0, 40).Draw(w.rt, "id")),
+		Holder: rapid.SampledFrom([]string{"", holder}).Draw(w.rt, "holder"),
+		Run:    firmware,
+	}
+	w.accept(j.ID, func() error { return w.fleet.Do(w.key, j) })
+}
+
+func (w *world) accept(id string, submit func() error) {
+	if _, known := w.fleet.Command(w.key, id); known || w.observation().Sequence == 0 {
 		return
 	}
-	if err := w.fleet.Submit(w.key, c); err == nil {
-		w.accepted[c.ID] = w.clock.Now()
+	if submit() == nil {
+		w.accepted[id] = w.clock.Now()
+	}
+}
+
+func (w *world) fence() {
+	d := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(w.rt, "fence")
+	if w.fleet.Fence(w.key, holder, d) == nil {
+		w.fenced = w.clock.Now().Add(d)
 	}
 }
 
@@ -140,8 +174,11 @@ func (w *world) check() {
 			delete(w.accepted, id)
 			continue
 		}
-		if s.State == Running {
+		if s.State == Running && s.Kind.power() {
 			running++
+		}
+		if s.State == Running && s.Holder != holder && now.Before(w.fenced) {
+			w.rt.Fatalf("%+v runs behind a fence", s)
 		}
 		// The longest: waiting to begin, the budget twice, and the force-off.
 		if limit := 2*w.fleet.options.MaxBackoff + 2*10*time.Minute + forceBudget + time.Minute; now.Sub(since) > limit {
@@ -198,6 +235,10 @@ func TestModel(t *testing.T) {
 				w.fleet.Ensure(spec)
 			},
 			"refresh": func(*rapid.T) { w.fleet.Refresh(w.key) },
+			"event":   func(*rapid.T) { w.fleet.Poke(w.key) },
+			"job":     func(*rapid.T) { w.job() },
+			"fence":   func(*rapid.T) { w.fence() },
+			"unfence": func(*rapid.T) { w.fenced = time.Time{}; w.fleet.Unfence(w.key, holder) },
 		})
 		// And in the end all is well: the BMC recovers, and so does the actor.
 		w.fault = nil
