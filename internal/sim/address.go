@@ -13,7 +13,7 @@ var defaultNetwork = netip.MustParsePrefix("127.64.0.0/16")
 // network, machines from its middle.
 type plan struct{ network netip.Prefix }
 
-func newPlan(network netip.Prefix, servers int) (plan, error) {
+func newPlan(network netip.Prefix, bmcs, systemsPerBMC int) (plan, error) {
 	if !network.IsValid() {
 		network = defaultNetwork
 	}
@@ -22,7 +22,10 @@ func newPlan(network netip.Prefix, servers int) (plan, error) {
 		return plan{}, fmt.Errorf("network %s: not a part of 127.0.0.0/8", network)
 	}
 	p := plan{network}
-	if servers >= int(p.half()) {
+	if systemsPerBMC < 1 || systemsPerBMC > 64 {
+		return plan{}, fmt.Errorf("systems per BMC: %d: want 1 to 64", systemsPerBMC)
+	}
+	if servers := bmcs * systemsPerBMC; servers >= int(p.half()) {
 		return plan{}, fmt.Errorf("network %s: room for %d servers, not for %d", network, max(int(p.half())-1, 0), servers)
 	}
 	return p, nil

@@ -1,18 +1,23 @@
 package sim
 
 import (
-	"net"
-	"net/http"
 	"net/netip"
 	"sync"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // bmc is one management controller: what answers at its address.
 type bmc struct {
-	rack    *Rack
-	at      netip.AddrPort
-	machine *Machine
-	stats   stats
+	rack     *Rack
+	index    int
+	at       netip.AddrPort
+	mac      string
+	ways     *personality
+	machines []*Machine
+	stats    stats
+	log      eventLog
 
 	mu             sync.Mutex
 	accounts       []account
@@ -21,100 +26,39 @@ type bmc struct {
 	nextSession    int
 	sessionSeconds int
 	fault          Fault
+	// wrongPasswords were given since the fault lockID began to lock accounts.
+	wrongPasswords int
+	lockID         string
+	// filledBy is the fault that filled the session table.
+	filledBy string
+
+	awayUntil   time.Time // while it restarts
+	lockedUntil time.Time // while a job of its own holds the boot settings
+	newFirmware string    // version, if it was updated
+
+	tasks            []task
+	nextTask         int
+	subscriptions    []subscription
+	nextSubscription int
+	nextEvent        int
 }
 
 // bmcKey finds the BMC that a connection was made to.
 type bmcKey struct{}
 
-func newBMC(rack *Rack, inv inventory, at netip.AddrPort, machineIP netip.Addr) *bmc {
-	return &bmc{
-		rack: rack, at: at, machine: newMachine(rack, inv, machineIP),
-		accounts:       []account{{id: firstAccountID, user: rack.opts.Username, password: digest(rack.opts.Password), role: roleAdministrator, enabled: true}},
-		nextAccount:    2,
-		sessionSeconds: defaultSessionSeconds,
+// newBMC makes the BMC with an index, and the machines behind it.
+func newBMC(rack *Rack, index int, ways *personality, at netip.AddrPort, addresses plan) *bmc {
+	b := &bmc{rack: rack, index: index, at: at, ways: ways, sessionSeconds: defaultSessionSeconds, nextAccount: 2}
+	for n := range rack.opts.SystemsPerBMC {
+		machine := index*rack.opts.SystemsPerBMC + n
+		b.machines = append(b.machines, newMachine(b, n+1, newInventory(rack.opts.Seed, machine), addresses.machine(machine)))
 	}
+	b.mac = b.machines[0].mac
+	b.accounts = append(b.accounts, account{id: ways.adminID, user: rack.opts.Username, password: rack.password, role: roleAdministrator, enabled: true})
+	return b
 }
 
-// Stats is what a BMC was asked for since it started.
-type Stats struct {
-	Requests int `json:"requests"`
-	// Logins are sessions created, BasicLogins requests that came with Basic
-	// authentication, Refused answers of 401.
-	Logins      int `json:"logins"`
-	BasicLogins int `json:"basicLogins"`
-	Refused     int `json:"refused"`
-	// MaxRequests and MaxConnections are the most at one time.
-	MaxRequests    int `json:"maxRequests"`
-	MaxConnections int `json:"maxConnections"`
-	// Connections are all that were ever made, OpenConnections those there are.
-	Connections     int `json:"connections"`
-	OpenConnections int `json:"openConnections"`
-}
-
-// stats has its own lock: connections come and go while a BMC is busy.
-type stats struct {
-	mu       sync.Mutex
-	s        Stats
-	requests int
-	open     map[net.Conn]struct{}
-}
-
-// connection counts connections as the client has them. The server may learn of
-// the end of one after the beginning of the next, for two goroutines tell it; so whether the
-// client has closed the others is asked of the kernel.
-func (s *stats) connection(conn net.Conn, state http.ConnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		if s.open == nil {
-			s.open = map[net.Conn]struct{}{}
-		}
-		s.open[conn] = struct{}{}
-		s.s.Connections++
-		s.s.MaxConnections = max(s.s.MaxConnections, s.held())
-	case http.StateClosed, http.StateHijacked:
-		delete(s.open, conn)
-	}
-	s.s.OpenConnections = len(s.open)
-}
-
-// held counts the connections that the client has not closed. s.mu is held.
-func (s *stats) held() int {
-	if len(s.open) == 1 {
-		return 1
-	}
-	n := 0
-	for conn := range s.open {
-		if !closedByPeer(conn) {
-			n++
-		}
-	}
-	return n
-}
-
-// request counts one that begins, and returns what counts its end.
-func (s *stats) request() func() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.s.Requests++
-	s.requests++
-	s.s.MaxRequests = max(s.s.MaxRequests, s.requests)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.requests--
-	}
-}
-
-func (s *stats) add(change func(*Stats)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	change(&s.s)
-}
-
-func (s *stats) snapshot() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.s
+// struck says whether a fault strikes at this BMC now.
+func (b *bmc) struck(kind fault.Kind, path string) (fault.Strike, bool) {
+	return b.rack.faults.Strikes(b.index, kind, path)
 }

@@ -15,18 +15,24 @@
 // machine runs the real agent over invented hardware, else it is an installed
 // system. Every boot leaves a [BootRecord] of what was fetched, with digests.
 //
+// What goes wrong is said by package fault, at the start or with
+// [Rack.InjectFault]. How BMCs differ by vendor is one table, in vendor.go.
+//
 // The files, from outside in:
 //
-//	rack.go, address.go     the rack and its listeners
-//	redfish.go, failure.go  one Redfish request: faults, authentication, methods, ETags, errors
-//	auth.go, session.go     accounts and sessions
-//	tree*.go                the resources
-//	fault.go                what goes wrong when asked to
-//	power.go                what a reset does to a machine
-//	machine.go, record.go   one machine and what it remembers of its boots
-//	firmware.go, fetch.go   from power-on to a kernel
-//	os.go, ignition.go      from a kernel to a running system
-//	inventory.go, report.go what the machine is made of, as its BMC and as its agent see it
+//	rack.go, address.go, tls.go     the rack, its listeners and its certificates
+//	bmc.go, stats.go, peer*.go      one BMC and what it counts
+//	redfish.go, failure.go          one Redfish request: authentication, methods, ETags, errors
+//	fault.go, tamper.go             what goes wrong with it when asked to
+//	vendor.go                       the ways of vendors
+//	auth.go, account.go, session.go who may do what
+//	tree*.go, paths.go, bios.go     the resources
+//	task.go, update.go, events.go, logs.go  the services that do something by themselves
+//	power.go                        what a reset does to a machine
+//	machine.go, record.go           one machine and what it remembers of its boots
+//	firmware.go, fetch.go           from power-on to a kernel
+//	os.go, ignition.go              from a kernel to a running system
+//	inventory.go, report.go         what the machine is made of, as its BMC and as its agent see it
 //
 // An idle server costs about a kilobyte and no goroutine: ten thousand of them
 // fit into one small process.

@@ -10,11 +10,12 @@ import (
 // failure is an error answer: a message of the Base registry (DSP8011), in the
 // form that DSP0266 gives error responses.
 type failure struct {
-	status  int
-	id      string
-	text    string
-	args    []string
-	related string // JSON pointer of the property
+	status   int
+	registry string // with its version and a dot; empty: that of Base
+	id       string
+	text     string
+	args     []string
+	related  string // JSON pointer of the property
 }
 
 func (f *failure) Error() string { return f.id + ": " + f.message() }
@@ -30,6 +31,13 @@ func (f *failure) message() string {
 
 const baseRegistry = "Base.1.18."
 
+func (f *failure) messageID() string {
+	if f.registry != "" {
+		return f.registry + f.id
+	}
+	return baseRegistry + f.id
+}
+
 // info is one Message (DSP0268).
 func (f *failure) info() object {
 	severity := "Critical"
@@ -41,7 +49,7 @@ func (f *failure) info() object {
 		args = []string{}
 	}
 	m := object{
-		"@odata.type": "#Message.v1_2_1.Message", "MessageId": baseRegistry + f.id, "Message": f.message(),
+		"@odata.type": "#Message.v1_2_1.Message", "MessageId": f.messageID(), "Message": f.message(),
 		"MessageArgs": args, "MessageSeverity": severity, "Severity": severity, "Resolution": "None.",
 	}
 	if f.related != "" {
@@ -52,7 +60,7 @@ func (f *failure) info() object {
 
 func (f *failure) body() object {
 	return object{"error": object{
-		"code": baseRegistry + f.id, "message": f.message(), "@Message.ExtendedInfo": []object{f.info()},
+		"code": f.messageID(), "message": f.message(), "@Message.ExtendedInfo": []object{f.info()},
 	}}
 }
 
@@ -77,6 +85,10 @@ var (
 		status: http.StatusPreconditionFailed, id: "PreconditionFailed",
 		text: "The ETag supplied did not match the ETag required to change this resource.",
 	}
+	errNoETag = &failure{
+		status: http.StatusPreconditionRequired, id: "PreconditionRequired",
+		text: "A precondition header or annotation is required to change this resource.",
+	}
 	errMalformedJSON = &failure{
 		status: http.StatusBadRequest, id: "MalformedJSON",
 		text: "The request body submitted was malformed JSON and could not be parsed by the receiving service.",
@@ -96,6 +108,22 @@ var (
 	errSessionLimit = &failure{
 		status: http.StatusServiceUnavailable, id: "SessionLimitExceeded",
 		text: "The session establishment failed due to the number of simultaneous sessions exceeding the limit of the implementation.",
+	}
+	errUnavailable = &failure{
+		status: http.StatusServiceUnavailable, id: "ServiceTemporarilyUnavailable",
+		text: "The service is temporarily unavailable.",
+	}
+	errTooMany = &failure{
+		status: http.StatusTooManyRequests, id: "ServiceTemporarilyUnavailable",
+		text: "The service is temporarily unavailable: too many requests.",
+	}
+	errInternal = &failure{
+		status: http.StatusInternalServerError, id: "InternalError",
+		text: "The request failed due to an internal service error. The service is still operational.",
+	}
+	errLocked = &failure{
+		status: http.StatusUnauthorized, id: "AccountLocked",
+		text: "The account is locked after too many authentication failures.",
 	}
 	errNoOperation = &failure{
 		status: http.StatusOK, id: "NoOperation",

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -44,13 +45,17 @@ func (n *network) close() { n.client.CloseIdleConnections() }
 // dial comes from the machine's own address where that can be: any address of
 // 127.0.0.0/8 may talk to any other, but to nothing else.
 func (m *Machine) dial(ctx context.Context, protocol, address string) (net.Conn, error) {
+	return dialFrom(ctx, m.ip, protocol, address)
+}
+
+func dialFrom(ctx context.Context, from netip.Addr, protocol, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
 	if ip := net.ParseIP(host); ownAddresses && ip.To4() != nil && ip.IsLoopback() {
-		d.LocalAddr = &net.TCPAddr{IP: m.ip.AsSlice()}
+		d.LocalAddr = &net.TCPAddr{IP: from.AsSlice()}
 	}
 	return d.DialContext(ctx, protocol, address)
 }

@@ -18,7 +18,7 @@ const maxScript = 1 << 20
 // run is one episode: the power-on self test, a boot, and what comes of it. It
 // returns when the machine has nothing more to do but be on.
 func (m *Machine) run(e *episode) {
-	if !m.rack.wait(e.ctx, m.rack.opts.Timing.POST) {
+	if !m.rack.wait(e.ctx, m.selfTest()) {
 		return
 	}
 	if !m.posted(e) {
@@ -41,6 +41,7 @@ func (m *Machine) posted(e *episode) bool {
 		return false
 	}
 	m.power = PowerOn
+	m.tellPowerLocked()
 	e.record.POST = m.rack.opts.Clock.Now()
 	e.record.Boot = m.override
 	if m.override.Enabled == overrideOnce {
@@ -162,7 +163,7 @@ func (f *scriptFetcher) Fetch(ctx context.Context, url string, role ipxe.Role) (
 func (m *Machine) settings() ipxe.Settings {
 	mac := ipxe.MAC(octetsOf(m.portMAC(0)))
 	s := ipxe.Settings{
-		"uuid": ipxe.UUID(uuidOctets(m.uuid)), "serial": ipxe.String(m.serial), "manufacturer": ipxe.String(manufacturer),
+		"uuid": ipxe.UUID(uuidOctets(m.uuid)), "serial": ipxe.String(m.serial), "manufacturer": ipxe.String(m.bmc.ways.manufacturer),
 		"product": ipxe.String(m.name), "asset": ipxe.String(m.serial), "buildarch": ipxe.String("x86_64"),
 		"platform": ipxe.String("efi"), "version": ipxe.String("1.21.1"), "hostname": ipxe.String(m.serial),
 		"mac": mac, "netX/mac": mac, "ip": ipxe.IPv4(m.ip), "net0/ip": ipxe.IPv4(m.ip), "netX/ip": ipxe.IPv4(m.ip),

@@ -41,8 +41,11 @@ const (
 type Machine struct {
 	inventory
 
-	rack *Rack
-	ip   netip.Addr // of its first network port
+	rack   *Rack
+	bmc    *bmc
+	number int        // among the machines of its BMC, from 1
+	ip     netip.Addr // of its first network port
+	events eventLog
 
 	mu        sync.Mutex
 	power     PowerState
@@ -54,6 +57,11 @@ type Machine struct {
 	episode   *episode // nil while it is off
 	records   []*BootRecord
 	boots     int
+
+	newBIOS           string // version, if it was updated
+	bios, pendingBios object // attributes that are, or will be, other than at first
+	told              PowerState
+	toldBy            string // the fault that makes the BMC tell that
 }
 
 // episode is the time from one power-on to the next power-off.
@@ -64,9 +72,9 @@ type episode struct {
 	osRuns bool
 }
 
-func newMachine(rack *Rack, inv inventory, ip netip.Addr) *Machine {
+func newMachine(b *bmc, number int, inv inventory, ip netip.Addr) *Machine {
 	m := &Machine{
-		inventory: inv, rack: rack, ip: ip,
+		inventory: inv, rack: b.rack, bmc: b, number: number, ip: ip,
 		power: PowerOff, led: "Off",
 		override: BootOverride{Enabled: overrideDisabled, Target: BootNone, Mode: "UEFI"},
 	}

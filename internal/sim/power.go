@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // PowerState is Resource.PowerState of DSP0268.
@@ -65,6 +67,59 @@ func decideReset(power PowerState, osRuns bool, resetType string) action {
 	}
 }
 
+// resetByBMC is a reset that comes over Redfish, which faults can get hold of.
+func (m *Machine) resetByBMC(resetType string) (changed bool, err error) {
+	m.toldPower() // a power state that is frozen is the one from before
+	if s, ok := m.bmc.struck(fault.PowerLies, ""); ok && s.Value.Text == "asked" {
+		m.tell(s.ID, askedPower(resetType))
+		return true, nil
+	}
+	if _, ok := m.bmc.struck(fault.IgnoreShutdown, ""); ok && (resetType == "GracefulShutdown" || resetType == "GracefulRestart") {
+		return true, nil
+	}
+	return m.Reset(resetType)
+}
+
+// askedPower is what a reset promises.
+func askedPower(resetType string) PowerState {
+	if resetType == "ForceOff" || resetType == "GracefulShutdown" {
+		return PowerOff
+	}
+	return PowerOn
+}
+
+// tell makes the BMC claim a power state for as long as a fault lasts.
+func (m *Machine) tell(by string, power PowerState) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.told, m.toldBy = power, by
+}
+
+// toldPower is what the BMC says, which is what PowerState is but for faults.
+func (m *Machine) toldPower() PowerState {
+	s, ok := m.bmc.struck(fault.PowerLies, "")
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !ok:
+		return m.power
+	case m.toldBy == s.ID:
+		return m.told
+	case s.Value.Text == "frozen":
+		m.told, m.toldBy = m.power, s.ID
+	}
+	return m.power
+}
+
+// selfTest is how long that takes now.
+func (m *Machine) selfTest() time.Duration {
+	takes := m.rack.opts.Timing.POST
+	if s, ok := m.bmc.struck(fault.SlowPOST, ""); ok {
+		takes += s.Value.Duration
+	}
+	return takes
+}
+
 // Reset does what a reset action at the BMC does. It returns at once; the
 // machine changes in its own time. changed is false where there was nothing to
 // do.
@@ -113,7 +168,9 @@ func (m *Machine) startLocked() {
 	}
 	e := m.beginLocked()
 	m.power = PoweringOn
+	m.applyBiosLocked()
 	m.log().V(1).Info("powered on", "boot", e.record.Number)
+	m.tellPowerLocked()
 	m.rack.spawn(func() { m.run(e) })
 }
 
@@ -121,6 +178,14 @@ func (m *Machine) stopLocked() {
 	m.endLocked()
 	m.power = PowerOff
 	m.log().V(1).Info("powered off")
+	m.tellPowerLocked()
+}
+
+// tellPowerLocked writes a change of power into the log, and tells who wants to know.
+func (m *Machine) tellPowerLocked() {
+	text := fmt.Sprintf("The power state of the resource %s has changed to %s.", m.systemURI(), m.power)
+	m.events.add(m.bmc.now(), "OK", "ResourceEvent.1.3.ResourcePowerStateChanged", text)
+	m.bmc.emit(happening{"StatusChange", "OK", "ResourceEvent.1.3.ResourcePowerStateChanged", text, m.systemURI()})
 }
 
 // shutdownLocked lets the operating system take its time. A negative time is

@@ -2,18 +2,23 @@ package sim
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // What a rack is when nothing else is said.
@@ -26,6 +31,7 @@ const (
 
 // Options describes a rack.
 type Options struct {
+	// Servers is the number of BMCs.
 	Servers int
 	// Address is where BMCs listen. With an unspecified IP address every BMC has
 	// an address of its own and all have one port; with a concrete one every BMC
@@ -36,6 +42,14 @@ type Options struct {
 	// BootURL is what a DHCP server tells machines to boot: the URL of an iPXE
 	// script.
 	BootURL func() string
+	// Scheme is http or https; empty: http.
+	Scheme string
+	// Vendors are the personalities of BMCs, which take turns; none: Standard.
+	Vendors []Vendor
+	// SystemsPerBMC is how many machines stand behind each BMC; 0: one.
+	SystemsPerBMC int
+	// Faults are there from the start.
+	Faults []fault.Spec
 	// Username and Password are of the administrator of every BMC.
 	Username, Password string
 	Timing             Timing
@@ -55,15 +69,22 @@ type Timing struct {
 	Shutdown time.Duration
 	OSBoot   time.Duration // from the last file fetched to the running system
 	Latency  time.Duration // of every answer of a BMC
+	// ManagerReset is how long a BMC is away that was reset, Update how long it takes to
+	// write firmware.
+	ManagerReset, Update time.Duration
 }
 
 // DefaultTiming is that of a patient demonstration.
-var DefaultTiming = Timing{POST: time.Second, Shutdown: time.Second, OSBoot: time.Second}
+var DefaultTiming = Timing{POST: time.Second, Shutdown: time.Second, OSBoot: time.Second, ManagerReset: 5 * time.Second, Update: 5 * time.Second}
 
 // BMCInfo is what one has to know of a BMC to put it into a cluster. The UUID is
-// that of the system behind it.
+// that of the (first) system behind it.
 type BMCInfo struct {
+	// Number is what faults call it: 1 is the BMC with index 0.
+	Number int        `json:"number"`
 	Name   string     `json:"name"`
+	Vendor Vendor     `json:"vendor"`
+	Scheme string     `json:"scheme"`
 	IP     netip.Addr `json:"ip"`
 	Port   int        `json:"port"`
 	MAC    string     `json:"mac"`
@@ -73,15 +94,21 @@ type BMCInfo struct {
 
 // Rack is a running rack.
 type Rack struct {
-	opts    Options
-	ctx     context.Context
-	cancel  context.CancelFunc
-	bmcs    []*bmc
-	byLocal map[netip.AddrPort]*bmc
-	shared  bool // one listener for all
-	tree    http.Handler
-	server  *http.Server
-	running sync.WaitGroup
+	opts      Options
+	password  [sha256.Size]byte
+	faults    *fault.Table
+	authority *authority  // nil: http
+	secure    *tls.Config // likewise
+	ctx       context.Context
+	cancel    context.CancelFunc
+	// deliveries are events on their way out.
+	deliveries chan delivery
+	bmcs       []*bmc
+	byLocal    map[netip.AddrPort]*bmc
+	shared     bool // one listener for all
+	tree       http.Handler
+	server     *http.Server
+	running    sync.WaitGroup
 	// stopping is held while a goroutine is added, so that none is once Stop has
 	// begun to wait.
 	stopping sync.Mutex
@@ -94,19 +121,59 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 	if opts.Servers < 1 {
 		return nil, fmt.Errorf("servers: %d: want at least one", opts.Servers)
 	}
-	addresses, err := newPlan(opts.Network, opts.Servers)
+	addresses, err := newPlan(opts.Network, opts.Servers, opts.SystemsPerBMC)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rack{opts: opts, byLocal: make(map[netip.AddrPort]*bmc, opts.Servers), tree: newTree()}
+	r := &Rack{
+		opts: opts, password: digest(opts.Password), byLocal: make(map[netip.AddrPort]*bmc, opts.Servers), tree: newTree(),
+		faults: fault.NewTable(opts.Seed, opts.Servers, opts.Clock), deliveries: make(chan delivery, deliveryQueue),
+	}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
 	listeners, err := r.listen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.fill(addresses, listeners)
+	if err := r.fill(addresses, listeners); err != nil {
+		r.cancel()
+		closeAll(listeners)
+		return nil, err
+	}
 	r.serve(listeners)
+	for range deliveryWorkers {
+		r.spawn(r.deliverEvents)
+	}
 	return r, nil
+}
+
+// prepare does what can go wrong before anything listens.
+func (r *Rack) prepare() error {
+	for i, s := range r.opts.Faults {
+		if _, err := r.faults.Set(s); err != nil {
+			return fmt.Errorf("faults[%d]: %w", i, err)
+		}
+	}
+	switch r.opts.Scheme {
+	case "http":
+		return nil
+	case "https":
+		var err error
+		if r.authority, err = newAuthority(r.opts.Clock.Now); err == nil {
+			r.secure = r.tlsConfig()
+		}
+		return err
+	default:
+		return fmt.Errorf("scheme %q: want http or https", r.opts.Scheme)
+	}
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		_ = l.Close()
+	}
 }
 
 func (o Options) withDefaults() Options {
@@ -121,6 +188,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.BootTimeout == 0 {
 		o.BootTimeout = DefaultBootTimeout
+	}
+	if o.Scheme == "" {
+		o.Scheme = "http"
+	}
+	if o.SystemsPerBMC == 0 {
+		o.SystemsPerBMC = 1
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -162,9 +235,7 @@ func (r *Rack) listenEach(ctx context.Context, host string, port int) ([]net.Lis
 		}
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(at)))
 		if err != nil {
-			for _, open := range listeners {
-				_ = open.Close()
-			}
+			closeAll(listeners)
 			return nil, fmt.Errorf("address %q: %w", r.opts.Address, err)
 		}
 		listeners = append(listeners, l)
@@ -173,18 +244,23 @@ func (r *Rack) listenEach(ctx context.Context, host string, port int) ([]net.Lis
 }
 
 // fill puts the servers in.
-func (r *Rack) fill(addresses plan, listeners []net.Listener) {
+func (r *Rack) fill(addresses plan, listeners []net.Listener) error {
 	for i := range r.opts.Servers {
-		at, machineIP := addrPort(listeners[0].Addr()), addresses.machine(i)
+		at := addrPort(listeners[0].Addr())
 		if r.shared {
 			at = netip.AddrPortFrom(addresses.bmc(i), at.Port())
 		} else {
 			at = addrPort(listeners[i].Addr())
 		}
-		b := newBMC(r, newInventory(r.opts.Seed, i), at, machineIP)
+		ways, err := personalityOf(r.opts.Vendors, i)
+		if err != nil {
+			return err
+		}
+		b := newBMC(r, i, ways, at, addresses)
 		r.bmcs = append(r.bmcs, b)
 		r.byLocal[at] = b
 	}
+	return nil
 }
 
 func (r *Rack) serve(listeners []net.Listener) {
@@ -207,6 +283,9 @@ func (r *Rack) serve(listeners []net.Listener) {
 		},
 	}
 	for _, l := range listeners {
+		if r.secure != nil {
+			l = tls.NewListener(l, r.secure)
+		}
 		r.running.Go(func() {
 			if err := r.server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				r.opts.Logger.Error(err, "a BMC listener ended", "address", l.Addr().String())
@@ -220,8 +299,8 @@ func (r *Rack) BMCs() []BMCInfo {
 	out := make([]BMCInfo, 0, len(r.bmcs))
 	for i, b := range r.bmcs {
 		out = append(out, BMCInfo{
-			Name: fmt.Sprintf("sim-%04d", i+1), IP: b.at.Addr(), Port: int(b.at.Port()),
-			MAC: b.machine.mac, UUID: b.machine.uuid, Serial: b.machine.serial,
+			Number: i + 1, Name: fmt.Sprintf("sim-%04d", i+1), Vendor: b.ways.vendor, Scheme: r.opts.Scheme,
+			IP: b.at.Addr(), Port: int(b.at.Port()), MAC: b.mac, UUID: b.machines[0].uuid, Serial: b.machines[0].serial,
 		})
 	}
 	return out
@@ -231,13 +310,17 @@ func (r *Rack) BMCs() []BMCInfo {
 // its own.
 func (r *Rack) Port() int { return int(r.bmcs[0].at.Port()) }
 
-// Machine is the machine behind BMC i.
-func (r *Rack) Machine(i int) *Machine { return r.bmcs[i].machine }
+// Machine is the first, and mostly the only, machine behind BMC i.
+func (r *Rack) Machine(i int) *Machine { return r.bmcs[i].machines[0] }
+
+// Machines are all machines behind BMC i.
+func (r *Rack) Machines(i int) []*Machine { return slices.Clone(r.bmcs[i].machines) }
 
 // SetPassword changes the administrator's password at BMC i, as somebody does
 // who forgets to tell. Sessions of that account end.
 func (r *Rack) SetPassword(i int, password string) {
-	r.bmcs[i].setPassword(firstAccountID, password)
+	b := r.bmcs[i]
+	b.setPassword(b.ways.adminID, password)
 }
 
 // SetFault makes BMC i misbehave; nil ends that.

@@ -122,8 +122,8 @@ func FuzzPatchSystem(f *testing.F) {
 			return
 		}
 		b := rack.bmcs[0]
-		_ = patchSystem(b, caller{}, nil, body)
-		got, err := getSystem(b, nil)
+		_ = patchSystem(b.machines[0], caller{}, nil, body)
+		got, err := getSystem(b.machines[0], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func FuzzPatchSystem(f *testing.F) {
 			t.Fatal(err)
 		}
 		var a account
-		_ = a.apply(body)
+		_ = a.apply(b.ways, body)
 		_, _ = postSession(b, caller{}, nil, body)
 	})
 }

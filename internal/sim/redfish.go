@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // maxBody bounds what a BMC reads.
@@ -33,7 +35,9 @@ type resource struct {
 	patch  func(b *bmc, c caller, r *http.Request, body object) error
 	post   func(b *bmc, c caller, r *http.Request, body object) (answer, error)
 	delete func(b *bmc, c caller, r *http.Request) error
-	// raw is a resource that is no JSON.
+	// needsETag resources are changed with an If-Match only (DSP0266, "ETags").
+	needsETag bool
+	// raw is a resource that answers by itself.
 	raw http.HandlerFunc
 }
 
@@ -52,9 +56,13 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer b.stats.request()()
+	if b.away() {
+		drop(w)
+		return
+	}
 	// net/http notices that a client has gone only once the body is read.
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if !r.wait(req.Context(), r.opts.Timing.Latency) {
+	if !b.late(req) {
 		drop(w)
 		return
 	}
@@ -74,6 +82,8 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		// With and without a slash at the end it is the same resource.
 		req.URL.Path = strings.TrimRight(req.URL.Path, "/")
 	}
+	w, finish := b.tamper(w, req)
+	defer finish()
 	r.tree.ServeHTTP(w, req)
 }
 
@@ -89,10 +99,7 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if f := res.check(r, c); f != nil {
-		if f.status == http.StatusMethodNotAllowed {
-			w.Header().Set("Allow", strings.Join(res.methods(), ", "))
-		}
-		b.fail(w, f)
+		res.refused(w, r, b, f)
 		return
 	}
 	if res.raw != nil {
@@ -100,8 +107,18 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := res.answer(w, r, b, c); err != nil {
-		b.fail(w, asFailure(err))
+		res.refused(w, r, b, asFailure(err))
 	}
+}
+
+// refused answers with a failure. With 405 it says what is allowed
+// (RFC 9110 §15.5.6).
+func (res resource) refused(w http.ResponseWriter, r *http.Request, b *bmc, f *failure) {
+	if f.status == http.StatusMethodNotAllowed {
+		allowed := slices.DeleteFunc(res.methods(), func(m string) bool { return m == r.Method })
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	b.fail(w, f)
 }
 
 func (res resource) methods() []string {
@@ -184,7 +201,10 @@ func (res resource) change(w http.ResponseWriter, r *http.Request, b *bmc, c cal
 	if err != nil {
 		return err
 	}
-	if match := r.Header.Get("If-Match"); match != "" && match != "*" && match != entityTag(before) {
+	switch match := r.Header.Get("If-Match"); {
+	case match == "" && res.needsETag:
+		return errNoETag
+	case match != "" && match != "*" && match != entityTag(before):
 		return errPrecondition
 	}
 	body, err := readObject(r)
@@ -249,6 +269,9 @@ func (b *bmc) reply(w http.ResponseWriter, a answer) {
 	h := w.Header()
 	h.Set("OData-Version", "4.0")
 	h.Set("Cache-Control", "no-cache")
+	if _, ok := b.struck(fault.ClockSkew, ""); ok {
+		h.Set("Date", b.now().UTC().Format(http.TimeFormat))
+	}
 	for name, value := range a.header {
 		h.Set(name, value)
 	}

@@ -3,10 +3,13 @@ package sim
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 const (
@@ -21,6 +24,8 @@ const (
 type session struct {
 	id, token, account, user, context string
 	created, used                     time.Time
+	uses                              int
+	filler                            bool // of a fault; nobody logged in
 }
 
 // bySession finds the caller behind a token. Using a session keeps it alive.
@@ -38,6 +43,11 @@ func (b *bmc) bySession(token string) (caller, error) {
 		return caller{}, errUnauthorized
 	}
 	s := &b.sessions[found]
+	s.uses++
+	if lost, ok := b.struck(fault.SessionLoss, ""); ok && s.uses > lost.Value.Count {
+		b.sessions = slices.Delete(b.sessions, found, found+1)
+		return caller{}, errUnauthorized
+	}
 	i := slices.IndexFunc(b.accounts, func(a account) bool { return a.id == s.account && a.enabled })
 	if i < 0 {
 		return caller{}, errUnauthorized
@@ -49,7 +59,30 @@ func (b *bmc) bySession(token string) (caller, error) {
 func (b *bmc) expireLocked() {
 	now := b.rack.opts.Clock.Now()
 	idle := time.Duration(b.sessionSeconds) * time.Second
-	b.dropSessionsLocked(func(s session) bool { return now.Sub(s.used) >= idle })
+	full, ok := b.struck(fault.SessionTableFull, "")
+	if !ok {
+		b.filledBy = ""
+	}
+	b.dropSessionsLocked(func(s session) bool {
+		if s.filler {
+			return !ok
+		}
+		return now.Sub(s.used) >= idle
+	})
+	if ok && b.filledBy != full.ID {
+		b.filledBy = full.ID
+		b.fillLocked(full.Value.Text, now)
+	}
+}
+
+// fillLocked takes all the room there is, once: whoever deletes one has room.
+func (b *bmc) fillLocked(context string, now time.Time) {
+	for len(b.sessions) < maxSessions {
+		b.nextSession++
+		b.sessions = append(b.sessions, session{
+			id: strconv.Itoa(b.nextSession), token: rand.Text(), user: "somebody", context: context, created: now, used: now, filler: true,
+		})
+	}
 }
 
 func (b *bmc) dropSessionsLocked(which func(session) bool) {
@@ -73,13 +106,16 @@ func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error)
 	a, err := b.byPassword(user, password)
 	if err != nil {
 		b.stats.add(func(s *Stats) { s.Refused++ })
+		if errors.Is(err, errLocked) {
+			return answer{}, errLocked
+		}
 		return answer{}, &failure{status: http.StatusUnauthorized, id: "ResourceAtUriUnauthorized", text: "While accessing the resource at '%1', the service received an authorization error '%2'.", args: []string{sessionsURI, "invalid credentials"}}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.expireLocked()
 	if len(b.sessions) >= maxSessions {
-		return answer{}, errSessionLimit
+		return answer{}, b.ways.sessionLimit
 	}
 	b.nextSession++
 	now := b.rack.opts.Clock.Now()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 const (
@@ -15,10 +17,10 @@ const (
 // getServiceRoot names no AccountService keys that need a session to be read:
 // everybody may read it (DSP0266 §13.3).
 func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
-	return object{
+	root := object{
 		"@odata.id": rootURI + "/", "@odata.type": "#ServiceRoot.v1_17_0.ServiceRoot",
-		"Id": "RootService", "Name": "Root Service", "RedfishVersion": redfishVersion, "Vendor": manufacturer,
-		"Product": "Simulated BMC", "UUID": b.machine.uuid,
+		"Id": "RootService", "Name": "Root Service", "RedfishVersion": redfishVersion, "Vendor": b.ways.service,
+		"Product": b.ways.product, "UUID": b.machines[0].uuid,
 		"ProtocolFeaturesSupported": object{
 			"ExcerptQuery": false, "FilterQuery": false, "OnlyMemberQuery": false, "SelectQuery": false,
 			"ExpandQuery": object{"ExpandAll": false, "Levels": false, "Links": false, "NoLinks": false},
@@ -28,9 +30,21 @@ func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
 		},
 		"Systems": link(systemsURI), "Managers": link(managersURI), "Chassis": link(chassisListURI),
 		"SessionService": link(sessionServiceURI), "AccountService": link(accountServiceURI),
-		"UpdateService": link(updateServiceURI), "EventService": link(eventServiceURI),
-		"Links": object{"Sessions": link(sessionsURI), "ManagerProvidingService": link(managerURI)},
-	}, nil
+		"UpdateService": link(updateServiceURI), "EventService": link(eventServiceURI), "TelemetryService": link(telemetryURI),
+		"Tasks": link(taskServiceURI), "Registries": link(registriesURI),
+		"Links": object{"Sessions": link(sessionsURI), "ManagerProvidingService": link(b.managerURI())},
+	}
+	if b.ways.oem != "" {
+		root["Oem"] = object{b.ways.oem: object{}}
+	}
+	if b.ways.updateBecomesJob {
+		root["JobService"] = link(jobServiceURI)
+	}
+	if _, ok := b.struck(fault.NoSessions, ""); ok {
+		delete(root, "SessionService")
+		root["Links"] = object{"ManagerProvidingService": link(b.managerURI())}
+	}
+	return root, nil
 }
 
 // services are the resources that the two OData documents name.
@@ -42,6 +56,9 @@ var services = []struct{ name, uri, schema string }{
 	{"AccountService", accountServiceURI, "AccountService"},
 	{"UpdateService", updateServiceURI, "UpdateService"},
 	{"EventService", eventServiceURI, "EventService"},
+	{"TelemetryService", telemetryURI, "TelemetryService"},
+	{"Tasks", taskServiceURI, "TaskService"},
+	{"Registries", registriesURI, "MessageRegistryFileCollection"},
 }
 
 // getServiceDocument is the OData service document (DSP0266, "OData service document").
@@ -82,11 +99,11 @@ func schemaNames() []string {
 	return out
 }
 
-func getAccountService(*bmc, *http.Request) (object, error) {
+func getAccountService(b *bmc, _ *http.Request) (object, error) {
 	return object{
 		"@odata.id": accountServiceURI, "@odata.type": "#AccountService.v1_15_0.AccountService",
 		"Id": "AccountService", "Name": "Account Service", "ServiceEnabled": true, "Status": healthy(),
-		"MinPasswordLength": minPassword, "MaxPasswordLength": maxPassword,
+		"MinPasswordLength": minPassword, "MaxPasswordLength": b.ways.longestPassword,
 		"SupportedAccountTypes": []string{"Redfish"},
 		"Accounts":              link(accountsURI), "Roles": link(rolesURI),
 	}, nil
@@ -107,40 +124,5 @@ func getRole(_ *bmc, r *http.Request) (object, error) {
 	return object{
 		"@odata.id": rolesURI + "/" + roles[i], "@odata.type": "#Role.v1_3_1.Role", "Id": roles[i], "Name": "User Role",
 		"RoleId": roles[i], "IsPredefined": true, "AssignedPrivileges": privileges,
-	}, nil
-}
-
-func getUpdateService(*bmc, *http.Request) (object, error) {
-	return object{
-		"@odata.id": updateServiceURI, "@odata.type": "#UpdateService.v1_14_0.UpdateService",
-		"Id": "UpdateService", "Name": "Update Service", "ServiceEnabled": true, "Status": healthy(),
-		"FirmwareInventory": link(firmwareURI),
-	}, nil
-}
-
-func getFirmware(_ *bmc, r *http.Request) (object, error) {
-	id, name, version, of := r.PathValue("id"), "System BIOS", biosVersion, systemURI
-	switch id {
-	case "BIOS":
-	case "BMC":
-		name, version, of = "BMC Firmware", bmcVersion, managerURI
-	default:
-		return nil, errNotFound(r.URL.Path)
-	}
-	return object{
-		"@odata.id": firmwareURI + "/" + id, "@odata.type": "#SoftwareInventory.v1_11_0.SoftwareInventory",
-		"Id": id, "Name": name, "Manufacturer": manufacturer, "Version": version, "Updateable": false, "Status": healthy(),
-		"RelatedItem": []object{link(of)}, "RelatedItem@odata.count": 1,
-	}, nil
-}
-
-// getEventService says that the service is there and off: nothing is sent yet.
-func getEventService(*bmc, *http.Request) (object, error) {
-	return object{
-		"@odata.id": eventServiceURI, "@odata.type": "#EventService.v1_10_3.EventService",
-		"Id": "EventService", "Name": "Event Service", "ServiceEnabled": false,
-		"Status":                object{"State": "Disabled", "Health": "OK"},
-		"DeliveryRetryAttempts": 3, "DeliveryRetryIntervalSeconds": 30,
-		"EventFormatTypes": []string{"Event"}, "Subscriptions": link(subscriptionsURI),
 	}, nil
 }

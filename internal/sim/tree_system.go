@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"maps"
 	"net/http"
 	"slices"
+
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 var (
@@ -12,65 +15,107 @@ var (
 	indicatorLEDs = []string{"Off", "Lit", "Blinking"}
 )
 
-func getSystem(b *bmc, _ *http.Request) (object, error) {
-	m := b.machine
+func getSystem(m *Machine, _ *http.Request) (object, error) {
+	b := m.bmc
 	m.mu.Lock()
-	power, led, tag, boot, order := m.power, m.led, m.assetTag, m.override, slices.Clone(m.bootOrder)
+	led, tag, boot, order, bios := m.led, m.assetTag, m.override, slices.Clone(m.bootOrder), m.biosVersionLocked()
 	m.mu.Unlock()
+	power, uri := m.toldPower(), m.systemURI()
 	state := "Enabled"
 	if power == PowerOff {
 		state = "Disabled"
 	}
-	return object{
-		"@odata.id": systemURI, "@odata.type": "#ComputerSystem.v1_22_0.ComputerSystem",
-		"Id": "1", "Name": "System", "SystemType": "Physical", "AssetTag": tag, "HostName": m.serial,
-		"Manufacturer": manufacturer, "Model": m.name, "SKU": m.sku, "SerialNumber": m.serial, "PartNumber": m.sku + "-1", "UUID": m.uuid,
-		"BiosVersion": biosVersion, "PowerState": power, "Status": withRollup(state),
-		"IndicatorLED": led, "LocationIndicatorActive": led == "Blinking",
+	o := object{
+		"@odata.id": uri, "@odata.type": "#ComputerSystem.v1_22_0.ComputerSystem",
+		"Id": m.systemID(), "Name": "System", "SystemType": "Physical", "AssetTag": tag, "HostName": m.serial,
+		"Manufacturer": b.ways.manufacturer, "Model": m.name, "SKU": m.sku, "SerialNumber": m.serial, "PartNumber": m.sku + "-1", "UUID": m.uuid,
+		"BiosVersion": bios, "PowerState": power, "Status": withRollup(state),
+		"LocationIndicatorActive": led == "Blinking",
 		"ProcessorSummary": object{
 			"Count": m.sockets, "CoreCount": m.sockets * m.processor.cores, "LogicalProcessorCount": m.sockets * m.processor.threads,
 			"Model": m.processor.name, "Status": withRollup("Enabled"),
 		},
 		"MemorySummary": object{"TotalSystemMemoryGiB": m.memoryGiB(), "MemoryMirroring": "None", "Status": withRollup("Enabled")},
-		"Boot":          bootBody(boot, order),
-		"Bios":          link(biosURI), "Processors": link(processorsURI), "Memory": link(memoryURI),
-		"Storage": link(storageURI), "EthernetInterfaces": link(systemNICsURI),
-		"Links": object{"Chassis": []object{link(chassisURI)}, "ManagedBy": []object{link(managerURI)}},
-		"Actions": object{"#ComputerSystem.Reset": object{
-			"target": resetURI, "ResetType@Redfish.AllowableValues": resetTypes,
-		}},
+		"Boot":          m.bootBody(boot, order),
+		"Bios":          link(m.biosURI()), "Processors": link(uri + "/Processors"), "Memory": link(uri + "/Memory"),
+		"Storage": link(uri + "/Storage"), "SimpleStorage": link(uri + "/SimpleStorage"), "EthernetInterfaces": link(uri + "/EthernetInterfaces"),
+		"LogServices": link(uri + "/LogServices"),
+		"Links":       object{"Chassis": []object{link(m.chassisURI())}, "ManagedBy": []object{link(b.managerURI())}},
+		"Actions":     object{"#ComputerSystem.Reset": b.resetAction(uri, "/Actions/ComputerSystem.Reset", resetTypes)},
+	}
+	if !b.ways.noIndicator {
+		o["IndicatorLED"] = led
+	}
+	if b.ways.bootInSettings {
+		o["@Redfish.Settings"] = object{"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": link(uri + "/SD")}
+	}
+	for kind, property := range map[fault.Kind]string{fault.NoUUID: "UUID", fault.NoPowerState: "PowerState", fault.NoStorage: "Storage"} {
+		if _, ok := b.struck(kind, ""); ok {
+			delete(o, property)
+		}
+	}
+	return o, nil
+}
+
+func getResetInfo(m *Machine, _ *http.Request) (object, error) {
+	return m.bmc.resetInfo(m.systemURI()+"/ResetActionInfo", resetTypes)
+}
+
+// getSystemSettings is where some vendors have Boot written.
+func getSystemSettings(m *Machine, r *http.Request) (object, error) {
+	if !m.bmc.ways.bootInSettings {
+		return nil, errNotFound(r.URL.Path)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return object{
+		"@odata.id": m.systemURI() + "/SD", "@odata.type": "#ComputerSystem.v1_22_0.ComputerSystem", "Id": "SD",
+		"Name": "System settings", "Boot": m.bootBody(m.override, slices.Clone(m.bootOrder)),
 	}, nil
 }
 
-func bootBody(o BootOverride, order []string) object {
+func (m *Machine) bootBody(o BootOverride, order []string) object {
 	boot := object{
 		"BootSourceOverrideEnabled": o.Enabled, "BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds,
 		"BootSourceOverrideTarget": o.Target, "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets,
 		"BootSourceOverrideMode": o.Mode, "BootSourceOverrideMode@Redfish.AllowableValues": bootModes,
-		"BootOrder": order, "BootOptions": link(bootOptionsURI), "HttpBootUri": nil, "UefiTargetBootSourceOverride": nil,
+		"BootOrder": order, "BootOptions": link(m.systemURI() + "/BootOptions"), "HttpBootUri": nil, "UefiTargetBootSourceOverride": nil,
 	}
 	if o.HTTPURI != "" {
 		boot["HttpBootUri"] = o.HTTPURI
+	}
+	if !m.bmc.ways.hasMode(m.model) {
+		delete(boot, "BootSourceOverrideMode")
+		delete(boot, "BootSourceOverrideMode@Redfish.AllowableValues")
+	}
+	if _, ok := m.bmc.struck(fault.NoBootTarget, ""); ok {
+		delete(boot, "BootSourceOverrideTarget")
+		delete(boot, "BootSourceOverrideTarget@Redfish.AllowableValues")
 	}
 	return boot
 }
 
 // patchSystem changes all that a body says, or nothing.
-func patchSystem(b *bmc, _ caller, _ *http.Request, body object) error {
-	m := b.machine
+func patchSystem(m *Machine, _ caller, _ *http.Request, body object) error {
+	boot, changesBoot := body["Boot"]
+	if changesBoot {
+		if m.bmc.ways.bootInSettings {
+			return errReadOnly("Boot")
+		}
+		// It is done last, when nothing else can be wrong any more.
+		body = maps.Clone(body)
+		delete(body, "Boot")
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	override, order, led, tag := m.override, m.bootOrder, m.led, m.assetTag
+	led, tag := m.led, m.assetTag
 	for name, value := range body {
 		var err error
 		switch name {
-		case "Boot":
-			boot, ok := value.(object)
-			if !ok {
-				return errValueType(name)
-			}
-			override, order, err = patchBoot(override, order, boot)
 		case "IndicatorLED":
+			if m.bmc.ways.noIndicator {
+				return errUnknownProperty(name)
+			}
 			led, err = oneOf(name, value, indicatorLEDs)
 		case "LocationIndicatorActive":
 			active, ok := value.(bool)
@@ -94,8 +139,71 @@ func patchSystem(b *bmc, _ caller, _ *http.Request, body object) error {
 			return err
 		}
 	}
-	m.override, m.bootOrder, m.led, m.assetTag = override, order, led, tag
+	if changesBoot {
+		if err := m.changeBootLocked(boot); err != nil {
+			return err
+		}
+	}
+	m.led, m.assetTag = led, tag
 	return nil
+}
+
+func patchSystemSettings(m *Machine, _ caller, r *http.Request, body object) error {
+	if !m.bmc.ways.bootInSettings {
+		return errNotFound(r.URL.Path)
+	}
+	for name := range body {
+		if name != "Boot" {
+			return errUnknownProperty(name)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changeBootLocked(body["Boot"])
+}
+
+// changeBootLocked is a change of Boot, in the vendor's way.
+func (m *Machine) changeBootLocked(value any) error {
+	boot, ok := value.(object)
+	if !ok {
+		return errValueType("Boot")
+	}
+	if err := m.busyLocked(); err != nil {
+		return err
+	}
+	if err := m.bmc.lockedByJob(); err != nil {
+		return err
+	}
+	ways := m.bmc.ways
+	mode, sendsMode := boot["BootSourceOverrideMode"]
+	_, sendsEnabled := boot["BootSourceOverrideEnabled"]
+	target, sendsTarget := boot["BootSourceOverrideTarget"].(string)
+	none := target == string(BootNone)
+	switch {
+	case sendsMode && !ways.hasMode(m.model):
+		return errUnknownProperty("BootSourceOverrideMode")
+	case ways.mode == modeRequired && ways.hasMode(m.model) && sendsTarget && !none && mode != "UEFI":
+		return errMissing("BootSourceOverrideMode")
+	case ways.noEnabledWithNone && none && sendsEnabled:
+		return errValue("BootSourceOverrideEnabled", "while the target is None")
+	}
+	override, order, err := patchBoot(m.override, m.bootOrder, boot)
+	if err != nil {
+		return err
+	}
+	if sendsMode && ways.mode == modeStarts {
+		m.bmc.startLifecycleJob()
+	}
+	m.override, m.bootOrder = override, order
+	return nil
+}
+
+// busyLocked refuses what a vendor's firmware does not take during its self test.
+func (m *Machine) busyLocked() error {
+	if m.power != PoweringOn || m.bmc.ways.busyInPOST == "" {
+		return nil
+	}
+	return &failure{status: http.StatusBadRequest, id: m.bmc.ways.busyInPOST, text: "The operation is not supported during the system's power-on self test."}
 }
 
 func patchBoot(o BootOverride, order []string, body object) (BootOverride, []string, error) {
@@ -170,17 +278,17 @@ func permutation(name string, value any, of []string) ([]string, error) {
 	return out, nil
 }
 
-func postReset(b *bmc, _ caller, _ *http.Request, body object) (answer, error) {
+func postReset(m *Machine, _ caller, _ *http.Request, body object) (answer, error) {
 	const name = "ComputerSystem.Reset"
 	value, given := body["ResetType"]
 	if !given {
 		return answer{}, errMissingParameter(name, "ResetType")
 	}
 	resetType, ok := value.(string)
-	if !ok || !slices.Contains(resetTypes, resetType) {
+	if !ok || !slices.Contains(resetTypes, resetType) || resetType == m.bmc.ways.refusedReset {
 		return answer{}, errParameter(name, "ResetType", resetType)
 	}
-	changed, err := b.machine.Reset(resetType)
+	changed, err := m.resetByBMC(resetType)
 	if err != nil {
 		return answer{}, errConflict(err.Error())
 	}
@@ -188,16 +296,6 @@ func postReset(b *bmc, _ caller, _ *http.Request, body object) (answer, error) {
 		return answer{status: http.StatusOK, body: errNoOperation.body()}, nil
 	}
 	return answer{}, nil
-}
-
-func getBios(b *bmc, _ *http.Request) (object, error) {
-	return object{
-		"@odata.id": biosURI, "@odata.type": "#Bios.v1_2_3.Bios", "Id": "BIOS", "Name": "BIOS Configuration",
-		"Attributes": object{
-			"BootMode": "Uefi", "ProcVirtualization": "Enabled", "SriovGlobalEnable": "Enabled", "LogicalProc": "Enabled",
-			"SystemProfile": "Performance", "AssetTag": b.machine.serial,
-		},
-	}, nil
 }
 
 // bootOptionNames are the boot options of a machine: its ports, then its disks.
@@ -209,26 +307,26 @@ func bootOptionNames(v inventory) []string {
 	return append(out, "Disk 1")
 }
 
-func bootReferences(b *bmc) []string {
-	out := bootOptionNames(b.machine.inventory)
+func bootReferences(m *Machine) []string {
+	out := bootOptionNames(m.inventory)
 	for i := range out {
 		out[i] = bootReference(i)
 	}
 	return out
 }
 
-func getBootOption(b *bmc, r *http.Request) (object, error) {
-	i, err := position(r, bootReferences(b))
+func getBootOption(m *Machine, r *http.Request) (object, error) {
+	i, err := position(r, bootReferences(m))
 	if err != nil {
 		return nil, err
 	}
 	alias := BootPXE
-	if i >= b.machine.ports {
+	if i >= m.ports {
 		alias = BootDisk
 	}
 	return object{
-		"@odata.id": bootOptionsURI + "/" + bootReference(i), "@odata.type": "#BootOption.v1_0_6.BootOption",
+		"@odata.id": r.URL.Path, "@odata.type": "#BootOption.v1_0_6.BootOption",
 		"Id": bootReference(i), "Name": namedAfter("Boot Option", i), "BootOptionReference": bootReference(i),
-		"DisplayName": bootOptionNames(b.machine.inventory)[i], "BootOptionEnabled": true, "Alias": alias,
+		"DisplayName": bootOptionNames(m.inventory)[i], "BootOptionEnabled": true, "Alias": alias,
 	}, nil
 }

@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// account finds an account. Where accounts are slots, an empty one is an
+// account without a name.
+func (b *bmc) account(id string) (account, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accountLocked(id)
+}
+
+func (b *bmc) accountLocked(id string) (account, error) {
+	if i := slices.IndexFunc(b.accounts, func(a account) bool { return a.id == id }); i >= 0 {
+		return b.accounts[i], nil
+	}
+	if slices.Contains(ids("", b.ways.slots), id) {
+		return account{id: id, role: roleReadOnly}, nil
+	}
+	return account{}, errNotFound(accountsURI + "/" + id)
+}
+
+func (b *bmc) accountIDs() []string {
+	if b.ways.slots > 0 {
+		return ids("", b.ways.slots)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]string, len(b.accounts))
+	for i, a := range b.accounts {
+		out[i] = a.id
+	}
+	return out
+}
+
+// keepLocked puts a changed account in its place. One without a name is an
+// empty slot, of which nothing is kept.
+func (b *bmc) keepLocked(a account) {
+	b.accounts = slices.DeleteFunc(b.accounts, func(old account) bool { return old.id == a.id })
+	if a.user != "" {
+		b.accounts = append(b.accounts, a)
+	}
+}
+
+func getAccount(b *bmc, r *http.Request) (object, error) {
+	a, err := b.account(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return object{
+		"@odata.id": accountsURI + "/" + a.id, "@odata.type": "#ManagerAccount.v1_12_0.ManagerAccount",
+		"Id": a.id, "Name": "User Account", "UserName": a.user, "Password": nil, "RoleId": a.role, "Enabled": a.enabled,
+		"Locked": b.locked(), "AccountTypes": []string{"Redfish"},
+		"Links": object{"Role": link(rolesURI + "/" + a.role)},
+	}, nil
+}
+
+func postAccount(b *bmc, c caller, r *http.Request, body object) (answer, error) {
+	if b.ways.slots > 0 {
+		return answer{}, errMethod(r.Method)
+	}
+	if c.role != roleAdministrator {
+		return answer{}, errPrivilege
+	}
+	a := account{enabled: true, role: roleReadOnly}
+	for _, required := range []string{"UserName", "Password", "RoleId"} {
+		if _, ok := body[required]; !ok {
+			return answer{}, errMissing(required)
+		}
+	}
+	if err := a.apply(b.ways, body); err != nil {
+		return answer{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.nameTakenLocked(a); err != nil {
+		return answer{}, err
+	}
+	if len(b.accounts) >= maxAccounts {
+		return answer{}, &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."}
+	}
+	for a.id = strconv.Itoa(b.nextAccount); a.id == b.ways.adminID; a.id = strconv.Itoa(b.nextAccount) {
+		b.nextAccount++
+	}
+	b.nextAccount++
+	b.accounts = append(b.accounts, a)
+	return answer{status: http.StatusCreated, header: map[string]string{"Location": accountsURI + "/" + a.id}}, nil
+}
+
+func (b *bmc) nameTakenLocked(a account) error {
+	if slices.ContainsFunc(b.accounts, func(other account) bool { return other.user == a.user && other.id != a.id }) {
+		return &failure{status: http.StatusBadRequest, id: "ResourceAlreadyExists", text: "The requested resource of type %1 with the property %2 with the value '%3' already exists.", args: []string{"ManagerAccount", "UserName", a.user}}
+	}
+	return nil
+}
+
+// patchAccount lets everybody change their own password, and administrators
+// everything (DSP0266 §13.4).
+func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
+	id := r.PathValue("id")
+	_, setsPassword := body["Password"]
+	if own := setsPassword && len(body) == 1 && c.account == id; c.role != roleAdministrator && !own {
+		return errPrivilege
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changed, err := b.accountLocked(id)
+	if err != nil {
+		return err
+	}
+	blanks := body["UserName"] == "" && b.ways.slots > 0
+	switch {
+	case b.ways.slots > 0 && id == "1" && id != b.ways.adminID:
+		return errReadOnly("UserName") // the anonymous user's
+	case blanks && id == b.ways.adminID:
+		return errReadOnly("UserName")
+	case blanks:
+		changed = account{id: id}
+	default:
+		if err := b.together(body); err != nil {
+			return err
+		}
+		if err := changed.apply(b.ways, body); err != nil {
+			return err
+		}
+		if err := b.nameTakenLocked(changed); err != nil {
+			return err
+		}
+	}
+	b.keepLocked(changed)
+	b.dropSessionsLocked(func(s session) bool { return s.account == id && s.id != c.session })
+	return nil
+}
+
+// together refuses a change of some of what belongs together.
+func (b *bmc) together(body object) error {
+	given := 0
+	for _, name := range b.ways.accountTogether {
+		if _, ok := body[name]; ok {
+			given++
+		}
+	}
+	if given == 0 || given == len(b.ways.accountTogether) {
+		return nil
+	}
+	for _, name := range b.ways.accountTogether {
+		if _, ok := body[name]; !ok {
+			return errMissing(name)
+		}
+	}
+	return nil
+}
+
+func deleteAccount(b *bmc, c caller, r *http.Request) error {
+	id := r.PathValue("id")
+	if b.ways.noAccountDelete {
+		return errMethod(r.Method)
+	}
+	if c.role != roleAdministrator {
+		return errPrivilege
+	}
+	if _, err := b.account(id); err != nil {
+		return err
+	}
+	if id == b.ways.adminID {
+		return &failure{status: http.StatusMethodNotAllowed, id: "ResourceCannotBeDeleted", text: "The delete request failed because the resource requested cannot be deleted."}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.keepLocked(account{id: id})
+	b.dropSessionsLocked(func(s session) bool { return s.account == id })
+	return nil
+}
+
+// apply sets what a body says.
+func (a *account) apply(ways *personality, body object) error {
+	for name, value := range body {
+		text, isText := value.(string)
+		switch name {
+		case "Enabled":
+			enabled, ok := value.(bool)
+			if !ok {
+				return errValueType(name)
+			}
+			a.enabled = enabled
+			continue
+		case "UserName", "Password", "RoleId":
+			if !isText {
+				return errValueType(name)
+			}
+		case "AccountTypes", "Locked":
+			continue
+		default:
+			return errUnknownProperty(name)
+		}
+		if err := a.applyText(ways, name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *account) applyText(ways *personality, name, text string) error {
+	outside := func(shortest, longest int) error {
+		if len(text) >= shortest && len(text) <= longest {
+			return nil
+		}
+		return &failure{status: http.StatusBadRequest, id: "PropertyValueFormatError", text: "The value for the property '%1' must have between %2 and %3 characters.", args: []string{name, fmt.Sprint(shortest), fmt.Sprint(longest)}, related: "/" + name}
+	}
+	switch name {
+	case "UserName":
+		if err := outside(1, maxUserName); err != nil {
+			return err
+		}
+		a.user = text
+	case "Password":
+		if err := outside(minPassword, ways.longestPassword); err != nil {
+			return err
+		}
+		if strings.ContainsFunc(text, func(r rune) bool { return !ways.passwordMay(r) }) {
+			return &failure{status: http.StatusBadRequest, id: "PropertyValueFormatError", text: "The value for the property '%1' has characters that are not allowed.", args: []string{name}, related: "/" + name}
+		}
+		a.password = digest(text)
+	case "RoleId":
+		if !slices.Contains(roles, text) {
+			return errValue(name, text)
+		}
+		a.role = text
+	}
+	return nil
+}
+
+// passwordMay says whether a character may be in a password.
+func (p *personality) passwordMay(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return true
+	case p.passwordSymbols == "":
+		return r >= ' ' && r <= '~'
+	default:
+		return strings.ContainsRune(p.passwordSymbols, r)
+	}
+}

@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const (
+	firmwareBIOS = "BIOS"
+	firmwareBMC  = "BMC"
+	// maxFirmware bounds what a BMC downloads.
+	maxFirmware    = 256 << 20
+	maxFirmwareURI = 2048
+)
+
+var versionIn = regexp.MustCompile(`\d+(\.\d+)+`)
+
+// firmwareIDs name what has a version: the BMC, and the BIOS of each system.
+func (b *bmc) firmwareIDs() []string {
+	out := []string{firmwareBMC}
+	for _, m := range b.machines {
+		out = append(out, m.firmwareID())
+	}
+	return out
+}
+
+func (m *Machine) firmwareID() string { return numbered(firmwareBIOS, m.number) }
+
+func (m *Machine) biosVersion() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.biosVersionLocked()
+}
+
+func (m *Machine) biosVersionLocked() string {
+	if m.newBIOS != "" {
+		return m.newBIOS
+	}
+	return biosVersion
+}
+
+func (b *bmc) firmwareVersion() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.newFirmware != "" {
+		return b.newFirmware
+	}
+	return bmcVersion
+}
+
+func getUpdateService(*bmc, *http.Request) (object, error) {
+	return object{
+		"@odata.id": updateServiceURI, "@odata.type": "#UpdateService.v1_14_0.UpdateService",
+		"Id": "UpdateService", "Name": "Update Service", "ServiceEnabled": true, "Status": healthy(),
+		"FirmwareInventory": link(firmwareURI),
+		"Actions": object{"#UpdateService.SimpleUpdate": object{
+			"target": simpleUpdateURI, "TransferProtocol@Redfish.AllowableValues": []string{"HTTP", "HTTPS"},
+		}},
+	}, nil
+}
+
+func getFirmware(b *bmc, r *http.Request) (object, error) {
+	id := r.PathValue("id")
+	name, version, of := "BMC Firmware", b.firmwareVersion(), b.managerURI()
+	if id != firmwareBMC {
+		m := b.withFirmware(id)
+		if m == nil {
+			return nil, errNotFound(r.URL.Path)
+		}
+		name, version, of = "System BIOS", m.biosVersion(), m.systemURI()
+	}
+	return object{
+		"@odata.id": firmwareURI + "/" + id, "@odata.type": "#SoftwareInventory.v1_11_0.SoftwareInventory",
+		"Id": id, "Name": name, "Manufacturer": b.ways.manufacturer, "Version": version, "Updateable": true, "Status": healthy(),
+		"RelatedItem": []object{link(of)}, "RelatedItem@odata.count": 1,
+	}, nil
+}
+
+func (b *bmc) withFirmware(id string) *Machine {
+	for _, m := range b.machines {
+		if m.firmwareID() == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// postSimpleUpdate begins an update. What it is, the Targets say, or else the name of the
+// file; its version is in that name too.
+func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, error) {
+	const action = "UpdateService.SimpleUpdate"
+	if c.role != roleAdministrator {
+		return answer{}, errPrivilege
+	}
+	if b.ways.updateRefusesIfMatch && r.Header.Get("If-Match") != "" {
+		return answer{}, errPrecondition
+	}
+	uri, ok := body["ImageURI"].(string)
+	if !ok {
+		return answer{}, errMissingParameter(action, "ImageURI")
+	}
+	parsed, err := url.Parse(uri)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") || len(uri) > maxFirmwareURI {
+		return answer{}, errParameter(action, "ImageURI", uri)
+	}
+	target, err := b.updateTarget(body, parsed)
+	if err != nil {
+		return answer{}, err
+	}
+	t := b.addTask("Update of " + target)
+	b.rack.spawn(func() { b.update(t.id, target, uri) })
+	return answer{
+		status: http.StatusAccepted, body: t.body(),
+		header: map[string]string{"Location": monitorsURI + "/" + t.id, "Retry-After": "1"},
+	}, nil
+}
+
+func (b *bmc) updateTarget(body object, image *url.URL) (string, error) {
+	target := b.machines[0].firmwareID()
+	if strings.Contains(strings.ToLower(path.Base(image.Path)), "bmc") {
+		target = firmwareBMC
+	}
+	targets, _ := body["Targets"].([]any)
+	for _, t := range targets {
+		uri, _ := t.(string)
+		id := strings.TrimPrefix(uri, firmwareURI+"/")
+		if id != firmwareBMC && b.withFirmware(id) == nil {
+			return "", errParameter("UpdateService.SimpleUpdate", "Targets", uri)
+		}
+		target = id
+	}
+	return target, nil
+}
+
+// update downloads the image for real, then takes its time to write it.
+func (b *bmc) update(id, target, uri string) {
+	b.changeTask(id, func(t *task) { t.state, t.percent = taskRunning, 10 })
+	if err := b.download(b.rack.ctx, uri); err != nil {
+		b.endTask(id, &failure{status: http.StatusBadGateway, id: "OperationFailed", text: "The image could not be fetched: %1.", args: []string{err.Error()}})
+		return
+	}
+	b.changeTask(id, func(t *task) { t.percent, t.job = 50, b.ways.updateBecomesJob })
+	if !b.rack.wait(b.rack.ctx, b.rack.opts.Timing.Update) {
+		return
+	}
+	b.install(target, uri)
+	b.endTask(id, nil)
+}
+
+func (b *bmc) install(target, uri string) {
+	m := b.withFirmware(target)
+	old := b.firmwareVersion()
+	if m != nil {
+		old = m.biosVersion()
+	}
+	version := old + ".1"
+	if named := versionIn.FindString(path.Base(uri)); named != "" {
+		version = named
+	}
+	b.log.add(b.now(), "OK", "Update.1.0.UpdateSuccessful", fmt.Sprintf("%s was updated from %s to %s.", target, old, version))
+	if m != nil {
+		m.mu.Lock()
+		m.newBIOS = version
+		m.mu.Unlock()
+		return
+	}
+	b.mu.Lock()
+	b.newFirmware = version
+	b.mu.Unlock()
+}
+
+func (b *bmc) download(ctx context.Context, uri string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
+	if err != nil {
+		return err
+	}
+	client := b.outside()
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return withoutURL(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(resp.Body, maxFirmware+1))
+	if err == nil && n > maxFirmware {
+		err = fmt.Errorf("larger than %d bytes", maxFirmware)
+	}
+	return err
+}
+
+// outside is a client whose connections come from the BMC's own address.
+func (b *bmc) outside() *http.Client {
+	return &http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, protocol, address string) (net.Conn, error) {
+				return dialFrom(ctx, b.at.Addr(), protocol, address)
+			},
+			DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 30 * time.Second,
+			TLSClientConfig: b.rack.trustsAnybody(),
+		},
+	}
+}
