@@ -224,7 +224,7 @@ func (c *Client) managerInterface(ctx context.Context, body managerBody, place m
 }
 
 func (c *Client) reachedAt(nic interfaceBody) bool {
-	host, err := netip.ParseAddr(c.endpoint.Host)
+	host, err := netip.ParseAddr(c.endpoint.host())
 	if err != nil {
 		return false
 	}
