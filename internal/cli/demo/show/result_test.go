@@ -102,6 +102,11 @@ func TestWriteJSON(t *testing.T) {
 }
 
 func TestUnits(t *testing.T) {
+	for d, want := range map[time.Duration]string{5863 * ms: "5.863", 2 * time.Second: "2", 1499 * time.Microsecond: "0.001"} {
+		if got, err := Seconds(d).MarshalJSON(); err != nil || string(got) != want {
+			t.Errorf("%s in JSON is %s, %v; want %s", d, got, err, want)
+		}
+	}
 	for d, want := range map[time.Duration]string{
 		0: "0.0ms", 1234 * time.Microsecond: "1.2ms", 12 * ms: "12ms", 1500 * ms: "1.50s", 59 * time.Second: "59.00s", 61 * time.Second: "1m01s",
 	} {

@@ -11,7 +11,8 @@ type Seconds time.Duration
 
 // MarshalJSON implements json.Marshaler.
 func (s Seconds) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, time.Duration(s).Round(time.Millisecond).Seconds(), 'f', -1, 64), nil
+	thousandths := time.Duration(s).Round(time.Millisecond).Milliseconds()
+	return strconv.AppendFloat(nil, float64(thousandths)/1000, 'f', -1, 64), nil
 }
 
 // Moment is a point in time, on the clock and on the demo's own watch.
