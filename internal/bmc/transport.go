@@ -92,6 +92,10 @@ func NewTransport(o Options) *http.Transport {
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        o.IdleTimeout,
 		MaxResponseHeaderBytes: maxHeader,
+		// What is written is a header and a small body. With the defaults, 4 KiB each way, the
+		// buffers of ten thousand connections are most of what they cost.
+		WriteBufferSize: 1 << 10,
+		ReadBufferSize:  2 << 10,
 		// Bodies are a few kilobytes; compressing them costs the BMC more than
 		// sending them.
 		DisableCompression: true,
