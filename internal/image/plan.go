@@ -58,10 +58,10 @@ type ErrMissingLayer struct {
 	Layer string // kernel or initramfs
 }
 
-// Error names the image and the layer, and what would do instead.
+// Error names the layer, and what would do instead. Whoever shows it says which image it is about.
 func (e ErrMissingLayer) Error() string {
-	return fmt.Sprintf("image %s has no %s layer (%s) and no UKI layer (%s)",
-		e.Image, e.Layer, strings.Join(layerTypes(e.Layer), " or "), strings.Join(ukiTypes, " or "))
+	return fmt.Sprintf("no %s layer (%s) and no UKI layer (%s)",
+		e.Layer, strings.Join(layerTypes(e.Layer), " or "), strings.Join(ukiTypes, " or "))
 }
 
 // Media types of the layers that machines boot from; the older names are

@@ -98,7 +98,7 @@ func TestRunNamesTheStepThatDidNotHappen(t *testing.T) {
 		step, why string
 	}{
 		{BreakPassword, "BMCs connected", "AuthenticationFailed"},
-		{BreakImage, "boot configurations ready", "has no initramfs layer"},
+		{BreakImage, "boot configurations ready", "no initramfs layer"},
 		{BreakSecret, "boot configurations ready", `has no key "ignition"`},
 	} {
 		t.Run(string(c.damage), func(t *testing.T) {
