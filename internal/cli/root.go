@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newDemo(), newVersion())
+	root.AddCommand(newUp(), newSim(), newDemo(), newVersion())
 	return root
 }
 

@@ -28,6 +28,7 @@
 //	auth.go, account.go, session.go who may do what
 //	tree*.go, paths.go, bios.go     the resources
 //	task.go, update.go, events.go, logs.go  the services that do something by themselves
+//	admin.go                        what can be seen and changed from outside while it runs
 //	power.go                        what a reset does to a machine
 //	machine.go, record.go           one machine and what it remembers of its boots
 //	firmware.go, fetch.go           from power-on to a kernel

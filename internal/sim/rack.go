@@ -92,6 +92,11 @@ type BMCInfo struct {
 	Serial string     `json:"serial"`
 }
 
+// URL is where the BMC answers.
+func (i BMCInfo) URL() string {
+	return i.Scheme + "://" + netip.AddrPortFrom(i.IP, uint16(i.Port)).String()
+}
+
 // Rack is a running rack.
 type Rack struct {
 	opts      Options

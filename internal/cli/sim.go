@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
+)
+
+// maxSimServers is as many as fit into the default network.
+const maxSimServers = 32000
+
+// defaultSimAdmin is where `farrier sim` listens for `farrier sim fault`.
+const defaultSimAdmin = "127.0.0.1:8001"
+
+// simOptions are the flags of `farrier sim`.
+type simOptions struct {
+	sim.Options
+	network, vendors, faultsFile, admin, bootURL string
+	endpointsFile, macPrefixesFile, caFile       string
+	stopWithin                                   time.Duration
+}
+
+func newSim() *cobra.Command {
+	o := simOptions{Options: sim.Options{Servers: 3, Address: "0.0.0.0:8000", Scheme: "http", SystemsPerBMC: 1, Username: "admin", Password: "simulated", Seed: 1, Timing: simTiming}}
+	var verbosity int
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Run a simulated rack alone",
+		Long: `Runs a rack that does not exist: BMCs that speak Redfish, each at an address of its own in
+127.64.0.0/16, and machines behind them that really boot over the network.
+
+One line that begins with "ready" is printed when everything answers.`,
+		Example: `  farrier sim --servers 10 --vendor mix --boot-url http://127.0.0.1:8082/ipxe/
+  curl -u admin:simulated http://127.64.0.1:8000/redfish/v1/Systems
+  farrier sim fault set --kind hang --bmcs 3,7`,
+		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Logger = newLogger(cmd.ErrOrStderr(), verbosity)
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().SortFlags = false
+	simFlags(cmd.Flags(), &o)
+	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	cmd.AddCommand(newSimFault())
+	return cmd
+}
+
+func simFlags(f *pflag.FlagSet, o *simOptions) {
+	f.IntVar(&o.Servers, "servers", o.Servers, "number of BMCs")
+	f.IntVar(&o.SystemsPerBMC, "systems-per-bmc", o.SystemsPerBMC, "number of machines behind each BMC")
+	f.StringVar(&o.Address, "address", o.Address, "address of the BMCs; with 0.0.0.0 each has an address of its own in --network, else a port of its own")
+	f.StringVar(&o.network, "network", "127.64.0.0/16", "part of 127.0.0.0/8 that addresses are taken from")
+	f.StringVar(&o.vendors, "vendor", string(sim.Standard), fmt.Sprintf("whose ways the BMCs have: %v, several that take turns, or %q for all", sim.Vendors(), sim.VendorMix))
+	f.StringVar(&o.Scheme, "scheme", o.Scheme, "http or https")
+	f.StringVar(&o.caFile, "ca-file", "", "where to write the authority that certificates are verified with (with --scheme https)")
+	f.StringVar(&o.faultsFile, "sim-faults", "", "faults to begin with, YAML")
+	f.StringVar(&o.admin, "admin-address", defaultSimAdmin, "loopback address for 'farrier sim fault'; empty: none")
+	f.StringVar(&o.bootURL, "boot-url", "", "URL of the iPXE script that DHCP would tell machines")
+	f.Int64Var(&o.Seed, "seed", o.Seed, "what everything invented follows from")
+	f.StringVar(&o.Username, "username", o.Username, "administrator of every BMC")
+	f.StringVar(&o.Password, "password", o.Password, "that account's password")
+	f.DurationVar(&o.Timing.Latency, "latency", o.Timing.Latency, "of every answer of a BMC")
+	f.DurationVar(&o.Timing.POST, "post", o.Timing.POST, "how long a power-on self test takes")
+	f.DurationVar(&o.Timing.Shutdown, "shutdown", o.Timing.Shutdown, "how long a graceful shutdown takes; negative: for ever")
+	f.DurationVar(&o.Timing.OSBoot, "os-boot", o.Timing.OSBoot, "from the last file fetched to the running system")
+	f.DurationVar(&o.Timing.ManagerReset, "manager-reset", o.Timing.ManagerReset, "how long a BMC is away that was reset")
+	f.DurationVar(&o.Timing.Update, "update", o.Timing.Update, "how long writing firmware takes")
+	f.StringVar(&o.endpointsFile, "print-endpoints", "", "file to write an Endpoint manifest for each BMC to; -: stdout")
+	f.StringVar(&o.macPrefixesFile, "print-mac-prefixes", "", "file to write the matching MAC prefix database to; -: stdout")
+	o.stopWithin = 10 * time.Second
+}
+
+// complete reads what flags name.
+func (o *simOptions) complete() error {
+	var err error
+	if o.Servers < 1 || o.Servers > maxSimServers {
+		return usageError{fmt.Errorf("--servers: %d is out of range 1 to %d", o.Servers, maxSimServers)}
+	}
+	if o.Network, err = netip.ParsePrefix(o.network); err != nil {
+		return usageError{fmt.Errorf("--network: %w", err)}
+	}
+	if o.Vendors, err = sim.ParseVendors(o.vendors); err != nil {
+		return usageError{fmt.Errorf("--vendor: %w", err)}
+	}
+	if o.caFile != "" && o.Scheme != "https" {
+		return usageError{errors.New("--ca-file: there is no authority without --scheme https")}
+	}
+	if o.faultsFile != "" {
+		if o.Faults, err = fault.Load(o.faultsFile); err != nil {
+			return fmt.Errorf("--sim-faults: %w", err)
+		}
+	}
+	url := o.bootURL
+	o.BootURL = func() string { return url }
+	return nil
+}
+
+func (o *simOptions) run(ctx context.Context, out io.Writer) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	rack, err := sim.Start(ctx, o.Options)
+	if err != nil {
+		return err
+	}
+	err = o.serve(ctx, rack, out)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.stopWithin)
+	defer cancel()
+	return errors.Join(err, rack.Stop(stop))
+}
+
+func (o *simOptions) serve(ctx context.Context, rack *sim.Rack, out io.Writer) error {
+	if err := o.write(rack, out); err != nil {
+		return err
+	}
+	admin := ""
+	if o.admin != "" {
+		at, err := rack.StartAdmin(ctx, o.admin)
+		if err != nil {
+			return fmt.Errorf("--admin-address: %w", err)
+		}
+		admin = " admin=http://" + at.String()
+	}
+	bmcs := rack.BMCs()
+	first, last := bmcs[0], bmcs[len(bmcs)-1]
+	fmt.Fprintf(out, "ready sim=%d first=%s last=%s%s\n", len(bmcs), first.URL(), last.URL(), admin)
+	<-ctx.Done()
+	o.Logger.Info("Stopping")
+	return nil
+}
+
+// write puts files where flags say.
+func (o *simOptions) write(rack *sim.Rack, out io.Writer) error {
+	for _, f := range []struct {
+		flag, path string
+		text       func() ([]byte, error)
+	}{
+		{"ca-file", o.caFile, func() ([]byte, error) { return rack.CABundle(), nil }},
+		{"print-endpoints", o.endpointsFile, func() ([]byte, error) { return endpointManifests(rack.BMCs()), nil }},
+		{"print-mac-prefixes", o.macPrefixesFile, func() ([]byte, error) { return macPrefixes(rack.BMCs(), o.Username, o.Password) }},
+	} {
+		if f.path == "" {
+			continue
+		}
+		text, err := f.text()
+		if err != nil {
+			return fmt.Errorf("--%s: %w", f.flag, err)
+		}
+		if f.path == "-" {
+			_, err = out.Write(text)
+		} else {
+			// Prefixes hold the password.
+			err = os.WriteFile(f.path, text, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", f.flag, err)
+		}
+	}
+	return nil
+}
