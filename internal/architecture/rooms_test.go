@@ -91,6 +91,12 @@ var rooms = []room{
 		because: "a scripted BMC is for tests alone",
 	},
 	{
+		path:    "internal/bmcevents",
+		may:     []string{"internal/bmc"},
+		never:   kubernetes,
+		because: "what BMCs send of their own accord only wakes others up; nothing is decided on it",
+	},
+	{
 		path:    "internal/fleet",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,
@@ -139,7 +145,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
+		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
@@ -173,7 +179,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "config", "internal/identity", "internal/macprefix", "internal/bmc", "internal/fleet", "internal/bootview",
+		may: []string{"api", "config", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
 			"internal/image", "internal/image/localregistry", "internal/ignition", "internal/inspection", "internal/bootserver",
 			"internal/controller", "internal/sim", "internal/controlplane", "internal/controlplane/crds"},
 		because: "this is the one place where the rooms are put together; it wires and decides nothing",
