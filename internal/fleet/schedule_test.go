@@ -65,8 +65,10 @@ func (s slow) ask(ctx context.Context) error {
 	return nil
 }
 
-func (s slow) SystemURIs(ctx context.Context) ([]string, error) { return []string{systemURI}, s.ask(ctx) }
-func (s slow) Close(context.Context) error                      { return nil }
+func (s slow) SystemURIs(ctx context.Context) ([]string, error) {
+	return []string{systemURI}, s.ask(ctx)
+}
+func (s slow) Close(context.Context) error { return nil }
 
 func (s slow) System(ctx context.Context, uri string) (bmc.System, error) {
 	return bmc.System{URI: uri, PowerState: bmc.PowerOff, Boot: bmc.BootState{Target: "None"}}, s.ask(ctx)
