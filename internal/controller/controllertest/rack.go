@@ -21,6 +21,7 @@ type Rack struct {
 	Fleet *fleet.Fleet
 	Clock *clocktesting.FakeClock
 
+	stop func()
 	mu   sync.Mutex
 	bmcs map[string]*BMC
 }
@@ -29,23 +30,37 @@ type Rack struct {
 func StartRack(t *testing.T, clock *clocktesting.FakeClock) *Rack {
 	t.Helper()
 	r := &Rack{Clock: clock, bmcs: map[string]*BMC{}}
+	r.start(t)
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// Restart ends the fleet and starts another, which knows nothing, before the same BMCs.
+func (r *Rack) Restart(t *testing.T) {
+	t.Helper()
+	r.stop()
+	r.start(t)
+}
+
+func (r *Rack) start(t *testing.T) {
+	t.Helper()
 	r.Fleet = fleet.New(fleet.Options{
-		Clock: clock, Logger: logr.Discard(), Seed: 1,
+		Clock: r.Clock, Logger: logr.Discard(), Seed: 1,
 		NewClient: func(s fleet.Spec) fleet.Client {
 			return &connection{BMC: r.BMC(s.Endpoint.Key()), password: s.Credentials.Password.Reveal()}
 		},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.Fleet.Run(ctx) }()
-	t.Cleanup(func() {
+	running := r.Fleet
+	go func() { done <- running.Run(ctx) }()
+	r.stop = func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("the fleet ended with %v", err)
 		}
-	})
+	}
 	synctest.Wait()
-	return r
 }
 
 // Wait returns when every actor has done what is due at this time.
@@ -84,13 +99,29 @@ func (r *Rack) BMC(key string) *BMC {
 
 // BMC is a BMC that obeys at once.
 type BMC struct {
-	mu       sync.Mutex
-	manager  bmc.Manager
-	systems  []bmc.System
-	parts    bmc.Inventory
-	password string
-	err      error
-	resets   []string
+	mu        sync.Mutex
+	manager   bmc.Manager
+	systems   []bmc.System
+	parts     bmc.Inventory
+	password  string
+	err       error
+	resets    []string
+	overrides []string
+	stubborn  bool
+}
+
+// Ignores makes the systems of the BMC ignore a graceful shutdown.
+func (b *BMC) Ignores(graceful bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stubborn = graceful
+}
+
+// Overrides returns what the next boots were set to, as "<system> <target>".
+func (b *BMC) Overrides() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.overrides)
 }
 
 // System is a server that is off.
@@ -207,19 +238,20 @@ func (c *connection) Reset(_ context.Context, s bmc.System, reset bmc.ResetType)
 		if c.systems[i].URI != s.URI {
 			continue
 		}
-		switch reset {
-		case bmc.ResetOn, bmc.ResetForceOn:
+		switch {
+		case reset == bmc.ResetOn, reset == bmc.ResetForceOn:
 			c.systems[i].PowerState = bmc.PowerOn
-		case bmc.ResetForceOff, bmc.ResetGracefulShutdown:
+		case reset == bmc.ResetForceOff, reset == bmc.ResetGracefulShutdown && !c.stubborn:
 			c.systems[i].PowerState = bmc.PowerOff
 		}
 	}
 	return nil
 }
 
-func (c *connection) SetBoot(context.Context, bmc.System, bmc.BootOverride) error {
+func (c *connection) SetBoot(_ context.Context, s bmc.System, o bmc.BootOverride) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.overrides = append(c.overrides, fmt.Sprintf("%s %s", s.URI, o.Target))
 	return c.answer("PATCH")
 }
 

@@ -46,12 +46,24 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 		}
 	}
 	if p.Command != nil {
-		if err := r.Fleet.Submit(key, *p.Command); err != nil {
-			return fmt.Errorf("order %s: %w", p.Command.Kind, err)
+		if err := r.submit(key, *p.Command); err != nil {
+			return err
 		}
 	}
 	if p.Event.Reason != "" {
 		r.Recorder.Eventf(v.Server, nil, p.Event.Type, p.Event.Reason, p.Event.Reason, "%s", p.Event.Message)
+	}
+	return nil
+}
+
+// submit gives a command to the fleet. One that the fleet remembers as ended is meant anew: the machine has
+// been through something else in between.
+func (r *Reconciler) submit(key fleet.Key, cmd fleet.Command) error {
+	if old, known := r.Fleet.Command(key, cmd.ID); known && old.State.Ended() {
+		cmd.ID = fmt.Sprintf("%s~%d", cmd.ID, old.End.Unix())
+	}
+	if err := r.Fleet.Submit(key, cmd); err != nil {
+		return fmt.Errorf("order %s: %w", cmd.Kind, err)
 	}
 	return nil
 }

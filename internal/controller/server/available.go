@@ -1,10 +1,6 @@
 package server
 
-import (
-	"fmt"
-
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-)
+import metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 
 // decideAvailable keeps a server ready for a claim: off, and with nothing of its
 // discovery left behind.
@@ -17,9 +13,8 @@ func decideAvailable(v *View) Plan {
 			forgetFailures(s)
 		}
 	}
-	if p.Facts == nil && v.on() {
-		// The generation tells this time from the one before the last claim.
-		v.powerOff(&p, fmt.Sprintf("available-%s-%d", v.Inspected, v.Server.Generation), true)
+	if v.on() {
+		v.powerOff(&p, "available-"+v.Inspected, true)
 	}
 	return p
 }

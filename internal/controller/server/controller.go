@@ -91,8 +91,10 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	if err := r.act(ctx, view, key, &plan); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.report(ctx, view, phase, &plan); err != nil {
-		return reconcile.Result{}, err
+	if plan.reports(view.Server.Status.State, phase.state) {
+		if err := r.report(ctx, view, phase, &plan); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	if late := view.lateAt(phase); view.Now.Before(late) {
 		plan.after(view.Now, late)

@@ -21,6 +21,9 @@ func decideDiscovery(v *View) Plan {
 	}
 	if !v.boot(&p, true, false) {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
+		if !v.Attempt.Open() && p.Attempt == nil {
+			p.brief(v.Now, v.Boot.CreationTimestamp.Time)
+		}
 		return p
 	}
 	deadline := v.Attempt.Started.Add(v.Policy.DiscoveryTimeout)

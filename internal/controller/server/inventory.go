@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,10 +39,16 @@ func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
 	if inv == nil {
 		return
 	}
+	// What could not be read this time is what it was.
+	missing := func(part string) bool { return slices.Contains(inv.Missing, part) }
 	setBytes(&status.TotalSystemMemory, max(inv.MemoryBytes, s.MemoryBytes))
-	status.Processors = processors(inv.Processors)
-	status.Storages = storages(inv.Storage)
-	if !seenFromInside(status.NetworkInterfaces) {
+	if !missing("Processors") {
+		status.Processors = processors(inv.Processors)
+	}
+	if !missing("Storage") {
+		status.Storages = storages(inv.Storage)
+	}
+	if !missing("EthernetInterfaces") && !seenFromInside(status.NetworkInterfaces) {
 		status.NetworkInterfaces = interfaces(inv.Interfaces)
 	}
 }

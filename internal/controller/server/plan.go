@@ -35,6 +35,9 @@ type Plan struct {
 	Command *fleet.Command
 	// Conditions go into status as they are.
 	Conditions []metav1.Condition
+	// Unsettled says that what is awaited usually comes within a moment. Status is not written for it: each
+	// write costs every server of a fleet as much.
+	Unsettled bool
 	// Event, if it has a reason, is told to whoever watches the server.
 	Event Event
 	// After asks to be reconciled again when time alone has changed something.
@@ -48,6 +51,24 @@ func (p *Plan) condition(kind string, status metav1.ConditionStatus, reason, for
 	p.Conditions = append(p.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...),
 	})
+}
+
+// reports says whether status is to be written for a server of which status says that it is in state before.
+// What the plan writes beside status wakes the server again at once: what there is to say is said then,
+// unless by then the server is in another state and this one would never be seen.
+func (p *Plan) reports(before, state metalv1.ServerState) bool {
+	return !p.Unsettled && p.Attempt == nil && (!p.Prepare || before != state)
+}
+
+// moment is how long status is not written for what is usually over by then.
+const moment = 2 * time.Second
+
+// brief is Unsettled for a moment from since on.
+func (p *Plan) brief(now, since time.Time) {
+	if now.Before(since.Add(moment)) {
+		p.Unsettled = true
+		p.after(now, since.Add(moment))
+	}
 }
 
 // after asks to be woken at t at the latest.
@@ -84,6 +105,9 @@ func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
 // powerOff orders the machine off and says so in the WaitingForPowerOff condition.
 func (v *View) powerOff(p *Plan, serves string, force bool) {
 	v.command(p, serves, "off", fleet.Command{Kind: fleet.PowerOff, Budget: v.Policy.PowerOffBudget, Force: force})
+	if v.off() {
+		return // it shall be seen once more, no more than that
+	}
 	p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown",
 		"The machine was asked to shut down, within %s%s", v.Policy.PowerOffBudget, map[bool]string{true: ", and is forced off after that"}[force])
 }
@@ -110,11 +134,15 @@ func (v *View) boot(p *Plan, cold, again bool) bool {
 		p.Attempt = a.SeenOff(v.Now)
 	case cold && a.Off == nil:
 		v.powerOff(p, a.ID, true)
+		if v.off() {
+			p.brief(v.Now, *a.Ordered)
+		}
 	case v.on() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOn(v.Now)
 	case !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
+		p.brief(v.Now, *a.Ordered)
 	default:
 		v.command(p, a.ID, "on", fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
 		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, "BootOrdered", "Boot %d of %s/%s was ordered", a.Number, v.Boot.Namespace, v.Boot.Name)

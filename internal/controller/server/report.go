@@ -55,7 +55,7 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 			Message: "The report is on record: " + attemptSuffix(v.Inspected),
 		})
 	}
-	if ph.state == metalv1.ServerStateAvailable && v.Server.Spec.BootConfigurationRef == nil {
+	if v.Server.Spec.BootConfigurationRef == nil {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
 	}
 	set = append(set, p.Conditions...)

@@ -164,7 +164,7 @@ func TestDecisions(t *testing.T) {
 		"discovery powers on":                 {newView(power(bmc.PowerOff), internalBoot(off())), wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
 		"discovery waits for a boot server": {newView(power(bmc.PowerOff), internalBoot(off()), func(v *View) {
 			v.Acknowledged = false
-		}), wanted{after: acknowledgeDelay - time.Second}},
+		}), wanted{after: moment - time.Second}},
 		"discovery does not wait for ever for a boot server": {newView(power(bmc.PowerOff), internalBoot(off()), func(v *View) {
 			v.Acknowledged, v.Now = false, now.Add(time.Minute)
 		}), wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
@@ -174,10 +174,8 @@ func TestDecisions(t *testing.T) {
 		"discovery times out":                {newView(power(bmc.PowerOn), internalBoot(started(31*time.Minute))), wanted{remove: true, facts: true}},
 
 		"available is off": {newView(power(bmc.PowerOff), func(v *View) { v.Inspected = "a" }), wanted{}},
-		"available first lets go of discovery": {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), func(v *View) { v.Inspected = "a" }),
-			wanted{remove: true, facts: true}},
-		"available is switched off": {newView(power(bmc.PowerOn), func(v *View) { v.Inspected, v.Server.Generation = "a", 7 }),
-			wanted{command: fleet.PowerOff, id: "server-uid/available-a-7/off", force: true}},
+		"available is switched off": {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), func(v *View) { v.Inspected = "a" }),
+			wanted{remove: true, facts: true, command: fleet.PowerOff, id: "server-uid/available-a/off", force: true}},
 
 		"reserved waits for its boot configuration": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn)), wanted{}},
 		"reserved orders": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith(nil, metalv1.ServerBootConfigurationStateReady)),

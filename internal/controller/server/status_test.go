@@ -1,0 +1,403 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+)
+
+// lives are the ways into every state.
+var lives = map[metalv1.ServerState]func(*testing.T, *stand){
+	metalv1.ServerStateInitial: func(t *testing.T, s *stand) {
+		s.Policy.ProbeImage = ""
+		s.settle(t)
+	},
+	metalv1.ServerStateDiscovery: func(t *testing.T, s *stand) { s.discovering(t) },
+	metalv1.ServerStateAvailable: func(t *testing.T, s *stand) { s.available(t) },
+	metalv1.ServerStateReserved:  func(t *testing.T, s *stand) { s.reserved(t) },
+	metalv1.ServerStateReleased: func(t *testing.T, s *stand) {
+		claim := s.reserved(t)
+		s.change(t, func(o *metalv1.Server) { o.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain })
+		s.ends(t, claim)
+		s.pass(t, 20*time.Second)
+	},
+	metalv1.ServerStateMaintenance: func(t *testing.T, s *stand) {
+		s.reserved(t)
+		s.change(t, func(o *metalv1.Server) {
+			o.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "ns", Name: "m"}
+		})
+		s.settle(t)
+	},
+	metalv1.ServerStateParked: func(t *testing.T, s *stand) {
+		s.reserved(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, metalv1.OperationPark)
+		})
+		s.pass(t, 20*time.Second)
+	},
+	metalv1.ServerStateError: func(t *testing.T, s *stand) {
+		s.available(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, "before")
+			o.Spec.Taints = []metalv1.Taint{{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind}}
+		})
+		s.settle(t)
+	},
+}
+
+// TestStatusIsAReport: in whatever state a server is, its status is wiped and the manager starts anew. It comes
+// to the same state and status, and the machine notices nothing.
+func TestStatusIsAReport(t *testing.T) {
+	for state, into := range lives {
+		t.Run(string(state), func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				into(t, s)
+				before, resets := s.is(t, state), s.hw.Resets()
+				controllertest.ChangeStatus(t, s.API, host, func(o *metalv1.Server) { o.Status = metalv1.ServerStatus{} })
+				s.settle(t)
+				policy := s.Policy
+				s.restart(t)
+				s.Policy = policy
+				s.settle(t)
+				s.pass(t, time.Minute)
+				after := s.is(t, state)
+				if got := s.hw.Resets(); !slices.Equal(got, resets) {
+					t.Errorf("the machine was told %v", got[len(resets):])
+				}
+				ignoreConditions := func(s metalv1.ServerStatus) metalv1.ServerStatus {
+					s.Conditions = nil
+					return s
+				}
+				if diff := cmp.Diff(ignoreConditions(before.Status), ignoreConditions(after.Status)); diff != "" {
+					t.Errorf("status (-before +after)\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAStartWithoutABMCThatAnswersTouchesNothing(t *testing.T) {
+	for state, into := range lives {
+		t.Run(string(state), func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				into(t, s)
+				before := s.is(t, state)
+				s.hw.Fails(&bmc.Error{Kind: bmc.KindTimeout, Op: "GET", Message: "no answer in time"})
+				policy := s.Policy
+				s.restart(t)
+				s.Policy = policy
+				s.settle(t)
+				s.pass(t, time.Minute)
+				after := s.is(t, state)
+				if after.Status.PowerState != before.Status.PowerState || after.Spec.ServerClaimRef != before.Spec.ServerClaimRef && after.Spec.ServerClaimRef == nil {
+					t.Errorf("power %s, was %s", after.Status.PowerState, before.Status.PowerState)
+				}
+				if state != metalv1.ServerStateError {
+					s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "BMCUnreachable", "no answer in time")
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsWrittenForNothing(t *testing.T) {
+	for state, into := range lives {
+		t.Run(string(state), func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				into(t, s)
+				s.is(t, state)
+				s.ForgetWrites()
+				s.pass(t, 4*time.Minute)
+				if w := s.Writes(""); len(w) != 0 {
+					t.Errorf("polled and looked at, and nothing is new; written: %v", w)
+				}
+			})
+		})
+	}
+}
+
+var parts = bmc.Inventory{
+	MemoryBytes: 512 << 30,
+	Processors: []bmc.Processor{{
+		ID: "CPU0", Type: "CPU", Architecture: "x86", InstructionSet: "x86-64", Manufacturer: "ACME", Model: "Fast 9", MaxSpeedMHz: 3600, TotalCores: 32, TotalThreads: 64,
+	}},
+	Storage: []bmc.Storage{{
+		Name: "Front", State: "Enabled",
+		Drives:  []bmc.Drive{{Name: "Disk 0", MediaType: "SSD", Type: "NVMe", Vendor: "V", Model: "M", State: "Enabled", CapacityBytes: 1000204886016}},
+		Volumes: []bmc.Volume{{Name: "V0", RAIDType: "RAID1", Usage: "Data", State: "Enabled", CapacityBytes: 1 << 40}, {Name: "of no size"}},
+	}},
+	Interfaces: []bmc.Interface{{ID: "NIC.1", Name: "Port 1", MACAddress: "02:00:00:00:00:0a", IPs: []string{"10.0.0.7/24", "nonsense"}}, {ID: "NIC.2"}},
+}
+
+func TestTheInventoryBecomesStatusOnce(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.Policy.ProbeImage = ""
+		system := controllertest.System(uri, uuid)
+		system.SKU, system.BIOSVersion, system.IndicatorLED = "SKU-9", "2.1", "Lit"
+		s.hw.Set(system)
+		s.hw.Holds(parts)
+		s.settle(t)
+		s.pass(t, 2*time.Second)
+		status := s.is(t, metalv1.ServerStateInitial).Status
+		status.Conditions = nil
+		quantity := func(text string) *resource.Quantity { q := resource.MustParse(text); return &q }
+		want := metalv1.ServerStatus{
+			ObservedGeneration: 1, State: metalv1.ServerStateInitial, PowerState: metalv1.PowerStateOff, IndicatorLED: metalv1.IndicatorLEDLit,
+			Manufacturer: "ACME", Model: "Box 9", SKU: "SKU-9", SerialNumber: "SN-1", BIOSVersion: "2.1", TotalSystemMemory: quantity("512Gi"),
+			Processors: []metalv1.Processor{{
+				ID: "CPU0", Type: "CPU", Architecture: "x86", InstructionSet: "x86-64", Manufacturer: "ACME", Model: "Fast 9", MaxSpeedMHz: 3600, TotalCores: 32, TotalThreads: 64,
+			}},
+			Storages: []metalv1.Storage{{
+				Name: "Front", State: "Enabled",
+				Drives: []metalv1.StorageDrive{{
+					Name: "Disk 0", MediaType: "SSD", Type: "NVMe", Vendor: "V", Model: "M", State: "Enabled", Capacity: quantity("976762584Ki"),
+				}},
+				Volumes: []metalv1.StorageVolume{{Name: "V0", RAIDType: "RAID1", VolumeUsage: "Data", State: "Enabled", Capacity: quantity("1Ti")}, {Name: "of no size"}},
+			}},
+			NetworkInterfaces: []metalv1.NetworkInterface{{Name: "NIC.1", MACAddress: "02:00:00:00:00:0a", IPs: []string{"10.0.0.7"}}},
+		}
+		if diff := cmp.Diff(want, status); diff != "" {
+			t.Errorf("status (-want +got)\n%s", diff)
+		}
+		s.ForgetWrites()
+		s.rack.Look(address)
+		s.settle(t)
+		if w := s.Writes(""); len(w) != 0 {
+			t.Errorf("the same inventory again, and written is %v", w)
+		}
+
+		// A BMC that cannot show a part this time has not lost it.
+		s.hw.Holds(bmc.Inventory{MemoryBytes: 512 << 30, Missing: []string{"Storage", "Processors", "EthernetInterfaces"}})
+		s.rack.Look(address)
+		s.settle(t)
+		if w := s.Writes("Server"); len(w) != 0 {
+			t.Errorf("parts that could not be read were forgotten: %v", w)
+		}
+	})
+}
+
+func TestTheReportBecomesStatus(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Holds(parts)
+		s.available(t)
+		want := []metalv1.NetworkInterface{{
+			Name: "eno1", MACAddress: "02:00:00:00:00:0a", IPs: []string{"10.1.0.7", "fe80::1"}, CarrierStatus: "up",
+			Neighbors: []metalv1.LLDPNeighbor{{MACAddress: "02:00:00:00:00:ff", PortID: "Ethernet4", SystemName: "leaf1"}},
+		}}
+		if diff := cmp.Diff(want, s.read(t).Status.NetworkInterfaces); diff != "" {
+			t.Errorf("network (-want +got)\n%s", diff)
+		}
+		// What the BMC knows less well does not replace it.
+		s.rack.Look(address)
+		s.settle(t)
+		if diff := cmp.Diff(want, s.read(t).Status.NetworkInterfaces); diff != "" {
+			t.Errorf("network after another inventory (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestAReportThatCannotBeReadNowIsReadLater(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.discovering(t)
+		s.reports(t)
+		s.Fail = func(verb string, obj runtime.Object) error {
+			if _, whole := obj.(*corev1.ConfigMap); whole && verb == controllertest.Get {
+				return errors.New("etcd is slow")
+			}
+			return nil
+		}
+		if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: controllertest.Key(host)}); err == nil {
+			t.Error("nobody tries again")
+		}
+		s.Fail = nil
+		s.pass(t, 10*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		if n := len(s.read(t).Status.NetworkInterfaces); n != 1 {
+			t.Errorf("interfaces in status: %d", n)
+		}
+	})
+}
+
+func TestADamagedReportHoldsNothingUp(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Holds(parts)
+		s.discovering(t)
+		s.reports(t)
+		controllertest.Change(t, s.API, namespace+"/"+host+"-inspection", func(o *corev1.ConfigMap) {
+			for key := range o.BinaryData {
+				o.BinaryData[key] = []byte("not gzip")
+			}
+		})
+		s.pass(t, 10*time.Second)
+		if nics := s.is(t, metalv1.ServerStateAvailable).Status.NetworkInterfaces; len(nics) != 1 || nics[0].Name != "NIC.1" {
+			t.Errorf("what the BMC knows was lost: %v", nics)
+		}
+	})
+}
+
+func TestAServerIsAdopted(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.settle(t)
+		s.change(t, func(o *metalv1.Server) {
+			o.Finalizers = nil
+			o.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: metalv1.GroupVersion.String(), Kind: "BMC", Name: "b", UID: "b"},
+				{APIVersion: "example.org/v1", Kind: "Rack", Name: "r", UID: "r"},
+			}
+		})
+		s.settle(t)
+		server := s.read(t)
+		if !slices.Equal(server.Finalizers, []string{metalv1.FinalizerServer}) {
+			t.Errorf("finalizers %v", server.Finalizers)
+		}
+		if len(server.OwnerReferences) != 1 || server.OwnerReferences[0].Kind != "Rack" {
+			t.Errorf("owners %v", server.OwnerReferences)
+		}
+	})
+}
+
+func TestReadySaysWhatIsWrongWithTheBMC(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil  func(*testing.T, *stand)
+		status metav1.ConditionStatus
+		reason string
+	}{
+		"it does not answer": {func(_ *testing.T, s *stand) {
+			s.hw.Fails(&bmc.Error{Kind: bmc.KindConnection, Op: "GET", Message: "connection refused"})
+		}, metav1.ConditionFalse, "BMCUnreachable"},
+		"it shows no such system": {func(_ *testing.T, s *stand) {
+			s.hw.Set(controllertest.System("/redfish/v1/Systems/2", "4c4c4544-0043-3510-8052-b7c04f4e4d33"))
+		}, metav1.ConditionFalse, "SystemNotFound"},
+		"it is gone": {func(t *testing.T, s *stand) {
+			b := controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Finalizers = nil })
+			s.Remove(t, b)
+		}, metav1.ConditionFalse, "BMCNotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.available(t)
+				tc.spoil(t, s)
+				s.rack.Look(address)
+				for range 3 {
+					s.Step(t, s.Reconciler, host)
+				}
+				s.says(t, metalv1.ConditionReady, tc.status, tc.reason)
+				if state := s.read(t).Status.State; state != metalv1.ServerStateAvailable {
+					t.Errorf("state %s", state)
+				}
+			})
+		})
+	}
+}
+
+func TestAServerWithABMCOfItsOwn(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "inline"}}
+		server.Spec.SystemUUID = uuid
+		server.Spec.BMC = &metalv1.BMCAccess{
+			Address: "10.0.0.2", BMCSecretRef: metalv1.LocalObjectReference{Name: "late"},
+			Protocol: metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTP, Port: 8000},
+		}
+		s.Add(t, server)
+		s.rack.BMC("http://10.0.0.2:8000").Set(controllertest.System(uri, uuid))
+		s.Settle(t, s.Reconciler, "inline")
+		conditions := func() []metav1.Condition {
+			return controllertest.Read[metalv1.Server](t, s.API, "inline").Status.Conditions
+		}
+		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionFalse, "SecretNotFound", `"late"`)
+
+		secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
+		s.Add(t, secret)
+		if got := s.with(index.ServerByBMCSecret)(t.Context(), secret); len(got) != 1 || got[0].Name != "inline" {
+			t.Errorf("its secret wakes %v", got)
+		}
+		s.Settle(t, s.Reconciler, "inline")
+		s.rack.Pass(2 * time.Second)
+		s.Settle(t, s.Reconciler, "inline")
+		s.rack.Pass(2 * time.Second)
+		s.Settle(t, s.Reconciler, "inline")
+		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+
+		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Spec.BMC.Address = "10.0.0.3" })
+		s.Settle(t, s.Reconciler, "inline")
+		if _, observed := s.Fleet.Observe("http://10.0.0.2:8000"); observed {
+			t.Error("the BMC at the old address is still asked")
+		}
+		s.Remove(t, controllertest.Read[metalv1.Server](t, s.API, "inline"))
+		s.Settle(t, s.Reconciler, "inline")
+		if _, observed := s.Fleet.Observe("http://10.0.0.3:8000"); observed {
+			t.Error("the BMC of a Server that is no more is still asked")
+		}
+	})
+}
+
+func TestWhatOfABMCWakesItsServers(t *testing.T) {
+	before := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b", Generation: 1}}
+	before.Status.IP = "10.0.0.1"
+	before.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionReady, Reason: metalv1.ReasonConnected}}
+	for name, tc := range map[string]struct {
+		change func(*metalv1.BMC)
+		want   bool
+	}{
+		"what it says":       {func(b *metalv1.BMC) { b.Status.FirmwareVersion = "8" }, false},
+		"a label":            {func(b *metalv1.BMC) { b.Labels = map[string]string{"a": "b"} }, false},
+		"its spec":           {func(b *metalv1.BMC) { b.Generation = 2 }, true},
+		"its address":        {func(b *metalv1.BMC) { b.Status.IP = "10.0.0.2" }, true},
+		"why it is as it is": {func(b *metalv1.BMC) { b.Status.Conditions[0].Reason = "EndpointNotFound" }, true},
+	} {
+		after := before.DeepCopy()
+		tc.change(after)
+		if got := connectionChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			t.Errorf("%s: woken %v", name, got)
+		}
+	}
+	if !connectionChanged().Create(event.CreateEvent{Object: before}) || !connectionChanged().Delete(event.DeleteEvent{Object: before}) {
+		t.Error("a BMC comes or goes, and nobody is woken")
+	}
+}
+
+func TestAnUnknownOperationIsRemovedAndSaid(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, "dance")
+		})
+		s.settle(t)
+		if _, still := s.read(t).Annotations[metalv1.AnnotationOperation]; still || !slices.Contains(s.told, "UnsupportedOperation") {
+			t.Errorf("annotations %v, events %v", s.read(t).Annotations, s.told)
+		}
+	})
+}
+
+func TestAnIgnoredServerIsLeftAlone(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, metalv1.OperationIgnore)
+		})
+		s.hw.Power(uri, bmc.PowerOn)
+		s.rack.Look(address)
+		s.ForgetWrites()
+		s.pass(t, time.Minute)
+		if w := s.Writes(""); len(w) != 0 {
+			t.Errorf("written: %v", w)
+		}
+		if got := count(s.hw.Resets(), " ForceOff"); got != 0 {
+			t.Errorf("told %v", s.hw.Resets())
+		}
+	})
+}
