@@ -119,10 +119,12 @@ func odataIDs(value any) []string {
 }
 
 func TestWalk(t *testing.T) {
-	rack := startRack(t, Options{Servers: 12})
+	const servers = 18
+	rack := startRack(t, Options{Servers: servers, Vendors: Vendors()})
 	seen := map[string]bool{}
-	for i := range 12 {
-		seen[rack.Machine(i).name] = true
+	for i := range servers {
+		m := rack.Machine(i)
+		seen[m.name] = true
 		c := rack.client(t, i)
 		visited := map[string]bool{}
 		queue := []string{"/redfish/v1"}
@@ -145,17 +147,21 @@ func TestWalk(t *testing.T) {
 			}
 			queue = append(queue, odataIDs(r.body)...)
 		}
-		for _, uri := range []string{systemURI, resetURI, managerURI, chassisURI, controllerURI, biosURI, accountsURI + "/1", sessionsURI, firmwareURI + "/BIOS", subscriptionsURI} {
-			if uri != resetURI && !visited[uri] {
-				t.Errorf("no link leads to %s", uri)
+		for _, uri := range []string{
+			m.systemURI(), m.chassisURI(), m.storageURI(), m.biosURI(), m.biosURI() + "/" + m.bmc.ways.settings, m.logURI() + "/Entries",
+			m.bmc.managerURI(), m.bmc.logURI(), accountsURI + "/" + m.bmc.ways.adminID, sessionsURI, firmwareURI + "/BIOS", subscriptionsURI,
+			tasksURI, biosRegistryURI, metricReportsURI + "/" + metricReportID,
+		} {
+			if !visited[uri] {
+				t.Errorf("%s: no link leads to %s", m.bmc.ways.vendor, uri)
 			}
 		}
-		if len(visited) < 40 {
-			t.Errorf("only %d resources", len(visited))
+		if len(visited) < 50 {
+			t.Errorf("%s: only %d resources", m.bmc.ways.vendor, len(visited))
 		}
 	}
 	if len(seen) != len(models) {
-		t.Errorf("models %v: the seed gives all of them to 12 servers", seen)
+		t.Errorf("models %v: the seed gives all of them to %d servers", seen, servers)
 	}
 }
 

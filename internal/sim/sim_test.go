@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -38,7 +40,17 @@ func startRack(t *testing.T, opts Options) *Rack {
 	return r
 }
 
-func (r *Rack) baseURL(i int) string { return "http://" + r.bmcs[i].at.String() }
+func (r *Rack) baseURL(i int) string { return r.opts.Scheme + "://" + r.bmcs[i].at.String() }
+
+// httpClient trusts the rack's authority, and nobody else.
+func (r *Rack) httpClient(t *testing.T) *http.Client {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(r.CABundle())
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
+}
 
 // eventually polls what another goroutine brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
