@@ -20,7 +20,7 @@ func TestTwoHundred(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rack.Stop(t.Context()) })
-	f := run(t, fleet.Options{PollInterval: time.Second, FastPoll: 500 * time.Millisecond, RequestTimeout: 10 * time.Second})
+	f := run(t, fleet.Options{PollInterval: time.Second, FastPoll: 500 * time.Millisecond, RequestTimeout: 6 * time.Second})
 	keys := f.meet(rack)
 	for _, key := range keys {
 		f.until(key, "first look", known)

@@ -2,9 +2,13 @@ package fleet_test
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmctest"
@@ -104,5 +108,36 @@ func TestPowerOverRealHTTP(t *testing.T) {
 	}
 	if requests, connections := server.Peaks(); requests != 1 || connections != 1 {
 		t.Errorf("%d requests and %d connections at a time, want 1 and 1", requests, connections)
+	}
+}
+
+// A command does not wait for the dozens of requests of an inventory: it goes between two
+// of them, and the inventory begins anew after it.
+func TestCommandInterruptsAnInventory(t *testing.T) {
+	server := bmctest.New(t)
+	const processors = "GET " + bmctest.System + "/Processors"
+	f := run(t, fleet.Options{FastPoll: 10 * time.Millisecond})
+	spec := fleet.Spec{Endpoint: server.Endpoint(), Credentials: server.Credentials()}
+	key := fleet.Key(spec.Endpoint.Key())
+	server.Handle(processors, func(w http.ResponseWriter, _ *http.Request) {
+		server.Handle(processors, nil)
+		if err := f.Submit(key, fleet.Command{ID: "1", System: bmctest.System, Kind: fleet.SetIndicator, Indicator: bmc.IndicatorLit}); err != nil {
+			t.Error(err)
+		}
+		bmctest.JSON(w, http.StatusOK, bmctest.Collection("", bmctest.System+"/Processors/1"))
+	})
+	f.Ensure(spec)
+	f.until(key, "inventory", func(o fleet.Observation) bool { return len(o.Systems) == 1 && o.Systems[0].Inventory != nil })
+	var got []string
+	for _, r := range server.Requests() {
+		got = append(got, r.String())
+	}
+	at := slices.Index(got, processors)
+	want := []string{"GET " + bmctest.System, "PATCH " + bmctest.System, "GET " + bmctest.System, processors}
+	if diff := cmp.Diff(want, got[at+1:at+1+len(want)]); diff != "" {
+		t.Errorf("after the interruption (-want +got):\n%s", diff)
+	}
+	if status, _ := f.Command(key, "1"); status.State != fleet.Succeeded {
+		t.Errorf("command %+v", status)
 	}
 }
