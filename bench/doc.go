@@ -2,6 +2,7 @@
 // docs/performance.md.
 //
 //	boot-answers/     what a boot server answers a second, beside a bare handler
+//	fleet-idle/       what thousands of idle BMCs cost, some of them hanging
 //	internal/child    the command again, as a process of its own
 //	internal/load     a load generator over HTTP/1.1 keep-alive connections
 //	internal/stats    medians and percentiles

@@ -17,7 +17,12 @@
 //     (DSP0266 §6.5), and once more with a fresh one after a 412;
 //   - what the BMC says is read with tolerance (decode.go): a number spelled as a
 //     string or one broken member of a list costs that value and no more;
-//   - where vendors differ, the difference is a row of a table (vendor.go).
+//   - where vendors differ, the difference is a row of a table (vendor.go); ways_test.go shows of
+//     each row what a client without it runs into.
+//
+// What it can be asked for, by file: system, boot, reset, indicator, manager; inventory with
+// storage and port; account and password; bios and attribute; update and task; event; log.
+// What takes many requests can be given up between two of them ([Interruptible]).
 //
 // Every error is an [*Error] whose Kind tells the caller what it means. Errors,
 // logs and formatted values never hold a password or a session token.
