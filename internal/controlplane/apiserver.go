@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -215,7 +216,7 @@ func (a *apiServer) waitReady(ctx context.Context, client *http.Client, url stri
 		return last == nil, nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("API server did not become ready (%v): %w", last, context.Cause(ctx))
+		return fmt.Errorf("API server did not become ready: %w", errors.Join(context.Cause(ctx), last))
 	}
 	if err != nil {
 		return fmt.Errorf("API server: %w", err)

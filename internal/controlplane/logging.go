@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 	"k8s.io/klog/v2"
 
-	_ "github.com/farrier-dev/farrier/internal/controlplane/etcdclientlog"
+	_ "github.com/farrier-dev/farrier/internal/controlplane/etcdclientlog" // quietens what etcd's client says while packages are initialised
 )
 
 // The API server logs through klog, etcd through zap, their connection through grpclog; all three write to standard error when left alone,

@@ -198,11 +198,10 @@ func (p *product) setImage(c *metalv1.ServerClaim, image string) {
 			return err
 		}
 		c.Spec.Image = image
-		if err := p.Update(ctx, c); err != nil && !apierrors.IsConflict(err) {
+		err := p.Update(ctx, c)
+		if err != nil && !apierrors.IsConflict(err) {
 			p.t.Fatal(err)
-		} else {
-			return err
 		}
-		return nil
+		return err
 	})
 }
