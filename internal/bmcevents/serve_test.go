@@ -1,0 +1,112 @@
+package bmcevents
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve starts a receiver on a listener of its own, which ends with the test.
+func (s *stand) serve() string {
+	s.t.Helper()
+	l, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("Serve: %v", err)
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+func TestServe(t *testing.T) {
+	s := newStand(t, Options{MaxConnections: 2})
+	base := s.serve()
+	for i := range 5 { // more than there may be connections: each message lets its own go
+		destination := s.paths.Destination(base, Alerts, "uid-1").Reveal()
+		resp, err := http.Post(destination, "application/json", strings.NewReader(event(fmt.Sprint(i), "A.1.0.B", "OK")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusNoContent || !resp.Close {
+			t.Errorf("answered %d, close %v", resp.StatusCode, resp.Close)
+		}
+	}
+	if len(s.told) != 5 {
+		t.Errorf("told %v", s.told)
+	}
+}
+
+func TestWhoSendsNothingIsHungUpOn(t *testing.T) {
+	s := newStand(t, Options{})
+	s.timeouts.header, s.timeouts.message = 50*time.Millisecond, 100*time.Millisecond
+	base := s.serve()
+	for name, sent := range map[string]string{
+		"nothing":       "",
+		"half a header": "POST / HTTP/1.1\r\nHost: a\r\n",
+		"half a body":   "POST " + s.path(Alerts, "uid-1") + " HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestFullListener: who finds no room waits, and Close ends the waiting.
+func TestFullListener(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCapped(l, 1)
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	dial()
+	dial()
+	first, err := c.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	_ = first.Close() // lets go once
+	if _, err = c.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Accept()
+		ended <- err
+	}()
+	_ = c.Close()
+	_ = c.Close()
+	if err := <-ended; err == nil {
+		t.Error("a connection for which there is no room")
+	}
+}
