@@ -53,7 +53,7 @@ func (r *Rack) AdminHandler() http.Handler {
 	mux.HandleFunc("GET /kinds", r.admin(func(*http.Request) (any, error) { return fault.Kinds(), nil }))
 	mux.HandleFunc("GET /faults", r.admin(func(*http.Request) (any, error) { return r.Faults(), nil }))
 	mux.HandleFunc("POST /faults", r.admin(r.adminSet))
-	mux.HandleFunc("DELETE /faults", r.admin(func(*http.Request) (any, error) { return r.ClearFaults(), nil }))
+	mux.HandleFunc("DELETE /faults", r.admin(func(*http.Request) (any, error) { return object{"cleared": r.ClearFaults()}, nil }))
 	mux.HandleFunc("DELETE /faults/{id}", r.admin(func(req *http.Request) (any, error) {
 		if err := r.ClearFault(req.PathValue("id")); err != nil {
 			return nil, &adminError{http.StatusNotFound, err}

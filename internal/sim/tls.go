@@ -69,16 +69,16 @@ func (a *authority) issue(b *bmc, spoilt string) (*tls.Certificate, error) {
 		NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	signer := a.key
+	signer, parent := a.key, *a.certificate
 	switch spoilt {
 	case "expired":
 		template.NotAfter = a.now().Add(-time.Minute)
 	case "name":
 		template.DNSNames, template.IPAddresses = []string{"another.example"}, nil
 	case "authority":
-		signer = a.foreign
+		signer, parent.PublicKey = a.foreign, a.foreign.Public()
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, a.server.Public(), signer)
+	der, err := x509.CreateCertificate(rand.Reader, template, &parent, a.server.Public(), signer)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of BMC %d: %w", b.index+1, err)
 	}

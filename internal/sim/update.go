@@ -162,7 +162,7 @@ func (b *bmc) install(target, uri string) {
 		old = m.biosVersion()
 	}
 	version := old + ".1"
-	if named := versionIn.FindString(path.Base(uri)); named != "" {
+	if named := versionIn.FindString(uri[strings.LastIndex(uri, "/"):]); named != "" {
 		version = named
 	}
 	b.log.add(b.now(), "OK", "Update.1.0.UpdateSuccessful", fmt.Sprintf("%s was updated from %s to %s.", target, old, version))
