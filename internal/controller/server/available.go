@@ -13,7 +13,7 @@ func decideAvailable(v *View) Plan {
 			forgetFailures(s)
 		}
 	}
-	if v.on() {
+	if v.running() {
 		v.powerOff(&p, "available-"+v.Inspected, true)
 	}
 	return p

@@ -28,7 +28,9 @@ const maxReportSize = 8 << 20
 
 // observed copies what the BMC says into status.
 func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
-	status.PowerState = metalv1.PowerState(s.PowerState)
+	if !underway(s) || status.PowerState == "" {
+		status.PowerState = metalv1.PowerState(s.PowerState)
+	}
 	status.Manufacturer = s.Manufacturer
 	status.Model = s.Model
 	status.SKU = s.SKU
@@ -51,6 +53,13 @@ func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
 	if !missing("EthernetInterfaces") && !seenFromInside(status.NetworkInterfaces) {
 		status.NetworkInterfaces = interfaces(inv.Interfaces)
 	}
+}
+
+// underway says that the machine is between the power states because we ordered so. The conditions PoweringOn and
+// WaitingForPowerOff say that already; what lies between would be one more write with every boot.
+func underway(s *fleet.SystemObservation) bool {
+	between := s.PowerState == bmc.PowerPoweringOn || s.PowerState == bmc.PowerPoweringOff
+	return between && s.Command.ID != "" && !s.Command.State.Ended()
 }
 
 // seenFromInside says whether the interfaces came from a probe: it knows carriers, addresses and

@@ -38,6 +38,7 @@ func TestDiscoveryBootsTheProbeFromColdAndEndsWithItsReport(t *testing.T) {
 			t.Errorf("its boot was set to %v", got)
 		}
 		s.says(t, metalv1.ConditionDiscovered, metav1.ConditionFalse, "WaitingForReport")
+		s.says(t, metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady")
 		s.pass(t, 30*time.Second)
 		s.is(t, metalv1.ServerStateDiscovery)
 		if got := s.hw.Resets(); len(got) != 2 {

@@ -116,15 +116,14 @@ func (v *View) powerOff(p *Plan, serves string, force bool) {
 // first. again: a machine that is found off after it had started gets a new attempt.
 // It returns whether the attempt has started.
 func (v *View) boot(p *Plan, cold, again bool) bool {
-	a := v.Attempt
+	a, ready := v.Attempt, v.bootReady(p)
 	if !a.Open() || (again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
-		if v.bootReady(p) && v.System != nil {
+		if ready && v.System != nil {
 			p.Attempt = a.Next(v.NewID(), v.Now)
 		}
 		return false
 	}
 	if a.Started != nil {
-		v.bootReady(p)
 		return true
 	}
 	switch {

@@ -18,7 +18,7 @@ func decideReserved(v *View) Plan {
 	}
 	if v.Claim.Spec.Power != metalv1.PowerOn {
 		v.bootReady(&p)
-		if v.on() {
+		if v.running() {
 			v.powerOff(&p, "claim-"+v.claimedBy()+"-"+v.attemptID(), false)
 		}
 		return p

@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // lives are the ways into every state.
@@ -188,6 +189,29 @@ func TestTheInventoryBecomesStatusOnce(t *testing.T) {
 			t.Errorf("parts that could not be read were forgotten: %v", w)
 		}
 	})
+}
+
+func TestWhatLiesBetweenThePowerStatesIsSaidByConditions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before metalv1.PowerState
+		power  bmc.PowerState
+		state  fleet.CommandState
+		want   metalv1.PowerState
+	}{
+		"ordered":           {metalv1.PowerStateOff, bmc.PowerPoweringOn, fleet.Running, metalv1.PowerStateOff},
+		"ordered off":       {metalv1.PowerStateOn, bmc.PowerPoweringOff, fleet.Running, metalv1.PowerStateOn},
+		"reached":           {metalv1.PowerStateOff, bmc.PowerOn, fleet.Running, metalv1.PowerStateOn},
+		"ordered by nobody": {metalv1.PowerStateOff, bmc.PowerPoweringOn, fleet.Succeeded, metalv1.PowerStatePoweringOn},
+		"nothing known":     {"", bmc.PowerPoweringOn, fleet.Running, metalv1.PowerStatePoweringOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := metalv1.ServerStatus{PowerState: tc.before}
+			s := &fleet.SystemObservation{System: bmc.System{PowerState: tc.power}, Command: fleet.CommandStatus{ID: "c", State: tc.state}}
+			if observed(&status, s); status.PowerState != tc.want {
+				t.Errorf("power %s, want %s", status.PowerState, tc.want)
+			}
+		})
+	}
 }
 
 func TestTheReportBecomesStatus(t *testing.T) {

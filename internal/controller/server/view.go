@@ -61,6 +61,11 @@ type View struct {
 func (v *View) on() bool  { return v.System != nil && v.System.PowerState == bmc.PowerOn }
 func (v *View) off() bool { return v.System != nil && v.System.PowerState == bmc.PowerOff }
 
+// running says that the machine is not off, and not unknown to be.
+func (v *View) running() bool {
+	return v.System != nil && !v.off() && v.System.PowerState != bmc.PowerUnknown && v.System.PowerState != ""
+}
+
 // seenSince says whether the BMC was asked after t. What it said before must not be
 // taken for the effect of what was done at t.
 func (v *View) seenSince(t *time.Time) bool {

@@ -174,6 +174,9 @@ func TestDecisions(t *testing.T) {
 		"discovery times out":                {newView(power(bmc.PowerOn), internalBoot(started(31*time.Minute))), wanted{remove: true, facts: true}},
 
 		"available is off": {newView(power(bmc.PowerOff), func(v *View) { v.Inspected = "a" }), wanted{}},
+		"available is being switched off": {newView(power(bmc.PowerPoweringOff), func(v *View) { v.Inspected = "a" }),
+			wanted{command: fleet.PowerOff, id: "server-uid/available-a/off", force: true}},
+		"available and nobody knows its power": {newView(power(bmc.PowerUnknown), func(v *View) { v.Inspected = "a" }), wanted{}},
 		"available is switched off": {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), func(v *View) { v.Inspected = "a" }),
 			wanted{remove: true, facts: true, command: fleet.PowerOff, id: "server-uid/available-a/off", force: true}},
 
