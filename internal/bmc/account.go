@@ -248,9 +248,23 @@ func (c *Client) DeleteAccount(ctx context.Context, a Account) error {
 	return err
 }
 
+// ErrNotVerified marks the errors of [Client.Verify]: they say nothing of the client's own
+// account.
+var ErrNotVerified = errors.New("credentials not verified")
+
 // Verify makes a session with credentials and deletes it: an answer of 401 is an error of
 // kind Authentication. The client's own session and credentials stay as they are.
 func (c *Client) Verify(ctx context.Context, credentials Credentials) error {
+	err := c.verify(ctx, credentials)
+	if e, ok := errors.AsType[*Error](err); ok {
+		marked := *e
+		marked.Err = errors.Join(ErrNotVerified, e.Err)
+		return &marked
+	}
+	return err
+}
+
+func (c *Client) verify(ctx context.Context, credentials Credentials) error {
 	other := NewClient(c.endpoint, credentials, c.options)
 	if err := c.take(ctx); err != nil {
 		return err

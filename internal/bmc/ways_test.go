@@ -148,7 +148,7 @@ func account(ctx context.Context, r *rack, c *bmc.Client) error {
 	if err := c.Verify(ctx, bmc.Credentials{Username: a.Username, Password: "Another.Word.77"}); err != nil {
 		return fmt.Errorf("new password: %w", err)
 	}
-	if err := c.Verify(ctx, bmc.Credentials{Username: a.Username, Password: password}); bmc.KindOf(err) != bmc.KindAuthentication {
+	if err := c.Verify(ctx, bmc.Credentials{Username: a.Username, Password: password}); bmc.KindOf(err) != bmc.KindAuthentication || !errors.Is(err, bmc.ErrNotVerified) {
 		return fmt.Errorf("old password: %w", err)
 	}
 	if a, _, err = c.FindAccount(ctx, a.Username); err != nil {

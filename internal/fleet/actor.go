@@ -139,6 +139,9 @@ func (a *actor) failed(err error) {
 // next is when there is something to do again.
 func (a *actor) next() time.Time {
 	at := a.schedule.next()
+	if until, fenced := a.fenced(a.options.Clock.Now()); fenced {
+		at = earlier(at, until)
+	}
 	for _, w := range a.watched {
 		at = earlier(at, w.inventory.at)
 	}

@@ -120,7 +120,7 @@ func (a *actor) resetManager(ctx context.Context, c *command) error {
 	case ctx.Err() != nil, bmc.KindOf(err) == bmc.KindAuthentication:
 		a.end(c, Failed, err)
 		return err
-	case bmc.KindOf(err) == bmc.KindServer && now.Before(c.deadline):
+	case notNow(err) && now.Before(c.deadline):
 		c.cause, c.status.Err = err, err
 		a.pollLater(c, now, retryAfter(err))
 		a.publish(func(o *Observation) { a.report(o, c.status) })
@@ -133,6 +133,13 @@ func (a *actor) resetManager(ctx context.Context, c *command) error {
 	a.schedule.refresh(now.Add(a.options.FastPoll))
 	a.end(c, Succeeded, nil)
 	return nil
+}
+
+// notNow says that the BMC has not done what it was asked for, and may later. Other errors of a
+// server leave that open, and a reset is not repeated on suspicion.
+func notNow(err error) bool {
+	e, ok := errors.AsType[*bmc.Error](err)
+	return ok && (e.StatusCode == http.StatusServiceUnavailable || e.StatusCode == http.StatusTooManyRequests)
 }
 
 func retryAfter(err error) time.Duration {

@@ -93,7 +93,7 @@ func (a *actor) begin(c *command, now time.Time) (until time.Time, fenced bool) 
 	return time.Time{}, false
 }
 
-// fenced says whether anybody but no-one in particular is kept off, and until when.
+// fenced says whether there is a fence, and until when.
 func (a *actor) fenced(now time.Time) (until time.Time, fenced bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

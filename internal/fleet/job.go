@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,8 +59,10 @@ func (a *actor) runJob(ctx context.Context, c *command) error {
 	}
 	a.end(c, state, err)
 	switch {
-	case ctx.Err() != nil, bmc.KindOf(err) == bmc.KindAuthentication:
+	case ctx.Err() != nil:
 		return err
+	case bmc.KindOf(err) == bmc.KindAuthentication && !errors.Is(err, bmc.ErrNotVerified):
+		return err // no other request is to find that out once more
 	case bmc.Unreachable(err):
 		a.schedule.pollAt = a.options.Clock.Now()
 	}

@@ -60,6 +60,10 @@ func TestJobsThatFail(t *testing.T) {
 		{&bmc.Error{Kind: bmc.KindRejected, StatusCode: 400}, []string{"firmware"}, CircuitClosed},
 		{errTimeout, []string{"firmware", "system"}, CircuitClosed},
 		{errAuth, []string{"firmware"}, CircuitRefused},
+		{ // credentials that the job tried out are not those of the actor
+			&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401, Err: bmc.ErrNotVerified},
+			[]string{"firmware", "system"}, CircuitClosed,
+		},
 	} {
 		s := met(t, nil)
 		s.bmc.fail = failOn("firmware", test.err)
