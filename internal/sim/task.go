@@ -145,11 +145,12 @@ func (t task) jobBody() object {
 }
 
 // serveMonitor answers 202 while the task goes on (DSP0266, "Asynchronous operations").
+// A task that has become a job has no monitor any more.
 func serveMonitor(w http.ResponseWriter, r *http.Request) {
 	b, _ := r.Context().Value(bmcKey{}).(*bmc)
 	t, ok := b.task(r.PathValue("id"))
 	switch {
-	case !ok:
+	case !ok, t.job:
 		b.fail(w, errNotFound(r.URL.Path))
 	case !t.over():
 		b.reply(w, answer{status: http.StatusAccepted, body: t.body(), header: map[string]string{"Location": monitorsURI + "/" + t.id, "Retry-After": "1"}})

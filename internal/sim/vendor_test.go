@@ -121,6 +121,7 @@ func TestLenovo(t *testing.T) {
 		r := c.want(http.StatusOK, http.MethodGet, taskURI, nil)
 		return r.body["JobState"] == "Running" && r.body["TaskState"] == nil && r.body["@odata.id"] == jobsURI+"/1"
 	})
+	c.want(http.StatusNotFound, http.MethodGet, monitorsURI+"/1", nil)
 	eventually(t, "the job waits", clock.HasWaiters)
 	clock.Step(time.Minute)
 	eventually(t, "the job is done", func() bool {
