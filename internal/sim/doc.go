@@ -35,6 +35,6 @@
 //	os.go, ignition.go              from a kernel to a running system
 //	inventory.go, report.go         what the machine is made of, as its BMC and as its agent see it
 //
-// An idle server costs about a kilobyte and no goroutine: ten thousand of them
+// An idle server costs less than two kilobytes and no goroutine: ten thousand of them
 // fit into one small process.
 package sim

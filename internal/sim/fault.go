@@ -54,12 +54,19 @@ func (c constant) Effect(*http.Request) Effect { return Effect(c) }
 // InjectFault makes BMCs misbehave, until ClearFault. Each of them puts an alert before
 // its subscribers, and a line into its log.
 func (r *Rack) InjectFault(s fault.Spec) (fault.Entry, error) {
-	e, err := r.faults.Set(s)
+	e, err := r.setFault(s)
 	if err != nil {
 		return e, err
 	}
 	r.alert(e, "Warning", "ResourceEvent.1.3.ResourceErrorsDetected", "The resource property Status has detected errors of type '%s'.")
 	return e, nil
+}
+
+func (r *Rack) setFault(s fault.Spec) (fault.Entry, error) {
+	if s.Kind == fault.TLSFailure && r.opts.Scheme != "https" {
+		return fault.Entry{}, &fault.FieldError{Field: "kind", Err: fmt.Errorf("%s: the rack speaks %s", s.Kind, r.opts.Scheme)}
+	}
+	return r.faults.Set(s)
 }
 
 // ClearFault ends a fault that InjectFault began.

@@ -345,4 +345,7 @@ func TestFaultsAtStart(t *testing.T) {
 	if _, err := Start(t.Context(), Options{Servers: 1, Faults: []fault.Spec{{Kind: fault.Hang, BMCs: []int{2}}}}); err == nil || !strings.Contains(err.Error(), "faults[0]: bmcs: 2") {
 		t.Errorf("a fault of a BMC that is not there: %v", err)
 	}
+	if _, err := rack.InjectFault(fault.Spec{Kind: fault.TLSFailure, Share: 1}); err == nil || !strings.Contains(err.Error(), "speaks http") {
+		t.Errorf("a fault of TLS where there is none: %v", err)
+	}
 }

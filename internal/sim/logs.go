@@ -11,7 +11,7 @@ import (
 const (
 	// logID is the id of the one log that a system, and a manager, has.
 	logID      = "SEL"
-	maxEntries = 50
+	maxEntries = 20
 )
 
 // eventLog is a log service: the newest entries.

@@ -157,7 +157,7 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 // prepare does what can go wrong before anything listens.
 func (r *Rack) prepare() error {
 	for i, s := range r.opts.Faults {
-		if _, err := r.faults.Set(s); err != nil {
+		if _, err := r.setFault(s); err != nil {
 			return fmt.Errorf("faults[%d]: %w", i, err)
 		}
 	}
