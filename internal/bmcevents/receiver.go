@@ -16,8 +16,8 @@ type Options struct {
 	Clock  clock.Clock
 	Logger logr.Logger
 	Limits Limits
-	// Notify is told which events of a BMC, by its UID, were not heard before. It must not block.
-	Notify func(uid string, events []Event)
+	// Notify is told which events of a BMC, by its name, were not heard before. It must not block.
+	Notify func(name string, events []Event)
 	// MaxMessages is how many messages are read at the same time, MaxConnections how many
 	// connections are held; 64 and 2,048 where zero.
 	MaxMessages, MaxConnections int
@@ -56,7 +56,6 @@ type Receiver struct {
 
 // sender is a BMC that is listened to.
 type sender struct {
-	uid   string
 	owner *owner
 
 	mu      sync.Mutex
@@ -91,7 +90,7 @@ func (r *Receiver) Listen(uid, name string) {
 	if before, taken := r.byName[name]; taken {
 		r.forget(before)
 	}
-	r.byUID[uid] = &sender{uid: uid, owner: &owner{name: name}}
+	r.byUID[uid] = &sender{owner: &owner{name: name}}
 	r.byName[name] = uid
 }
 
@@ -127,7 +126,7 @@ func (r *Receiver) sender(uid string) *sender {
 func (r *Receiver) take(s *sender, m Message) bool {
 	fresh, news := r.sift(s, m, r.options.Clock.Now())
 	if len(fresh) > 0 {
-		r.options.Notify(s.uid, fresh)
+		r.options.Notify(s.owner.name, fresh)
 	}
 	return news
 }

@@ -27,7 +27,7 @@ func TestEventsAreCountedAndTold(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
-	want := []string{"uid-1 ResourceEvent.1.3.TestMessage", "uid-1 ResourceEvent.1.4.TestMessage", "uid-1 Power.1.0.Lost"}
+	want := []string{"rack-1 ResourceEvent.1.3.TestMessage", "rack-1 ResourceEvent.1.4.TestMessage", "rack-1 Power.1.0.Lost"}
 	if d := cmp.Diff(want, s.told); d != "" {
 		t.Error(d)
 	}

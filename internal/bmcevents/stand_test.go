@@ -24,16 +24,16 @@ type stand struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
 	paths Paths
-	told  []string // "<uid> <message id>"
+	told  []string // "<name> <message id>"
 }
 
 func newStand(t *testing.T, o Options) *stand {
 	t.Helper()
 	s := &stand{t: t, clock: clocktesting.NewFakeClock(start), paths: NewPaths(testKey)}
 	o.Paths, o.Clock = s.paths, s.clock
-	o.Notify = func(uid string, events []Event) {
+	o.Notify = func(name string, events []Event) {
 		for _, e := range events {
-			s.told = append(s.told, uid+" "+e.MessageID)
+			s.told = append(s.told, name+" "+e.MessageID)
 		}
 	}
 	s.Receiver = New(o)

@@ -1,0 +1,90 @@
+package subscription
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmcevents"
+)
+
+// ReasonCritical is the reason of the event on a BMC object that repeats a critical one of the BMC.
+const ReasonCritical = "BMCCriticalEvent"
+
+const (
+	// tellAgain is how long a BMC object that told of a critical event tells of no other. All are counted in
+	// the metrics.
+	tellAgain = time.Minute
+	// tellings of all BMCs together: a power failure is critical for each of ten thousand.
+	maxTellings     = 50
+	tellingsEvery   = time.Minute
+	maxEventMessage = 500
+)
+
+// tellings counts what all BMC objects told in the current minute.
+type tellings struct {
+	since time.Time
+	n     int
+}
+
+// Heard is called by the receiver with new events of a BMC. The actor polls early: what has
+// changed is read from where it stands, an event is only believed to mean something. How often that
+// can happen is the fleet's to bound (fleet.Fleet.Poke).
+func (r *Reconciler) Heard(name string, list []bmcevents.Event) {
+	if key, bound := r.Registry.Key(&r.Wake, name); bound {
+		r.Fleet.Poke(key)
+	}
+	for _, e := range list {
+		if e.Severity == bmcevents.SeverityCritical {
+			r.tell(name, e)
+		}
+	}
+}
+
+func (r *Reconciler) tell(name string, e bmcevents.Event) {
+	uid, may := r.mayTell(name)
+	if !may || r.Recorder == nil {
+		return
+	}
+	about := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
+	r.Recorder.Eventf(about, nil, corev1.EventTypeWarning, ReasonCritical, ReasonCritical, "%s: %s",
+		bmcevents.MessageClass(e.MessageID), printable(e.Message))
+}
+
+func (r *Reconciler) mayTell(name string) (uid string, may bool) {
+	now := r.Clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.known[name]
+	if m == nil || !m.critical.IsZero() && now.Sub(m.critical) < tellAgain {
+		return "", false
+	}
+	if now.Sub(r.told.since) >= tellingsEvery {
+		r.told = tellings{since: now}
+	}
+	if r.told.n >= maxTellings {
+		return "", false
+	}
+	r.told.n++
+	m.critical = now
+	return m.uid, true
+}
+
+// printable is what of a BMC's words can be shown anywhere.
+func printable(s string) string {
+	s = strings.ToValidUTF8(s, "")
+	if len(s) > maxEventMessage {
+		s = strings.ToValidUTF8(s[:maxEventMessage], "") + "…"
+	}
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return ' '
+	}, s)
+}
