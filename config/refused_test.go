@@ -54,6 +54,24 @@ var refused = []struct {
 		path:   "spec", text: "access is required once set",
 	},
 	{
+		name: "an immutable BMCSecret with another password", kind: "BMCSecret",
+		old:    `{immutable: true, data: {username: YQ==, password: YQ==}}`,
+		object: `{immutable: true, data: {username: YQ==, password: Yg==}}`, path: "data", text: "data is immutable",
+	},
+	{
+		name: "an immutable BMCSecret with one in plain text", kind: "BMCSecret",
+		old:    `{immutable: true, data: {username: YQ==}}`,
+		object: `{immutable: true, data: {username: YQ==}, stringData: {password: b}}`, path: "stringData", text: "stringData is immutable",
+	},
+	{
+		name: "an immutable BMCSecret without data", kind: "BMCSecret",
+		old: `{immutable: true, data: {username: YQ==}}`, object: `{immutable: true}`, path: "data", text: "data is immutable",
+	},
+	{
+		name: "a BMCSecret that is immutable no longer", kind: "BMCSecret",
+		old: `{immutable: true, data: {username: YQ==}}`, object: `{data: {username: YQ==}}`, path: "immutable", text: "immutable cannot be taken back",
+	},
+	{
 		name: "a BMC whose spec is taken away", kind: "BMC",
 		old:    `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
 		object: `{}`, path: "spec", text: "spec is required",

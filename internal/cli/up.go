@@ -91,6 +91,7 @@ func upFlags(f *pflag.FlagSet, o *system.Options) {
 	f.DurationVar(&o.BMCPollInterval, "bmc-poll-interval", o.BMCPollInterval, "how often an idle BMC is asked")
 	f.DurationVar(&o.BMCFastPoll, "bmc-fast-poll", o.BMCFastPoll, "how often a BMC is asked at first while a change of power is awaited")
 	f.DurationVar(&o.BMCRequestTimeout, "bmc-request-timeout", o.BMCRequestTimeout, "deadline of a request to a BMC")
+	f.DurationVar(&o.BMCFailureResetDelay, "bmc-failure-reset-delay", 0, "how long a BMC may fail before it is restarted, over SSH where its make can (default 0: never)")
 	f.BoolVar(&o.InsecureSkipBMCVerify, "insecure-skip-bmc-verify", false, "do not verify the certificates of BMCs")
 	f.StringVar(&o.BMCCAFile, "bmc-ca-file", "", "PEM bundle of the authorities that BMC certificates are verified with (default: the system's)")
 	f.StringSliceVar(&o.AllowedRegistries, "allowed-registries", o.AllowedRegistries, "registries that images may come from, host or host:port")

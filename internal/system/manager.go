@@ -23,6 +23,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
@@ -69,7 +70,15 @@ func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.De
 		TokenKey: s.keys.token, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 	}
 	servers.Boots = delivery
-	bmcs := &bmc.Reconciler{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry, Workers: workers}
+	bmcs := &bmc.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
+		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes,
+		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
+	}
+	bmcs.SSH = &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
+	if err := mgr.Add(bmcs.SSH); err != nil {
+		return nil, nil, nil, err
+	}
 	configs := &bootconfig.Reconciler{
 		Client: mgr.GetClient(), Images: s.images, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
 	}

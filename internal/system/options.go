@@ -46,8 +46,10 @@ type Options struct {
 	DefaultUKIURL             string
 
 	BMCPollInterval, BMCFastPoll, BMCRequestTimeout time.Duration
-	InsecureSkipBMCVerify                           bool
-	BMCCAFile                                       string
+	// BMCFailureResetDelay is how long a BMC may fail before it is restarted; 0: for ever.
+	BMCFailureResetDelay  time.Duration
+	InsecureSkipBMCVerify bool
+	BMCCAFile             string
 
 	DiscoveryTimeout time.Duration
 	DiscoveryRetries int

@@ -66,6 +66,9 @@ const (
 	OperationForceOnServer = "force-on-server"
 	// OperationGracefulRestartBMC restarts the BMC.
 	OperationGracefulRestartBMC = "graceful-restart-bmc"
+	// OperationForceRestartBMC restarts the BMC over SSH, past a Redfish service that does not answer. Added
+	// by Farrier.
+	OperationForceRestartBMC = "force-restart-bmc"
 	// OperationAllowInProgressDelete lets an object be deleted while it is being applied.
 	OperationAllowInProgressDelete = "allow-in-progress-delete"
 	// OperationAllowInProgressUpdate lets an object be changed while it is being applied.
@@ -124,6 +127,17 @@ const (
 
 	// AnnotationSecret makes a BMCSecret stand for a core Secret: <namespace>/<name>.
 	AnnotationSecret = "farrier.dev/secret"
+
+	// AnnotationDefaultCredentials holds, on a BMCSecret whose data is one of the default credentials of a
+	// make, which one and when it was tried, as JSON. Without it the credentials are somebody's own.
+	AnnotationDefaultCredentials = "farrier.dev/default-credentials"
+
+	// AnnotationLastReset holds, on a BMC, when it was last reset (RFC 3339).
+	AnnotationLastReset = "farrier.dev/last-reset"
+
+	// AnnotationSSHHostKey holds, on a BMC, the key that its SSH server showed first, in the form of
+	// authorized_keys. Another key is refused until the annotation is removed.
+	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"
 )
 
 // Ways of cleaning, the values of AnnotationCleanup.

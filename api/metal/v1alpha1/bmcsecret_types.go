@@ -14,6 +14,9 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=bmcsec
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.immutable) || !oldSelf.immutable || (has(self.immutable) && self.immutable)",message="immutable cannot be taken back",fieldPath=".immutable"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.immutable) || !oldSelf.immutable || (has(self.data) ? has(oldSelf.data) && self.data == oldSelf.data : !has(oldSelf.data))",message="data is immutable",fieldPath=".data"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.immutable) || !oldSelf.immutable || (has(self.stringData) ? has(oldSelf.stringData) && self.stringData == oldSelf.stringData : !has(oldSelf.stringData))",message="stringData is immutable",fieldPath=".stringData"
 type BMCSecret struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

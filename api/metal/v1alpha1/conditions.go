@@ -40,6 +40,38 @@ const (
 	ReasonAutoResetting = "AutoResetting"
 	// ReasonResetComplete is a reason of ConditionReset: the BMC answers again.
 	ReasonResetComplete = "ResetComplete"
+	// ReasonResetFailed is a reason of ConditionReset: the BMC could not be told to. Added by Farrier.
+	ReasonResetFailed = "ResetFailed"
+
+	// ConditionDefaultCredentials says which of its make's default credentials a BMC takes; there is none
+	// where the credentials are somebody's own. Added by Farrier, as all below.
+	ConditionDefaultCredentials = "DefaultCredentials"
+	// ReasonCredentialsAccepted is a reason of ConditionDefaultCredentials: the BMC takes them.
+	ReasonCredentialsAccepted = "Accepted"
+	// ReasonCredentialsTried is a reason of ConditionDefaultCredentials: the BMC has not answered yet.
+	ReasonCredentialsTried = "BeingTried"
+	// ReasonCredentialsRefused is a reason of ConditionDefaultCredentials: the next ones have to wait,
+	// because accounts lock.
+	ReasonCredentialsRefused = "Refused"
+
+	// ConditionSecure says whether the connection to a BMC keeps its credentials secret.
+	ConditionSecure = "ConnectionSecure"
+	// ReasonVerified is a reason of ConditionSecure: TLS, and the certificate is verified.
+	ReasonVerified = "CertificateVerified"
+	// ReasonPlainHTTP is a reason of ConditionSecure.
+	ReasonPlainHTTP = "PlainHTTP"
+	// ReasonNotVerified is a reason of ConditionSecure: TLS with anybody.
+	ReasonNotVerified = "CertificateNotVerified"
+
+	// ConditionIdentity says whether the BMC is the one that spec.bmcUUID and spec.hostname name; there is
+	// none where spec has neither.
+	ConditionIdentity = "IdentityMatches"
+	// ReasonMatches is a reason of ConditionIdentity.
+	ReasonMatches = "Matches"
+	// ReasonUUIDDiffers is a reason of ConditionIdentity.
+	ReasonUUIDDiffers = "UUIDDiffers"
+	// ReasonHostnameDiffers is a reason of ConditionIdentity.
+	ReasonHostnameDiffers = "HostnameDiffers"
 )
 
 // Conditions of a ServerBootConfiguration.

@@ -3,22 +3,27 @@ package bmc
 import (
 	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	ctrl "sigs.k8s.io/controller-runtime"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // Reconciler keeps BMC objects and their Servers.
@@ -26,12 +31,48 @@ type Reconciler struct {
 	client.Client
 	// APIReader reads credentials, which are not kept in caches.
 	APIReader client.Reader
+	// Namespace is the manager's own: Secrets there may hold credentials.
+	Namespace string
 	Fleet     *fleet.Fleet
 	Registry  *connection.Registry
+	Recorder  events.EventRecorder
+	Clock     clock.PassiveClock
+	// Prefixes knows the default credentials of makes.
+	Prefixes *macprefix.Database
+	// SSH restarts BMCs that do not answer otherwise; those that fail for FailureResetDelay
+	// without being asked to, unless that is 0.
+	SSH               *bmcreset.Worker
+	FailureResetDelay time.Duration
+	// SkipVerify says that certificates of BMCs are not verified: people are warned of it.
+	SkipVerify bool
 	// Wake is the way in for observations.
 	Wake wake.Source
 	// Workers is how many BMCs are looked at at the same time.
 	Workers int
+
+	resets   resets
+	backings backings
+}
+
+// scope is one look at one BMC.
+type scope struct {
+	obj        *metalv1.BMC
+	target     connection.Target
+	unresolved error
+	// observation is empty while nothing is known.
+	observation fleet.Observation
+	login       login
+	reset       *reset
+	resetErr    error
+	// after is when to look again though nothing has changed.
+	after time.Duration
+}
+
+// again asks for another look after d.
+func (s *scope) again(d time.Duration) {
+	if d > 0 && (s.after == 0 || d < s.after) {
+		s.after = d
+	}
 }
 
 // Reconcile looks at one BMC.
@@ -40,41 +81,66 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	err := r.reconcile(ctx, obj.DeepCopy())
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	s := &scope{obj: obj.DeepCopy()}
+	err := r.reconcile(ctx, s)
+	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: s.after}, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) error {
-	if !obj.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, obj)
+func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
+	if !s.obj.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, s.obj)
 	}
-	if done, err := r.adopt(ctx, obj); done || err != nil {
+	if done, err := r.adopt(ctx, s.obj); done || err != nil {
 		return err
 	}
-	if obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if s.obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
 		return nil
 	}
-	before := obj.DeepCopy()
-	spec, address, err := connection.Resolve(ctx, resolver{r.Client, r.APIReader}, obj)
-	if connection.IsTransient(err) {
-		return err // says nothing about the BMC
+	if done, err := r.operate(ctx, s.obj); done || err != nil {
+		return err
 	}
-	var observation fleet.Observation
-	if err == nil {
-		observation = r.observe(obj.Name, spec)
-		if err := r.keepServers(ctx, obj, observation); err != nil {
+	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
+	s.target, s.unresolved = connection.Resolve(ctx, r, secrets, s.obj)
+	r.backings.note(s.obj.Name, s.target.Secret)
+	if connection.IsTransient(s.unresolved) {
+		return s.unresolved // says nothing about the BMC
+	}
+	if s.unresolved == nil {
+		if err := r.logIn(ctx, s); err != nil {
 			return err
 		}
 	}
-	describe(obj, address, observation, err)
-	if equality.Semantic.DeepEqual(before.Status, obj.Status) {
+	if err := r.advanceReset(ctx, s); err != nil {
+		return err
+	}
+	if s.unresolved == nil {
+		if err := r.keepServers(ctx, s.obj, s.observation); err != nil {
+			return err
+		}
+	}
+	return r.report(ctx, s)
+}
+
+// report writes the status, and warns of what people should know once it changes.
+func (r *Reconciler) report(ctx context.Context, s *scope) error {
+	before := s.obj.DeepCopy()
+	describe(s, r.SkipVerify)
+	if equality.Semantic.DeepEqual(before.Status, s.obj.Status) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
+	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
+	was, is := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionSecure), apimeta.FindStatusCondition(s.obj.Status.Conditions, metalv1.ConditionSecure)
+	if is != nil && is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason) {
+		r.event(s.obj, corev1.EventTypeWarning, "InsecureConnection", is.Message)
+	}
 	return nil
+}
+
+func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {
+	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
 }
 
 // observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before.
@@ -121,6 +187,8 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BMC) error {
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)
 	}
+	r.resets.set(obj.UID, nil)
+	r.backings.note(obj.Name, nil)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))
@@ -136,51 +204,4 @@ func (r *Reconciler) servers(ctx context.Context, obj *metalv1.BMC) ([]metalv1.S
 		return nil, fmt.Errorf("list the Servers of BMC %q: %w", obj.Name, err)
 	}
 	return list.Items, nil
-}
-
-// resolver reads Endpoints from the cache and BMCSecrets from the API: credentials are
-// read when something changes, so keeping them all in memory buys nothing.
-type resolver struct {
-	client.Reader
-	uncached client.Reader
-}
-
-func (r resolver) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, secret := obj.(*metalv1.BMCSecret); secret {
-		return r.uncached.Get(ctx, key, obj, opts...)
-	}
-	return r.Reader.Get(ctx, key, obj, opts...)
-}
-
-// SetupWithManager registers the controller and everything that wakes it.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	by := func(field string) handler.MapFunc {
-		return func(ctx context.Context, obj client.Object) []reconcile.Request {
-			var list metalv1.BMCList
-			if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
-				return nil
-			}
-			requests := make([]reconcile.Request, 0, len(list.Items))
-			for i := range list.Items {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-			}
-			return requests
-		}
-	}
-	ofServer := func(_ context.Context, obj client.Object) []reconcile.Request {
-		server, ok := obj.(*metalv1.Server)
-		if !ok || server.Spec.BMCRef == nil {
-			return nil
-		}
-		return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: server.Spec.BMCRef.Name}}}
-	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("bmc").
-		For(&metalv1.BMC{}).
-		Watches(&metalv1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(by(index.BMCByEndpoint))).
-		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(by(index.BMCBySecret))).
-		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onDeleted()).
-		WatchesRawSource(&r.Wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
-		Complete(r)
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -28,8 +29,9 @@ const (
 type stand struct {
 	*controllertest.API
 	*Reconciler
-	rack *controllertest.Rack
-	bmc  *controllertest.BMC
+	rack   *controllertest.Rack
+	bmc    *controllertest.BMC
+	events *events.FakeRecorder
 }
 
 // stands runs a test in a bubble, with a BMC "b" at address that has its Endpoint and its secret.
@@ -40,12 +42,34 @@ func stands(t *testing.T, test func(*testing.T, *stand), objects ...client.Objec
 		endpoint.Spec.IP, endpoint.Spec.MACAddress = "10.0.0.1", "02-FA-44-00-00-01"
 		secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("right")}}
 		s := &stand{API: controllertest.NewAPI(t, append(objects, endpoint, secret, newBMC())...)}
-		s.rack = controllertest.StartRack(t, s.Clock)
+		s.rack = controllertest.StartRack(t, s.API.Clock)
 		s.bmc = s.rack.BMC(address)
 		s.bmc.Wants("right")
-		s.Reconciler = &Reconciler{Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: connection.NewRegistry(s.rack.Fleet)}
+		s.begin()
 		test(t, s)
 	})
+}
+
+// begin makes the controller, as a process does that has just started.
+func (s *stand) begin() {
+	s.events = events.NewFakeRecorder(100)
+	s.Reconciler = &Reconciler{
+		Client: s.API, APIReader: s.API, Namespace: "farrier", Fleet: s.rack.Fleet, Registry: connection.NewRegistry(s.rack.Fleet),
+		Recorder: s.events, Clock: s.API.Clock,
+	}
+}
+
+// told returns the events since it was asked last.
+func (s *stand) told() []string {
+	var all []string
+	for {
+		select {
+		case e := <-s.events.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
 }
 
 func newBMC() *metalv1.BMC {

@@ -2,51 +2,75 @@ package bmc
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // describe writes what is known of a BMC into its status.
-func describe(obj *metalv1.BMC, address connection.Address, o fleet.Observation, resolveErr error) {
-	status := &obj.Status
+func describe(s *scope, skipVerify bool) {
+	obj, status := s.obj, &s.obj.Status
 	status.ObservedGeneration = obj.Generation
-	if ip, err := identity.IP(address.IP); err == nil {
-		status.IP = ip
+	describeManager(s)
+	if at := lastReset(obj); !at.IsZero() {
+		status.LastResetTime = &metav1.Time{Time: at}
 	}
-	if mac, err := identity.MAC(address.MAC); err == nil {
-		status.MACAddress = mac
-	}
-	if m := o.Manager; m.URI != "" {
-		status.Manufacturer = m.Manufacturer
-		status.Model = m.Model
-		status.SKU = m.SKU
-		status.SerialNumber = m.SerialNumber
-		status.FirmwareVersion = m.FirmwareVersion
-		status.PowerState = metalv1.PowerState(m.PowerState)
-		if status.MACAddress == "" {
-			status.MACAddress = m.MACAddress
+	set := func(kind string, c *metav1.Condition) {
+		if c == nil {
+			apimeta.RemoveStatusCondition(&status.Conditions, kind)
+			return
 		}
+		c.Type, c.ObservedGeneration = kind, obj.Generation
+		apimeta.SetStatusCondition(&status.Conditions, *c)
 	}
-	ready := condition(o, resolveErr)
-	ready.ObservedGeneration = obj.Generation
-	apimeta.SetStatusCondition(&status.Conditions, ready)
-	switch {
-	case ready.Status == metav1.ConditionTrue && o.Manager.State != "":
-		status.State = metalv1.BMCState(o.Manager.State)
+	ready := condition(s.observation, s.unresolved)
+	set(metalv1.ConditionReady, &ready)
+	set(metalv1.ConditionReset, resetCondition(s))
+	if s.target.Endpoint.Host != "" {
+		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify))
+	}
+	if s.target.Secret != nil {
+		set(metalv1.ConditionDefaultCredentials, s.login.condition())
+	}
+	if s.observation.Manager.URI != "" {
+		set(metalv1.ConditionIdentity, identityCondition(obj, s.observation.Manager))
+	}
+	switch m := s.observation.Manager; {
+	case ready.Status == metav1.ConditionTrue && m.State != "":
+		status.State = metalv1.BMCState(m.State)
 	case ready.Status == metav1.ConditionTrue:
 		status.State = metalv1.BMCStateEnabled
 	case ready.Status == metav1.ConditionFalse:
 		status.State = metalv1.BMCStateError
 	case status.State == "":
 		status.State = metalv1.BMCStatePending
+	}
+}
+
+func describeManager(s *scope) {
+	status := &s.obj.Status
+	if ip, err := identity.IP(s.target.Address.IP); err == nil {
+		status.IP = ip
+	}
+	if mac, err := identity.MAC(s.target.Address.MAC); err == nil {
+		status.MACAddress = mac
+	}
+	m := s.observation.Manager
+	if m.URI == "" {
+		return
+	}
+	status.Manufacturer, status.Model, status.SKU, status.SerialNumber = m.Manufacturer, m.Model, m.SKU, m.SerialNumber
+	status.FirmwareVersion, status.PowerState = m.FirmwareVersion, metalv1.PowerState(m.PowerState)
+	if status.MACAddress == "" {
+		status.MACAddress = m.MACAddress
 	}
 }
 
@@ -79,4 +103,75 @@ func reasonOf(err error) string {
 		return metalv1.ReasonInternalServerError
 	}
 	return metalv1.ReasonUnknownError
+}
+
+// resetCondition says how a restart of the BMC stands, or how the last one ended; nil if there was none.
+func resetCondition(s *scope) *metav1.Condition {
+	earlier := apimeta.FindStatusCondition(s.obj.Status.Conditions, metalv1.ConditionReset)
+	started := s.obj.Annotations[metalv1.AnnotationOperationStarted]
+	switch {
+	case started != "":
+		c := &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonUserRequested, Message: "The BMC is being restarted"}
+		if strings.HasPrefix(started, operationAutoReset+"@") {
+			c.Reason = metalv1.ReasonAutoResetting
+		}
+		if s.reset != nil && s.reset.way != wayNone {
+			c.Message = fmt.Sprintf("The BMC is being restarted over %s", s.reset.way)
+		}
+		return c
+	case s.resetErr != nil:
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonResetFailed, Message: s.resetErr.Error()}
+	case earlier != nil && earlier.Status == metav1.ConditionFalse:
+		return earlier
+	case earlier != nil || !lastReset(s.obj).IsZero():
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonResetComplete, Message: "No restart is under way"}
+	}
+	return nil
+}
+
+// secureCondition says whether credentials travel to the BMC, and to it alone, in secret.
+func secureCondition(e bmc.Endpoint, skipVerify bool) *metav1.Condition {
+	switch {
+	case !e.Secure():
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonPlainHTTP, Message: "Credentials travel unencrypted to " + e.Key()}
+	case skipVerify:
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonNotVerified, Message: "Nobody verifies who answers at " + e.Key()}
+	}
+	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonVerified, Message: "TLS with a certificate that is verified"}
+}
+
+// identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
+// not say.
+func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
+	no := func(reason, format string, args ...any) *metav1.Condition {
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	}
+	want, hostname := obj.Spec.BMCUUID, ""
+	if obj.Spec.Hostname != nil {
+		hostname = *obj.Spec.Hostname
+	}
+	uuid, err := identity.UUID(want)
+	switch {
+	case want == "" && hostname == "":
+		return nil
+	case want != "" && err != nil:
+		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
+	case want != "" && uuid != m.UUID:
+		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, and the BMC says that it is %q", uuid, m.UUID)
+	case hostname != "" && !sameHost(hostname, m.HostName):
+		return no(metalv1.ReasonHostnameDiffers, "spec.hostname is %q, and the BMC says that it is %q", hostname, m.HostName)
+	}
+	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC is the one that spec names"}
+}
+
+// sameHost compares names as DNS does, without case and final dot; a name without domain is that
+// of a host in any.
+func sameHost(a, b string) bool {
+	a, b = strings.ToLower(strings.TrimSuffix(a, ".")), strings.ToLower(strings.TrimSuffix(b, "."))
+	if strings.Contains(a, ".") && strings.Contains(b, ".") {
+		return a == b
+	}
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return a == b
 }

@@ -24,6 +24,7 @@ const (
 	ReasonEndpointNotFound     = "EndpointNotFound"
 	ReasonSecretNotFound       = "SecretNotFound"
 	ReasonSecretIncomplete     = "SecretIncomplete"
+	ReasonSecretNotAllowed     = "SecretNotAllowed"
 	ReasonAddressInvalid       = "AddressInvalid"
 	ReasonProtocolNotSupported = "ProtocolNotSupported"
 )
@@ -68,44 +69,24 @@ func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
 }
 
-// Credentials reads a BMCSecret. data is read before stringData, as the
-// contract of the kind says.
-func Credentials(ctx context.Context, c client.Reader, name string) (bmc.Credentials, error) {
-	var secret metalv1.BMCSecret
-	if err := c.Get(ctx, client.ObjectKey{Name: name}, &secret); err != nil {
-		if apierrors.IsNotFound(err) {
-			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretNotFound, "BMCSecret %q does not exist", name)
-		}
-		return bmc.Credentials{}, fmt.Errorf("BMCSecret %q: %w", name, err)
-	}
-	username, password := secretValue(&secret, metalv1.BMCSecretUsernameKey), secretValue(&secret, metalv1.BMCSecretPasswordKey)
-	for key, value := range map[string]string{metalv1.BMCSecretUsernameKey: username, metalv1.BMCSecretPasswordKey: password} {
-		if value == "" {
-			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "BMCSecret %q has no key %q", name, key)
-		}
-	}
-	return bmc.Credentials{Username: username, Password: bmc.Secret(password)}, nil
+// Target is everything that the fleet needs to know of a BMC, and where it comes from.
+type Target struct {
+	fleet.Spec
+	Address Address
+	// Secret is the BMCSecret; nil if there is none.
+	Secret *metalv1.BMCSecret
 }
 
-func secretValue(secret *metalv1.BMCSecret, key string) string {
-	if v, ok := secret.Data[key]; ok {
-		return string(v)
+// Resolve brings together what a BMC object refers to. What could be found is there beside an error.
+func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1.BMC) (t Target, err error) {
+	if t.Address, err = AddressOf(ctx, c, obj); err != nil {
+		return t, err
 	}
-	return secret.StringData[key]
-}
-
-// Resolve brings everything together that the fleet needs to know of a BMC.
-func Resolve(ctx context.Context, c client.Reader, obj *metalv1.BMC) (fleet.Spec, Address, error) {
-	address, err := AddressOf(ctx, c, obj)
-	if err != nil {
-		return fleet.Spec{}, address, err
+	if t.Endpoint, err = Endpoint(t.Address.IP, obj.Spec.Protocol); err != nil {
+		return t, err
 	}
-	endpoint, err := Endpoint(address.IP, obj.Spec.Protocol)
-	if err != nil {
-		return fleet.Spec{}, address, err
-	}
-	credentials, err := Credentials(ctx, c, obj.Spec.BMCSecretRef.Name)
-	return fleet.Spec{Endpoint: endpoint, Credentials: credentials}, address, err
+	t.Secret, t.Credentials, err = secrets.Read(ctx, obj.Spec.BMCSecretRef.Name)
+	return t, err
 }
 
 // IsSystem says whether a Server stands for a system of its BMC. The UUID decides where both have one:

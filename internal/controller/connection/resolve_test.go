@@ -6,11 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 )
 
@@ -41,20 +38,6 @@ func TestEndpointsOfAnySpelling(t *testing.T) {
 				t.Errorf("key %s, want %s", e.Key(), tc.key)
 			}
 		})
-	}
-}
-
-func TestDataIsReadBeforeStringData(t *testing.T) {
-	secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
-	secret.Data = map[string][]byte{"password": []byte("data")}
-	secret.StringData = map[string]string{"username": "string", "password": "string"}
-	api := controllertest.NewAPI(t, secret)
-	c, err := Credentials(t.Context(), api, "s")
-	if err != nil || c.Username != "string" || c.Password.Reveal() != "data" {
-		t.Errorf("credentials %s:%s, %v", c.Username, c.Password.Reveal(), err)
-	}
-	if text := fmt.Sprintf("%v %+v", c, c); strings.Contains(text, "data") {
-		t.Errorf("printed: %s", text)
 	}
 }
 

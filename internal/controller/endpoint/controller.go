@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -160,7 +161,10 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 	}
 	credential := entry.DefaultCredentials[0]
 	secret := &metalv1.BMCSecret{
-		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name},
+		// The BMC controller tries the next ones where the BMC refuses these.
+		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name, Annotations: map[string]string{
+			metalv1.AnnotationDefaultCredentials: bmcsecret.Trial{}.String(),
+		}},
 		Data: map[string][]byte{
 			metalv1.BMCSecretUsernameKey: []byte(credential.Username),
 			metalv1.BMCSecretPasswordKey: []byte(credential.Password.Reveal()),

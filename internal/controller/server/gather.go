@@ -89,7 +89,7 @@ func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.K
 		if err != nil {
 			return "", err
 		}
-		credentials, err := connection.Credentials(ctx, r.APIReader, inline.BMCSecretRef.Name)
+		credentials, err := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}.Credentials(ctx, inline.BMCSecretRef.Name)
 		if err != nil {
 			return "", err
 		}
