@@ -67,13 +67,15 @@ func (s *stats) held() int {
 	return n
 }
 
-// request counts one that begins, and returns what counts its end.
+// request counts one that begins, and returns what counts its end. A client has no more in
+// flight than it holds connections; what a busy server still does for one that has gone is
+// not the client's.
 func (s *stats) request() func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.s.Requests++
 	s.requests++
-	s.s.MaxRequests = max(s.s.MaxRequests, s.requests)
+	s.s.MaxRequests = max(s.s.MaxRequests, min(s.requests, max(s.held(), 1)))
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
