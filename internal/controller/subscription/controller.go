@@ -45,6 +45,7 @@ type Reconciler struct {
 
 	mu    sync.Mutex
 	known map[string]*memory // by name
+	jobs  int
 	told  tellings
 }
 
@@ -134,13 +135,14 @@ func (r *Reconciler) look(obj *metalv1.BMC, key fleet.Key) (time.Duration, error
 	return 0, r.order(m, key, r.URL)
 }
 
-// order submits a job; the change of the observation at its end wakes the object.
+// order submits a job, r.mu held; the change of the observation at its end wakes the object.
 func (r *Reconciler) order(m *memory, key fleet.Key, base string) error {
 	knows := func(string) bool { return false }
 	if r.Receiver != nil {
 		knows = r.Receiver.Knows
 	}
-	err := m.order(r.Fleet, key, &work{paths: r.Paths, uid: m.uid, base: base, knows: knows})
+	r.jobs++
+	err := m.order(r.Fleet, key, fmt.Sprint("subscription-", r.jobs), &work{paths: r.Paths, uid: m.uid, base: base, knows: knows})
 	if errors.Is(err, fleet.ErrUnknownBMC) {
 		return nil // the actor ended just now
 	}

@@ -25,10 +25,9 @@ const (
 // lost with it.
 type memory struct {
 	uid string
-	// job is the one under way, with its work; jobs counts them.
+	// job is the one under way, with its work.
 	job      string
 	work     *work
-	jobs     int
 	failures int // of the last jobs, in a row
 
 	looked time.Time // when the last one ended; zero: none has
@@ -96,10 +95,8 @@ func (m *memory) share() time.Duration {
 	return time.Duration(h.Sum32()%3600) * time.Second
 }
 
-// order submits a job.
-func (m *memory) order(f *fleet.Fleet, key fleet.Key, w *work) error {
-	m.jobs++
-	id := fmt.Sprintf("subscription-%s-%d", m.uid, m.jobs)
+// order submits a job under an ID that none had before.
+func (m *memory) order(f *fleet.Fleet, key fleet.Key, id string, w *work) error {
 	if err := f.Do(key, fleet.Job{ID: id, Budget: jobBudget, Run: w.run}); err != nil {
 		return err
 	}
