@@ -132,10 +132,11 @@ func checkAttribute(name string, value any) error {
 	if i < 0 {
 		return errUnknownProperty("Attributes/" + name)
 	}
-	a, full, ok := biosAttributes[i], "Attributes/"+name, false
+	a, full := biosAttributes[i], "Attributes/"+name
 	if a.readOnly {
 		return errReadOnly(full)
 	}
+	var ok bool
 	switch a.kind {
 	case "Enumeration":
 		_, err := oneOf(full, value, a.values)

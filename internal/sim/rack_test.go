@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"testing"
 	"time"
@@ -108,10 +109,13 @@ func TestContextBoundsTheStartOnly(t *testing.T) {
 	}
 }
 
-func FuzzPatchSystem(f *testing.F) {
+func FuzzBodies(f *testing.F) {
 	f.Add(`{"Boot":{"BootSourceOverrideTarget":"Pxe","BootOrder":["Boot0001",1]},"AssetTag":null}`)
 	f.Add(`{"Boot":[],"IndicatorLED":{}}`)
-	rack, err := Start(context.Background(), Options{Servers: 1})
+	f.Add(`{"Attributes":{"BootRetryCount":3,"QuietBoot":1}}`)
+	f.Add(`{"UserName":"","Password":"x","RoleId":"King","Enabled":true}`)
+	f.Add(`{"Destination":"http://a/b","Protocol":"Redfish","HttpHeaders":[{"a":"b"}],"Targets":[1]}`)
+	rack, err := Start(context.Background(), Options{Servers: len(personalities), Vendors: Vendors()})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -121,17 +125,33 @@ func FuzzPatchSystem(f *testing.F) {
 		if json.Unmarshal([]byte(text), &body) != nil {
 			return
 		}
-		b := rack.bmcs[0]
-		_ = patchSystem(b.machines[0], caller{}, nil, body)
-		got, err := getSystem(b.machines[0], nil)
+		for _, b := range rack.bmcs {
+			fuzzWrites(t, b, body)
+		}
+	})
+}
+
+// fuzzWrites gives a body to everything that takes one.
+func fuzzWrites(t *testing.T, b *bmc, body object) {
+	t.Helper()
+	m, admin := b.machines[0], caller{account: b.ways.adminID, role: roleAdministrator}
+	r := httptest.NewRequest(http.MethodPatch, m.biosURI(), nil)
+	r.SetPathValue("settings", b.ways.settings)
+	r.SetPathValue("id", "3")
+	_ = patchSystem(m, admin, r, body)
+	_ = patchSystemSettings(m, admin, r, body)
+	_ = patchBiosSettings(m, admin, r, body)
+	_ = patchAccount(b, admin, r, body)
+	_, _ = postSession(b, admin, r, body)
+	_, _ = postSubscription(b, admin, r, body)
+	_, _ = b.updateTarget(body, r.URL)
+	for _, get := range []func(*Machine, *http.Request) (object, error){getSystem, getBios, getBiosSettings} {
+		got, err := get(m, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := json.Marshal(got); err != nil {
 			t.Fatal(err)
 		}
-		var a account
-		_ = a.apply(b.ways, body)
-		_, _ = postSession(b, caller{}, nil, body)
-	})
+	}
 }
