@@ -26,6 +26,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
+// SSH restarts BMCs over SSH. It is a bmcreset.Worker.
+type SSH interface {
+	Submit(r bmcreset.Request) error
+	Result(id string) (bmcreset.Result, bool)
+}
+
 // Reconciler keeps BMC objects and their Servers.
 type Reconciler struct {
 	client.Client
@@ -41,10 +47,12 @@ type Reconciler struct {
 	Prefixes *macprefix.Database
 	// SSH restarts BMCs that do not answer otherwise; those that fail for FailureResetDelay
 	// without being asked to, unless that is 0.
-	SSH               *bmcreset.Worker
+	SSH               SSH
 	FailureResetDelay time.Duration
 	// SkipVerify says that certificates of BMCs are not verified: people are warned of it.
 	SkipVerify bool
+	// Farewell, if set, is asked before a BMC that is being deleted loses its actor.
+	Farewell Farewell
 	// Wake is the way in for observations.
 	Wake wake.Source
 	// Workers is how many BMCs are looked at at the same time.
@@ -88,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	if !s.obj.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, s.obj)
+		return r.finalize(ctx, s)
 	}
 	if done, err := r.adopt(ctx, s.obj); done || err != nil {
 		return err
@@ -166,7 +174,8 @@ func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BMC) (bool, error) 
 
 // finalize deletes the Servers of a BMC that nobody has claimed, and ends its actor.
 // A claimed Server stays: it is somebody's running machine.
-func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BMC) error {
+func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
+	obj := s.obj
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerBMC) {
 		return nil
 	}
@@ -183,6 +192,10 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BMC) error {
 		if err := r.Delete(ctx, &servers[i], unchanged); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete Server %q: %w", servers[i].Name, err)
 		}
+	}
+	if over, err := r.farewell(ctx, obj); !over || err != nil {
+		s.again(farewellCheck)
+		return err
 	}
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)

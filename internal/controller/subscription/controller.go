@@ -119,7 +119,7 @@ func (r *Reconciler) look(obj *metalv1.BMC, key fleet.Key) (time.Duration, error
 	r.Registry.Bind(&r.Wake, obj.Name, key)
 	now := r.Clock.Now()
 	if !m.take(r.Fleet, key, now) {
-		return 0, nil
+		return jobCheck, nil
 	}
 	if m.found != nil {
 		describe(obj, m)
@@ -132,7 +132,7 @@ func (r *Reconciler) look(obj *metalv1.BMC, key fleet.Key) (time.Duration, error
 	if wait := m.due().Sub(now); wait > 0 {
 		return wait, nil
 	}
-	return 0, r.order(m, key, r.URL)
+	return jobCheck, r.order(m, key, r.URL)
 }
 
 // order submits a job, r.mu held; the change of the observation at its end wakes the object.

@@ -19,6 +19,9 @@ const (
 	lastRetry  = 6 * time.Hour
 	// jobBudget is for some twenty requests to a slow BMC.
 	jobBudget = 90 * time.Second
+	// jobCheck is how often a job is looked after whose end wakes nobody, because a newer one of
+	// somebody else is what the observation tells of.
+	jobCheck = 15 * time.Second
 )
 
 // memory is what is known of one BMC's subscriptions. It is lost with the process, and nothing is
