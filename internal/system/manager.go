@@ -75,16 +75,20 @@ func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.De
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes,
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 	}
-	bmcs.SSH = &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
-	if err := mgr.Add(bmcs.SSH); err != nil {
+	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
+	bmcs.SSH = resets
+	if err := mgr.Add(resets); err != nil {
 		return nil, nil, nil, err
 	}
+	subscriptions := s.newSubscriptions(mgr)
+	bmcs.Farewell = subscriptions
 	configs := &bootconfig.Reconciler{
 		Client: mgr.GetClient(), Images: s.images, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
 	}
 	for _, setup := range []func(ctrl.Manager) error{
 		(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
 		bmcs.SetupWithManager,
+		subscriptions.SetupWithManager,
 		servers.SetupWithManager,
 		(&claim.Reconciler{Client: mgr.GetClient(), Logger: s.logger}).SetupWithManager,
 		configs.SetupWithManager,

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,7 @@ type stand struct {
 	rack   *controllertest.Rack
 	bmc    *controllertest.BMC
 	events *events.FakeRecorder
+	heard  []string
 }
 
 // stands runs a test in a bubble, with a BMC "b" at address that has its Endpoint and its secret.
@@ -45,6 +47,7 @@ func stands(t *testing.T, test func(*testing.T, *stand), objects ...client.Objec
 		s.rack = controllertest.StartRack(t, s.API.Clock)
 		s.bmc = s.rack.BMC(address)
 		s.bmc.Wants("right")
+		s.events = events.NewFakeRecorder(100)
 		s.begin()
 		test(t, s)
 	})
@@ -52,24 +55,39 @@ func stands(t *testing.T, test func(*testing.T, *stand), objects ...client.Objec
 
 // begin makes the controller, as a process does that has just started.
 func (s *stand) begin() {
-	s.events = events.NewFakeRecorder(100)
 	s.Reconciler = &Reconciler{
 		Client: s.API, APIReader: s.API, Namespace: "farrier", Fleet: s.rack.Fleet, Registry: connection.NewRegistry(s.rack.Fleet),
 		Recorder: s.events, Clock: s.API.Clock,
 	}
 }
 
-// told returns the events since it was asked last.
-func (s *stand) told() []string {
-	var all []string
+// restart ends the process and begins another with the same flags, which remembers nothing.
+func (s *stand) restart(t *testing.T) {
+	t.Helper()
+	old := s.Reconciler
+	s.rack.Restart(t)
+	s.begin()
+	s.Prefixes, s.SSH, s.FailureResetDelay, s.SkipVerify = old.Prefixes, old.SSH, old.FailureResetDelay, old.SkipVerify
+}
+
+// told returns the events with a reason, of all controllers there were.
+func (s *stand) told(reason string) []string {
 	for {
 		select {
 		case e := <-s.events.Events:
-			all = append(all, e)
+			s.heard = append(s.heard, e)
+			continue
 		default:
-			return all
+		}
+		break
+	}
+	var all []string
+	for _, e := range s.heard {
+		if strings.Contains(e, " "+reason+" ") {
+			all = append(all, e)
 		}
 	}
+	return all
 }
 
 func newBMC() *metalv1.BMC {

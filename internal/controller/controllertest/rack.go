@@ -107,7 +107,11 @@ type BMC struct {
 	err       error
 	resets    []string
 	overrides []string
-	stubborn  bool
+
+	restarts   []bmc.ResetType
+	restartErr error
+	asked      map[string]int // requests by password
+	stubborn   bool
 }
 
 // Ignores makes the systems of the BMC ignore a graceful shutdown.
@@ -181,10 +185,15 @@ func (b *BMC) Resets() []string {
 // connection is a client of a fake BMC.
 type connection struct {
 	*BMC
+	services
 	password string
 }
 
 func (c *connection) answer(op string) error {
+	if c.asked == nil {
+		c.asked = map[string]int{}
+	}
+	c.asked[c.password]++
 	switch {
 	case c.err != nil:
 		return c.err

@@ -1,0 +1,218 @@
+package bmc
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/macprefix"
+)
+
+// tries gives the stand a make with three default credentials, of which the secret has the first.
+func (s *stand) tries(t *testing.T) {
+	t.Helper()
+	entry := macprefix.Entry{Prefix: "02fa44"}
+	for _, p := range []string{"first", "second", "third"} {
+		entry.DefaultCredentials = append(entry.DefaultCredentials, macprefix.Credential{Username: "user-" + p, Password: bmc.Secret("marker-" + p)})
+	}
+	prefixes, err := macprefix.New(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Prefixes = prefixes
+	controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) {
+		o.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: bmcsecret.Trial{}.String()}
+		o.Data = map[string][]byte{"username": []byte("user-first"), "password": []byte("marker-first")}
+	})
+}
+
+func (s *stand) secret(t *testing.T) *metalv1.BMCSecret {
+	t.Helper()
+	return controllertest.Read[metalv1.BMCSecret](t, s.API, "s")
+}
+
+// pass lets time go by, and the controller look whenever something is new.
+func (s *stand) pass(t *testing.T, d time.Duration) *metalv1.BMC {
+	t.Helper()
+	for ; d > 0; d -= time.Minute {
+		s.rack.Pass(min(d, time.Minute))
+		s.settle(t)
+	}
+	return s.read(t)
+}
+
+func TestTheNextDefaultIsTried(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.tries(t)
+		s.bmc.Wants("marker-second")
+		s.settle(t)
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionDefaultCredentials, metav1.ConditionTrue, metalv1.ReasonCredentialsAccepted, "user-second", "2 of 3")
+		if got := string(s.secret(t).Data["username"]); got != "user-second" {
+			t.Errorf("the secret has %s", got)
+		}
+		if n := s.bmc.Logins()["marker-first"]; n != 1 {
+			t.Errorf("the refused password was told %d times", n)
+		}
+	})
+}
+
+func TestTwoAttemptsAnHourAlsoOverRestarts(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.tries(t)
+		s.bmc.Wants("marker-third")
+		s.settle(t)
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed, "the next attempt is at")
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionDefaultCredentials, metav1.ConditionFalse, metalv1.ReasonCredentialsRefused,
+			"user-first (1 of 3)", "user-second (2 of 3)", "13:00")
+		for range 5 {
+			s.restart(t)
+			s.pass(t, 10*time.Minute)
+		}
+		logins := s.bmc.Logins()
+		if logins["marker-first"] != 1 || logins["marker-second"] != 1 || logins["marker-third"] != 0 {
+			t.Errorf("within the hour: %v", logins)
+		}
+		b = s.pass(t, 15*time.Minute)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+	})
+}
+
+func TestChangedCredentialsEndTheTrial(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.tries(t)
+		s.bmc.Wants("own")
+		s.settle(t)
+		s.settle(t) // both refused
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) { o.Data["password"] = []byte("own") })
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+		secret := s.secret(t)
+		if _, tried := secret.Annotations[metalv1.AnnotationDefaultCredentials]; tried || string(secret.Data["password"]) != "own" {
+			t.Errorf("the secret is %v", secret.Annotations)
+		}
+		for _, c := range b.Status.Conditions {
+			if c.Type == metalv1.ConditionDefaultCredentials {
+				t.Errorf("there is still a condition: %+v", c)
+			}
+		}
+		s.bmc.Wants("another")
+		s.rack.Pass(20 * time.Minute)
+		s.settle(t)
+		if p := string(s.secret(t).Data["password"]); p != "own" {
+			t.Errorf("the password is %q", p)
+		}
+	})
+}
+
+func TestAChangeMeanwhileIsNotOverwritten(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.tries(t)
+		s.bmc.Wants("marker-second")
+		s.Settle(t, s.Reconciler, "b")
+		s.rack.Pass(time.Second) // refused
+		s.APIReader = s.Lagging(t, &metalv1.BMCSecretList{})
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) { o.Data["password"] = []byte("own") })
+		if result := s.Step(t, s.Reconciler, "b"); result.RequeueAfter == 0 {
+			t.Error("the conflict is not tried again")
+		}
+		if p := string(s.secret(t).Data["password"]); p != "own" {
+			t.Errorf("the password is %q", p)
+		}
+	})
+}
+
+func TestCredentialsInACoreSecret(t *testing.T) {
+	core := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vault"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("old")}}
+	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	stands(t, func(t *testing.T, s *stand) {
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) {
+			o.Annotations, o.Data = map[string]string{metalv1.AnnotationSecret: "team/vault"}, nil
+		})
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, connection.ReasonSecretNotAllowed, "team")
+		if got := s.backings.ofNamespace(t.Context(), team); !slices.Equal(got, []reconcile.Request{named("b")}) {
+			t.Errorf("the namespace wakes %v", got)
+		}
+		controllertest.Change(t, s.API, "team", func(n *corev1.Namespace) {
+			n.Labels = map[string]string{metalv1.LabelBMCSecrets: metalv1.LabelBMCSecretsAllowed}
+		})
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed)
+		if got := s.backings.ofSecret(t.Context(), core); !slices.Equal(got, []reconcile.Request{named("b")}) {
+			t.Errorf("the Secret wakes %v", got)
+		}
+		controllertest.Change(t, s.API, "team/vault", func(c *corev1.Secret) { c.Data["password"] = []byte("right") })
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+
+		s.Remove(t, b)
+		s.Settle(t, s.Reconciler, "b")
+		if got := s.backings.ofSecret(t.Context(), core); len(got) != 0 {
+			t.Errorf("the Secret still wakes %v", got)
+		}
+	}, core, team)
+}
+
+func TestWhatIsInsecureIsToldOnce(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionSecure, metav1.ConditionFalse, metalv1.ReasonPlainHTTP, "http://10.0.0.1")
+		s.look(t)
+		s.restart(t)
+		s.settle(t)
+		if got := s.told("InsecureConnection"); len(got) != 1 {
+			t.Errorf("events %q", got)
+		}
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.Protocol.Scheme = metalv1.SchemeHTTPS })
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionSecure, metav1.ConditionTrue, metalv1.ReasonVerified)
+		s.SkipVerify = true
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionSecure, metav1.ConditionFalse, metalv1.ReasonNotVerified)
+		if got := s.told("InsecureConnection"); len(got) != 2 {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
+func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
+	const uuid = "00000000-0000-0000-0000-00000000000b"
+	for name, tc := range map[string]struct {
+		uuid, hostname string
+		status         metav1.ConditionStatus
+		reason         string
+	}{
+		"by both":           {"00000000-0000-0000-0000-00000000000B", "bmc-1.example.org.", metav1.ConditionTrue, metalv1.ReasonMatches},
+		"by its short name": {"", "BMC-1", metav1.ConditionTrue, metalv1.ReasonMatches},
+		"another UUID":      {uuid1, "bmc-1", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
+		"no UUID":           {"x", "", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
+		"another name":      {uuid, "bmc-2", metav1.ConditionFalse, metalv1.ReasonHostnameDiffers},
+		"another domain":    {"", "bmc-1.example.com", metav1.ConditionFalse, metalv1.ReasonHostnameDiffers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.bmc.Manages(func(m *bmc.Manager) { m.UUID, m.HostName = uuid, "bmc-1.example.org" })
+				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = tc.uuid, &tc.hostname })
+				b := s.settle(t)
+				controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, tc.status, tc.reason)
+				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = "", nil })
+				if b = s.settle(t); slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool { return c.Type == metalv1.ConditionIdentity }) {
+					t.Errorf("nobody asks, and there is %v", fmt.Sprint(b.Status.Conditions))
+				}
+			})
+		})
+	}
+}

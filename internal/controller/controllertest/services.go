@@ -1,0 +1,54 @@
+package controllertest
+
+import (
+	"context"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// services is what a fake BMC offers beside power: restarts of itself. What else a test asks for it
+// has to bring.
+type services struct{ fleet.Services }
+
+// Restarts returns in which ways the BMC was told to restart.
+func (b *BMC) Restarts() []bmc.ResetType {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]bmc.ResetType(nil), b.restarts...)
+}
+
+// RefusesRestart makes the BMC answer its next restarts with an error, until it is nil.
+func (b *BMC) RefusesRestart(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.restartErr = err
+}
+
+// Logins returns how many answers of each password the BMC has given or refused with.
+func (b *BMC) Logins() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counts := map[string]int{}
+	for password, n := range b.asked {
+		counts[password] = n
+	}
+	return counts
+}
+
+// Manages changes what the BMC says of itself.
+func (b *BMC) Manages(change func(*bmc.Manager)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change(&b.manager)
+}
+
+func (c *connection) ResetManager(_ context.Context, t bmc.ResetType) (bmc.ResetType, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.answer("POST " + c.manager.URI); err != nil {
+		return "", err
+	}
+	c.restarts = append(c.restarts, t)
+	return t, c.restartErr
+}
