@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,40 @@ func TestFaultsArePrintedAsTheyAre(t *testing.T) {
 	for _, v := range Vendors() {
 		if !strings.Contains(page, "`"+string(v)+"`") {
 			t.Errorf("vendor %s is not on the page", v)
+		}
+	}
+}
+
+var odataID = regexp.MustCompile(`"@odata\.id": "([^"#]+)"`)
+
+// TestCurlWalksEveryVendor follows every link with curl, level by level.
+func TestCurlWalksEveryVendor(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip(err)
+	}
+	rack := startRack(t, Options{Servers: len(personalities), Vendors: Vendors()})
+	for i, info := range rack.BMCs() {
+		visited := map[string]bool{"/redfish/v1/": true}
+		for level := []string{"/redfish/v1/"}; len(level) > 0; {
+			args := []string{"-fsS", "--max-time", "30", "-u", DefaultUsername + ":" + DefaultPassword}
+			for _, uri := range level {
+				args = append(args, rack.baseURL(i)+uri)
+			}
+			out, err := exec.CommandContext(t.Context(), curl, args...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: curl %v: %v\n%.500s", info.Vendor, level, err, out)
+			}
+			level = nil
+			for _, found := range odataID.FindAllStringSubmatch(string(out), -1) {
+				if uri := found[1]; !visited[uri] {
+					visited[uri] = true
+					level = append(level, uri)
+				}
+			}
+		}
+		if len(visited) < 50 || !visited[rack.Machine(i).biosURI()] {
+			t.Errorf("%s: %d resources", info.Vendor, len(visited))
 		}
 	}
 }
