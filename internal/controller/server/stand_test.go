@@ -72,7 +72,9 @@ func (s *stand) begin() {
 		},
 		Namespace: namespace, NewID: s.newID, TokenKey: []byte(strings.Repeat("k", ignition.KeySize)), BootURL: "http://boot.example.org:8082",
 	}
-	s.bmcs = &bmccontroller.Reconciler{Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: registry}
+	s.bmcs = &bmccontroller.Reconciler{
+		Client: s.API, APIReader: s.API, Namespace: namespace, Fleet: s.rack.Fleet, Registry: registry, Recorder: s, Clock: s.API.Clock,
+	}
 }
 
 // restart is the end of the manager and its next start: nothing is remembered but what is stored.
