@@ -57,6 +57,9 @@ func up(ctx context.Context, out io.Writer, options system.Options) error {
 	if s.Rack != nil {
 		fmt.Fprintf(out, " registry=%s sim=%d", s.Registry.Address(), len(s.Rack.BMCs()))
 	}
+	if s.BMCEventsURL != "" {
+		fmt.Fprintf(out, " events=%s", s.BMCEventsURL)
+	}
 	fmt.Fprintln(out)
 	select {
 	case <-ctx.Done():
@@ -92,6 +95,10 @@ func upFlags(f *pflag.FlagSet, o *system.Options) {
 	f.DurationVar(&o.BMCFastPoll, "bmc-fast-poll", o.BMCFastPoll, "how often a BMC is asked at first while a change of power is awaited")
 	f.DurationVar(&o.BMCRequestTimeout, "bmc-request-timeout", o.BMCRequestTimeout, "deadline of a request to a BMC")
 	f.DurationVar(&o.BMCFailureResetDelay, "bmc-failure-reset-delay", 0, "how long a BMC may fail before it is restarted, over SSH where its make can (default 0: never)")
+	f.StringVar(&o.BMCEventsAddress, "bmc-events-address", "", "address that BMCs send events to; port 0 means any free one (default: none, BMCs are polled only)")
+	f.StringVar(&o.BMCEventsURL, "bmc-events-url", "", "base URL under which BMCs reach that address (default: from the address)")
+	f.StringVar(&o.BMCEventsCertFile, "bmc-events-cert-file", "", "PEM certificate for that address: it speaks TLS (default: plain HTTP)")
+	f.StringVar(&o.BMCEventsKeyFile, "bmc-events-key-file", "", "PEM key of the certificate")
 	f.BoolVar(&o.InsecureSkipBMCVerify, "insecure-skip-bmc-verify", false, "do not verify the certificates of BMCs")
 	f.StringVar(&o.BMCCAFile, "bmc-ca-file", "", "PEM bundle of the authorities that BMC certificates are verified with (default: the system's)")
 	f.StringSliceVar(&o.AllowedRegistries, "allowed-registries", o.AllowedRegistries, "registries that images may come from, host or host:port")

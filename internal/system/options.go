@@ -1,6 +1,7 @@
 package system
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -46,6 +47,10 @@ type Options struct {
 	DefaultUKIURL             string
 
 	BMCPollInterval, BMCFastPoll, BMCRequestTimeout time.Duration
+	// BMCEventsAddress is where BMCs send events to; empty: nowhere. BMCEventsURL is under which they reach
+	// it; empty: derived from the address. With a certificate the receiver speaks TLS.
+	BMCEventsAddress, BMCEventsURL      string
+	BMCEventsCertFile, BMCEventsKeyFile string
 	// BMCFailureResetDelay is how long a BMC may fail before it is restarted; 0: for ever.
 	BMCFailureResetDelay  time.Duration
 	InsecureSkipBMCVerify bool
@@ -113,6 +118,7 @@ type settings struct {
 	forwarders []netip.Prefix
 	prefixes   *macprefix.Database
 	template   string
+	eventsTLS  *tls.Config // nil: plain HTTP
 }
 
 // check reads every file that options name and refuses what cannot work, before anything is started.
@@ -147,9 +153,7 @@ func (o Options) check() (*settings, error) {
 	if o.Sim < 0 || o.Sim > 60000 {
 		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
 	}
-	if err := s.readFiles(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, s.readFiles(), s.checkEvents())
 	return s, errors.Join(errs...)
 }
 
@@ -182,9 +186,9 @@ func (s *settings) readFiles() error {
 	return nil
 }
 
-// deriveBootURL is the boot URL for a server that listens at address: the address itself, or, if
-// that is all of them, loopback for a simulated rack and else the first address that machines can reach.
-func deriveBootURL(address net.Addr, simulated bool) string {
+// deriveURL is the URL of a server that listens at address: the address itself, or, if that is
+// all of them, loopback for a simulated rack and else the first address that machines can reach.
+func deriveURL(address net.Addr, simulated, secure bool) string {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
 		return ""
@@ -198,7 +202,11 @@ func deriveBootURL(address net.Addr, simulated bool) string {
 			}
 		}
 	}
-	return "http://" + net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port))
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port))
 }
 
 func routableAddress() net.IP {

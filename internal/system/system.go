@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/config"
+	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controlplane"
@@ -36,6 +37,8 @@ type System struct {
 	Config *rest.Config
 	// APIURL, Kubeconfig, BootURL and RegistryURL say where things are.
 	APIURL, Kubeconfig, BootURL string
+	// BMCEventsURL is empty if BMCs cannot send events.
+	BMCEventsURL string
 	// Rack and Registry are nil without a simulated rack.
 	Rack     *sim.Rack
 	Registry *localregistry.Registry
@@ -50,6 +53,9 @@ type System struct {
 	boot     *bootserver.Server
 	keys     keys
 	bootAddr net.Listener
+	// receiver takes the events of BMCs; nil without its listener.
+	receiver       *bmcevents.Receiver
+	eventsListener net.Listener
 
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
@@ -80,7 +86,10 @@ func (s *System) start(ctx context.Context) error {
 	}
 	s.bootAddr = listener
 	if s.BootURL = s.settings.BootURL; s.BootURL == "" {
-		s.BootURL = deriveBootURL(listener.Addr(), s.settings.Sim > 0)
+		s.BootURL = deriveURL(listener.Addr(), s.settings.Sim > 0, false)
+	}
+	if err := s.listenForEvents(); err != nil {
+		return err
 	}
 	if err := s.startAPI(ctx); err != nil {
 		return err
@@ -168,6 +177,9 @@ func (s *System) startParts(ctx, running context.Context) error {
 	s.run("image resolver", func() error { return s.images.Run(running) })
 	s.run("controllers", func() error { return mgr.Start(running) })
 	s.run("boot server", func() error { return s.boot.Serve(running, s.bootAddr) })
+	if err := s.runReceiver(running); err != nil {
+		return err
+	}
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		return errors.New("the caches of the controllers did not fill in time")
 	}
@@ -231,6 +243,7 @@ func (s *System) Stop() error {
 		if s.bootAddr != nil && s.boot == nil {
 			errs = append(errs, s.bootAddr.Close())
 		}
+		errs = append(errs, s.closeReceiver())
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if s.blobs != nil {

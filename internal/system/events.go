@@ -1,0 +1,108 @@
+package system
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/subscription"
+)
+
+// checkEvents reads what is said of the receiver of BMC events.
+func (s *settings) checkEvents() error {
+	var errs []error
+	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
+	if s.BMCEventsURL != "" {
+		u, err := url.Parse(s.BMCEventsURL)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			refuse("bmc-events-url", fmt.Errorf("%q is no http(s) URL without a query", s.BMCEventsURL))
+		}
+		s.BMCEventsURL = strings.TrimRight(s.BMCEventsURL, "/")
+	}
+	if (s.BMCEventsCertFile == "") != (s.BMCEventsKeyFile == "") {
+		refuse("bmc-events-cert-file", errors.New("a certificate needs its key, in --bmc-events-key-file"))
+	} else if s.BMCEventsCertFile != "" {
+		pair, err := tls.LoadX509KeyPair(s.BMCEventsCertFile, s.BMCEventsKeyFile)
+		if err != nil {
+			refuse("bmc-events-cert-file", err)
+		}
+		s.eventsTLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if s.BMCEventsAddress == "" {
+		if s.BMCEventsURL != "" || s.BMCEventsCertFile != "" {
+			refuse("bmc-events-address", errors.New("is needed for BMCs to send events to"))
+		}
+	} else if _, _, err := net.SplitHostPort(s.BMCEventsAddress); err != nil {
+		refuse("bmc-events-address", err)
+	}
+	return errors.Join(errs...)
+}
+
+// listenForEvents opens the listener of the receiver, if there is one, and finds out its URL.
+func (s *System) listenForEvents() error {
+	if s.settings.BMCEventsAddress == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", s.settings.BMCEventsAddress)
+	if err != nil {
+		return fmt.Errorf("--bmc-events-address: %w", err)
+	}
+	s.eventsListener = listener
+	if s.BMCEventsURL = s.settings.BMCEventsURL; s.BMCEventsURL == "" {
+		s.BMCEventsURL = deriveURL(listener.Addr(), s.settings.Sim > 0, s.settings.eventsTLS != nil)
+	}
+	if s.settings.eventsTLS != nil {
+		s.eventsListener = tls.NewListener(listener, s.settings.eventsTLS)
+	}
+	return nil
+}
+
+// newSubscriptions makes the controller of subscriptions and, if there is a listener for it, the
+// receiver. Without one the controller removes what was subscribed before.
+func (s *System) newSubscriptions(mgr ctrl.Manager) *subscription.Reconciler {
+	r := &subscription.Reconciler{
+		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: bmcevents.NewPaths(s.keys.token),
+		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
+	}
+	if s.eventsListener != nil {
+		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Logger: s.logger.WithName("events"), Notify: r.Heard})
+		s.receiver = r.Receiver
+	}
+	return r
+}
+
+// runReceiver takes events, if somebody may send any.
+func (s *System) runReceiver(ctx context.Context) error {
+	if s.receiver == nil {
+		return nil
+	}
+	if err := metrics.Registry.Register(s.receiver); err != nil {
+		return fmt.Errorf("metrics of BMC events: %w", err)
+	}
+	s.run("receiver of BMC events", func() error { return s.receiver.Serve(ctx, s.eventsListener) })
+	return nil
+}
+
+// closeReceiver is for the end, and for a start that failed half way.
+func (s *System) closeReceiver() error {
+	if s.receiver != nil {
+		metrics.Registry.Unregister(s.receiver)
+	}
+	if s.eventsListener == nil {
+		return nil
+	}
+	if err := s.eventsListener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
