@@ -74,8 +74,8 @@ func TestPlanChoosesLayers(t *testing.T) {
 				if !ok || missing.Layer != tt.missing {
 					t.Fatalf("error %v, want one about layer %s", err, tt.missing)
 				}
-				if text := err.Error(); !strings.Contains(text, "ghcr.io/org/os:v1") || !strings.Contains(text, "no "+tt.missing+" layer") {
-					t.Errorf("error %q does not name image and layer", text)
+				if text := err.Error(); missing.Image != "ghcr.io/org/os:v1" || !strings.Contains(text, "no "+tt.missing+" layer") {
+					t.Errorf("error %q about %s does not name image and layer", text, missing.Image)
 				}
 				return
 			}
