@@ -73,24 +73,25 @@ func TestFaultsOfRequests(t *testing.T) {
 			}
 		}
 	}
-	ends := func(good func(error) bool) func(*testing.T) {
+	ends := func(within time.Duration, good func(error) bool) func(*testing.T) {
 		return func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			if _, text, err := c.fetch(ctx, systemURI); !good(err) {
 				t.Errorf("error %v: %s", err, text)
 			}
 		}
 	}
+	const impatient, patient = 100 * time.Millisecond, 20 * time.Second
 	isTimeout := func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 	for _, tc := range []struct {
 		spec fault.Spec
 		seen func(*testing.T)
 	}{
-		{fault.Spec{Kind: fault.Hang}, ends(isTimeout)},
-		{fault.Spec{Kind: fault.HangBody}, ends(isTimeout)},
-		{fault.Spec{Kind: fault.Latency, Value: "1h"}, ends(isTimeout)},
-		{fault.Spec{Kind: fault.Reset}, ends(func(err error) bool { return err != nil && strings.Contains(err.Error(), "reset by peer") })},
+		{fault.Spec{Kind: fault.Hang}, ends(impatient, isTimeout)},
+		{fault.Spec{Kind: fault.HangBody}, ends(impatient, isTimeout)},
+		{fault.Spec{Kind: fault.Latency, Value: "1h"}, ends(impatient, isTimeout)},
+		{fault.Spec{Kind: fault.Reset}, ends(patient, func(err error) bool { return err != nil && strings.Contains(err.Error(), "reset by peer") })},
 		{fault.Spec{Kind: fault.Unauthorized}, status(401, "NoValidSession", "")},
 		{fault.Spec{Kind: fault.Forbidden}, status(403, "InsufficientPrivilege", "")},
 		{fault.Spec{Kind: fault.TooManyRequests, Value: "7"}, status(429, "ServiceTemporarilyUnavailable", "7")},

@@ -47,7 +47,7 @@ func (r *Rack) httpClient(t *testing.T) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(r.CABundle())
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 32}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
 }
