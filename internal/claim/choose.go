@@ -84,6 +84,8 @@ func Fits(claim *metalv1.ServerClaim, s *metalv1.Server) Verdict {
 		return Verdict{metalv1.ReasonAllMatchingServersBusy, "belongs to claim " + s.Spec.ServerClaimRef.Namespace + "/" + s.Spec.ServerClaimRef.Name}
 	case s.Spec.Unclaimable:
 		return Verdict{ReasonServerNotAvailable, "is unclaimable"}
+	case s.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue, s.Annotations[metalv1.AnnotationOperation] == metalv1.OperationPark:
+		return Verdict{ReasonServerNotAvailable, "is parked, or about to be"}
 	case s.Annotations[metalv1.AnnotationClaimedBy] != "":
 		return Verdict{metalv1.ReasonAllMatchingServersBusy, "has to be cleaned first"}
 	case s.Spec.ServerMaintenanceRef != nil:
@@ -132,7 +134,7 @@ func summary(rejected map[string]int) Verdict {
 		}
 	}
 	if reason == "" {
-		return Verdict{metalv1.ReasonNoMatchingServer, "There is no Server yet"}
+		return Verdict{metalv1.ReasonNoMatchingServer, "No Server matches"}
 	}
 	return Verdict{reason, "No Server can be bound (" + strings.Join(counts, ", ") + ")"}
 }

@@ -141,10 +141,26 @@ func (r *Reconciler) takeAny(ctx context.Context, obj *metalv1.ServerClaim) (*me
 		return nil, claim.Verdict{}, err
 	}
 	chosen, verdict := claim.Choose(obj, free.Items)
-	if chosen == nil {
-		return nil, verdict, nil
+	if chosen != nil {
+		return r.take(ctx, obj, chosen)
 	}
-	return r.take(ctx, obj, chosen)
+	if verdict.Reason == metalv1.ReasonNoMatchingServer {
+		verdict = r.noneAvailable(ctx, obj, verdict)
+	}
+	return nil, verdict, nil
+}
+
+// noneAvailable tells apart that no server matches at all from that those which do are not free.
+func (r *Reconciler) noneAvailable(ctx context.Context, obj *metalv1.ServerClaim, verdict claim.Verdict) claim.Verdict {
+	selector, err := claim.Selector(obj)
+	if err != nil {
+		return verdict
+	}
+	var one metalv1.ServerList
+	if err := r.List(ctx, &one, client.MatchingLabelsSelector{Selector: selector}, client.Limit(1)); err != nil || len(one.Items) == 0 {
+		return verdict
+	}
+	return claim.Verdict{Reason: metalv1.ReasonAllMatchingServersBusy, Message: "No Server that matches is Available now"}
 }
 
 // take writes, in one patch that fails if anybody else was there first, whose the server is now, that it

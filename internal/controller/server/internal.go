@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -21,6 +22,9 @@ const (
 	sshKeyPEM      = "pem"
 	sshKeyPublic   = "pub"
 	sshKeyPassword = "password"
+
+	// sshSuffix follows the server's name in the name of that Secret.
+	sshSuffix = "-ssh"
 )
 
 // prepareInternal makes the boot of the probe: the Secret with the access to the machine, the
@@ -71,18 +75,17 @@ func (r *Reconciler) internalObjects(v *View) ([]client.Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render the ignition for discovery: %w", err)
 	}
-	meta := metav1.ObjectMeta{Namespace: r.Namespace, Name: v.Server.Name}
-	config := &metalv1.ServerBootConfiguration{ObjectMeta: *meta.DeepCopy()}
-	config.Annotations = map[string]string{
-		metalv1.AnnotationType:             metalv1.TypeInternal,
-		metalv1.AnnotationIsDefaultOSImage: "true",
-		metalv1.AnnotationBootAttempt:      a.String(),
+	meta := metav1.ObjectMeta{
+		Namespace: r.Namespace, Name: v.Server.Name, Annotations: map[string]string{metalv1.AnnotationType: metalv1.TypeInternal},
 	}
+	config := &metalv1.ServerBootConfiguration{ObjectMeta: *meta.DeepCopy()}
+	config.Annotations[metalv1.AnnotationIsDefaultOSImage] = metalv1.AnnotationTrue
+	config.Annotations[metalv1.AnnotationBootAttempt] = a.String()
 	config.Spec.ServerRef.Name = v.Server.Name
 	config.Spec.Image = v.Policy.ProbeImage
 	config.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: v.Server.Name}
 	sshMeta := meta.DeepCopy()
-	sshMeta.Name += "-ssh"
+	sshMeta.Name += sshSuffix
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: *sshMeta, Data: map[string][]byte{
 			sshKeyPEM: access.PEM, sshKeyPublic: access.AuthorizedKey, sshKeyPassword: []byte(access.Password),
@@ -94,16 +97,22 @@ func (r *Reconciler) internalObjects(v *View) ([]client.Object, error) {
 	}, nil
 }
 
-// removeInternal deletes what prepareInternal made.
+// removeInternal deletes what prepareInternal made, and nothing else: an object of the same name that is
+// not marked as internal is somebody's own.
 func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server) error {
-	meta := metav1.ObjectMeta{Namespace: r.Namespace, Name: server.Name}
-	sshMeta := metav1.ObjectMeta{Namespace: r.Namespace, Name: server.Name + "-ssh"}
-	for _, obj := range []client.Object{
-		&metalv1.ServerBootConfiguration{ObjectMeta: meta},
-		&corev1.Secret{ObjectMeta: meta},
-		&corev1.Secret{ObjectMeta: sshMeta},
+	for _, made := range []struct {
+		name string
+		obj  client.Object
+	}{
+		{server.Name, &metalv1.ServerBootConfiguration{}},
+		{server.Name, &corev1.Secret{}},
+		{server.Name + sshSuffix, &corev1.Secret{}},
 	} {
-		if err := r.Delete(ctx, obj); err != nil && !apierrors.IsNotFound(err) {
+		err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: made.name}, made.obj)
+		if err == nil && made.obj.GetAnnotations()[metalv1.AnnotationType] == metalv1.TypeInternal {
+			err = r.Delete(ctx, made.obj, client.Preconditions{UID: ptr.To(made.obj.GetUID())})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove what discovery left: %w", err)
 		}
 	}
