@@ -2,10 +2,12 @@ package bmcevents
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,9 @@ func (s *stand) serve() string {
 	l, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -108,5 +113,33 @@ func TestFullListener(t *testing.T) {
 	_ = c.Close()
 	if err := <-ended; err == nil {
 		t.Error("a connection for which there is no room")
+	}
+}
+
+func TestServeOverTLS(t *testing.T) {
+	s := newStand(t, Options{})
+	borrowed := httptest.NewTLSServer(nil)
+	defer borrowed.Close()
+	s.tls = &tls.Config{Certificates: borrowed.TLS.Certificates, MinVersion: tls.VersionTLS12}
+	s.timeouts.header = 100 * time.Millisecond
+	base := strings.Replace(s.serve(), "http://", "https://", 1)
+	destination := s.paths.Destination(base, Alerts, "uid-1").Reveal()
+	resp, err := borrowed.Client().Post(destination, "application/json", strings.NewReader(event("1", "A.1.0.B", "OK")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent || len(s.told) != 1 {
+		t.Errorf("answered %d, told %v", resp.StatusCode, s.told)
+	}
+
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "https://")) // and never shakes hands
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Errorf("not hung up on: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package bmcevents
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,7 +25,8 @@ type stand struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
 	paths Paths
-	told  []string // "<name> <message id>"
+	tls   *tls.Config // of serve; nil: none
+	told  []string    // "<name> <message id>"
 }
 
 func newStand(t *testing.T, o Options) *stand {

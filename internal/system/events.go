@@ -24,7 +24,10 @@ func (s *settings) checkEvents() error {
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
 	if s.BMCEventsURL != "" {
 		u, err := url.Parse(s.BMCEventsURL)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		switch {
+		case err == nil && u.User != nil:
+			refuse("bmc-events-url", errors.New("a URL with credentials would be shown to every BMC"))
+		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 			refuse("bmc-events-url", fmt.Errorf("%q is no http(s) URL without a query", s.BMCEventsURL))
 		}
 		s.BMCEventsURL = strings.TrimRight(s.BMCEventsURL, "/")
@@ -35,8 +38,9 @@ func (s *settings) checkEvents() error {
 		pair, err := tls.LoadX509KeyPair(s.BMCEventsCertFile, s.BMCEventsKeyFile)
 		if err != nil {
 			refuse("bmc-events-cert-file", err)
+		} else {
+			s.eventsTLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		}
-		s.eventsTLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if s.BMCEventsAddress == "" {
 		if s.BMCEventsURL != "" || s.BMCEventsCertFile != "" {
