@@ -37,7 +37,7 @@ func newRack(t *testing.T, v sim.Vendor, seed int64, faults ...fault.Kind) *rack
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Stop(context.Background()) })
+	t.Cleanup(func() { _ = r.Stop(context.WithoutCancel(t.Context())) })
 	return &rack{r, t}
 }
 
@@ -47,7 +47,7 @@ func (r *rack) client(o bmc.Options) *bmc.Client {
 		bmc.Endpoint{Scheme: "http", Host: info.IP.String(), Port: info.Port},
 		bmc.Credentials{Username: "admin", Password: simPassword}, o,
 	)
-	r.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	r.t.Cleanup(func() { _ = c.Close(context.WithoutCancel(r.t.Context())) })
 	return c
 }
 

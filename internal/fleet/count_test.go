@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestTwoHundred(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = rack.Stop(t.Context()) })
+	t.Cleanup(func() { _ = rack.Stop(context.WithoutCancel(t.Context())) })
 	f := run(t, fleet.Options{PollInterval: time.Second, FastPoll: 500 * time.Millisecond, RequestTimeout: 6 * time.Second})
 	keys := f.meet(rack)
 	for _, key := range keys {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -165,6 +164,6 @@ func TestWrongPasswordsAreQuiet(t *testing.T) {
 		}
 	}
 	if slices.Max(d.asked[51]) < 50*time.Minute {
-		t.Error(fmt.Sprint("a neighbour was asked last at ", slices.Max(d.asked[51])))
+		t.Errorf("a neighbour was asked last at %s", slices.Max(d.asked[51]))
 	}
 }
