@@ -57,6 +57,19 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestTooMuchOfUnknownLength: the limit is not that of a header.
+func TestTooMuchOfUnknownLength(t *testing.T) {
+	s := newStand(t, Options{})
+	for size, want := range map[int]int{maxBody: http.StatusNoContent, maxBody + 1: http.StatusRequestEntityTooLarge} {
+		body := struct{ io.Reader }{strings.NewReader("{" + strings.Repeat(" ", size-2) + "}")}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.path(Alerts, "uid-1"), body))
+		if w.Code != want {
+			t.Errorf("%d bytes are answered %d, want %d", size, w.Code, want)
+		}
+	}
+}
+
 // TestForgedPathsLearnNothing: whether a BMC exists shows neither in the answer nor in what was done
 // for it, because a token is verified before anything is looked up.
 func TestForgedPathsLearnNothing(t *testing.T) {

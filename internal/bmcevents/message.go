@@ -213,25 +213,33 @@ func (o *origin) UnmarshalJSON(b []byte) error {
 type records[T any] []T
 
 func (l *records[T]) UnmarshalJSON(b []byte) error {
-	var members []json.RawMessage
-	switch {
-	case b[0] == '{':
-		members = []json.RawMessage{b}
-	case b[0] != '[':
+	switch b[0] {
+	case '{':
+		*l = records[T]{}
+		l.add(b)
 		return nil
+	case '[':
+		*l = records[T]{}
 	default:
-		if err := json.Unmarshal(b, &members); err != nil {
+		return nil
+	}
+	members := json.NewDecoder(bytes.NewReader(b))
+	if _, err := members.Token(); err != nil { // [
+		return err
+	}
+	for n := 0; n < maxRecords && members.More(); n++ {
+		var member json.RawMessage
+		if err := members.Decode(&member); err != nil {
 			return err
 		}
-	}
-	members = members[:min(len(members), maxRecords)]
-	*l = make(records[T], 0, len(members))
-	for _, member := range members {
-		var v T
-		if len(member) == 0 || member[0] != '{' || unmarshal(member, &v) != nil {
-			continue
-		}
-		*l = append(*l, v)
+		l.add(member)
 	}
 	return nil
+}
+
+func (l *records[T]) add(member []byte) {
+	var v T
+	if member[0] == '{' && unmarshal(member, &v) == nil {
+		*l = append(*l, v)
+	}
 }

@@ -67,6 +67,13 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+func TestOfMany(t *testing.T) {
+	m, err := Decode([]byte(`{"Events": [` + strings.Repeat("{},", maxRecords+10) + `{}], "MetricValues": [1, {"MetricId": "a", "MetricValue": 1}]}`))
+	if err != nil || len(m.Events) != maxRecords || len(m.Report.Values) != 1 {
+		t.Errorf("%d events, report %+v, %v", len(m.Events), m.Report, err)
+	}
+}
+
 func TestMessageClass(t *testing.T) {
 	for id, want := range map[string]string{
 		"ResourceEvent.1.3.TestMessage": "ResourceEvent.TestMessage", "IDRAC.2.8.SYS1003": "IDRAC.SYS1003", "iLOEvents.2.1.0.ServerPoweredOn": "iLOEvents.ServerPoweredOn",

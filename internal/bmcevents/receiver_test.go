@@ -257,6 +257,21 @@ func TestMemoryOfTenThousandBMCs(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
+// TestLabelsKeepNoMessage: what stands in a label is often a part of something large.
+func TestLabelsKeepNoMessage(t *testing.T) {
+	const messages, budget = 8, 1 << 20
+	s := newStand(t, Options{})
+	before := heap()
+	for i := range messages {
+		padded := strings.Repeat(" ", 500<<10) + fmt.Sprint("m-", i)
+		s.post(report(i, `{"MetricId": "`+padded+`", "MetricValue": "1", "MetricProperty": "`+strings.Repeat("x", 400<<10)+`"}`))
+	}
+	if used := heap() - before; used > budget || s.store.order.Len() != messages {
+		t.Errorf("%d series take %d bytes, more than %d", s.store.order.Len(), used, budget)
+	}
+	runtime.KeepAlive(s)
+}
+
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

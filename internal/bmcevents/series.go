@@ -107,6 +107,7 @@ func (s *store) touch(o *owner, l label, now time.Time) *series {
 	if o.series == nil {
 		o.series = map[label]*series{}
 	}
+	l.a, l.b = strings.Clone(l.a), strings.Clone(l.b) // else a few letters keep a message in memory
 	found = &series{owner: o, label: l, used: now}
 	found.place = s.order.PushFront(found)
 	o.series[l] = found

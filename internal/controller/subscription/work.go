@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
@@ -105,13 +107,31 @@ func (w *work) sort(there []bmc.Subscription) (kept map[bmcevents.Channel]string
 		case !ours, uid != w.uid && w.knows(uid):
 			continue
 		case w.base == "", uid != w.uid, s.State == "Disabled", kept[channel] != "",
-			s.Destination != w.paths.Destination(w.base, channel, uid):
+			!same(s.Destination, w.paths.Destination(w.base, channel, uid)):
 			superfluous = append(superfluous, s)
 		default:
 			kept[channel] = s.URI
 		}
 	}
 	return kept, superfluous
+}
+
+// same compares destinations as URLs: some BMCs write the port of the scheme, or the host in lower case.
+func same(a, b bmc.Secret) bool {
+	u, errU := url.Parse(a.Reveal())
+	v, errV := url.Parse(b.Reveal())
+	return errU == nil && errV == nil && u.Path == v.Path && u.Scheme == v.Scheme &&
+		strings.EqualFold(u.Hostname(), v.Hostname()) && port(u) == port(v)
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
 }
 
 // notOffered says that an error means that the BMC has no such thing, which is no failure.
