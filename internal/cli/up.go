@@ -111,6 +111,9 @@ func upFlags(f *pflag.FlagSet, o *system.Options) {
 	f.StringSliceVar(&o.TrustedForwarders, "trusted-forwarders", nil, "CIDRs whose X-Forwarded-For is believed on /httpboot")
 	f.IntVar(&o.Sim, "sim", 0, "simulate a rack of that many servers")
 	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "address of the simulated BMCs, which answer on 127.64.0.0/16")
+	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("whose ways the simulated BMCs have: %v, several that take turns, or %q for all", sim.Vendors(), sim.VendorMix))
+	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "what is wrong with the simulated BMCs at first, YAML (docs/simulator.md)")
+	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "address at which 'farrier sim fault' reaches the rack (default: none)")
 	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "address of the registry that comes with a simulated rack")
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // Options is everything that can be said about a system. Fields are named after the flags of
@@ -66,6 +67,9 @@ type Options struct {
 	SimAddress      string
 	RegistryAddress string
 	SimTiming       sim.Timing
+	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
+	// wrong with them, and where that is changed while they run.
+	SimVendor, SimFaultsFile, SimAdminAddress string
 	// SimWithoutEndpoints leaves the Endpoints of the rack to the caller.
 	SimWithoutEndpoints bool
 
@@ -91,6 +95,7 @@ func DefaultOptions() Options {
 		PowerOffBudget:    5 * time.Minute,
 		EnforcePowerOff:   true,
 		SimAddress:        "0.0.0.0:8000",
+		SimVendor:         string(sim.Standard),
 		RegistryAddress:   "127.0.0.1:5000",
 		Logger:            logr.Discard(),
 	}
@@ -118,6 +123,8 @@ type settings struct {
 	forwarders []netip.Prefix
 	prefixes   *macprefix.Database
 	template   string
+	simVendors []sim.Vendor
+	simFaults  []fault.Spec
 	eventsTLS  *tls.Config // nil: plain HTTP
 }
 
@@ -153,6 +160,11 @@ func (o Options) check() (*settings, error) {
 	if o.Sim < 0 || o.Sim > 60000 {
 		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
 	}
+	if vendors, err := sim.ParseVendors(o.SimVendor); err != nil {
+		refuse("sim-vendor", err)
+	} else {
+		s.simVendors = vendors
+	}
 	errs = append(errs, s.readFiles(), s.checkEvents())
 	return s, errors.Join(errs...)
 }
@@ -168,6 +180,13 @@ func (s *settings) readFiles() error {
 			return fmt.Errorf("--mac-prefixes-file: %w", err)
 		}
 		s.prefixes = db
+	}
+	if s.SimFaultsFile != "" {
+		faults, err := fault.Load(s.SimFaultsFile)
+		if err != nil {
+			return fmt.Errorf("--sim-faults: %w", err)
+		}
+		s.simFaults = faults
 	}
 	if s.DiscoveryIgnitionPath != "" {
 		info, err := os.Stat(s.DiscoveryIgnitionPath)

@@ -55,9 +55,15 @@ func (s *System) startRack(ctx context.Context) error {
 	s.Rack, err = sim.Start(running, sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
 		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: s.logger.WithName("sim"),
+		Vendors: o.simVendors, Faults: o.simFaults,
 	})
 	if err != nil {
 		return fmt.Errorf("--sim: %w", err)
+	}
+	if o.SimAdminAddress != "" {
+		if _, err := s.Rack.StartAdmin(running, o.SimAdminAddress); err != nil {
+			return fmt.Errorf("--sim-admin-address: %w", err)
+		}
 	}
 	o.prefixes, err = o.prefixes.With(macprefix.Entry{
 		Prefix: sim.MACPrefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(s.Rack.Port()), Type: "bmc",
