@@ -242,6 +242,10 @@ func (c *connection) Reset(_ context.Context, s bmc.System, reset bmc.ResetType)
 	if err := c.answer("POST " + s.URI); err != nil {
 		return err
 	}
+	reset, ok := s.NearestReset(reset)
+	if !ok {
+		return &bmc.Error{Kind: bmc.KindUnsupported, Op: "POST " + s.URI, Message: "reset type not offered"}
+	}
 	c.resets = append(c.resets, fmt.Sprintf("%s %s", s.URI, reset))
 	for i := range c.systems {
 		if c.systems[i].URI != s.URI {

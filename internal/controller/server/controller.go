@@ -54,6 +54,8 @@ type Reconciler struct {
 	Wake wake.Source
 	// Workers is how many servers are decided at the same time.
 	Workers int
+
+	resets begun
 }
 
 // Reconcile decides and acts for one server.
@@ -84,6 +86,9 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 		return reconcile.Result{}, err
 	}
 	if done, err := r.operate(ctx, view); done || err != nil {
+		return reconcile.Result{}, err
+	}
+	if underWay, err := r.followReset(ctx, view, key); underWay || err != nil {
 		return reconcile.Result{}, err
 	}
 	phase := derive(view)
@@ -126,6 +131,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 		return fmt.Errorf("delete the records of the server: %w", err)
 	}
 	r.forget(server.Name)
+	r.resets.set(server.UID, "")
 	before := server.DeepCopy()
 	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)
 	return client.IgnoreNotFound(r.patch(ctx, server, before))

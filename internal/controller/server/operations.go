@@ -25,6 +25,9 @@ func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
 	before := v.Server.DeepCopy()
 	change(v.Server)
 	delete(v.Server.Annotations, metalv1.AnnotationOperation)
+	if started := v.Server.Annotations[metalv1.AnnotationOperationStarted]; started != before.Annotations[metalv1.AnnotationOperationStarted] {
+		r.resets.set(v.Server.UID, started) // before anybody can read of it
+	}
 	if err := r.patch(ctx, v.Server, before); err != nil {
 		return false, err
 	}
@@ -34,6 +37,9 @@ func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
 
 // decideOperation returns what an operation changes; nil: nothing now, the request stays.
 func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
+	if _, reset := resetTypes[operation]; reset {
+		return decideReset(v, operation)
+	}
 	state := derive(v).state
 	switch operation {
 	case metalv1.OperationRetry:
