@@ -31,6 +31,9 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 		if err != nil {
 			return !connection.IsTransient(err), transient(err)
 		}
+		if untaken(target.Secret) {
+			return true, nil // nobody has logged in, and trying only to say goodbye may lock an account
+		}
 		r.observe(obj.Name, target.Spec)
 		key = fleet.Key(target.Endpoint.Key())
 	}

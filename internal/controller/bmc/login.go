@@ -90,6 +90,13 @@ func (r *Reconciler) defaults(mac string) []bmc.Credentials {
 	return all
 }
 
+// untaken says that the credentials are default ones of which it is not known that the BMC takes them.
+func untaken(secret *metalv1.BMCSecret) bool {
+	text, tried := secret.Annotations[metalv1.AnnotationDefaultCredentials]
+	trial, err := bmcsecret.Parse(text)
+	return tried && err == nil && trial.Outcome != bmcsecret.Accepted
+}
+
 // hangUp ends the BMC's actor, and all that it knows.
 func (r *Reconciler) hangUp(name string) {
 	if key, _ := r.Registry.Unbind(&r.Wake, name); key != "" {

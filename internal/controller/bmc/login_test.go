@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -215,4 +216,21 @@ func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestALockedOutBMCIsLeftWithoutAnotherAttempt(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.tries(t)
+		s.bmc.Wants("marker-third")
+		s.settle(t)
+		s.settle(t)
+		before := s.bmc.Logins()
+		s.Farewell = &leaver{t: t, f: s.rack.Fleet, times: 1}
+		s.Remove(t, s.read(t))
+		s.Settle(t, s.Reconciler, "b")
+		s.rack.Pass(time.Second)
+		if !controllertest.Gone[metalv1.BMC](t, s.API, "b") || !maps.Equal(before, s.bmc.Logins()) {
+			t.Errorf("attempts %v, and %v before it was deleted", s.bmc.Logins(), before)
+		}
+	})
 }

@@ -51,6 +51,9 @@ func TestAKnownPrefixBecomesABMCWithItsCredentials(t *testing.T) {
 	if u, p := string(secret.Data["username"]), string(secret.Data["password"]); u != "admin" || p != "factory" {
 		t.Errorf("the credentials are %s:%s", u, p)
 	}
+	if _, tried := secret.Annotations[metalv1.AnnotationDefaultCredentials]; !tried {
+		t.Error("nobody can tell that they are default ones")
+	}
 	bmc := controllertest.Read[metalv1.BMC](t, api, "e")
 	if bmc.Spec.EndpointRef == nil || bmc.Spec.EndpointRef.Name != "e" || bmc.Spec.BMCSecretRef.Name != "e" || bmc.Spec.Access != nil {
 		t.Errorf("the BMC refers to %+v", bmc.Spec)
