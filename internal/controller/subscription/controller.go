@@ -130,6 +130,9 @@ func (r *Reconciler) look(obj *metalv1.BMC, key fleet.Key) (time.Duration, error
 		return 0, nil
 	}
 	if wait := m.due().Sub(now); wait > 0 {
+		if soon := r.follow(m, key, observation, now); soon > 0 {
+			wait = min(wait, soon)
+		}
 		return wait, nil
 	}
 	return jobCheck, r.order(m, key, r.URL)

@@ -318,3 +318,34 @@ func TestAllBMCsTogetherTellABoundedNumber(t *testing.T) {
 		}
 	})
 }
+
+// TestAChangeOfPowerIsFollowed: the BMC tells that a machine is being switched on, and not that it is on.
+func TestAChangeOfPowerIsFollowed(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.settle()
+		s.pass(30 * time.Second)
+		polls := func(d time.Duration) int {
+			before := s.bmc.polled()
+			for ; d > 0; d -= time.Second {
+				s.pass(time.Second)
+				s.Step(t, s.Reconciler, "b")
+			}
+			return s.bmc.polled() - before
+		}
+		s.bmc.change(func() { s.bmc.power = bmc.PowerPoweringOn })
+		s.Heard("b", nil)
+		if n := polls(time.Minute); n < 5 || n > 8 {
+			t.Errorf("polled %d times in the first minute", n)
+		}
+		polls(time.Minute + 20*time.Second)
+		if n := polls(time.Minute); n > 1 {
+			t.Errorf("polled %d times in a minute, long after", n)
+		}
+		s.Heard("b", nil)
+		s.bmc.change(func() { s.bmc.power = bmc.PowerOn })
+		polls(20 * time.Second)
+		if n := polls(time.Minute); n > 1 {
+			t.Errorf("polled %d times in a minute when all is done", n)
+		}
+	})
+}

@@ -41,6 +41,7 @@ type memory struct {
 	leaving  bool // the object is being deleted
 	farewell bool // and the job for that is ordered
 
+	heard    time.Time // when the last event came
 	critical time.Time // when a critical event was told last
 }
 

@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -10,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // ReasonCritical is the reason of the event on a BMC object that repeats a critical one of the BMC.
@@ -24,6 +27,10 @@ const (
 	maxTellings     = 50
 	tellingsEvery   = time.Minute
 	maxEventMessage = 500
+
+	// followFor is how long after an event a change of power is followed, followEvery how often.
+	followFor   = 2 * time.Minute
+	followEvery = time.Second
 )
 
 // tellings counts what all BMC objects told in the current minute.
@@ -36,6 +43,11 @@ type tellings struct {
 // changed is read from where it stands, an event is only believed to mean something. How often that
 // can happen is the fleet's to bound (fleet.Fleet.Poke).
 func (r *Reconciler) Heard(name string, list []bmcevents.Event) {
+	r.mu.Lock()
+	if m := r.known[name]; m != nil {
+		m.heard = r.Clock.Now()
+	}
+	r.mu.Unlock()
 	if key, bound := r.Registry.Key(&r.Wake, name); bound {
 		r.Fleet.Poke(key)
 	}
@@ -44,6 +56,19 @@ func (r *Reconciler) Heard(name string, list []bmcevents.Event) {
 			r.tell(name, e)
 		}
 	}
+}
+
+// follow polls on while a system is between two power states of which an event has told: not every
+// BMC tells when it has arrived. It returns when to look again, 0: not because of this.
+func (r *Reconciler) follow(m *memory, key fleet.Key, o fleet.Observation, now time.Time) time.Duration {
+	changing := func(s fleet.SystemObservation) bool {
+		return s.PowerState == bmc.PowerPoweringOn || s.PowerState == bmc.PowerPoweringOff
+	}
+	if m.heard.IsZero() || now.Sub(m.heard) > followFor || !slices.ContainsFunc(o.Systems, changing) {
+		return 0
+	}
+	r.Fleet.Poke(key)
+	return followEvery
 }
 
 func (r *Reconciler) tell(name string, e bmcevents.Event) {

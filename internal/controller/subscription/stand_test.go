@@ -116,6 +116,7 @@ type fakeBMC struct {
 	there       []bmc.Subscription
 	next        int
 	calls       []string
+	power       bmc.PowerState // empty: off
 	polls       int
 	err         error                     // of every answer
 	listing     error                     // of the event service
@@ -154,7 +155,11 @@ func (f *fakeBMC) System(context.Context, string) (bmc.System, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.polls++
-	return controllertest.System(systems, ""), f.err
+	system := controllertest.System(systems, "")
+	if f.power != "" {
+		system.PowerState = f.power
+	}
+	return system, f.err
 }
 
 func (f *fakeBMC) Manager(context.Context) (bmc.Manager, error) { return bmc.Manager{URI: "/m"}, nil }
