@@ -67,6 +67,11 @@ var rooms = []room{
 		because: "the spelling of a UUID or MAC is below everything",
 	},
 	{
+		path:    "internal/tcpstate",
+		only:    stdlib,
+		because: "what the kernel knows of a connection is below everything",
+	},
+	{
 		path:    "internal/claim",
 		may:     []string{"api"},
 		never:   kubernetesClients,
@@ -86,7 +91,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bmc/bmctest",
-		may:     []string{"internal/bmc"},
+		may:     []string{"internal/bmc", "internal/tcpstate"},
 		never:   kubernetes,
 		because: "a scripted BMC is for tests alone",
 	},
@@ -152,7 +157,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/sim",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity"},
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/tcpstate"},
 		never:   kubernetes,
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},

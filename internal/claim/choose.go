@@ -98,24 +98,11 @@ func Fits(claim *metalv1.ServerClaim, s *metalv1.Server) Verdict {
 		return Verdict{metalv1.ReasonAllMatchingServersBusy, "still has a boot configuration"}
 	}
 	for _, t := range s.Spec.Taints {
-		if t.Effect != metalv1.TaintEffectEvict && !tolerated(claim.Spec.Tolerations, t) {
+		if t.Effect != metalv1.TaintEffectEvict && !slices.ContainsFunc(claim.Spec.Tolerations, func(o metalv1.Toleration) bool { return o.Tolerates(t) }) {
 			return Verdict{metalv1.ReasonTaintNotTolerated, "has the taint " + t.Key}
 		}
 	}
 	return Verdict{}
-}
-
-// tolerated: keys equal; effect empty or equal; Exists ignores the value, Equal or
-// empty compares it.
-func tolerated(tolerations []metalv1.Toleration, t metalv1.Taint) bool {
-	effect := t.Effect
-	if effect == "" {
-		effect = metalv1.TaintEffectNoBind
-	}
-	return slices.ContainsFunc(tolerations, func(o metalv1.Toleration) bool {
-		return o.Key == t.Key && (o.Effect == "" || o.Effect == effect) &&
-			(o.Operator == metalv1.TolerationOpExists || o.Value == t.Value)
-	})
 }
 
 // summary names the reason that holds for the servers nearest to fitting, and counts all.

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/farrier-dev/farrier/internal/tcpstate"
 )
 
 // Stats is what a BMC was asked for since it started.
@@ -60,7 +62,7 @@ func (s *stats) held() int {
 	}
 	n := 0
 	for conn := range s.open {
-		if !closedByPeer(conn) {
+		if !tcpstate.ClosedByPeer(conn) {
 			n++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/tcpstate"
 )
 
 // Username and Password are the account of a new server.
@@ -219,7 +220,7 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 func (s *Server) held() int {
 	n := 0
 	for c := range s.conns {
-		if len(s.conns) == 1 || !closedByPeer(c) {
+		if len(s.conns) == 1 || !tcpstate.ClosedByPeer(c) {
 			n++
 		}
 	}

@@ -110,7 +110,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
 	s.target, s.unresolved = connection.Resolve(ctx, r, secrets, s.obj)
 	r.backings.note(s.obj.Name, s.target.Secret)
-	if connection.IsTransient(s.unresolved) {
+	if outcome.IsTransient(s.unresolved) {
 		return s.unresolved // says nothing about the BMC
 	}
 	if s.unresolved == nil {

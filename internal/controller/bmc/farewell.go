@@ -6,6 +6,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -29,7 +30,7 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 	if !bound { // it was deleted while nobody looked after it
 		target, err := connection.Resolve(ctx, r, connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}, obj)
 		if err != nil {
-			return !connection.IsTransient(err), transient(err)
+			return !outcome.IsTransient(err), outcome.Transient(err)
 		}
 		if untaken(target.Secret) {
 			return true, nil // nobody has logged in, and trying only to say goodbye may lock an account
@@ -38,12 +39,4 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 		key = fleet.Key(target.Endpoint.Key())
 	}
 	return r.Farewell.Leave(obj, key)
-}
-
-// transient is err if trying again may help.
-func transient(err error) error {
-	if connection.IsTransient(err) {
-		return err
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package bootconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -186,7 +187,7 @@ func (v *view) mirrorDeliveries() {
 // architecture is the server's own, in the words of OCI (GOARCH), or what is given.
 func architecture(server *metalv1.Server, otherwise string) string {
 	for _, p := range server.Status.Processors {
-		switch strings.ToLower(firstOf(p.InstructionSet, p.Architecture)) {
+		switch strings.ToLower(cmp.Or(p.InstructionSet, p.Architecture)) {
 		case "x86-64", "x86_64", "amd64", "x86":
 			return "amd64"
 		case "arm-a64", "arm64", "aarch64", "arm":
@@ -194,13 +195,6 @@ func architecture(server *metalv1.Server, otherwise string) string {
 		}
 	}
 	return otherwise
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // Problem is what a boot configuration says of itself when it is not ready.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -157,7 +158,7 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		r.WakeServer(in.server.Name)
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
-		problem = "the same machine is also spoken for by " + join(conflicts)
+		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
 	}
 	before := obj.DeepCopyObject().(client.Object)
 	r.describe(&in, problem)

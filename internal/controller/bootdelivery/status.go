@@ -1,8 +1,6 @@
 package bootdelivery
 
 import (
-	"strings"
-
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -43,8 +41,6 @@ func (d *Delivery) describe(in *source, problem string) {
 
 // entryName is the name of a boot config in the view.
 func entryName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
-
-func join(names []string) string { return strings.Join(names, ", ") }
 
 func items(list client.ObjectList) []client.Object {
 	var out []client.Object

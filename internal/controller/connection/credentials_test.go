@@ -87,7 +87,7 @@ func TestTroubleWithTheAPIIsNoAnswer(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := (Secrets{Reader: api}).Credentials(t.Context(), "s"); !IsTransient(err) {
+		if _, err := (Secrets{Reader: api}).Credentials(t.Context(), "s"); !outcome.IsTransient(err) {
 			t.Errorf("%T: %v", kind, err)
 		}
 	}

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,10 +110,4 @@ func StripOwners(obj client.Object, kind string) bool {
 	}
 	obj.SetOwnerReferences(kept)
 	return true
-}
-
-// IsTransient says whether err may go away by trying again.
-func IsTransient(err error) bool {
-	var terminal outcome.Terminal
-	return err != nil && !errors.As(err, &terminal)
 }

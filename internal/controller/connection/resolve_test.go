@@ -2,7 +2,6 @@ package connection
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -64,14 +63,5 @@ func TestWhichServerASystemIs(t *testing.T) {
 				t.Errorf("is it? %v", got)
 			}
 		})
-	}
-}
-
-func TestErrorsThatMayGoAway(t *testing.T) {
-	if IsTransient(nil) || IsTransient(outcome.Terminalf("R", "no")) || IsTransient(fmt.Errorf("wrapped: %w", outcome.Terminalf("R", "no"))) {
-		t.Error("a person has to do something first")
-	}
-	if !IsTransient(errors.New("timeout")) {
-		t.Error("a timeout may go away")
 	}
 }

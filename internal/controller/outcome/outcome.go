@@ -37,6 +37,20 @@ func Terminalf(reason, format string, args ...any) Terminal {
 	return Terminal{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
+// IsTransient says whether err may go away by trying again.
+func IsTransient(err error) bool {
+	var terminal Terminal
+	return err != nil && !errors.As(err, &terminal)
+}
+
+// Transient is err if trying again may help, and nil where it is said in a condition instead.
+func Transient(err error) error {
+	if IsTransient(err) {
+		return err
+	}
+	return nil
+}
+
 // Handle turns the error of a reconcile into what controller-runtime shall do.
 // A write that lost a race is repeated at once and quietly: the cache is
 // about to deliver what it collided with.

@@ -43,3 +43,12 @@ func TestTerminalKeepsItsCause(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestErrorsThatMayGoAway(t *testing.T) {
+	if IsTransient(nil) || IsTransient(Terminalf("R", "no")) || IsTransient(fmt.Errorf("wrapped: %w", Terminalf("R", "no"))) {
+		t.Error("a person has to do something first")
+	}
+	if !IsTransient(errors.New("timeout")) {
+		t.Error("a timeout may go away")
+	}
+}

@@ -149,15 +149,6 @@ func (r *Reconciler) patch(ctx context.Context, server, before *metalv1.Server) 
 	return r.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 }
 
-// transientOnly drops the errors that trying again cannot mend: they are shown as the
-// server's Ready condition instead.
-func transientOnly(err error) error {
-	if reason(err, "") != "" {
-		return nil
-	}
-	return err
-}
-
 // expected is how long a server usually stays in a state; being later than that is
 // shown. A state that is not listed has no usual duration.
 var expected = map[metalv1.ServerState]time.Duration{

@@ -18,7 +18,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// gather reads, from caches alone, everything that a decision may look at. It
+// gather reads everything that a decision may look at, from caches except where believing one that
+// lags would switch a machine off or make something twice. It
 // returns the key of the server's BMC beside the view.
 func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server) (*View, fleet.Key, error) {
 	v := &View{Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID}
@@ -54,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 		if reason(err, "") == reasonBMCNotFound {
 			r.forget(v.Server.Name) // nobody has a right any more to ask it
 		}
-		return "", transientOnly(err)
+		return "", outcome.Transient(err)
 	}
 	if old, last := r.Registry.Bind(&r.Wake, v.Server.Name, key); last {
 		r.Fleet.Remove(old)

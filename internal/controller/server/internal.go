@@ -47,7 +47,8 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View) error {
 	}
 	for _, obj := range objects {
 		if err := r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager)); apierrors.IsAlreadyExists(err) {
-			// It was deleted above, and something holds it. That is no race to be run again at once.
+			// Something holds what was deleted above, or it is somebody else's. That is no race to be run
+			// again at once.
 			return fmt.Errorf("prepare discovery: %s", err.Error())
 		} else if err != nil {
 			return fmt.Errorf("prepare discovery: %w", err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -111,7 +112,7 @@ func interfaces(list []bmc.Interface) []metalv1.NetworkInterface {
 		if n.MACAddress == "" {
 			continue // the field is required: an interface without one is of no use
 		}
-		out = append(out, metalv1.NetworkInterface{Name: firstOf(n.ID, n.Name), MACAddress: n.MACAddress, IPs: validIPs(n.IPs)})
+		out = append(out, metalv1.NetworkInterface{Name: cmp.Or(n.ID, n.Name), MACAddress: n.MACAddress, IPs: validIPs(n.IPs)})
 	}
 	return out
 }
@@ -195,11 +196,4 @@ func setBytes(q **resource.Quantity, bytes int64) {
 	if !reflect.DeepEqual(*q, &parsed) {
 		*q = &parsed
 	}
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -72,7 +72,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile
 	}
 	key, err := r.keyOf(ctx, obj)
 	if err != nil {
-		if !connection.IsTransient(err) {
+		if !outcome.IsTransient(err) {
 			err = nil // the condition Ready says it
 		}
 		return reconcile.Result{}, err

@@ -1,4 +1,4 @@
-package sim
+package tcpstate
 
 import (
 	"crypto/tls"
@@ -9,9 +9,9 @@ import (
 // tcpEstablished is TCP_ESTABLISHED of Linux: neither side has closed.
 const tcpEstablished = 1
 
-// closedByPeer says whether the other end has closed a connection of which the
+// ClosedByPeer says whether the other end has closed a connection of which the
 // server may not know it yet.
-func closedByPeer(conn net.Conn) bool {
+func ClosedByPeer(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
