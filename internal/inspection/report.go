@@ -7,6 +7,7 @@ import "time"
 type Report struct {
 	Timestamp         time.Time          `json:"timestamp,omitzero"`
 	AgentVersion      string             `json:"agentVersion,omitempty"`
+	Capabilities      []Capability       `json:"capabilities,omitempty"`
 	SystemInfo        SystemInfo         `json:"systemInfo"`
 	CPU               []CPU              `json:"cpu,omitempty"`
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`

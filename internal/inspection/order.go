@@ -1,0 +1,43 @@
+package inspection
+
+// Capability is something that an agent can do beside reporting.
+type Capability string
+
+const (
+	// CapabilityCleanMetadata is wiping what describes a disk's content.
+	CapabilityCleanMetadata Capability = "clean-metadata"
+	// CapabilityCleanFull is wiping whole disks.
+	CapabilityCleanFull Capability = "clean-full"
+)
+
+// CleanMode says how thoroughly disks are wiped.
+type CleanMode string
+
+const (
+	CleanNone     CleanMode = "none"
+	CleanMetadata CleanMode = "metadata"
+	CleanFull     CleanMode = "full"
+)
+
+// Results of a [DiskCleanup].
+const (
+	CleanedOK     = "ok"
+	CleanedFailed = "failed" // Error says why; the server is not clean
+	CleanedExempt = "exempt" // removable, read-only, or the probe's own boot medium: left alone on purpose
+)
+
+// Order is the body of the 201 that answers a registration: what the agent is to do
+// next. It is given only to the holder of a token of a server that is in Cleanup;
+// everybody else gets an empty body. Agents that do not read it lose nothing but the
+// order, and their server stays unclean and says so.
+//
+// An agent that has carried out an order registers again, under the same token, with
+// [Report.Cleanup] filled in.
+type Order struct {
+	Cleanup *CleanOrder `json:"cleanup,omitempty"`
+}
+
+// CleanOrder is the order to wipe the machine's disks.
+type CleanOrder struct {
+	Mode CleanMode `json:"mode"`
+}
