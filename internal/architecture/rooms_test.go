@@ -219,6 +219,7 @@ var rooms = []room{
 	},
 	{
 		path:    "test",
+		may:     []string{"api"},
 		because: "the built product is tested from outside; what its tests import is their own affair",
 	},
 }

@@ -120,7 +120,7 @@ func TestTroubleIsSaidAndPasses(t *testing.T) {
 		t.Errorf("the missing Secret is not named: %s", m)
 	}
 	l.ignition(p, "late", "ignitoin")
-	p.eventually("the missing key is named", func(ctx context.Context) error {
+	p.Eventually("the missing key is named", func(ctx context.Context) error {
 		if m := p.says(late, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, `no key "ignition"`) {
 			return fmt.Errorf("%s", m)
 		}
@@ -145,7 +145,7 @@ func TestImages(t *testing.T) {
 	name := p.bound("c")
 	for _, image := range []string{"not an image", "elsewhere.example/os:1", l.registry.Reference("missing", "1")} {
 		p.setImage(c, image)
-		p.eventually("the image is named", func(context.Context) error {
+		p.Eventually("the image is named", func(context.Context) error {
 			if m := p.says(c, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, image) {
 				return fmt.Errorf("%q is not named: %s", image, m)
 			}
@@ -154,7 +154,7 @@ func TestImages(t *testing.T) {
 	}
 	l.registry.SetAway(true)
 	p.setImage(c, good)
-	p.eventually("the registry is away", func(context.Context) error {
+	p.Eventually("the registry is away", func(context.Context) error {
 		if m := p.says(c, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, good) {
 			return fmt.Errorf("%s", m)
 		}
@@ -167,10 +167,10 @@ func TestImages(t *testing.T) {
 	}
 }
 
-func (p *product) patchSecret(name, password string) {
+func (p *running) patchSecret(name, password string) {
 	p.t.Helper()
 	secret := &metalv1.BMCSecret{ObjectMeta: objectMeta("", name)}
-	p.eventually("BMCSecret "+name, func(ctx context.Context) error {
+	p.Eventually("BMCSecret "+name, func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 			return err
 		}
@@ -179,9 +179,9 @@ func (p *product) patchSecret(name, password string) {
 	})
 }
 
-func (p *product) setIgnition(name string) {
+func (p *running) setIgnition(name string) {
 	p.t.Helper()
-	p.eventually("Secret "+name, func(ctx context.Context) error {
+	p.Eventually("Secret "+name, func(ctx context.Context) error {
 		var s corev1.Secret
 		if err := p.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, &s); err != nil {
 			return err
@@ -191,9 +191,9 @@ func (p *product) setIgnition(name string) {
 	})
 }
 
-func (p *product) setImage(c *metalv1.ServerClaim, image string) {
+func (p *running) setImage(c *metalv1.ServerClaim, image string) {
 	p.t.Helper()
-	p.eventually("claim "+c.Name, func(ctx context.Context) error {
+	p.Eventually("claim "+c.Name, func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // bmcIs waits until a condition of a BMC has that reason.
-func (p *product) bmcIs(name, kind, reason string) *metalv1.BMC {
+func (p *running) bmcIs(name, kind, reason string) *metalv1.BMC {
 	p.t.Helper()
 	b := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.says(b, func() []metav1.Condition { return b.Status.Conditions }, kind, reason)
@@ -25,7 +25,7 @@ func (p *product) bmcIs(name, kind, reason string) *metalv1.BMC {
 }
 
 // annotated sets an annotation of a BMC or a BMCSecret.
-func (p *product) annotated(obj client.Object, key, value string) {
+func (p *running) annotated(obj client.Object, key, value string) {
 	p.t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
 	if err := p.Patch(p.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
@@ -34,9 +34,9 @@ func (p *product) annotated(obj client.Object, key, value string) {
 }
 
 // event waits for an event about an object.
-func (p *product) event(name, reason string) {
+func (p *running) event(name, reason string) {
 	p.t.Helper()
-	p.eventually("event "+reason+" about "+name, func(ctx context.Context) error {
+	p.Eventually("event "+reason+" about "+name, func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := p.List(ctx, &list); err != nil {
 			return err
@@ -78,7 +78,7 @@ func TestTheSecondDefaultCredential(t *testing.T) {
 		p.event(name, "InsecureConnection")
 	}
 
-	p.kill()
+	p.Kill()
 	p = l.up(t)
 	p.observed(one + "-system-0")
 	secret := &metalv1.BMCSecret{}
@@ -100,7 +100,7 @@ func TestTheSecondDefaultCredential(t *testing.T) {
 	}
 	p.bmcIs(one, metalv1.ConditionReady, metalv1.ReasonConnected)
 	for _, marker := range []string{second, "own-marker"} {
-		if strings.Contains(p.log.String(), marker) {
+		if strings.Contains(p.Log(), marker) {
 			t.Errorf("the password %s is in the log", marker)
 		}
 	}

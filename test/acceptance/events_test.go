@@ -12,13 +12,13 @@ import (
 )
 
 // subscriptions waits until that many stand at a BMC, and returns them.
-func (l *lab) subscriptions(p *product, i, want int) []bmc.Subscription {
+func (l *lab) subscriptions(p *running, i, want int) []bmc.Subscription {
 	p.t.Helper()
 	info := l.BMCs()[i]
 	c := bmc.NewClient(bmc.Endpoint{Scheme: "http", Host: info.IP.String(), Port: info.Port}, bmc.Credentials{Username: "admin", Password: "factory"}, bmc.Options{})
 	defer func() { _ = c.Close(context.WithoutCancel(p.t.Context())) }()
 	var list []bmc.Subscription
-	p.eventually(fmt.Sprintf("%d subscriptions at %s", want, info.Name), func(ctx context.Context) (err error) {
+	p.Eventually(fmt.Sprintf("%d subscriptions at %s", want, info.Name), func(ctx context.Context) (err error) {
 		if list, err = c.Subscriptions(ctx, nil); err == nil && len(list) != want {
 			err = fmt.Errorf("there are %d", len(list))
 		}
@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 	if _, err := m.Reset("On"); err != nil {
 		t.Fatal(err)
 	}
-	p.eventually("the power button is noticed", func(ctx context.Context) error {
+	p.Eventually("the power button is noticed", func(ctx context.Context) error {
 		var s metalv1.Server
 		if err := p.Get(ctx, client.ObjectKey{Name: server}, &s); err != nil {
 			return err
@@ -55,9 +55,9 @@ func TestEvents(t *testing.T) {
 		return nil
 	})
 
-	p.kill()
+	p.Kill()
 	p = l.up(t, args...)
-	p.eventually("the subscriptions have moved", func(context.Context) error {
+	p.Eventually("the subscriptions have moved", func(context.Context) error {
 		for _, s := range l.subscriptions(p, 0, 2) {
 			if s.Destination == before[0].Destination || s.Destination == before[1].Destination {
 				return fmt.Errorf("%s still has its old destination", s.URI)
@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 		return nil
 	})
 
-	p.stop()
+	p.Stop()
 	p = l.up(t, "--bmc-poll-interval", "1h")
 	l.subscriptions(p, 0, 0)
 	l.subscriptions(p, 1, 0)
@@ -90,7 +90,7 @@ func TestADeletedBMCIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.subscriptions(p, 0, 0)
-	p.eventually("the BMC is gone", func(ctx context.Context) error {
+	p.Eventually("the BMC is gone", func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKeyFromObject(b), b); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("it is there, or %w", err)
 		}

@@ -72,18 +72,18 @@ func newLab(t *testing.T, servers int) *lab {
 }
 
 // up starts the product in this lab.
-func (l *lab) up(t *testing.T, args ...string) *product {
+func (l *lab) up(t *testing.T, args ...string) *running {
 	t.Helper()
 	p := start(t, l.dataDir, append([]string{
 		"--mac-prefixes-file", l.prefixes, "--probe-os-image", l.registry.Reference("probe", "1"),
 		"--allowed-registries", l.registry.Address(), "--plain-http-registries", l.registry.Address(),
 	}, args...)...)
-	l.bootURL.Store(p.boot)
+	l.bootURL.Store(p.Boot)
 	return p
 }
 
 // discover creates an Endpoint for every BMC and waits until its Server is free.
-func (l *lab) discover(p *product) {
+func (l *lab) discover(p *running) {
 	p.t.Helper()
 	for _, info := range l.BMCs() {
 		l.endpoint(p, info)
@@ -93,7 +93,7 @@ func (l *lab) discover(p *product) {
 	}
 }
 
-func (l *lab) endpoint(p *product, info sim.BMCInfo) {
+func (l *lab) endpoint(p *running, info sim.BMCInfo) {
 	p.t.Helper()
 	e := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 	e.Spec.IP, e.Spec.MACAddress = info.IP.String(), info.MAC
@@ -103,7 +103,7 @@ func (l *lab) endpoint(p *product, info sim.BMCInfo) {
 }
 
 // claim creates a claim of the image "os" and the ignition Secret that it names.
-func (l *lab) claim(p *product, name string, change ...func(*metalv1.ServerClaim)) *metalv1.ServerClaim {
+func (l *lab) claim(p *running, name string, change ...func(*metalv1.ServerClaim)) *metalv1.ServerClaim {
 	p.t.Helper()
 	c := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	c.Spec.Power = metalv1.PowerOn
@@ -118,7 +118,7 @@ func (l *lab) claim(p *product, name string, change ...func(*metalv1.ServerClaim
 	return c
 }
 
-func (l *lab) ignition(p *product, name, key string) {
+func (l *lab) ignition(p *running, name, key string) {
 	p.t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, StringData: map[string]string{key: `{"ignition":{"version":"3.4.0"}}`}}
 	if err := p.Create(p.t.Context(), s); err != nil {
@@ -127,7 +127,7 @@ func (l *lab) ignition(p *product, name, key string) {
 }
 
 // machine is the simulated machine behind a Server.
-func (l *lab) machine(p *product, server string) *sim.Machine {
+func (l *lab) machine(p *running, server string) *sim.Machine {
 	p.t.Helper()
 	for i, info := range l.BMCs() {
 		if info.Name+"-system-0" == server {
@@ -139,10 +139,10 @@ func (l *lab) machine(p *product, server string) *sim.Machine {
 }
 
 // boots waits until the newest boot of a machine has come to an end of that kind.
-func (p *product) boots(m *sim.Machine, want sim.Outcome) sim.BootRecord {
+func (p *running) boots(m *sim.Machine, want sim.Outcome) sim.BootRecord {
 	p.t.Helper()
 	var last sim.BootRecord
-	p.eventually("machine boots", func(context.Context) error {
+	p.Eventually("machine boots", func(context.Context) error {
 		records := m.Record()
 		if len(records) == 0 {
 			return errors.New("the machine has never booted")
@@ -155,10 +155,10 @@ func (p *product) boots(m *sim.Machine, want sim.Outcome) sim.BootRecord {
 	return last
 }
 
-func (p *product) serverIs(name string, state metalv1.ServerState, power metalv1.PowerState) *metalv1.Server {
+func (p *running) serverIs(name string, state metalv1.ServerState, power metalv1.PowerState) *metalv1.Server {
 	p.t.Helper()
 	var s metalv1.Server
-	p.eventually("server "+name, func(ctx context.Context) error {
+	p.Eventually("server "+name, func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKey{Name: name}, &s); err != nil {
 			return err
 		}
@@ -171,10 +171,10 @@ func (p *product) serverIs(name string, state metalv1.ServerState, power metalv1
 }
 
 // bound waits until a claim has a server and returns its name.
-func (p *product) bound(name string) string {
+func (p *running) bound(name string) string {
 	p.t.Helper()
 	var c metalv1.ServerClaim
-	p.eventually("claim "+name, func(ctx context.Context) error {
+	p.Eventually("claim "+name, func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKey{Namespace: "default", Name: name}, &c); err != nil {
 			return err
 		}
@@ -187,10 +187,10 @@ func (p *product) bound(name string) string {
 }
 
 // says waits until a condition of an object has that reason, and returns its message.
-func (p *product) says(obj client.Object, conditions func() []metav1.Condition, kind, reason string) string {
+func (p *running) says(obj client.Object, conditions func() []metav1.Condition, kind, reason string) string {
 	p.t.Helper()
 	var message string
-	p.eventually(kind+" of "+obj.GetName(), func(ctx context.Context) error {
+	p.Eventually(kind+" of "+obj.GetName(), func(ctx context.Context) error {
 		if err := p.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
 		}

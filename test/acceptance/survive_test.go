@@ -27,7 +27,7 @@ func TestKilledWhileReserved(t *testing.T) {
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	resets := machine.Resets()
 
-	p.kill()
+	p.Kill()
 	p = l.up(t)
 	p.observed(name)
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
@@ -57,7 +57,7 @@ func TestKilledWhileReserved(t *testing.T) {
 	if free.Spec.ServerClaimRef != nil || free.Annotations[metalv1.AnnotationClaimedBy] != "" {
 		t.Errorf("a free server still belongs to somebody: %v %v", free.Spec.ServerClaimRef, free.Annotations)
 	}
-	p.eventually("what the claim owned is gone", func(ctx context.Context) error {
+	p.Eventually("what the claim owned is gone", func(ctx context.Context) error {
 		err := p.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, &metalv1.ServerBootConfiguration{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the boot configuration of the deleted claim is still there (%v)", err)
@@ -70,9 +70,9 @@ func TestKilledWhileReserved(t *testing.T) {
 }
 
 // observed waits until the product has asked the BMC of a server after its start.
-func (p *product) observed(name string) {
+func (p *running) observed(name string) {
 	p.t.Helper()
-	p.eventually("server "+name+" is observed", func(ctx context.Context) error {
+	p.Eventually("server "+name+" is observed", func(ctx context.Context) error {
 		var s metalv1.Server
 		if err := p.Get(ctx, client.ObjectKey{Name: name}, &s); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package acceptance
+package product
 
 import (
 	"bufio"
@@ -25,9 +25,9 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// patience is how long anything that a test waits for may take before the test gives up. It is a limit
+// Patience is how long anything that a test waits for may take before the test gives up. It is a limit
 // against hanging, not a measurement.
-const patience = 2 * time.Minute
+const Patience = 2 * time.Minute
 
 // environment variable with the path of a farrier binary that is tested in place of a fresh build.
 const binaryVariable = "FARRIER_TEST_BINARY"
@@ -50,7 +50,8 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-func TestMain(m *testing.M) {
+// Main runs the tests of a package that starts the product.
+func Main(m *testing.M) {
 	code := m.Run()
 	if os.Getenv(binaryVariable) == "" {
 		if path, err := binary(); err == nil {
@@ -60,10 +61,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// product is a running farrier up.
-type product struct {
+// Product is a running farrier up.
+type Product struct {
 	client.Client
-	kubeconfig, boot string
+	// Kubeconfig is the path of the administrator's, and Boot the address of the boot server.
+	Kubeconfig, Boot string
 
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -89,25 +91,25 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// start runs `farrier up` on a data directory and waits for its ready line.
-func start(t *testing.T, dataDir string, args ...string) *product {
+// Start runs `farrier up` on a data directory and waits for its ready line.
+func Start(t *testing.T, dataDir string, args ...string) *Product {
 	t.Helper()
-	p, err := launch(t, dataDir, args...)
+	p, err := Launch(t, dataDir, args...)
 	if err != nil {
 		t.Fatalf("farrier up: %v", err)
 	}
 	return p
 }
 
-// launch is start for those that expect it to fail: the error has what was printed.
-func launch(t *testing.T, dataDir string, args ...string) (*product, error) {
+// Launch is Start for those that expect it to fail: the error has what was printed.
+func Launch(t *testing.T, dataDir string, args ...string) (*Product, error) {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms"}, args...)
-	p := &product{t: t, cmd: exec.Command(path, args...), log: &safeBuffer{}, exited: make(chan struct{})}
+	p := &Product{t: t, cmd: exec.Command(path, args...), log: &safeBuffer{}, exited: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.Stderr = p.log
 	stdout, err := p.cmd.StdoutPipe()
@@ -117,7 +119,7 @@ func launch(t *testing.T, dataDir string, args ...string) (*product, error) {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.stop)
+	t.Cleanup(p.Stop)
 	ready := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(stdout)
@@ -135,22 +137,22 @@ func launch(t *testing.T, dataDir string, args ...string) (*product, error) {
 		return p, p.connect(line)
 	case <-p.exited:
 		return p, errors.New(p.log.String())
-	case <-time.After(patience):
-		return p, fmt.Errorf("not ready within %s:\n%s", patience, p.log)
+	case <-time.After(Patience):
+		return p, fmt.Errorf("not ready within %s:\n%s", Patience, p.log)
 	}
 }
 
-func (p *product) connect(line string) error {
+func (p *Product) connect(line string) error {
 	for _, field := range strings.Fields(line) {
 		key, value, _ := strings.Cut(field, "=")
 		switch key {
 		case "kubeconfig":
-			p.kubeconfig = value
+			p.Kubeconfig = value
 		case "boot":
-			p.boot = value
+			p.Boot = value
 		}
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", p.kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -165,30 +167,33 @@ func (p *product) connect(line string) error {
 	return err
 }
 
-// kill ends the product as a power cut would.
-func (p *product) kill() {
+// Log is what the product has printed for people so far.
+func (p *Product) Log() string { return p.log.String() }
+
+// Kill ends the product as a power cut would.
+func (p *Product) Kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	<-p.exited
 }
 
-// stop ends the product as its user would, and shows its log when the test has failed.
-func (p *product) stop() {
+// Stop ends the product as its user would, and shows its log when the test has failed.
+func (p *Product) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		p.t.Errorf("farrier up did not end after SIGTERM")
-		p.kill()
+		p.Kill()
 	}
 	if p.t.Failed() {
 		p.t.Logf("farrier up printed:\n%s", p.log)
 	}
 }
 
-// eventually waits until check returns nil, and fails the test with its last error otherwise.
-func (p *product) eventually(what string, check func(context.Context) error) {
+// Eventually waits until check returns nil, and fails the test with its last error otherwise.
+func (p *Product) Eventually(what string, check func(context.Context) error) {
 	p.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(Patience)
 	for {
 		ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
 		err := check(ctx)
