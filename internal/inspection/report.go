@@ -172,4 +172,7 @@ type DiskCleanup struct {
 	Seconds float64 `json:"seconds"`
 	Result  string  `json:"result"`
 	Error   string  `json:"error,omitempty"`
+	// Note is what a person should know all the same: why a disk is exempt, or which
+	// better method failed first.
+	Note string `json:"note,omitempty"`
 }
