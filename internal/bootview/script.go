@@ -152,8 +152,9 @@ func CheckURL(field, value string) error {
 	return nil
 }
 
-// checkArguments refuses words that end an iPXE command.
-func checkArguments(field, value string) error {
+// CheckArguments refuses what kernel arguments in a script may not hold: what would end the line, and words
+// that end an iPXE command.
+func CheckArguments(field, value string) error {
 	if err := checkText(field, value); err != nil {
 		return err
 	}

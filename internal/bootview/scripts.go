@@ -114,7 +114,7 @@ func (p DefaultScriptParams) check() error {
 		CheckURL("kernelURL", p.KernelURL),
 		CheckURL("initrdURL", p.InitrdURL),
 		CheckURL("squashfsURL", p.SquashfsURL),
-		checkArguments("kernelArgs", p.KernelArgs),
+		CheckArguments("kernelArgs", p.KernelArgs),
 		checkToken("token", p.Attempt.Token),
 	)
 	return errors.Join(errs...)
