@@ -44,7 +44,8 @@ type Client struct {
 	service     *serviceRoot // nil: not read yet
 	manager     managerPlace
 
-	met atomic.Pointer[Vendor] // that of a system read before
+	met      atomic.Pointer[Vendor] // that of a system read before
+	examined examination
 }
 
 // NewClient returns a client; nothing is sent yet.
@@ -140,6 +141,9 @@ func (c *Client) do(ctx context.Context, r call) (answer, error) {
 	}
 	// A session ends by its time-out, by a reset of the BMC or by somebody's hand. One
 	// that ends as soon as it is made is not ours to repair.
+	if c.session != nil && !fresh {
+		c.examined.session(a.status == http.StatusUnauthorized)
+	}
 	if a.status == http.StatusUnauthorized && c.session != nil && !fresh {
 		c.session = nil
 		if _, err := c.authenticate(ctx); err != nil {
@@ -190,8 +194,8 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	if authorize != nil {
 		authorize(request.Header)
 	}
+	started := c.clock.Now()
 	if c.options.OnRequest != nil {
-		started := c.clock.Now()
 		defer func() { c.tell(r, authorize == nil, c.clock.Since(started), a, err) }()
 	}
 	response, err := c.options.Transport.RoundTrip(request)
@@ -201,8 +205,10 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, c.options.BodyLimit+1))
 	if err != nil {
-		return answer{}, c.failed(ctx, r, err)
+		return answer{}, cutOff(c.failed(ctx, r, err))
 	}
+	now := c.clock.Now()
+	c.examined.answer(now.Sub(started), c.options.RequestTimeout, response.Header, now)
 	if int64(len(body)) > c.options.BodyLimit {
 		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", c.options.BodyLimit)
 	}
@@ -211,11 +217,19 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 
 // failed prefers the context's word: what the network says of a request that ran
 // out of time is "use of closed connection".
-func (c *Client) failed(ctx context.Context, r call, err error) error {
+func (c *Client) failed(ctx context.Context, r call, err error) *Error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return c.transportError(r.op(), err)
+}
+
+// cutOff tells an answer that stopped in its middle from one that never came.
+func cutOff(e *Error) *Error {
+	if e.Kind == KindTimeout {
+		e.Message = "the answer stopped in the middle"
+	}
+	return e
 }
 
 func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {

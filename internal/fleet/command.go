@@ -114,7 +114,7 @@ var (
 
 const (
 	defaultBudget = 5 * time.Minute
-	// forceBudget is how long ForceOff may take to be seen.
+	// forceBudget is how long ForceOff may take to be seen, unless Options say otherwise.
 	forceBudget = 2 * time.Minute
 	// maxQueue bounds what waits for one BMC, maxHistory what is remembered.
 	maxQueue   = 16
@@ -211,7 +211,7 @@ func (c *command) expires(o *Options) time.Time {
 	case c.status.State == Queued:
 		return c.submitted.Add(c.Budget + 2*o.MaxBackoff)
 	case c.Kind == PowerOff && c.Force && c.stage != stageForced:
-		return c.deadline.Add(forceBudget)
+		return c.deadline.Add(o.ForceBudget)
 	default:
 		return c.deadline
 	}

@@ -48,6 +48,7 @@ type Options struct {
 	RequestTimeout    time.Duration // deadline of a request: 10 s
 	MaxBackoff        time.Duration // longest pause after failures: 10 m
 	AuthBackoff       time.Duration // pause after a refused password: 10 m
+	ForceBudget       time.Duration // how long ForceOff may take to be seen: 2 m
 	IdleTimeout       time.Duration // how long an unused connection is kept: 30 s
 	ShutdownTimeout   time.Duration // for deleting all sessions at the end: 10 s
 
@@ -72,6 +73,7 @@ func (o Options) withDefaults() Options {
 	set(&o.RequestTimeout, 10*time.Second)
 	set(&o.MaxBackoff, 10*time.Minute)
 	set(&o.AuthBackoff, 10*time.Minute)
+	set(&o.ForceBudget, forceBudget)
 	set(&o.IdleTimeout, 30*time.Second)
 	set(&o.ShutdownTimeout, 10*time.Second)
 	if o.Clock == nil {

@@ -29,6 +29,10 @@ type Observation struct {
 	// Manager is the BMC itself; its URI is empty until it could be read.
 	Manager bmc.Manager
 	Systems []SystemObservation
+	// Unread is why the list of systems is not complete: a member of it could not be read. Nil when it is.
+	Unread error
+	// Symptoms are what else is wrong with the BMC though it answers.
+	Symptoms bmc.Symptoms
 }
 
 // SystemObservation is the last that a BMC said of one system.
@@ -78,7 +82,7 @@ func (o *Observation) clone() *Observation {
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
 		o.Circuit != old.Circuit || o.Fence != old.Fence || !o.Job.same(old.Job) ||
-		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) {
+		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) || !sameError(o.Unread, old.Unread) || o.Symptoms != old.Symptoms {
 		return true
 	}
 	for i := range o.Systems {

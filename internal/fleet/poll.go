@@ -40,14 +40,18 @@ func (a *actor) poll(ctx context.Context) error {
 	}
 	now = a.options.Clock.Now()
 	a.schedule.polledNow(now)
+	var unread error
 	if listing {
-		readings = a.watch(readings, now)
+		readings, unread = a.watch(readings, now)
 	}
+	symptoms := a.symptoms()
 	a.publish(func(o *Observation) {
 		if listing {
 			o.keepOnly(readings)
+			o.Unread = unread
 		}
 		o.answered(now)
+		o.Symptoms = symptoms
 		for _, r := range readings {
 			a.enter(o, r, now)
 		}
@@ -81,14 +85,16 @@ func (a *actor) read(ctx context.Context, uris []string) ([]reading, error) {
 
 // watch takes over a new list of systems. What is no server is left out; what
 // could not be read yet is too, and looked for again soon, as is a list without
-// any: a BMC that starts shows its systems late.
-func (a *actor) watch(readings []reading, now time.Time) []reading {
-	incomplete := false
+// any: a BMC that starts shows its systems late. The error is that of the first that could not.
+func (a *actor) watch(readings []reading, now time.Time) ([]reading, error) {
+	var unread error
 	readings = slices.DeleteFunc(readings, func(r reading) bool {
 		if a.watching(r.uri) != nil {
 			return false
 		}
-		incomplete = incomplete || r.err != nil
+		if unread == nil {
+			unread = r.err
+		}
 		return r.err != nil || !r.system.IsServer()
 	})
 	watching := make([]*watched, 0, len(readings))
@@ -100,12 +106,20 @@ func (a *actor) watch(readings []reading, now time.Time) []reading {
 		watching = append(watching, w)
 	}
 	a.watched = watching
-	if incomplete || len(readings) == 0 {
+	if unread != nil || len(readings) == 0 {
 		a.schedule.tryAgain(&a.schedule.list, now, a.options.RefreshInterval)
 	} else {
 		a.schedule.done(&a.schedule.list, now, a.options.RefreshInterval)
 	}
-	return readings
+	return readings, unread
+}
+
+// symptoms are what the client has noticed, if it is one that does.
+func (a *actor) symptoms() bmc.Symptoms {
+	if c, ok := a.client.(interface{ Symptoms() bmc.Symptoms }); ok {
+		return c.Symptoms()
+	}
+	return bmc.Symptoms{}
 }
 
 func (a *actor) watching(uri string) *watched {

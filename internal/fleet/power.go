@@ -220,7 +220,7 @@ func (c *command) sent(do action, now time.Time, o *Options) {
 		return
 	}
 	if c.stage != stageForced {
-		c.deadline = now.Add(forceBudget)
+		c.deadline = now.Add(o.ForceBudget)
 	}
 	c.stage, c.status.Forced = stageForced, true
 }
