@@ -12,7 +12,7 @@ VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null
 # testing then share one build cache, and the Kubernetes API is compiled once.
 FLAGS   := -trimpath -buildvcs=false
 GO      := CGO_ENABLED=0 go
-LDFLAGS  = -s -w -X $(MODULE)/internal/cli.Version=$(VERSION)
+LDFLAGS  = -s -w -X $(MODULE)/internal/version.Release=$(VERSION)
 
 # The race detector needs cgo, and that a C compiler. Without one the tests run
 # all the same and say that they were not raced.
@@ -39,13 +39,13 @@ help: ## List these targets
 ##@ What is built
 
 .PHONY: build
-build: ## Build bin/farrier and bin/metalprobe
+build: ## Build bin/farrier, bin/farrier-manager and bin/metalprobe
 	$(GO) build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 .PHONY: install
 install: build ## Install the binaries below PREFIX (/usr/local)
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 0755 $(BIN)/farrier $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 $(BIN)/farrier $(BIN)/farrier-manager $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
 
 .PHONY: demo
 demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--servers 10")

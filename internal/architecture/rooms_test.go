@@ -184,15 +184,37 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "config", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
-			"internal/image", "internal/image/localregistry", "internal/ignition", "internal/inspection", "internal/bootserver",
-			"internal/controller", "internal/sim", "internal/controlplane", "internal/controlplane/crds"},
-		because: "this is the one place where the rooms are put together; it wires and decides nothing",
+		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
+			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/controller"},
+		never:   controlPlane,
+		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
+	},
+	{
+		path: "internal/standalone",
+		may: []string{"api", "config", "internal/macprefix", "internal/bmc", "internal/image/localregistry", "internal/sim",
+			"internal/controlplane", "internal/controlplane/crds", "internal/system"},
+		because: "a system with an API of its own; what is in it is wired elsewhere",
+	},
+	{
+		path:    "internal/manager",
+		may:     []string{"config", "internal/system", "internal/controlplane/crds", "internal/cli/console", "internal/version"},
+		never:   append([]string{module + "/internal/sim"}, controlPlane...),
+		because: "what runs in a cluster is given its API, and simulates nothing",
+	},
+	{
+		path:    "internal/version",
+		only:    stdlib,
+		because: "every program says its version in the same way",
 	},
 	{
 		path:    "internal/cli",
-		may:     []string{"api", "internal/system", "internal/sim", "internal/image/localregistry"},
+		may:     []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version"},
 		because: "subcommands start a system and then talk to it as any client would",
+	},
+	{
+		path:    "internal/cli/console",
+		only:    stdlib,
+		because: "how a line of log looks does not depend on whose it is",
 	},
 	{
 		path:    "internal/architecture",
@@ -202,6 +224,11 @@ var rooms = []room{
 	{
 		path:    "cmd/farrier",
 		may:     []string{"internal/cli"},
+		because: "a main function is flags and wiring",
+	},
+	{
+		path:    "cmd/farrier-manager",
+		may:     []string{"internal/manager"},
 		because: "a main function is flags and wiring",
 	},
 	{

@@ -7,14 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
-)
 
-// Version is set when a release is built; otherwise the module's own version is shown.
-var Version string
+	"github.com/farrier-dev/farrier/internal/version"
+)
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a
 // command line that makes no sense.
@@ -66,18 +64,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "farrier "+version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "farrier "+version.String())
 			return err
 		},
 	}
-}
-
-func version() string {
-	if Version != "" {
-		return Version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(unknown)"
 }

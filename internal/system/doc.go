@@ -1,6 +1,7 @@
-// Package system puts the parts of Farrier together in one process: the embedded
-// Kubernetes API, the controllers with their fleet, the boot server, and, if asked for, a
-// simulated rack with a registry of its own. It holds wiring and no decisions.
+// Package system puts the parts of Farrier together around a Kubernetes API: the controllers with their
+// fleet and their boot view, and the servers that machines and BMCs speak to. It holds wiring and no decisions.
 //
-// `farrier up` and `farrier demo` are two ways to start the same System.
+// Which API that is, is its starter's business. `farrier up` has one of its own in the same process
+// (internal/standalone); `farrier-manager` is given one, and may have to wait for its turn: then caches are kept
+// (Options.LeaderElection), and nothing is sent, served or listened on.
 package system

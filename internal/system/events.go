@@ -57,16 +57,13 @@ func (s *System) listenForEvents() error {
 	if s.settings.BMCEventsAddress == "" {
 		return nil
 	}
-	listener, err := net.Listen("tcp", s.settings.BMCEventsAddress)
+	listener, reached, err := s.listen("bmc-events-address", s.settings.BMCEventsAddress, s.settings.eventsTLS != nil)
 	if err != nil {
-		return fmt.Errorf("--bmc-events-address: %w", err)
+		return err
 	}
 	s.eventsListener = listener
 	if s.BMCEventsURL = s.settings.BMCEventsURL; s.BMCEventsURL == "" {
-		s.BMCEventsURL = deriveURL(listener.Addr(), s.settings.Sim > 0, s.settings.eventsTLS != nil)
-	}
-	if s.settings.eventsTLS != nil {
-		s.eventsListener = tls.NewListener(listener, s.settings.eventsTLS)
+		s.BMCEventsURL = reached
 	}
 	return nil
 }
@@ -78,34 +75,38 @@ func (s *System) newSubscriptions(mgr ctrl.Manager) *subscription.Reconciler {
 		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: bmcevents.NewPaths(s.keys.token),
 		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
 	}
-	if s.eventsListener != nil {
+	if s.settings.BMCEventsAddress != "" {
 		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Logger: s.logger.WithName("events"), Notify: r.Heard})
 		s.receiver = r.Receiver
 	}
 	return r
 }
 
-// runReceiver takes events, if somebody may send any.
-func (s *System) runReceiver(ctx context.Context) error {
+// serveEvents takes events, if somebody may send any.
+func (s *System) serveEvents(ctx context.Context) error {
 	if s.receiver == nil {
 		return nil
+	}
+	listener, err := opened(s.eventsListener, "bmc-events-address", s.settings.BMCEventsAddress)
+	if err != nil {
+		return err
 	}
 	if err := metrics.Registry.Register(s.receiver); err != nil {
 		return fmt.Errorf("metrics of BMC events: %w", err)
 	}
-	s.run("receiver of BMC events", func() error { return s.receiver.Serve(ctx, s.eventsListener) })
-	return nil
+	defer metrics.Registry.Unregister(s.receiver)
+	if s.settings.eventsTLS != nil {
+		listener = tls.NewListener(listener, s.settings.eventsTLS)
+	}
+	return s.receiver.Serve(ctx, listener)
 }
 
-// closeReceiver is for the end, and for a start that failed half way.
-func (s *System) closeReceiver() error {
-	if s.receiver != nil {
-		metrics.Registry.Unregister(s.receiver)
-	}
-	if s.eventsListener == nil {
+// closeListener closes a listener that may have been closed by whoever served it.
+func closeListener(l net.Listener) error {
+	if l == nil {
 		return nil
 	}
-	if err := s.eventsListener.Close(); !errors.Is(err, net.ErrClosed) {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil

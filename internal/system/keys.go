@@ -48,14 +48,6 @@ func ensureKeys(ctx context.Context, c client.Client, namespace string) (keys, e
 	return keys{token: secret.Data[tokenKey]}, nil
 }
 
-func ensureNamespace(ctx context.Context, c client.Client, name string) error {
-	err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create namespace %q: %w", name, err)
-	}
-	return nil
-}
-
 // certPool reads a bundle of PEM certificates; no file means the system's.
 func certPool(file string) (*x509.CertPool, error) {
 	if file == "" {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -39,6 +40,9 @@ import (
 // hardware, so a few keep a small machine busy.
 const workers = 4
 
+// leaseName is the Lease in the manager's namespace that the one process that acts holds.
+const leaseName = "farrier-manager"
+
 // Scheme knows every kind that Farrier reads or writes.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
@@ -50,8 +54,8 @@ func Scheme() *runtime.Scheme {
 }
 
 // newManager makes the controllers. Nothing runs yet.
-func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.Delivery, *report.Intake, error) {
-	mgr, err := ctrl.NewManager(s.Config, s.managerOptions())
+func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, *bootdelivery.Delivery, *report.Intake, error) {
+	mgr, err := ctrl.NewManager(config, s.managerOptions())
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -104,16 +108,19 @@ func (s *System) newManager(ctx context.Context) (ctrl.Manager, *bootdelivery.De
 func (s *System) managerOptions() ctrl.Options {
 	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
 	utilruntime.Must(err)
-	metrics := s.settings.MetricsAddress
-	if metrics == "" {
-		metrics = "0"
-	}
-	once := true
+	yes := true
 	return ctrl.Options{
 		Scheme: Scheme(),
 		// What controller-runtime says of itself is for those who ask for more.
 		Logger:  s.logger.V(1),
-		Metrics: metricsserver.Options{BindAddress: metrics},
+		Metrics: metricsserver.Options{BindAddress: orNone(s.settings.MetricsAddress)},
+
+		HealthProbeBindAddress: orNone(s.settings.HealthAddress),
+
+		LeaderElection: s.settings.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: s.settings.ManagerNamespace,
+		// Everything that acts has ended before the lease is given back, so the next one need not wait until it
+		// runs out.
+		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
@@ -121,9 +128,17 @@ func (s *System) managerOptions() ctrl.Options {
 			},
 		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &metalv1.BMCSecret{}}}},
-		// Several systems may be started in one process, as tests do.
-		Controller: ctrlconfig.Controller{SkipNameValidation: &once},
+		// Several systems may be started in one process, as tests do. One that stands by keeps its caches filled.
+		Controller: ctrlconfig.Controller{SkipNameValidation: &yes, EnableWarmup: &yes},
 	}
+}
+
+// orNone says of an address that is not given what controller-runtime understands as such.
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
 }
 
 func (s *System) policy() server.Policy {

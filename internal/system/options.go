@@ -13,22 +13,20 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/macprefix"
-	"github.com/farrier-dev/farrier/internal/sim"
-	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
-// Options is everything that can be said about a system. Fields are named after the flags of
-// `farrier up`; errors name those.
+// Options is everything that can be said about a system. Fields are named after the flags (flags.go);
+// errors name those.
 type Options struct {
-	DataDir    string
-	Kubeconfig string
-	// APIAddress, BootAddress and MetricsAddress are host:port; port 0 means any free one. An
-	// empty MetricsAddress means that no metrics are served.
-	APIAddress, BootAddress, MetricsAddress string
+	DataDir string
+	// BootAddress, MetricsAddress and HealthAddress are host:port; port 0 means any free one. An empty
+	// MetricsAddress or HealthAddress means that there is none.
+	BootAddress, MetricsAddress, HealthAddress string
 	// BootURL is the base URL under which machines reach the boot server; empty: derived
 	// from BootAddress.
 	BootURL string
@@ -62,25 +60,22 @@ type Options struct {
 	PowerOffBudget   time.Duration
 	EnforcePowerOff  bool
 
-	// Sim is the number of servers in a simulated rack; 0: there is none.
-	Sim             int
-	SimAddress      string
-	RegistryAddress string
-	SimTiming       sim.Timing
-	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
-	// wrong with them, and where that is changed while they run.
-	SimVendor, SimFaultsFile, SimAdminAddress string
-	// SimWithoutEndpoints leaves the Endpoints of the rack to the caller.
-	SimWithoutEndpoints bool
+	// Loopback says that the machines are simulated on this host: a server that listens on all addresses
+	// is reached there.
+	Loopback bool
+	// LeaderElection says that other processes like this one stand by: nothing is listened on, and nothing
+	// done, before it is this one's turn.
+	LeaderElection bool
+	// Beside are put beside the controllers, such as the webhooks of a cluster.
+	Beside []func(ctrl.Manager) error
 
 	Logger logr.Logger
 }
 
-// DefaultOptions are those of `farrier up` without flags.
+// DefaultOptions are those without flags.
 func DefaultOptions() Options {
 	return Options{
 		DataDir:           defaultDataDir(),
-		APIAddress:        "127.0.0.1:6443",
 		BootAddress:       ":8082",
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
@@ -94,9 +89,6 @@ func DefaultOptions() Options {
 		DiscoveryRetries:  3,
 		PowerOffBudget:    5 * time.Minute,
 		EnforcePowerOff:   true,
-		SimAddress:        "0.0.0.0:8000",
-		SimVendor:         string(sim.Standard),
-		RegistryAddress:   "127.0.0.1:5000",
 		Logger:            logr.Discard(),
 	}
 }
@@ -123,8 +115,6 @@ type settings struct {
 	forwarders []netip.Prefix
 	prefixes   *macprefix.Database
 	template   string
-	simVendors []sim.Vendor
-	simFaults  []fault.Spec
 	eventsTLS  *tls.Config // nil: plain HTTP
 }
 
@@ -133,7 +123,10 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"api-address": o.APIAddress, "boot-address": o.BootAddress, "sim-address": o.SimAddress, "registry-address": o.RegistryAddress} {
+	for flag, address := range map[string]string{"boot-address": o.BootAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress} {
+		if address == "" && flag != "boot-address" {
+			continue
+		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			refuse(flag, err)
 		}
@@ -157,14 +150,6 @@ func (o Options) check() (*settings, error) {
 			refuse("probe-os-image", err)
 		}
 	}
-	if o.Sim < 0 || o.Sim > 60000 {
-		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
-	}
-	if vendors, err := sim.ParseVendors(o.SimVendor); err != nil {
-		refuse("sim-vendor", err)
-	} else {
-		s.simVendors = vendors
-	}
 	errs = append(errs, s.readFiles(), s.checkEvents())
 	return s, errors.Join(errs...)
 }
@@ -181,13 +166,6 @@ func (s *settings) readFiles() error {
 		}
 		s.prefixes = db
 	}
-	if s.SimFaultsFile != "" {
-		faults, err := fault.Load(s.SimFaultsFile)
-		if err != nil {
-			return fmt.Errorf("--sim-faults: %w", err)
-		}
-		s.simFaults = faults
-	}
 	if s.DiscoveryIgnitionPath != "" {
 		info, err := os.Stat(s.DiscoveryIgnitionPath)
 		if err == nil && info.Size() > maxTemplateSize {
@@ -201,42 +179,6 @@ func (s *settings) readFiles() error {
 			return fmt.Errorf("--discovery-ignition-path: %w", err)
 		}
 		s.template = string(text)
-	}
-	return nil
-}
-
-// deriveURL is the URL of a server that listens at address: the address itself, or, if that is
-// all of them, loopback for a simulated rack and else the first address that machines can reach.
-func deriveURL(address net.Addr, simulated, secure bool) string {
-	tcp, ok := address.(*net.TCPAddr)
-	if !ok {
-		return ""
-	}
-	ip := tcp.IP
-	if ip.IsUnspecified() {
-		ip = net.IPv4(127, 0, 0, 1)
-		if !simulated {
-			if found := routableAddress(); found != nil {
-				ip = found
-			}
-		}
-	}
-	scheme := "http://"
-	if secure {
-		scheme = "https://"
-	}
-	return scheme + net.JoinHostPort(ip.String(), fmt.Sprint(tcp.Port))
-}
-
-func routableAddress() net.IP {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
-			return n.IP
-		}
 	}
 	return nil
 }

@@ -14,147 +14,135 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controlplane"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image"
-	"github.com/farrier-dev/farrier/internal/image/localregistry"
-	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // readyTimeout bounds the wait for the boot view to be complete. Its cost grows with the number of objects.
 const readyTimeout = 2 * time.Minute
 
-// System is a running Farrier.
+// System is Farrier around a Kubernetes API.
 type System struct {
-	// Client reads and writes objects as an administrator; Config is what it was made of.
-	Client client.Client
-	Config *rest.Config
-	// APIURL, Kubeconfig, BootURL and RegistryURL say where things are.
-	APIURL, Kubeconfig, BootURL string
-	// BMCEventsURL is empty if BMCs cannot send events.
-	BMCEventsURL string
-	// Rack and Registry are nil without a simulated rack.
-	Rack     *sim.Rack
-	Registry *localregistry.Registry
+	// BootURL is where machines reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot.
+	BootURL, BMCEventsURL string
 
 	logger   logr.Logger
 	settings *settings
-	plane    *controlplane.Server
 	fleet    *fleet.Fleet
 	view     *bootview.View
 	images   *image.Resolver
 	blobs    *image.Blobs
-	boot     *bootserver.Server
 	keys     keys
-	bootAddr net.Listener
 	// receiver takes the events of BMCs; nil without its listener.
-	receiver       *bmcevents.Receiver
-	eventsListener net.Listener
+	receiver *bmcevents.Receiver
+	// bootListener and eventsListener are nil until they are needed, where others take turns with us.
+	bootListener, eventsListener net.Listener
 
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
+	synced    chan struct{} // closed when the caches are full
 	failed    chan error
 	stopOnce  sync.Once
 	stopErr   error
 }
 
-// Start brings a whole system up and returns when everything answers. ctx bounds the start only.
-// When it fails, what was started has been stopped again.
-func Start(ctx context.Context, options Options) (*System, error) {
+// Site is what a simulated rack adds to what flags say.
+type Site struct {
+	Prefix     macprefix.Entry
+	ProbeImage string // where no flag names one
+	Registry   string // host:port that images may come from, without TLS
+}
+
+// New checks the options and finds out under which URLs the system is reached. Nothing is served yet.
+func New(options Options) (*System, error) {
 	settings, err := options.check()
 	if err != nil {
 		return nil, err
 	}
-	s := &System{logger: options.Logger, settings: settings, failed: make(chan error, 8)}
+	s := &System{logger: options.Logger, settings: settings, synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(options.Logger.V(1))
-	if err := s.start(ctx); err != nil {
+	var reached string
+	if s.bootListener, reached, err = s.listen("boot-address", s.settings.BootAddress, false); err != nil {
+		return nil, err
+	}
+	if s.BootURL = s.settings.BootURL; s.BootURL == "" {
+		s.BootURL = reached
+	}
+	if err := s.listenForEvents(); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
 }
 
-func (s *System) start(ctx context.Context) error {
-	listener, err := net.Listen("tcp", s.settings.BootAddress)
+// Add adds a site to a system that has not been started.
+func (s *System) Add(site Site) (err error) {
+	o := s.settings
+	if o.ProbeImage == "" {
+		o.ProbeImage = site.ProbeImage
+	}
+	o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
+	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
+	o.prefixes, err = o.prefixes.With(site.Prefix)
+	return err
+}
+
+// Start starts everything around the API of that configuration. ctx bounds the start only; what was started goes on until
+// Stop, also after an error.
+func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
+	direct, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		return fmt.Errorf("--boot-address: %w", err)
+		return fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
-	s.bootAddr = listener
-	if s.BootURL = s.settings.BootURL; s.BootURL == "" {
-		s.BootURL = deriveURL(listener.Addr(), s.settings.Sim > 0, false)
-	}
-	if err := s.listenForEvents(); err != nil {
+	if s.keys, err = ensureKeys(ctx, direct, s.settings.ManagerNamespace); err != nil {
 		return err
 	}
-	if err := s.startAPI(ctx); err != nil {
+	if err := s.newFleet(); err != nil {
+		return err
+	}
+	if err := s.newImages(); err != nil {
 		return err
 	}
 	running, cancel := context.WithCancel(context.Background())
 	s.stopParts = cancel
-	if err := s.startRack(ctx); err != nil {
+	mgr, err := s.assemble(running, config)
+	if err != nil {
 		return err
 	}
-	if err := s.startParts(ctx, running); err != nil {
-		return err
-	}
-	if err := s.waitReady(ctx); err != nil {
-		return err
-	}
-	if s.Rack != nil && !s.settings.SimWithoutEndpoints {
-		return s.CreateEndpoints(ctx)
-	}
+	s.parts.Go(func() {
+		if err := mgr.Start(running); err != nil && !errors.Is(err, context.Canceled) {
+			s.failed <- err
+		}
+	})
 	return nil
 }
 
-// startAPI starts the control plane and puts into it what Farrier needs: its kinds, its namespace, its keys.
-func (s *System) startAPI(ctx context.Context) error {
-	plane, err := controlplane.Start(ctx, controlplane.Options{
-		DataDir: s.settings.DataDir, KubeconfigPath: s.settings.Kubeconfig, Address: s.settings.APIAddress,
-		Logger: s.logger.WithName("api"),
-	})
-	if err != nil {
-		return err
-	}
-	s.plane, s.Config = plane, plane.RESTConfig()
-	s.APIURL, s.Kubeconfig = plane.URL(), plane.Kubeconfig()
-	crds, err := config.CRDs()
-	if err != nil {
-		return err
-	}
-	if err := controlplane.InstallCRDs(ctx, s.Config, crds); err != nil {
-		return fmt.Errorf("install the kinds of Farrier: %w", err)
-	}
-	if s.Client, err = client.New(s.Config, client.Options{Scheme: Scheme()}); err != nil {
-		return err
-	}
-	if err := ensureNamespace(ctx, s.Client, s.settings.ManagerNamespace); err != nil {
-		return err
-	}
-	s.keys, err = ensureKeys(ctx, s.Client, s.settings.ManagerNamespace)
-	return err
-}
-
-// startParts starts what runs beside the API: the fleet, the controllers and the boot server.
-func (s *System) startParts(ctx, running context.Context) error {
+func (s *System) newFleet() error {
 	o := s.settings
 	roots, err := certPool(o.BMCCAFile)
 	if err != nil {
 		return fmt.Errorf("--bmc-ca-file: %w", err)
 	}
-	s.fleet = fleet.New(fleet.Options{
+	f := fleet.New(fleet.Options{
 		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
 		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout,
 		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots,
 	})
-	if err := metrics.Registry.Register(s.fleet); err != nil {
+	if err := metrics.Registry.Register(f); err != nil {
 		return fmt.Errorf("metrics of the fleet: %w", err)
 	}
-	s.view = bootview.New()
+	s.fleet = f
+	return nil
+}
+
+func (s *System) newImages() (err error) {
+	o := s.settings
 	images := image.Options{
 		AllowedRegistries: o.AllowedRegistries, PlainHTTP: o.PlainHTTPRegistries, Architecture: o.Architecture,
 		Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.ImageCacheSize, Logger: s.logger.WithName("images"),
@@ -166,24 +154,59 @@ func (s *System) startParts(ctx, running context.Context) error {
 		return fmt.Errorf("image cache: %w", err)
 	}
 	s.images.Subscribe(s.describe)
-	mgr, delivery, intake, err := s.newManager(running)
+	return nil
+}
+
+// assemble makes the controllers and puts beside them what acts with them: all of it waits for its turn where others
+// like it stand by, and ends before the turn is given up.
+func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
+	s.view = bootview.New()
+	mgr, delivery, intake, err := s.newManager(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	boot, err := s.newBootServer(delivery, intake)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"fleet", s.fleet.Run},
+		{"image resolver", s.images.Run},
+		{"boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }},
+		{"receiver of BMC events", s.serveEvents},
+	} {
+		if err := mgr.Add(named(part.name, part.run)); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	for _, beside := range s.settings.Beside {
+		if err := beside(mgr); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, s.addHealth(mgr)
+}
+
+// named lets an error say which part it is of. A part that ends with an error ends the system.
+func named(name string, run func(context.Context) error) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
+	listener, err := opened(s.bootListener, "boot-address", s.settings.BootAddress)
 	if err != nil {
 		return err
 	}
-	if s.boot, err = s.newBootServer(delivery, intake); err != nil {
-		return err
-	}
-	s.run("fleet", func() error { return s.fleet.Run(running) })
-	s.run("image resolver", func() error { return s.images.Run(running) })
-	s.run("controllers", func() error { return mgr.Start(running) })
-	s.run("boot server", func() error { return s.boot.Serve(running, s.bootAddr) })
-	if err := s.runReceiver(running); err != nil {
-		return err
-	}
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return errors.New("the caches of the controllers did not fill in time")
-	}
-	return nil
+	s.logger.V(1).Info("Boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
+	return boot.Serve(ctx, listener)
 }
 
 // describe tells the image cache how large the layers of a resolved image are, so that HEAD is answered at once.
@@ -193,19 +216,8 @@ func (s *System) describe(r image.Request) {
 	}
 }
 
-// run starts a part; one that ends with an error ends the system.
-func (s *System) run(name string, part func() error) {
-	s.parts.Add(1)
-	go func() {
-		defer s.parts.Done()
-		if err := part(); err != nil && !errors.Is(err, context.Canceled) {
-			s.failed <- fmt.Errorf("%s: %w", name, err)
-		}
-	}()
-}
-
-// waitReady returns when the boot view is complete, so that no machine is told that it is unknown.
-func (s *System) waitReady(ctx context.Context) error {
+// WaitReady returns when caches are full and the boot view is complete, so that no machine is told that it is unknown.
+func (s *System) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -222,14 +234,13 @@ func (s *System) waitReady(ctx context.Context) error {
 	return nil
 }
 
+// Synced is closed when the caches are full: a system that stands by is ready then.
+func (s *System) Synced() <-chan struct{} { return s.synced }
+
 // Failed delivers the error of a part that has ended and should not have.
 func (s *System) Failed() <-chan error { return s.failed }
 
-// Done is closed when the API has ended, for whatever reason.
-func (s *System) Done() <-chan struct{} { return s.plane.Done() }
-
-// Stop ends everything in the order in which the parts need each other: the fleet logs out of BMCs that
-// still answer, and the API goes last. It may be called more than once.
+// Stop ends everything; the fleet logs out of BMCs that still answer. It may be called more than once.
 func (s *System) Stop() error {
 	s.stopOnce.Do(func() {
 		if s.stopParts != nil {
@@ -239,24 +250,9 @@ func (s *System) Stop() error {
 		if s.fleet != nil {
 			metrics.Registry.Unregister(s.fleet)
 		}
-		var errs []error
-		if s.bootAddr != nil && s.boot == nil {
-			errs = append(errs, s.bootAddr.Close())
-		}
-		errs = append(errs, s.closeReceiver())
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
+		errs := []error{closeListener(s.bootListener), closeListener(s.eventsListener)}
 		if s.blobs != nil {
 			errs = append(errs, s.blobs.Close())
-		}
-		if s.Rack != nil {
-			errs = append(errs, s.Rack.Stop(ctx))
-		}
-		if s.Registry != nil {
-			errs = append(errs, s.Registry.Stop())
-		}
-		if s.plane != nil {
-			errs = append(errs, s.plane.Stop())
 		}
 		s.stopErr = errors.Join(errs...)
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/console"
 	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/standalone"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -31,7 +32,7 @@ type lab struct {
 
 	dir    string
 	log    *os.File
-	system *system.System
+	system *standalone.System
 }
 
 // start brings the system up.
@@ -40,13 +41,13 @@ func (l *lab) start(ctx context.Context) (*scenario.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.system, err = system.Start(ctx, l.systemOptions(logger)); err != nil {
+	if l.system, err = standalone.Start(ctx, l.systemOptions(logger)); err != nil {
 		return nil, err
 	}
 	go l.watchOver(l.system)
 	s := &scenario.Lab{
 		Client: l.system.Client, Config: l.system.Config, Scheme: system.Scheme(), BootURL: l.system.BootURL,
-		CreateEndpoints: l.system.CreateEndpoints, Image: l.system.ImageReference(system.SampleRepository), IgnitionKey: bootv1.SecretKeyIgnition,
+		CreateEndpoints: l.system.CreateEndpoints, Image: l.system.ImageReference(standalone.SampleRepository), IgnitionKey: bootv1.SecretKeyIgnition,
 		Hint: "kubectl --kubeconfig " + l.system.Kubeconfig + " get servers",
 	}
 	for i, info := range l.system.Rack.BMCs() {
@@ -80,8 +81,8 @@ func (l *lab) prepare() (logr.Logger, error) {
 }
 
 // systemOptions are those of `farrier up`, but for ports, of which any free one will do, and for times.
-func (l *lab) systemOptions(logger logr.Logger) system.Options {
-	o := system.DefaultOptions()
+func (l *lab) systemOptions(logger logr.Logger) standalone.Options {
+	o := standalone.DefaultOptions()
 	o.DataDir = filepath.Join(l.dir, "data")
 	o.APIAddress, o.BootAddress, o.RegistryAddress = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	o.SimAddress = "0.0.0.0:0" // the loopback device, all of its addresses
@@ -95,7 +96,7 @@ func (l *lab) systemOptions(logger logr.Logger) system.Options {
 }
 
 // watchOver ends the run when the system ends by itself.
-func (l *lab) watchOver(s *system.System) {
+func (l *lab) watchOver(s *standalone.System) {
 	select {
 	case err := <-s.Failed():
 		l.fail(fmt.Errorf("the system failed: %w", err))

@@ -1,4 +1,4 @@
-package system
+package standalone
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/system"
 )
 
 // The account that every BMC of a simulated rack ships with.
@@ -30,11 +31,8 @@ const (
 )
 
 // startRack starts the simulated rack and its registry, and makes the rest of the system know them.
-func (s *System) startRack(ctx context.Context) error {
-	o := s.settings
-	if o.Sim == 0 {
-		return nil
-	}
+func (s *System) startRack(ctx context.Context, settings rackSettings) error {
+	o := s.options
 	// ctx bounds the start; Stop ends these two, in its own order.
 	running := context.WithoutCancel(ctx)
 	registry, err := localregistry.Start(running, o.RegistryAddress)
@@ -47,15 +45,10 @@ func (s *System) startRack(ctx context.Context) error {
 			return fmt.Errorf("push image %s: %w", repository, err)
 		}
 	}
-	if o.ProbeImage == "" {
-		o.ProbeImage = s.ImageReference(probeRepository)
-	}
-	o.AllowedRegistries = append(o.AllowedRegistries, registry.Address())
-	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, registry.Address())
 	s.Rack, err = sim.Start(running, sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
-		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: s.logger.WithName("sim"),
-		Vendors: o.simVendors, Faults: o.simFaults,
+		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: o.Logger.WithName("sim"),
+		Vendors: settings.vendors, Faults: settings.faults,
 	})
 	if err != nil {
 		return fmt.Errorf("--sim: %w", err)
@@ -65,11 +58,14 @@ func (s *System) startRack(ctx context.Context) error {
 			return fmt.Errorf("--sim-admin-address: %w", err)
 		}
 	}
-	o.prefixes, err = o.prefixes.With(macprefix.Entry{
-		Prefix: sim.MACPrefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(s.Rack.Port()), Type: "bmc",
-		DefaultCredentials: []macprefix.Credential{{Username: simUsername, Password: bmc.Secret(simPassword)}},
+	return s.Add(system.Site{
+		Prefix: macprefix.Entry{
+			Prefix: sim.MACPrefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(s.Rack.Port()), Type: "bmc",
+			DefaultCredentials: []macprefix.Credential{{Username: simUsername, Password: bmc.Secret(simPassword)}},
+		},
+		ProbeImage: s.ImageReference(probeRepository),
+		Registry:   registry.Address(),
 	})
-	return err
 }
 
 // ImageReference is the reference under which a repository of the rack's registry is pulled.

@@ -1,0 +1,143 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	manifests "github.com/farrier-dev/farrier/config"
+	"github.com/farrier-dev/farrier/internal/controlplane/crds"
+	"github.com/farrier-dev/farrier/internal/system"
+)
+
+// requestTimeout bounds each question that is asked before the start.
+const requestTimeout = 15 * time.Second
+
+// connect finds the API and sees that what is needed is there, so that what is missing is said once, in words.
+func connect(ctx context.Context, o options) (*rest.Config, error) {
+	config, err := clientConfig(o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	// The API's own fairness shares it out (flow control); a second limit here would only delay what users wait for.
+	config.QPS = -1
+	config.UserAgent = "farrier-manager"
+	if err := check(ctx, config, o); err != nil {
+		return nil, fmt.Errorf("Kubernetes API at %s: %w", config.Host, err)
+	}
+	return config, nil
+}
+
+// clientConfig reads the kubeconfig that is named, or that the environment names, or takes the credentials that a
+// cluster gives its pods.
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	flag := "--kubeconfig"
+	if kubeconfig == "" {
+		kubeconfig, flag = os.Getenv(clientcmd.RecommendedConfigPathEnvVar), "$"+clientcmd.RecommendedConfigPathEnvVar
+	}
+	if kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		return config, nil
+	}
+	config, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("there is no Kubernetes API: --kubeconfig names none, and this does not run in a cluster")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("credentials of the cluster: %w", err)
+	}
+	return config, nil
+}
+
+func check(ctx context.Context, config *rest.Config, o options) error {
+	asking := rest.CopyConfig(config)
+	asking.Timeout = requestTimeout
+	api, err := discovery.NewDiscoveryClientForConfig(asking)
+	if err != nil {
+		return err
+	}
+	if _, err := api.ServerVersion(); err != nil {
+		return fmt.Errorf("does not answer: %w", err)
+	}
+	wanted, err := manifests.CRDs()
+	if err != nil {
+		return err
+	}
+	if o.installCRDs {
+		if err := crds.Install(ctx, asking, wanted, crds.Options{}); err != nil {
+			return fmt.Errorf("--install-crds: %w", err)
+		}
+	}
+	absent, err := missing(api, wanted)
+	if err != nil {
+		return err
+	}
+	if len(absent) > 0 {
+		return fmt.Errorf("these kinds are not installed: %s; apply config/crd, or start with --install-crds", strings.Join(absent, ", "))
+	}
+	return checkNamespace(ctx, asking, o.ManagerNamespace)
+}
+
+// missing lists the definitions whose resources the API does not serve. It asks for what is served and not for the
+// definitions: a manager needs no right to read those.
+func missing(api discovery.DiscoveryInterface, wanted []*apiextensionsv1.CustomResourceDefinition) ([]string, error) {
+	served := map[string]bool{}
+	asked := map[string]bool{}
+	var absent []string
+	for _, definition := range wanted {
+		for _, version := range definition.Spec.Versions {
+			groupVersion := definition.Spec.Group + "/" + version.Name
+			if !asked[groupVersion] {
+				asked[groupVersion] = true
+				list, err := api.ServerResourcesForGroupVersion(groupVersion)
+				if err != nil && !apierrors.IsNotFound(err) {
+					return nil, fmt.Errorf("resources of %s: %w", groupVersion, err)
+				}
+				if err == nil {
+					for i := range list.APIResources {
+						served[list.APIResources[i].Name+"."+groupVersion] = true
+					}
+				}
+			}
+			if !served[definition.Spec.Names.Plural+"."+groupVersion] {
+				absent = append(absent, definition.Name)
+			}
+		}
+	}
+	slices.Sort(absent)
+	return slices.Compact(absent), nil
+}
+
+func checkNamespace(ctx context.Context, config *rest.Config, name string) error {
+	c, err := client.New(config, client.Options{Scheme: system.Scheme()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err = c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("--manager-namespace: there is no namespace %q", name)
+	case apierrors.IsForbidden(err):
+		return nil // it is not ours to look at; what is missing in it will be said by who misses it
+	case err != nil:
+		return fmt.Errorf("--manager-namespace: %w", err)
+	}
+	return nil
+}

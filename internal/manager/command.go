@@ -1,0 +1,124 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/farrier-dev/farrier/internal/cli/console"
+	"github.com/farrier-dev/farrier/internal/system"
+	"github.com/farrier-dev/farrier/internal/version"
+)
+
+// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a command line that
+// makes no sense.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	cmd := newCommand()
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "farrier-manager: "+err.Error())
+	if _, usage := errors.AsType[usageError](err); usage {
+		fmt.Fprintln(stderr, "See 'farrier-manager --help'.")
+		return 2
+	}
+	return 1
+}
+
+// usageError is an error of whoever typed the command.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// options are those of the manager alone, and the system's.
+type options struct {
+	system.Options
+	kubeconfig  string
+	installCRDs bool
+	verbosity   int
+}
+
+func newCommand() *cobra.Command {
+	o := options{Options: system.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "farrier-manager",
+		Short: "Run the controllers of Farrier on a Kubernetes API",
+		Long: `Runs the controllers of Farrier, and the boot server, on the Kubernetes API of a cluster.
+
+Several may run at a time: the one that holds the Lease "farrier-manager" in the manager's namespace acts, the
+others keep their caches filled and wait for their turn.`,
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Logger = logr.FromSlogHandler(console.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
+			return run(cmd.Context(), o)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, or the cluster that this runs in)")
+	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update the kinds of Farrier before anything else")
+	f.BoolVar(&o.LeaderElection, "leader-elect", true, "act only while holding the Lease; false: be sure that this is the only one")
+	f.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; empty: none")
+	o.Bind(f)
+	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	return cmd
+}
+
+// run runs until it is told to stop, or a part of it fails.
+func run(ctx context.Context, o options) (err error) {
+	memory, err := tuneMemory(os.LookupEnv, os.ReadFile)
+	if err != nil {
+		return err
+	}
+	o.Logger.V(1).Info("Memory", "gc", memory.gcPercent, "limit", memory.limit)
+	s, err := system.New(o.Options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	config, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := s.Start(ctx, config); err != nil {
+		return err
+	}
+	o.Logger.Info("Started", "version", version.String(), "api", config.Host, "boot", s.BootURL)
+	synced := s.Synced()
+	for {
+		select {
+		case <-synced:
+			o.Logger.Info("Caches are full")
+			synced = nil
+		case err := <-s.Failed():
+			return err
+		case <-ctx.Done():
+			o.Logger.Info("Stopping")
+			return nil
+		}
+	}
+}

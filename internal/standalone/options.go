@@ -1,0 +1,74 @@
+package standalone
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/internal/system"
+)
+
+// Options is everything that can be said about a system with an API of its own. Fields are named after the flags of
+// `farrier up`; errors name those.
+type Options struct {
+	system.Options
+	// Kubeconfig is where the administrator's kubeconfig is written; empty: in the data directory.
+	Kubeconfig string
+	// APIAddress is host:port; port 0 means any free one.
+	APIAddress string
+
+	// Sim is the number of servers in a simulated rack; 0: there is none.
+	Sim             int
+	SimAddress      string
+	RegistryAddress string
+	SimTiming       sim.Timing
+	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
+	// wrong with them, and where that is changed while they run.
+	SimVendor, SimFaultsFile, SimAdminAddress string
+	// SimWithoutEndpoints leaves the Endpoints of the rack to the caller.
+	SimWithoutEndpoints bool
+}
+
+// DefaultOptions are those of `farrier up` without flags.
+func DefaultOptions() Options {
+	return Options{
+		Options:         system.DefaultOptions(),
+		APIAddress:      "127.0.0.1:6443",
+		SimAddress:      "0.0.0.0:8000",
+		SimVendor:       string(sim.Standard),
+		RegistryAddress: "127.0.0.1:5000",
+	}
+}
+
+// rackSettings are what options say of the simulated rack, after they were checked.
+type rackSettings struct {
+	vendors []sim.Vendor
+	faults  []fault.Spec
+}
+
+// check reads what options name and refuses what cannot work, before anything is started.
+func (o Options) check() (rackSettings, error) {
+	var errs []error
+	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
+	for flag, address := range map[string]string{"api-address": o.APIAddress, "sim-address": o.SimAddress, "registry-address": o.RegistryAddress} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			refuse(flag, err)
+		}
+	}
+	if o.Sim < 0 || o.Sim > 60000 {
+		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
+	}
+	var s rackSettings
+	var err error
+	if s.vendors, err = sim.ParseVendors(o.SimVendor); err != nil {
+		refuse("sim-vendor", err)
+	}
+	if o.SimFaultsFile != "" {
+		if s.faults, err = fault.Load(o.SimFaultsFile); err != nil {
+			refuse("sim-faults", err)
+		}
+	}
+	return s, errors.Join(errs...)
+}

@@ -1,0 +1,131 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/config"
+	"github.com/farrier-dev/farrier/internal/controlplane"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/system"
+)
+
+// System is a running Farrier with the API that it runs on.
+type System struct {
+	*system.System
+	// Client reads and writes objects as an administrator; Config is what it was made of.
+	Client client.Client
+	Config *rest.Config
+	// APIURL and Kubeconfig say where the API is.
+	APIURL, Kubeconfig string
+	// Rack and Registry are nil without a simulated rack.
+	Rack     *sim.Rack
+	Registry *localregistry.Registry
+
+	options  Options
+	plane    *controlplane.Server
+	stopOnce sync.Once
+	stopErr  error
+}
+
+// Start brings a whole system up and returns when everything answers. ctx bounds the start only.
+// When it fails, what was started has been stopped again.
+func Start(ctx context.Context, options Options) (*System, error) {
+	settings, err := options.check()
+	options.Loopback = options.Sim > 0
+	inner, systemErr := system.New(options.Options)
+	if err := errors.Join(err, systemErr); err != nil {
+		if inner != nil {
+			err = errors.Join(err, inner.Stop())
+		}
+		return nil, err
+	}
+	s := &System{System: inner, options: options}
+	if err := s.start(ctx, settings); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *System) start(ctx context.Context, settings rackSettings) error {
+	if err := s.startAPI(ctx); err != nil {
+		return err
+	}
+	if s.options.Sim > 0 {
+		if err := s.startRack(ctx, settings); err != nil {
+			return err
+		}
+	}
+	if err := s.System.Start(ctx, s.Config); err != nil {
+		return err
+	}
+	if err := s.WaitReady(ctx); err != nil {
+		return err
+	}
+	if s.Rack != nil && !s.options.SimWithoutEndpoints {
+		return s.CreateEndpoints(ctx)
+	}
+	return nil
+}
+
+// startAPI starts the control plane and puts into it what Farrier needs: its kinds and its namespace.
+func (s *System) startAPI(ctx context.Context) error {
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
+		Logger: s.options.Logger.WithName("api"),
+	})
+	if err != nil {
+		return err
+	}
+	s.plane, s.Config = plane, plane.RESTConfig()
+	s.APIURL, s.Kubeconfig = plane.URL(), plane.Kubeconfig()
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	if err := controlplane.InstallCRDs(ctx, s.Config, crds); err != nil {
+		return fmt.Errorf("install the kinds of Farrier: %w", err)
+	}
+	if s.Client, err = client.New(s.Config, client.Options{Scheme: system.Scheme()}); err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.options.ManagerNamespace}}
+	if err := s.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create namespace %q: %w", namespace.Name, err)
+	}
+	return nil
+}
+
+// Done is closed when the API has ended, for whatever reason.
+func (s *System) Done() <-chan struct{} { return s.plane.Done() }
+
+// Stop ends everything in the order in which the parts need each other: the API goes last. It may be
+// called more than once.
+func (s *System) Stop() error {
+	s.stopOnce.Do(func() {
+		errs := []error{s.System.Stop()}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if s.Rack != nil {
+			errs = append(errs, s.Rack.Stop(ctx))
+		}
+		if s.Registry != nil {
+			errs = append(errs, s.Registry.Stop())
+		}
+		if s.plane != nil {
+			errs = append(errs, s.plane.Stop())
+		}
+		s.stopErr = errors.Join(errs...)
+	})
+	return s.stopErr
+}

@@ -1,0 +1,2 @@
+// Package version says which Farrier this is.
+package version
