@@ -63,6 +63,28 @@ const (
 	// ReasonNotVerified is a reason of ConditionSecure: TLS with anybody.
 	ReasonNotVerified = "CertificateNotVerified"
 
+	// ConditionDegraded is true while something is wrong with a BMC that answers all the same; there is none
+	// where nothing ever was.
+	ConditionDegraded = "Degraded"
+	// ReasonAsExpected is a reason of ConditionDegraded: nothing is wrong any more.
+	ReasonAsExpected = "AsExpected"
+	// ReasonSessionsLost is a reason of ConditionDegraded: each request costs a login.
+	ReasonSessionsLost = "SessionsLost"
+	// ReasonClockSkewed is a reason of ConditionDegraded: the BMC's clock is wrong.
+	ReasonClockSkewed = "ClockSkewed"
+	// ReasonSlowAnswers is a reason of ConditionDegraded: answers take nearly as long as they may.
+	ReasonSlowAnswers = "SlowAnswers"
+	// ReasonSystemUnreadable is a reason of ConditionDegraded: a system answers with errors while others do not.
+	ReasonSystemUnreadable = "SystemUnreadable"
+	// ReasonUUIDMissing is a reason of ConditionDegraded: a system tells no UUID.
+	ReasonUUIDMissing = "SystemUUIDMissing"
+	// ReasonPowerStateMissing is a reason of ConditionDegraded: a system tells no power state.
+	ReasonPowerStateMissing = "PowerStateMissing"
+	// ReasonNoBootOverride is a reason of ConditionDegraded: a system cannot be told what to boot.
+	ReasonNoBootOverride = "NoBootOverride"
+	// ReasonInventoryIncomplete is a reason of ConditionDegraded: parts of a system could not be read.
+	ReasonInventoryIncomplete = "InventoryIncomplete"
+
 	// ConditionIdentity says whether the BMC is the one that spec.bmcUUID and spec.hostname name; there is
 	// none where spec has neither.
 	ConditionIdentity = "IdentityMatches"

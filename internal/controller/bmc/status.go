@@ -3,6 +3,7 @@ package bmc
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -31,9 +32,10 @@ func describe(s *scope, skipVerify bool) {
 		c.Type, c.ObservedGeneration = kind, obj.Generation
 		apimeta.SetStatusCondition(&status.Conditions, *c)
 	}
-	ready := condition(s.observation, s.unresolved)
+	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name)
 	set(metalv1.ConditionReady, &ready)
 	set(metalv1.ConditionReset, resetCondition(s))
+	set(metalv1.ConditionDegraded, degradedCondition(status.Conditions, s.observation))
 	if s.target.Endpoint.Host != "" {
 		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify))
 	}
@@ -75,7 +77,7 @@ func describeManager(s *scope) {
 }
 
 // condition is the Ready condition, with the reasons of the contract.
-func condition(o fleet.Observation, resolveErr error) metav1.Condition {
+func condition(o fleet.Observation, resolveErr error, secret string) metav1.Condition {
 	c := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionFalse}
 	var terminal outcome.Terminal
 	switch {
@@ -85,6 +87,9 @@ func condition(o fleet.Observation, resolveErr error) metav1.Condition {
 		c.Reason, c.Message = metalv1.ReasonUnknownError, resolveErr.Error()
 	case o.Err != nil:
 		c.Reason, c.Message = reasonOf(o.Err), o.Err.Error()
+		if todo := advice(o.Err, secret); todo != "" {
+			c.Message += ". " + todo
+		}
 	case o.Time.IsZero():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotObserved", "The BMC has not been heard of yet"
 	default:
@@ -94,6 +99,9 @@ func condition(o fleet.Observation, resolveErr error) metav1.Condition {
 }
 
 func reasonOf(err error) string {
+	if e, ok := errors.AsType[*bmc.Error](err); ok && e.StatusCode == http.StatusForbidden {
+		return metalv1.ReasonAuthenticationFailed // the account is at fault, whatever it was refused
+	}
 	switch bmc.KindOf(err) {
 	case bmc.KindAuthentication:
 		return metalv1.ReasonAuthenticationFailed

@@ -1,0 +1,124 @@
+package bmc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// advice says what a person can do about an error that the BMC gave; secret is the name of its
+// BMCSecret. It depends on the kind of the error alone, so that the same failure keeps the same words.
+func advice(err error, secret string) string {
+	e, ok := errors.AsType[*bmc.Error](err)
+	if !ok {
+		return ""
+	}
+	switch {
+	case strings.Contains(e.MessageID, "AccountLocked"):
+		return "The account is locked: unlock it at the BMC, or wait until it does so itself"
+	case e.StatusCode == http.StatusForbidden:
+		return fmt.Sprintf("The account in BMCSecret %q may not do this: it needs the role Administrator", secret)
+	case e.Kind == bmc.KindAuthentication:
+		return fmt.Sprintf("The BMC refuses the account in BMCSecret %q: correct it there or at the BMC; until then it is rarely asked, because accounts lock", secret)
+	case sessionTableFull(e.MessageID):
+		return "All sessions of the BMC are taken by others: end some of them there, or restart the BMC"
+	case e.StatusCode == http.StatusTooManyRequests, e.StatusCode == http.StatusServiceUnavailable:
+		return "The BMC asks to be left alone for a while; if that does not end, see who else keeps it busy"
+	case e.Kind == bmc.KindServer:
+		return "The fault is inside the BMC: see its log, or restart it"
+	case e.Kind == bmc.KindTimeout:
+		return "The BMC hangs, is overloaded, or something on the way drops what is sent: restart it if it is reachable otherwise"
+	case e.Kind == bmc.KindConnection && aboutTLS(e):
+		return "No trust in who answers: see the BMC's certificate and address, and --bmc-ca-file"
+	case e.Kind == bmc.KindConnection:
+		return "See whether the BMC has power and network, and whether address, port and scheme are its own"
+	case e.Kind == bmc.KindProtocol:
+		return "What answers is no Redfish service that works: see whether this is the address of a BMC, whether it is still starting, and its firmware"
+	}
+	return ""
+}
+
+// sessionTableFull knows the messages of the Base registry for it, and Dell's own.
+func sessionTableFull(id string) bool {
+	return strings.HasPrefix(id, "SessionLimitExceeded") || strings.HasPrefix(id, "CreateLimitReached") || id == "RAC0218"
+}
+
+// aboutTLS says that a connection failed in its handshake: by an alert or for a certificate.
+func aboutTLS(e *bmc.Error) bool {
+	return strings.Contains(e.Message, "tls:") || strings.Contains(e.Message, "x509:") || strings.Contains(e.Message, "certificate")
+}
+
+// degradedCondition says what is wrong with a BMC that answers all the same; nil while nothing is or ever was.
+func degradedCondition(conditions []metav1.Condition, o fleet.Observation) *metav1.Condition {
+	earlier := apimeta.FindStatusCondition(conditions, metalv1.ConditionDegraded)
+	if o.Sequence == 0 || o.Err != nil {
+		return earlier // nothing new is known; why, Ready says
+	}
+	reason, messages := "", []string{}
+	found := func(why, format string, args ...any) {
+		if reason == "" {
+			reason = why
+		}
+		messages = append(messages, fmt.Sprintf(format, args...))
+	}
+	for i := range o.Systems {
+		systemSymptoms(&o.Systems[i], found)
+	}
+	if o.Unread != nil {
+		found(metalv1.ReasonSystemUnreadable, "The list of systems is not complete: %v", o.Unread)
+	}
+	if o.Symptoms.LosesSessions {
+		found(metalv1.ReasonSessionsLost, "The BMC forgets sessions as soon as they are used, so every request costs a login: see its session time-out and firmware, or restart it")
+	}
+	if skew := o.Symptoms.ClockSkew; skew != 0 {
+		where := "ahead"
+		if skew < 0 {
+			where = "behind"
+		}
+		found(metalv1.ReasonClockSkewed, "The clock of the BMC is %s %s, and so are its logs, events and certificates: set it, or give it an NTP server", inMinutes(skew.Abs()), where)
+	}
+	if o.Symptoms.Slow {
+		found(metalv1.ReasonSlowAnswers, "Answers of the BMC take more than half of the time that they may take: see who else keeps it busy, or restart it")
+	}
+	switch {
+	case reason != "":
+		return &metav1.Condition{Status: metav1.ConditionTrue, Reason: reason, Message: strings.Join(messages, ". ")}
+	case earlier == nil:
+		return nil
+	}
+	return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonAsExpected, Message: "Nothing is wrong with what the BMC says"}
+}
+
+func systemSymptoms(s *fleet.SystemObservation, found func(why, format string, args ...any)) {
+	switch {
+	case s.Err != nil:
+		found(metalv1.ReasonSystemUnreadable, "System %s cannot be read: %v", s.URI, s.Err)
+		return
+	case s.Seen.IsZero():
+		return
+	}
+	if !s.IsServer() {
+		found(metalv1.ReasonNoBootOverride, "System %s has no BootSourceOverrideTarget: it cannot be told to boot from the network", s.URI)
+	}
+	if s.PowerState == bmc.PowerUnknown {
+		found(metalv1.ReasonPowerStateMissing, "System %s tells no power state that is known: nothing is switched before it does", s.URI)
+	}
+	if s.UUID == "" {
+		found(metalv1.ReasonUUIDMissing, "System %s tells no UUID: it is known by its MAC addresses and serial number only; see its board settings", s.URI)
+	}
+	if s.Inventory != nil && len(s.Inventory.Missing) > 0 {
+		found(metalv1.ReasonInventoryIncomplete, "System %s could not show its %s", s.URI, strings.Join(s.Inventory.Missing, ", "))
+	}
+}
+
+// inMinutes leaves out the seconds, which a skew does not have.
+func inMinutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
