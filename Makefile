@@ -79,6 +79,14 @@ $(BIN)/test-controlplane:
 	$(GO) build $(FLAGS) -ldflags '-s -w' -o $@.new ./internal/controlplane/testapi/apiserver
 	@cmp -s $@.new $@ || cp $@.new $@
 
+# The kernel is the newest of those that are installed or unpacked.
+.PHONY: e2e
+e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it needs
+	hack/e2e-packages.sh
+	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' \
+	FARRIER_E2E_KERNEL="$$(ls /boot/vmlinuz-*-cloud-amd64 $(CURDIR)/$(BIN)/e2e/boot/vmlinuz-*-cloud-amd64 2>/dev/null | tail -n 1)" \
+		$(GO) test $(FLAGS) -count=1 -timeout 30m $(ARGS) ./test/e2e
+
 .PHONY: $(BIN)/test-packages
 $(BIN)/test-packages:
 	@mkdir -p $(BIN)

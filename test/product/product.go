@@ -64,7 +64,7 @@ func Main(m *testing.M) {
 // Product is a running farrier up.
 type Product struct {
 	client.Client
-	// Kubeconfig is the path of the administrator's, and Boot the address of the boot server.
+	// Kubeconfig is the path of the administrator's, and Boot the URL of the boot server.
 	Kubeconfig, Boot string
 
 	t      *testing.T

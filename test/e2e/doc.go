@@ -1,0 +1,11 @@
+// Package e2e boots real firmware from the built product: QEMU machines, emulated in software, with the
+// BIOS iPXE of QEMU's network card, the same as an EFI driver under OVMF, and OVMF's own UEFI HTTP boot.
+//
+// Machines are on QEMU's user network (10.0.2.0/24), whose DHCP server names the URL to boot from and which
+// leads 10.0.2.2 to this machine's loopback. So neither root nor a bridge is needed.
+//
+// What they boot is a real kernel with an initramfs that holds one program, guest/: it says over the serial
+// line who it is and what it was given, fetches its ignition as Ignition would, and switches the machine off.
+//
+// The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need.
+package e2e

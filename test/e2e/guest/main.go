@@ -1,0 +1,144 @@
+//go:build linux
+
+// Command guest is /init of the machines that package e2e boots. It runs alone on a bare kernel.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxIgnition is the most of an answer that is read, in bytes.
+	maxIgnition = 1 << 20
+	// parameter is where Ignition looks for its config on the kernel's command line.
+	parameter = "ignition.config.url="
+)
+
+func main() {
+	if err := run(); err != nil {
+		say("failed", err.Error())
+	}
+	say("done", "")
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	select {} // PID 1 must not end
+}
+
+// say writes one line for the test to read.
+func say(key, value string) { fmt.Printf("\nfarrier-e2e: %s=%s\n", key, value) }
+
+func run() error {
+	for _, m := range []struct{ kind, at string }{{"proc", "/proc"}, {"sysfs", "/sys"}} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	uuid, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
+	if err != nil {
+		return err
+	}
+	say("uuid", strings.ToLower(string(bytes.TrimSpace(uuid))))
+	marker, err := os.ReadFile("/marker")
+	if err != nil {
+		return err
+	}
+	say("marker", string(marker))
+	line, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return err
+	}
+	for field := range strings.FieldsSeq(string(line)) {
+		if url, ok := strings.CutPrefix(field, parameter); ok {
+			return ignition(url)
+		}
+	}
+	return nil
+}
+
+// ignition fetches what the command line names.
+func ignition(url string) error {
+	if err := network(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxIgnition))
+	if err != nil {
+		return err
+	}
+	say("ignition", fmt.Sprintf("%d sha256:%x", answer.StatusCode, sha256.Sum256(body)))
+	return nil
+}
+
+// network gives the first network card the address that QEMU's user network expects of its first machine.
+func network() error {
+	order, err := os.ReadFile("/modules/order")
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(string(order)) {
+		if err := load(filepath.Join("/modules", name)); err != nil {
+			return err
+		}
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	address, err := unix.NewIfreq("eth0")
+	if err != nil {
+		return err
+	}
+	if err := address.SetInet4Addr([]byte{10, 0, 2, 15}); err != nil {
+		return err
+	}
+	// The address brings the netmask of its old class, which covers the network.
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFADDR, address); err != nil {
+		return fmt.Errorf("address of eth0: %w", err)
+	}
+	flags, err := unix.NewIfreq("eth0")
+	if err != nil {
+		return err
+	}
+	flags.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, flags); err != nil {
+		return fmt.Errorf("eth0 up: %w", err)
+	}
+	return nil
+}
+
+func load(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil {
+		return fmt.Errorf("module %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/product"
+)
+
+// switchVariable has these tests run.
+const switchVariable = "FARRIER_E2E"
+
+func TestMain(m *testing.M) { product.Main(m) }
+
+// lab is the product, a registry, and what machines are given.
+type lab struct {
+	*product.Product
+	t        *testing.T
+	registry *localregistry.Registry
+	url      string // of the boot server, as machines reach it
+	local    string // the same, as this test does
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	if os.Getenv(switchVariable) == "" {
+		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
+	}
+	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
+		t.Fatalf("%v (Debian packages qemu-system-x86, ipxe-qemu)", err)
+	}
+	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = registry.Stop() })
+	port := freePort(t)
+	l := &lab{t: t, registry: registry, url: fmt.Sprintf("http://10.0.2.2:%d", port), local: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	l.Product = product.Start(t, filepath.Join(t.TempDir(), "data"),
+		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--boot-url", l.url, "--trusted-forwarders", "127.0.0.0/8",
+		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	return l
+}
+
+// freePort finds a port: machines are told the boot server's before there is one.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (l *lab) create(obj client.Object) {
+	l.t.Helper()
+	if err := l.Create(l.t.Context(), obj); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// ignition makes a Secret with an ignition of its own, and returns what a machine says when it has read it.
+func (l *lab) ignition(name string) (answer string) {
+	l.t.Helper()
+	payload := fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":%q}]}}`, name)
+	l.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, StringData: map[string]string{"ignition": payload}})
+	return fmt.Sprintf("200 sha256:%x", sha256.Sum256([]byte(payload)))
+}
+
+// push puts an image into the registry and returns the plan of booting it.
+func (l *lab) push(repository string, content localregistry.Image) image.Plan {
+	l.t.Helper()
+	pushed, err := l.registry.Push(l.t.Context(), repository, "1", content)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return image.Plan{
+		Registry: l.registry.Address(), Repository: repository, Tag: "1", Digest: pushed.Digest,
+		Kernel: &image.Layer{Digest: pushed.Kernel}, Initramfs: &image.Layer{Digest: pushed.Initramfs}, UKI: &image.Layer{Digest: pushed.UKI},
+	}
+}
+
+// ready waits until what a machine is given can be given.
+func (l *lab) ready(obj client.Object, conditions func() []metav1.Condition) {
+	l.t.Helper()
+	l.condition(obj, conditions, "Ready")
+}
+
+func (l *lab) condition(obj client.Object, conditions func() []metav1.Condition, kind string) {
+	l.t.Helper()
+	l.Eventually(obj.GetName()+" "+kind, func(ctx context.Context) error {
+		if err := l.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		if c := apimeta.FindStatusCondition(conditions(), kind); c == nil || c.Status != metav1.ConditionTrue {
+			return fmt.Errorf("conditions: %+v", conditions())
+		}
+		return nil
+	})
+}
+
+// overIPXE has a machine boot kernel and initramfs by an iPXE script.
+func (l *lab) overIPXE(name, uuid string, plan image.Plan) *bootv1.IPXEBootConfig {
+	l.t.Helper()
+	config := &bootv1.IPXEBootConfig{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: bootv1.IPXEBootConfigSpec{
+			SystemUUID: uuid, KernelURL: image.LayerURL(l.url, plan, *plan.Kernel), InitrdURL: image.LayerURL(l.url, plan, *plan.Initramfs),
+			IgnitionSecretRef: &bootv1.LocalObjectReference{Name: name},
+		},
+	}
+	l.create(config)
+	l.ready(config, func() []metav1.Condition { return config.Status.Conditions })
+	return config
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// firmware is how a machine starts, and from where.
+type firmware int
+
+const (
+	biosIPXE firmware = iota // SeaBIOS, which runs the iPXE of the network card
+	uefiIPXE                 // OVMF, which runs the iPXE of the network card as a driver
+	uefiHTTP                 // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
+)
+
+// patience is how long a machine may take to say what is awaited. Software emulation on a busy machine is slow;
+// a limit against hanging, not a measurement.
+const patience = 8 * time.Minute
+
+// vm is a machine of QEMU.
+type vm struct {
+	t      *testing.T
+	mu     sync.Mutex
+	serial bytes.Buffer
+	exited chan struct{}
+}
+
+// Write collects the serial line.
+func (m *vm) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.serial.Write(p)
+}
+
+func (m *vm) printed() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.serial.String()
+}
+
+// identity is what a machine says of itself in SMBIOS (DSP0134 §7.2).
+type identity struct{ uuid, serial string }
+
+// power switches a machine on. bootfile is the URL that its DHCP server names.
+func power(t *testing.T, how firmware, who identity, bootfile string) *vm {
+	t.Helper()
+	card := "virtio-net-pci,netdev=n0,bootindex=0"
+	args := []string{
+		"-accel", "tcg", "-machine", "q35", "-m", "512", "-nographic", "-no-reboot",
+		"-uuid", who.uuid, "-smbios", "type=1,manufacturer=Emulated,uuid=" + who.uuid + ",serial=" + who.serial,
+		"-netdev", "user,id=n0,bootfile=" + bootfile, "-device", "virtio-rng-pci",
+	}
+	if how != biosIPXE {
+		args = append(args, ovmf(t)...)
+	}
+	if how == uefiHTTP {
+		card += ",romfile="
+		for _, family := range []string{"IPv4", "IPv6"} { // else both are tried first, for minutes
+			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
+		}
+	}
+	args = append(args, "-device", card)
+	m := &vm{t: t, exited: make(chan struct{})}
+	cmd := exec.Command("qemu-system-x86_64", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stdout, cmd.Stderr = m, m
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v (Debian packages qemu-system-x86, ipxe-qemu)", err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(m.exited)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-m.exited
+		if t.Failed() {
+			t.Logf("the serial line of %s:\n%s", who.uuid, strings.ToValidUTF8(m.printed(), "?"))
+		}
+	})
+	return m
+}
+
+// ovmf is the firmware with settings of this machine's own.
+func ovmf(t *testing.T) []string {
+	t.Helper()
+	const code, vars = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
+	in, err := os.Open(vars)
+	if err != nil {
+		t.Fatalf("%v (Debian package ovmf)", err)
+	}
+	defer in.Close()
+	own := filepath.Join(t.TempDir(), "vars.fd")
+	out, err := os.Create(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + code, "-drive", "if=pflash,format=raw,file=" + own}
+}
+
+// says waits for a line of the guest and returns its value.
+func (m *vm) says(key string) string {
+	m.t.Helper()
+	deadline := time.After(patience)
+	for {
+		if value, ok := m.said(key); ok {
+			return value
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-m.exited:
+			if value, ok := m.said(key); ok {
+				return value
+			}
+			m.t.Fatalf("the machine went off without having said %q", key)
+		case <-deadline:
+			m.t.Fatalf("the machine has not said %q within %s", key, patience)
+		}
+	}
+}
+
+func (m *vm) said(key string) (string, bool) {
+	for line := range strings.Lines(m.printed()) {
+		if value, ok := strings.CutPrefix(line, fmt.Sprintf("farrier-e2e: %s=", key)); ok && strings.HasSuffix(value, "\n") {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}
+
+// goesOff waits until the machine has switched itself off.
+func (m *vm) goesOff() {
+	m.t.Helper()
+	select {
+	case <-m.exited:
+	case <-time.After(patience):
+		m.t.Fatalf("the machine is still on after %s", patience)
+	}
+}
