@@ -16,7 +16,9 @@ type Report struct {
 	Memory            []MemoryDevice     `json:"memory,omitempty"`
 	NICs              []NIC              `json:"nics,omitempty"`
 	PCIDevices        []PCIDevice        `json:"pciDevices,omitempty"`
-	Cleanup           []DiskCleanup      `json:"cleanup,omitempty"`
+	// Cleanup is nil until an order to clean has been carried out. A machine without disks has
+	// carried it out with an empty list.
+	Cleanup []DiskCleanup `json:"cleanup,omitzero"`
 }
 
 // SystemInfo is the SMBIOS view of the machine (DSP0134 §7.1 to §7.3).

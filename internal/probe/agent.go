@@ -14,6 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/internal/probe/disk"
 )
 
 const (
@@ -49,6 +50,9 @@ type Config struct {
 	Timeout time.Duration
 	// Version is reported as the agent's version.
 	Version string
+	// Disks are what is wiped when that is ordered. Nil: this agent cannot, and does
+	// not claim it can.
+	Disks disk.Source
 
 	HTTPClient *http.Client
 	Clock      clock.Clock
@@ -69,13 +73,30 @@ func (e *RejectedError) Error() string {
 }
 
 // Run collects a report and posts it until it is accepted, refused for good, or
-// the time is over.
+// the time is over. Where the answer is an order to clean, the disks are wiped and
+// what became of them is reported in the same way. How the disks fared is no error:
+// who ordered it knows.
 func Run(ctx context.Context, cfg Config, hw Hardware) error {
 	p, err := newPoster(cfg)
 	if err != nil {
 		return err
 	}
+	mandate, err := p.register(ctx, hw, nil)
+	if err != nil || !mandate.Permits() {
+		return err
+	}
+	if p.cfg.Disks == nil {
+		p.cfg.Logger.Info("ordered to clean, and cannot", "mode", mandate.Mode())
+		return nil
+	}
+	records := p.clean(ctx, mandate)
+	// An order in this answer is the one that has just been carried out.
+	_, err = p.register(ctx, hw, records)
+	return err
+}
 
+// register reports the machine, with what was done to its disks if records is not nil.
+func (p *poster) register(ctx context.Context, hw Hardware, records []inspection.DiskCleanup) (inspection.Mandate, error) {
 	var body []byte
 	var collected time.Time
 	return p.untilAccepted(ctx, "register", func(ctx context.Context) ([]byte, error) {
@@ -89,9 +110,28 @@ func Run(ctx context.Context, cfg Config, hw Hardware) error {
 		collected = p.cfg.Clock.Now()
 		report.Timestamp = collected.UTC()
 		report.AgentVersion = p.cfg.Version
+		report.Cleanup = records
+		if p.cfg.Disks != nil {
+			report.Capabilities = []inspection.Capability{inspection.CapabilityCleanMetadata, inspection.CapabilityCleanFull}
+		}
 		body, err = inspection.Encode(p.cfg.ServerUUID, report)
 		return body, err
 	})
+}
+
+// clean carries out an order. That the disks cannot even be listed is a record, too:
+// otherwise nobody would ever know.
+func (p *poster) clean(ctx context.Context, mandate inspection.Mandate) []inspection.DiskCleanup {
+	p.cfg.Logger.Info("cleaning", "mode", mandate.Mode())
+	records, err := disk.Clean(ctx, mandate, p.cfg.Disks, disk.Options{Logger: p.cfg.Logger, Clock: p.cfg.Clock})
+	if err != nil {
+		p.cfg.Logger.Error(err, "nothing is clean")
+		return []inspection.DiskCleanup{{Method: string(disk.MethodNone), Result: inspection.CleanedFailed, Error: err.Error()}}
+	}
+	if records == nil {
+		records = []inspection.DiskCleanup{} // a machine without disks has been cleaned as well
+	}
+	return records
 }
 
 // BootState tells whether the installed system has booted, until that is
@@ -101,9 +141,10 @@ func BootState(ctx context.Context, cfg Config, booted bool) error {
 	if err != nil {
 		return err
 	}
-	return p.untilAccepted(ctx, "bootstate", func(context.Context) ([]byte, error) {
+	_, err = p.untilAccepted(ctx, "bootstate", func(context.Context) ([]byte, error) {
 		return inspection.EncodeBootState(p.cfg.ServerUUID, booted)
 	})
+	return err
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -26,13 +26,13 @@ func disks(t tree) []inspection.BlockDevice {
 	for _, entry := range entries {
 		dir := path.Join("sys/block", entry.Name())
 		if t.exists(dir+"/device") && t.text(dir+"/device/type") != scsiTypeROM {
-			out = append(out, disk(t, dir))
+			out = append(out, blockDevice(t, dir))
 		}
 	}
 	return out
 }
 
-func disk(t tree, dir string) inspection.BlockDevice {
+func blockDevice(t tree, dir string) inspection.BlockDevice {
 	name := path.Base(dir)
 	node, err := strconv.Atoi(first(t.text(dir+"/device/numa_node"), t.text(dir+"/device/device/numa_node")))
 	if err != nil {

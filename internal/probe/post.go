@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // errorTextLimit bounds how much of a refusal is read for the log.
@@ -36,25 +38,27 @@ func newPoster(cfg Config) (*poster, error) {
 }
 
 // untilAccepted posts what body gives to one of the registry's paths. The pause
-// doubles with every refusal; a Retry-After that is longer wins.
-func (p *poster) untilAccepted(ctx context.Context, path string, body func(context.Context) ([]byte, error)) error {
+// doubles with every refusal; a Retry-After that is longer wins. The answer may be an
+// order.
+func (p *poster) untilAccepted(ctx context.Context, path string, body func(context.Context) ([]byte, error)) (inspection.Mandate, error) {
+	var none inspection.Mandate
 	start, pause := p.cfg.Clock.Now(), p.cfg.Duration
 	for attempt := 1; ; attempt++ {
-		retryAfter, err := p.try(ctx, path, body, p.left(start))
+		mandate, retryAfter, err := p.try(ctx, path, body, p.left(start))
 		if err == nil {
 			p.cfg.Logger.Info("accepted", "message", path, "attempt", attempt)
-			return nil
+			return mandate, nil
 		}
 		if rejected := (*RejectedError)(nil); errors.As(err, &rejected) {
-			return fmt.Errorf("%s: %w", path, err)
+			return none, fmt.Errorf("%s: %w", path, err)
 		}
 		wait := max(p.jittered(pause), retryAfter)
 		if wait >= p.left(start) {
-			return fmt.Errorf("%s: given up after %d attempts in %s: %w", path, attempt, p.cfg.Clock.Since(start), err)
+			return none, fmt.Errorf("%s: given up after %d attempts in %s: %w", path, attempt, p.cfg.Clock.Since(start), err)
 		}
 		p.cfg.Logger.Info("not accepted, trying again", "message", path, "attempt", attempt, "in", wait.String(), "reason", err.Error())
 		if ctxErr := p.sleep(ctx, wait); ctxErr != nil {
-			return fmt.Errorf("%s: stopped after %d attempts: %w: %w", path, attempt, ctxErr, err)
+			return none, fmt.Errorf("%s: stopped after %d attempts: %w: %w", path, attempt, ctxErr, err)
 		}
 		pause = min(2*pause, max(maxPause, p.cfg.Duration))
 	}
@@ -85,25 +89,36 @@ func (p *poster) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (p *poster) try(ctx context.Context, path string, body func(context.Context) ([]byte, error), left time.Duration) (time.Duration, error) {
+func (p *poster) try(ctx context.Context, path string, body func(context.Context) ([]byte, error), left time.Duration) (none inspection.Mandate, _ time.Duration, _ error) {
 	b, err := body(ctx)
 	if err != nil {
-		return 0, err
+		return none, 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(p.cfg.ClientTimeout, left))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.cfg.RegistryURL+"/"+path, bytes.NewReader(b))
 	if err != nil {
-		return 0, withoutURL(err)
+		return none, 0, withoutURL(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := p.cfg.HTTPClient.Do(req)
 	if err != nil {
-		return 0, withoutURL(err)
+		return none, 0, withoutURL(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusCreated {
+		// Half an answer may have been half an order: asking again is safe, for the
+		// receiver keeps one report an attempt.
+		mandate, err := inspection.ReadMandate(resp)
+		if errors.Is(err, inspection.ErrMalformed) {
+			p.cfg.Logger.Error(err, "the order in the answer cannot be understood and is not carried out")
+			err = nil
+		}
+		return mandate, 0, err
+	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, errorTextLimit))
-	return judge(resp, strings.TrimSpace(string(text)), p.cfg.Clock.Now())
+	retryAfter, err := judge(resp, strings.TrimSpace(string(text)), p.cfg.Clock.Now())
+	return none, retryAfter, err
 }
 
 // judge turns an answer into nil, a RejectedError, or an error to retry after.
