@@ -14,6 +14,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
+// reasonCommandFailed is a reason of the conditions about power.
+const reasonCommandFailed = "CommandFailed"
+
 // retryDelay is how long a command that failed, or did not last, is left alone. The BMC's own
 // back-off is the fleet's; this one keeps a refused command from being a storm.
 const retryDelay = 15 * time.Second
@@ -108,6 +111,11 @@ func (v *View) powerOff(p *Plan, serves string, force bool) {
 	if v.off() {
 		return // it shall be seen once more, no more than that
 	}
+	if v.stuck(p) {
+		p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, reasonCommandFailed,
+			"The machine does not go off, or its BMC tells a power state that is not so; it is asked again soon: %v", v.System.Command.Err)
+		return
+	}
 	p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown",
 		"The machine was asked to shut down, within %s%s", v.Policy.PowerOffBudget, map[bool]string{true: ", and is forced off after that"}[force])
 }
@@ -144,9 +152,27 @@ func (v *View) boot(p *Plan, cold, again bool) bool {
 		p.brief(v.Now, *a.Ordered)
 	default:
 		v.command(p, a.ID, "on", fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
-		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, "BootOrdered", "Boot %d of %s/%s was ordered", a.Number, v.Boot.Namespace, v.Boot.Name)
+		v.poweringOn(p)
 	}
 	return false
+}
+
+// poweringOn says how far a boot is that was ordered.
+func (v *View) poweringOn(p *Plan) {
+	reason, now := "BootOrdered", ""
+	switch {
+	case v.stuck(p):
+		reason, now = reasonCommandFailed, fmt.Sprintf(": the machine does not go on, or its BMC tells a power state that is not so; it is asked again soon: %v", v.System.Command.Err)
+	case v.System.PowerState == bmc.PowerPoweringOn:
+		reason, now = "SelfTest", "; the machine is in its power-on self test"
+	}
+	p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, reason, "Boot %d of %s/%s was ordered%s", v.Attempt.Number, v.Boot.Namespace, v.Boot.Name, now)
+}
+
+// stuck says that the last power command failed and that it is too early for the next.
+func (v *View) stuck(p *Plan) bool {
+	last := v.System.Command
+	return p.Command == nil && last.State == fleet.Failed && last.Err != nil
 }
 
 // bootReady says in the BootReady condition whether the boot configuration can be booted.

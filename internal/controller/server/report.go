@@ -88,13 +88,13 @@ func powerConditions(v *View) []metav1.Condition {
 	poweringOn := metav1.Condition{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionFalse, Reason: "Idle"}
 	waiting := metav1.Condition{Type: metalv1.ConditionWaitingForPowerOff, Status: metav1.ConditionFalse, Reason: "Idle"}
 	c := v.System.Command
-	if c.State == fleet.Failed && c.Err != nil {
-		switch c.Kind {
-		case fleet.PowerOn:
-			poweringOn.Reason, poweringOn.Message = "CommandFailed", c.Err.Error()
-		case fleet.PowerOff:
-			waiting.Reason, waiting.Message = "CommandFailed", c.Err.Error()
-		}
+	switch {
+	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOn:
+		poweringOn.Reason, poweringOn.Message = reasonCommandFailed, c.Err.Error()
+	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOff:
+		waiting.Reason, waiting.Message = reasonCommandFailed, c.Err.Error()
+	case c.State == fleet.Succeeded && c.Kind == fleet.PowerOff && c.Forced:
+		waiting.Reason, waiting.Message = "ForcedOff", "The machine did not shut down when it was asked to, and was forced off"
 	}
 	return []metav1.Condition{poweringOn, waiting}
 }
