@@ -270,12 +270,13 @@ func (c *Client) verify(ctx context.Context, credentials Credentials) error {
 		return err
 	}
 	defer c.release()
-	if other.noContext = c.noContext; c.basic {
-		other.basic = true
-		_, err := other.do(ctx, call{method: http.MethodGet, path: "/redfish/v1/Systems"})
-		return err
+	if other.noContext, other.basic = c.noContext, c.basic; !other.basic {
+		if err := other.login(ctx); err != nil {
+			return err
+		}
 	}
-	if err := other.login(ctx); err != nil {
+	if other.basic { // known before, or found out by the login: nothing was asked with the password yet
+		_, err := other.do(ctx, call{method: http.MethodGet, path: "/redfish/v1/Systems"})
 		return err
 	}
 	return other.logout(ctx)

@@ -19,14 +19,14 @@ const (
 
 func TestPasswords(t *testing.T) {
 	seen := map[string]bool{}
-	for _, rules := range []bmc.PasswordRules{{}, {MaxLength: 40}, {MaxLength: 16, Symbols: "_"}, {MaxLength: 8, Symbols: "-."}} {
+	for _, rules := range []bmc.PasswordRules{{}, {MaxLength: 40}, {MaxLength: 16, Symbols: "_"}, {MaxLength: 8, Symbols: "-."}, {MinLength: 24}, {MinLength: 12, MaxLength: 16}} {
 		for range 200 {
 			p, err := rules.NewPassword()
 			if err != nil {
 				t.Fatal(err)
 			}
 			word := p.Reveal()
-			want := 20
+			want := max(20, rules.MinLength)
 			if rules.MaxLength > 0 {
 				want = min(want, rules.MaxLength)
 			}
@@ -45,8 +45,10 @@ func TestPasswords(t *testing.T) {
 			seen[word] = true
 		}
 	}
-	if _, err := (bmc.PasswordRules{MaxLength: 7}).NewPassword(); err == nil {
-		t.Error("a short password")
+	for _, rules := range []bmc.PasswordRules{{MaxLength: 7}, {MinLength: 20, MaxLength: 16}, {MinLength: 1 << 20}} {
+		if _, err := rules.NewPassword(); err == nil {
+			t.Errorf("a password of %+v", rules)
+		}
 	}
 }
 
@@ -142,5 +144,20 @@ func TestRepeatedSubscription(t *testing.T) {
 		if bmc.KindOf(err) != test.kind || err == nil && got.URI != events+"/Subscriptions/7" {
 			t.Errorf("%s, %s: %+v, %v", test.maker, test.id, got, err)
 		}
+	}
+}
+
+// A BMC without sessions is asked something with the password: that there are no sessions says nothing about it.
+func TestVerifyWithoutSessions(t *testing.T) {
+	s := bmctest.New(t)
+	s.NoSessions()
+	c := client(t, s)
+	right := s.Credentials()
+	wrong := bmc.Credentials{Username: right.Username, Password: "marker-wrong"}
+	if err := c.Verify(t.Context(), wrong); bmc.KindOf(err) != bmc.KindAuthentication || !errors.Is(err, bmc.ErrNotVerified) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	if err := c.Verify(t.Context(), right); err != nil {
+		t.Errorf("the right one: %v", err)
 	}
 }

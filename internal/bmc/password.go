@@ -18,10 +18,13 @@ const (
 	// minLength is needed for one character of each kind and some chance.
 	defaultLength = 20
 	minLength     = 8
+	// maxPassword is more than any BMC keeps; one that asks for more is not believed.
+	maxPassword = 128
 )
 
 // PasswordRules are what the passwords of a BMC have to be like.
 type PasswordRules struct {
+	MinLength int // zero: the BMC does not say, as with MaxLength
 	MaxLength int
 	Symbols   string
 }
@@ -36,15 +39,21 @@ func (c *Client) PasswordRules(ctx context.Context) (PasswordRules, error) {
 	if err != nil {
 		return PasswordRules{}, err
 	}
-	return PasswordRules{MaxLength: service.MaxPasswordLength, Symbols: w.symbols}, nil
+	return PasswordRules{MinLength: service.MinPasswordLength, MaxLength: service.MaxPasswordLength, Symbols: w.symbols}, nil
 }
 
 // NewPassword makes a random password that has lower and upper case letters, digits and
-// symbols, begins with a letter, and is as long as is allowed, up to 20.
+// symbols, begins with a letter, and is 20 characters long, or as near to that as is allowed.
 func (p PasswordRules) NewPassword() (Secret, error) {
-	length, symbols := defaultLength, p.Symbols
+	length, symbols := max(defaultLength, p.MinLength), p.Symbols
+	if p.MinLength > maxPassword {
+		return "", fmt.Errorf("passwords of at least %d characters are asked for: want %d or fewer", p.MinLength, maxPassword)
+	}
 	if p.MaxLength > 0 {
 		length = min(length, p.MaxLength)
+	}
+	if length < p.MinLength {
+		return "", fmt.Errorf("passwords of at least %d and at most %d characters are asked for", p.MinLength, p.MaxLength)
 	}
 	if length < minLength {
 		return "", fmt.Errorf("passwords of at most %d characters are not safe: want %d or more", p.MaxLength, minLength)

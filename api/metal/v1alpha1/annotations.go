@@ -135,6 +135,22 @@ const (
 	// AnnotationLastReset holds, on a BMC, when it was last reset (RFC 3339).
 	AnnotationLastReset = "farrier.dev/last-reset"
 
+	// AnnotationRotated holds, on what keeps the credentials of a BMC, the rotation that the present password
+	// is the result of: <UID of the BMC>/<operation>@<resourceVersion>.
+	AnnotationRotated = "farrier.dev/rotated"
+
+	// AnnotationRotationRefused holds, on a BMC, when it refused both the old and the new password of a
+	// rotation, and the version of what keeps them: <RFC 3339>@<resourceVersion>. For an hour after
+	// that, or until somebody changes them, neither is tried again.
+	AnnotationRotationRefused = "farrier.dev/rotation-refused"
+
+	// AnnotationCredentialsOf holds, on a BMCSecret or Secret that Farrier made in place of one that it could
+	// not change, the UID of the BMC that it is for.
+	AnnotationCredentialsOf = "farrier.dev/credentials-of"
+
+	// AnnotationMake holds, on a BMC, whose command line its SSH server has, where status does not tell.
+	AnnotationMake = "farrier.dev/bmc-make"
+
 	// AnnotationSSHHostKey holds, on a BMC, the key that its SSH server showed first, in the form of
 	// authorized_keys. Another key is refused until the annotation is removed.
 	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"

@@ -7,6 +7,9 @@ const (
 	BMCSecretUsernameKey = "username"
 	// BMCSecretPasswordKey is the key of the password.
 	BMCSecretPasswordKey = "password"
+	// BMCSecretNextPasswordKey is the key of a new password that a rotation is about to set, or has set and
+	// not yet moved to BMCSecretPasswordKey: after a crash one of the two is right.
+	BMCSecretNextPasswordKey = "password.next"
 )
 
 // BMCSecret holds the credentials of a BMC, in the shape of a core Secret. The annotation

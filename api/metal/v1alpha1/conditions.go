@@ -94,6 +94,27 @@ const (
 	ReasonUUIDDiffers = "UUIDDiffers"
 	// ReasonHostnameDiffers is a reason of ConditionIdentity.
 	ReasonHostnameDiffers = "HostnameDiffers"
+
+	// ConditionRotated says how the last rotation of a BMC's credentials stands; there is none before the first.
+	ConditionRotated = "CredentialsRotated"
+	// ReasonRotated is a reason of ConditionRotated, and of the event.
+	ReasonRotated = "CredentialsRotated"
+	// ReasonRotating is a reason of ConditionRotated: the message says what is awaited.
+	ReasonRotating = "Rotating"
+	// ReasonRotationFailed is a reason of ConditionRotated, and of the event: the old password holds.
+	ReasonRotationFailed = "CredentialsRotationFailed"
+	// ReasonBothPasswordsRefused is a reason of ConditionRotated: the BMC takes neither the old password nor the new.
+	ReasonBothPasswordsRefused = "BothPasswordsRefused"
+	// ReasonSecretReplaced is the reason of the event that tells that a BMC has a BMCSecret of its own now.
+	ReasonSecretReplaced = "BMCSecretReplaced"
+
+	// ConditionCredentialsUsed is False on a BMC, or on a Server with an inline BMC, while another object names the
+	// same BMC with other credentials, and those are used.
+	ConditionCredentialsUsed = "CredentialsUsed"
+	// ReasonCredentialsUsed is a reason of ConditionCredentialsUsed, on Servers.
+	ReasonCredentialsUsed = "Used"
+	// ReasonOtherHolder is a reason of ConditionCredentialsUsed: the message names the object that counts.
+	ReasonOtherHolder = "OtherHolder"
 )
 
 // Conditions of a ServerBootConfiguration.

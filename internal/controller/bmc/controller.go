@@ -58,8 +58,9 @@ type Reconciler struct {
 	// Workers is how many BMCs are looked at at the same time.
 	Workers int
 
-	resets   resets
-	backings backings
+	resets    resets
+	rotations rotations
+	backings  backings
 }
 
 // scope is one look at one BMC.
@@ -72,6 +73,8 @@ type scope struct {
 	login       login
 	reset       *reset
 	resetErr    error
+	// rotating is nil unless a rotation is under way.
+	rotating *rotating
 	// after is when to look again though nothing has changed.
 	after time.Duration
 }
@@ -114,11 +117,19 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 		return s.unresolved // says nothing about the BMC
 	}
 	if s.unresolved == nil {
+		if err := r.prepareRotation(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.unresolved == nil {
 		if err := r.logIn(ctx, s); err != nil {
 			return err
 		}
 	}
 	if err := r.advanceReset(ctx, s); err != nil {
+		return err
+	}
+	if err := r.advanceRotation(ctx, s); err != nil {
 		return err
 	}
 	if s.unresolved == nil {
@@ -201,6 +212,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 		r.Fleet.Remove(key)
 	}
 	r.resets.set(obj.UID, nil)
+	r.rotations.forget(obj.UID)
 	r.backings.note(obj.Name, nil)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)

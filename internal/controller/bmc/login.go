@@ -27,7 +27,8 @@ type login struct {
 // attempt down before it is made.
 func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	text, tried := s.target.Secret.Annotations[metalv1.AnnotationDefaultCredentials]
-	if !tried || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
+	withNext := s.rotating != nil && s.rotating.next // a rotation's, and nobody's default
+	if !tried || withNext || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
 		s.observation = r.observe(s.obj.Name, s.target.Spec)
 		return nil
 	}

@@ -71,14 +71,20 @@ func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error
 		return false, nil
 	}
 	switch operation {
-	case metalv1.OperationGracefulRestartBMC, metalv1.OperationForceRestartBMC:
+	case metalv1.OperationGracefulRestartBMC, metalv1.OperationForceRestartBMC, metalv1.OperationRotateCredentials:
 		if _, busy := obj.Annotations[metalv1.AnnotationOperationStarted]; busy {
 			return false, nil // when that has ended
+		}
+		if operation == metalv1.OperationRotateCredentials {
+			return true, r.beginRotation(ctx, obj)
 		}
 		return true, r.begin(ctx, obj, operation)
 	}
 	before := obj.DeepCopy()
 	delete(obj.Annotations, metalv1.AnnotationOperation)
+	if operation == metalv1.OperationRetry {
+		delete(obj.Annotations, metalv1.AnnotationRotationRefused)
+	}
 	if err := r.patch(ctx, obj, before); err != nil {
 		return true, err
 	}
@@ -108,6 +114,9 @@ func (r *Reconciler) advanceReset(ctx context.Context, s *scope) error {
 	started, running := s.obj.Annotations[metalv1.AnnotationOperationStarted]
 	if !running {
 		return r.resetSilent(ctx, s)
+	}
+	if isRotation(started) {
+		return nil
 	}
 	p, known := r.resets.of(s.obj.UID)
 	if !known || p.started != started {

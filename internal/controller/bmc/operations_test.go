@@ -194,7 +194,7 @@ func TestABMCThatHangsIsRestartedUnasked(t *testing.T) {
 }
 
 func TestOperationsThatABMCDoesNotKnow(t *testing.T) {
-	for _, operation := range []string{"dance", metalv1.OperationPark, metalv1.OperationRotateCredentials, ""} {
+	for _, operation := range []string{"dance", metalv1.OperationPark, metalv1.OperationAllowInProgressDelete, ""} {
 		stands(t, func(t *testing.T, s *stand) {
 			s.settle(t)
 			s.asks(t, operation)

@@ -42,6 +42,9 @@ func describe(s *scope, skipVerify bool) {
 	if s.target.Secret != nil {
 		set(metalv1.ConditionDefaultCredentials, s.login.condition())
 	}
+	if s.rotating != nil && s.rotating.said != nil {
+		set(metalv1.ConditionRotated, s.rotating.said)
+	}
 	if s.observation.Manager.URI != "" {
 		set(metalv1.ConditionIdentity, identityCondition(obj, s.observation.Manager))
 	}
@@ -118,7 +121,7 @@ func resetCondition(s *scope) *metav1.Condition {
 	earlier := apimeta.FindStatusCondition(s.obj.Status.Conditions, metalv1.ConditionReset)
 	started := s.obj.Annotations[metalv1.AnnotationOperationStarted]
 	switch {
-	case started != "":
+	case started != "" && !isRotation(started):
 		c := &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonUserRequested, Message: "The BMC is being restarted"}
 		if strings.HasPrefix(started, operationAutoReset+"@") {
 			c.Reason = metalv1.ReasonAutoResetting

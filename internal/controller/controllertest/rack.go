@@ -112,6 +112,9 @@ type BMC struct {
 	restartErr error
 	asked      map[string]int // requests by password
 	stubborn   bool
+	settings   int
+	onPassword func(string) (bool, error)
+	sets       int
 }
 
 // Ignores makes the systems of the BMC ignore a graceful shutdown.

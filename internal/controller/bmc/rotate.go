@@ -1,0 +1,346 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// rotations are those that this process takes part in.
+type rotations struct {
+	mu    sync.Mutex
+	begun map[types.UID]rotation
+}
+
+func (r *rotations) of(uid types.UID, started string, now time.Time) rotation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p, ok := r.begun[uid]; ok && p.started == started {
+		return p
+	}
+	return rotation{started: started, since: now}
+}
+
+func (r *rotations) set(uid types.UID, p rotation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun == nil {
+		r.begun = map[types.UID]rotation{}
+	}
+	r.begun[uid] = p
+}
+
+func (r *rotations) forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.begun, uid)
+}
+
+// rotating is a rotation in one look at its BMC.
+type rotating struct {
+	rotation
+	vault vault
+	// said is the condition that follows.
+	said *metav1.Condition
+}
+
+// isRotation says whether the operation that was begun is a rotation.
+func isRotation(started string) bool {
+	return strings.HasPrefix(started, metalv1.OperationRotateCredentials+"@")
+}
+
+// mark is what the vault of a rotation that succeeded carries.
+func (p rotation) mark(obj *metalv1.BMC) string { return string(obj.UID) + "/" + p.started }
+
+func (p rotation) holder(obj *metalv1.BMC) string { return "rotation of " + obj.Name }
+
+// beginRotation notes that a rotation was begun. It happens at most once: what was chosen and sent is found again in the
+// vault, whoever goes on.
+func (r *Reconciler) beginRotation(ctx context.Context, obj *metalv1.BMC) error {
+	before := obj.DeepCopy()
+	started := metalv1.OperationRotateCredentials + "@" + obj.ResourceVersion
+	delete(obj.Annotations, metalv1.AnnotationOperation)
+	delete(obj.Annotations, metalv1.AnnotationRotationRefused)
+	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, metalv1.AnnotationOperationStarted, started)
+	return r.patch(ctx, obj, before)
+}
+
+// prepareRotation finds out how a rotation stands, and with which password the BMC is to be asked.
+func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
+	started := s.obj.Annotations[metalv1.AnnotationOperationStarted]
+	if !isRotation(started) {
+		return nil
+	}
+	v, err := r.openVault(ctx, s.target.Secret)
+	if err != nil {
+		return err
+	}
+	s.rotating = &rotating{rotation: r.rotations.of(s.obj.UID, started, r.Clock.Now()), vault: v}
+	if until, resting := s.rests(v); resting && r.Clock.Now().Before(until) {
+		r.hangUp(s.obj.Name)
+		s.again(until.Sub(r.Clock.Now()))
+		s.unresolved = outcome.Terminalf(metalv1.ReasonAuthenticationFailed,
+			"the BMC refused the password in %s, and the new one of a rotation; the next attempt is at %s", v, until.UTC().Format(time.RFC3339))
+		s.rotating.say(metav1.ConditionFalse, metalv1.ReasonBothPasswordsRefused,
+			fmt.Sprintf("The BMC takes neither key %q of %s nor %q; set the right one, or wait until both are tried again at %s",
+				metalv1.BMCSecretPasswordKey, v, metalv1.BMCSecretNextPasswordKey, until.UTC().Format(time.RFC3339)))
+		return nil
+	}
+	if s.rotating.next && v.next() != "" {
+		s.target.Credentials.Password = v.next()
+	}
+	return nil
+}
+
+// rests says until when a BMC that refused both passwords is left alone, unless somebody has changed them since.
+func (s *scope) rests(v vault) (until time.Time, resting bool) {
+	at, version, ok := strings.Cut(s.obj.Annotations[metalv1.AnnotationRotationRefused], "@")
+	since, err := time.Parse(time.RFC3339, at)
+	if !ok || err != nil || version != v.object().GetResourceVersion() {
+		return time.Time{}, false
+	}
+	return since.Add(rotationRest), true
+}
+
+func (p *rotating) say(status metav1.ConditionStatus, reason, message string) {
+	p.said = &metav1.Condition{Status: status, Reason: reason, Message: message}
+}
+
+// advanceRotation takes a rotation as far as it goes now.
+func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
+	if s.rotating == nil {
+		return nil
+	}
+	if s.unresolved != nil { // whom to ask, or as whom, is not known
+		if s.rotating.said == nil {
+			s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is to be changed: "+s.unresolved.Error())
+		}
+		return nil
+	}
+	for {
+		v, err := r.rotationView(ctx, s)
+		if err != nil {
+			return err
+		}
+		step, next, why := s.rotating.decide(v)
+		over, err := r.rotate(ctx, s, step, next, why)
+		if err != nil {
+			return err
+		}
+		if over {
+			return nil
+		}
+	}
+}
+
+func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, error) {
+	p := s.rotating
+	v := rotationView{
+		now: r.Clock.Now(), done: p.vault.rotated(p.mark(s.obj)), stored: p.vault.next() != "", observation: s.observation,
+	}
+	if p.job != "" {
+		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.job)
+		v.lost, v.ended, v.err = !known, status.State.Ended(), status.Err
+	}
+	if v.stored || p.job != "" {
+		return v, nil
+	}
+	others, err := r.sharers(ctx, s)
+	v.alone = len(others) == 0 && !p.vault.immutable()
+	return v, err
+}
+
+// rotate does one step. It says whether there is nothing more to do now.
+func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, next rotation, why string) (over bool, err error) {
+	p := s.rotating
+	key := fleet.Key(s.target.Endpoint.Key())
+	keep := func() { p.rotation = next; r.rotations.set(s.obj.UID, next) }
+	switch step {
+	case rotateAwait:
+		keep()
+		s.again(max(rotationCheck, next.notBefore.Sub(r.Clock.Now())))
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		return true, nil
+	case rotateReplace:
+		return true, r.replace(ctx, s)
+	case rotateMeasure, rotateSet:
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		s.again(rotationCheck)
+		return true, r.orderRotation(s, key, step == rotateSet, next)
+	case rotateStore:
+		made := next.work.made
+		next.work, next.doubt = nil, false
+		if err := r.writeVault(ctx, p.vault, func(v vault) { v.store(made) }); err != nil {
+			return true, err // as it was: the BMC has not heard of it
+		}
+		keep()
+		return false, nil
+	case rotateTryNext:
+		keep()
+		r.hangUp(s.obj.Name) // what it said was about the old password
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		s.again(time.Second)
+		return true, nil
+	case rotatePromote:
+		if err := r.writeVault(ctx, p.vault, func(v vault) { v.promote(p.mark(s.obj)) }); err != nil {
+			return true, err
+		}
+		next.next = false
+		keep()
+		s.target.Credentials.Password = p.vault.current()
+		s.observation = r.observe(s.obj.Name, s.target.Spec)
+		return false, nil
+	case rotateRest:
+		keep()
+		return true, r.restRotation(ctx, s)
+	case rotateFail:
+		return true, r.failRotation(ctx, s, why)
+	}
+	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, which is in "+p.vault.String())
+	return true, r.endRotation(ctx, s, corev1.EventTypeNormal, metalv1.ReasonRotated)
+}
+
+// orderRotation has the BMC asked for its rules, or told the new password, with everybody else kept off.
+func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotation) error {
+	holder := next.holder(s.obj)
+	switch err := r.Fleet.Fence(key, holder, rotationFence); {
+	case errors.Is(err, fleet.ErrFenced), errors.Is(err, fleet.ErrBusy):
+		s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password will be changed when the BMC is free: "+err.Error())
+		return nil
+	case err != nil:
+		return fmt.Errorf("keep others off the BMC: %w", err)
+	}
+	work := &rotationWork{
+		username: s.target.Credentials.Username, old: s.target.Credentials.Password, next: s.rotating.vault.next(),
+		doubt: next.doubt, last: next.attempts >= rotationAttempts,
+	}
+	run := work.measure
+	if set {
+		run = work.set
+	}
+	next.jobs++
+	next.job, next.work = fmt.Sprintf("%s/%d/%s", next.mark(s.obj), next.jobs, next.since.Format(time.RFC3339Nano)), work
+	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationFence / 2, Holder: holder, Run: run}); err != nil {
+		return fmt.Errorf("change the password: %w", err)
+	}
+	s.rotating.rotation = next
+	r.rotations.set(s.obj.UID, next)
+	return nil
+}
+
+// replace gives the BMC credentials of its own, and says why.
+func (r *Reconciler) replace(ctx context.Context, s *scope) error {
+	old, why := s.rotating.vault, "is immutable"
+	if others, err := r.sharers(ctx, s); err != nil {
+		return err
+	} else if len(others) > 0 {
+		why = "is also used by " + strings.Join(others[:min(len(others), 3)], ", ")
+		if len(others) > 3 {
+			why += fmt.Sprintf(" and %d more", len(others)-3)
+		}
+	}
+	if err := r.replaceVault(ctx, s, old); err != nil {
+		return err
+	}
+	r.event(s.obj, corev1.EventTypeNormal, metalv1.ReasonSecretReplaced,
+		fmt.Sprintf("%s %s and stays as it is; the BMC now has BMCSecret %q", old, why, s.obj.Spec.BMCSecretRef.Name))
+	s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: the BMC got a BMCSecret of its own")
+	return nil
+}
+
+// restRotation leaves a BMC alone that refuses both passwords.
+func (r *Reconciler) restRotation(ctx context.Context, s *scope) error {
+	r.lowerFence(s)
+	before := s.obj.DeepCopy()
+	refused := r.Clock.Now().UTC().Format(time.RFC3339) + "@" + s.rotating.vault.object().GetResourceVersion()
+	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationRefused, refused)
+	if err := r.patch(ctx, s.obj, before); err != nil {
+		return err
+	}
+	r.hangUp(s.obj.Name)
+	message := fmt.Sprintf("The BMC takes neither the old password nor the new; both are in %s", s.rotating.vault)
+	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonBothPasswordsRefused, message)
+	r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonBothPasswordsRefused, message)
+	return nil
+}
+
+// failRotation ends a rotation after which the old password holds.
+func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) error {
+	if s.rotating.vault.next() != "" {
+		if err := r.writeVault(ctx, s.rotating.vault, vault.drop); err != nil {
+			return err
+		}
+	}
+	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonRotationFailed, "The password is the old one: "+why)
+	return r.endRotation(ctx, s, corev1.EventTypeWarning, metalv1.ReasonRotationFailed)
+}
+
+func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason string) error {
+	r.lowerFence(s)
+	before := s.obj.DeepCopy()
+	delete(s.obj.Annotations, metalv1.AnnotationOperationStarted)
+	delete(s.obj.Annotations, metalv1.AnnotationRotationRefused)
+	if err := r.patch(ctx, s.obj, before); err != nil {
+		return err
+	}
+	r.rotations.forget(s.obj.UID)
+	r.event(s.obj, kind, reason, s.rotating.said.Message)
+	return nil
+}
+
+func (r *Reconciler) lowerFence(s *scope) {
+	r.Fleet.Unfence(fleet.Key(s.target.Endpoint.Key()), s.rotating.holder(s.obj))
+}
+
+// sharers names the other objects whose BMCs have these credentials: they would be locked out.
+func (r *Reconciler) sharers(ctx context.Context, s *scope) ([]string, error) {
+	names, err := r.sameVault(ctx, s.rotating.vault)
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, name := range names {
+		users, err := connection.UsersOf(ctx, r.Client, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			if u.Key != fleet.Key(s.target.Endpoint.Key()) {
+				others = append(others, u.String())
+			}
+		}
+	}
+	return others, nil
+}
+
+// sameVault lists the BMCSecrets that stand for the same secret.
+func (r *Reconciler) sameVault(ctx context.Context, v vault) ([]string, error) {
+	if v.core == nil {
+		return []string{v.secret.Name}, nil
+	}
+	list := metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(metalv1.GroupVersion.WithKind("BMCSecretList"))
+	if err := r.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list BMCSecrets: %w", err)
+	}
+	var names []string
+	for i := range list.Items {
+		if key, backed := connection.Backing(&list.Items[i]); backed && key == client.ObjectKeyFromObject(v.core) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, nil
+}
