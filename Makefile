@@ -70,7 +70,7 @@ test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, wit
 
 # Tests run these programs as child processes. Without the variables they would
 # build their own, with other flags, and compile everything a second time.
-TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier'
+TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.
@@ -83,7 +83,7 @@ $(BIN)/test-controlplane:
 .PHONY: e2e
 e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it needs
 	hack/e2e-packages.sh
-	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' \
+	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
 	FARRIER_E2E_KERNEL="$$(ls /boot/vmlinuz-*-cloud-amd64 $(CURDIR)/$(BIN)/e2e/boot/vmlinuz-*-cloud-amd64 2>/dev/null | tail -n 1)" \
 		$(GO) test $(FLAGS) -count=1 -timeout 30m $(ARGS) ./test/e2e
 

@@ -1,0 +1,281 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+const servers = 3
+
+// site is a rack, a registry, and an API with a namespace for the managers.
+type site struct {
+	*sim.Rack
+	client.Client
+	t         *testing.T
+	registry  *localregistry.Registry
+	namespace string
+	args      []string // what all managers of the site are told
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &site{t: t, namespace: testapi.Namespace(t)}
+	var err error
+	if s.Client, err = client.New(testapi.Start(t), client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	if s.registry, err = localregistry.Start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.registry.Stop() })
+	for seed, repository := range []string{"probe", "os"} {
+		if _, err := s.registry.Push(t.Context(), repository, "1", localregistry.SmallImage(uint64(seed+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	boot := freeAddress(t)
+	s.Rack, err = sim.Start(t.Context(), sim.Options{
+		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
+		Network: netip.MustParsePrefix("127.140.0.0/16"),
+		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
+		BootURL: func() string { return "http://" + boot + "/ipxe/" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = s.Stop(ctx)
+	})
+	prefixes := filepath.Join(t.TempDir(), "macs.yaml")
+	text := fmt.Sprintf("macPrefixes:\n- macPrefix: %q\n  manufacturer: Simulated\n  protocol: Redfish\n  protocolScheme: http\n  port: %d\n  defaultCredentials:\n  - username: admin\n    password: factory\n", sim.MACPrefix, s.Port())
+	if err := os.WriteFile(prefixes, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.args = []string{
+		"--kubeconfig", testapi.Kubeconfig(t), "--manager-namespace", s.namespace, "--boot-address", boot,
+		"--mac-prefixes-file", prefixes, "--probe-os-image", s.registry.Reference("probe", "1"),
+		"--allowed-registries", s.registry.Address(), "--plain-http-registries", s.registry.Address(),
+		"--bmc-fast-poll", "100ms", "--bmc-poll-interval", "2s",
+	}
+	return s
+}
+
+func (s *site) create(objects ...client.Object) {
+	s.t.Helper()
+	for _, object := range objects {
+		if err := s.Create(s.t.Context(), object); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// serverIs waits for a state of server i.
+func (s *site) serverIs(i int, state metalv1.ServerState, power metalv1.PowerState) {
+	s.t.Helper()
+	name := s.BMCs()[i].Name + "-system-0"
+	eventually(s.t, "server "+name, func() error {
+		var server metalv1.Server
+		if err := s.Get(s.t.Context(), client.ObjectKey{Name: name}, &server); err != nil {
+			return err
+		}
+		if server.Status.State != state || server.Status.PowerState != power {
+			return fmt.Errorf("is %s and %s, want %s and %s", server.Status.State, server.Status.PowerState, state, power)
+		}
+		return nil
+	})
+}
+
+// discover makes the rack known and waits until all servers are free.
+func (s *site) discover() {
+	s.t.Helper()
+	for _, info := range s.BMCs() {
+		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+		endpoint.Spec.IP, endpoint.Spec.MACAddress = info.IP.String(), info.MAC
+		s.create(endpoint)
+	}
+	for i := range s.BMCs() {
+		s.serverIs(i, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+	}
+}
+
+// claim has one server run, and returns which.
+func (s *site) claim(name string) int {
+	s.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, StringData: map[string]string{"ignition": `{"ignition":{"version":"3.4.0"}}`}}
+	claim := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	claim.Spec.Power, claim.Spec.Image = metalv1.PowerOn, s.registry.Reference("os", "1")
+	claim.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: name}
+	s.create(secret, claim)
+	found := -1
+	eventually(s.t, "claim "+name, func() error {
+		if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		for i, info := range s.BMCs() {
+			if claim.Spec.ServerRef != nil && claim.Spec.ServerRef.Name == info.Name+"-system-0" {
+				found = i
+				return nil
+			}
+		}
+		return errors.New("is not bound")
+	})
+	s.serverIs(found, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	return found
+}
+
+// resets counts what was done to the power of each machine.
+func (s *site) resets() []map[string]int {
+	all := make([]map[string]int, 0, servers)
+	for i := range servers {
+		all = append(all, s.Machine(i).Resets())
+	}
+	return all
+}
+
+func (s *site) logins() (all []int) {
+	for i := range servers {
+		all = append(all, s.Stats(i).Logins)
+	}
+	return all
+}
+
+// holder is the identity of the process whose turn it is.
+func (s *site) holder() string {
+	s.t.Helper()
+	var lease coordinationv1.Lease
+	if err := s.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "farrier-manager"}, &lease); err != nil {
+		s.t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// TestTurns: one manager brings a rack to Available and runs a claim; a second one stands by, takes over when the
+// first is killed, touches no machine's power, and goes on with the work.
+func TestTurns(t *testing.T) {
+	s := newSite(t)
+	first := launch(t, "first", s.args...)
+	first.isReady()
+	s.discover()
+	claimed := s.claim("web")
+
+	logins, holder := s.logins(), s.holder()
+	second := launch(t, "second", s.args...)
+	second.isReady()
+	if got := s.holder(); got != holder {
+		t.Fatalf("the lease went from %s to %s while its holder was alive", holder, got)
+	}
+	for i, want := range logins {
+		if got := s.Stats(i).Logins; got != want {
+			t.Errorf("BMC %d: %d logins with a second manager, %d before", i, got, want)
+		}
+	}
+
+	before := s.resets()
+	first.kill()
+	for i := range servers {
+		eventually(t, fmt.Sprintf("BMC %d is looked after by the second manager", i), func() error {
+			if got := s.Stats(i).Logins; got == logins[i] {
+				return fmt.Errorf("%d logins, as before", got)
+			}
+			return nil
+		})
+	}
+	if s.holder() == holder {
+		t.Error("somebody logs in at the BMCs without the lease")
+	}
+	// Released by the second manager: what it does at all, it does after it has decided about every server.
+	if err := s.Delete(t.Context(), &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.serverIs(claimed, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+	for i, want := range before {
+		got := s.Machine(i).Resets()
+		if i == claimed {
+			got = maps.Clone(got)
+			for kind := range got {
+				if kind != "On" { // switched off once, for its release
+					delete(got, kind)
+				}
+			}
+			want = map[string]int{"On": want["On"]}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("machine %d: resets %v after the first manager was killed, %v before", i, got, want)
+		}
+		if n := s.Stats(i).MaxConnections; n > 2 {
+			// The kernel closes a killed process's connections; the rack may see that late.
+			t.Errorf("BMC %d had %d connections at a time", i, n)
+		}
+	}
+	second.stop()
+	if got := s.holder(); got != "" {
+		t.Errorf("the lease is still held by %s after an orderly end", got)
+	}
+}
+
+// TestRefused: what is missing is named, and nothing is waited for.
+func TestRefused(t *testing.T) {
+	bare := testapi.Launch(t, "--data-dir", t.TempDir()).MustBeReady(t)
+	away := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:1'}\ncontexts:\n- name: c\n  context: {cluster: c, user: u}\nusers:\n- name: u\ncurrent-context: c\n"
+	if err := os.WriteFile(away, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	boot := freeAddress(t)
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no API", []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, []string{"--kubeconfig"}},
+		{"API away", []string{"--kubeconfig", away}, []string{"http://127.0.0.1:1", "does not answer"}},
+		{"no kinds", []string{"--kubeconfig", bare.Kubeconfig()}, []string{"servers.metal.ironcore.dev", "ipxebootconfigs.boot.ironcore.dev", "--install-crds"}},
+		{"no namespace", []string{"--kubeconfig", bare.Kubeconfig(), "--install-crds"}, []string{"--manager-namespace", `"farrier-system"`}},
+		{"a port that is not known", []string{"--kubeconfig", bare.Kubeconfig(), "--boot-address", "127.0.0.1:0"}, []string{"--boot-address"}},
+		{"an unknown flag", []string{"--sim", "3"}, []string{"--sim", "--help"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := tc.args
+			if tc.name != "a port that is not known" {
+				args = append([]string{"--boot-address", boot}, args...)
+			}
+			said := refused(t, args...)
+			for _, want := range tc.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("said %q, which does not name %s", said, want)
+				}
+			}
+		})
+	}
+}
