@@ -40,6 +40,8 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.NoStorage:        "",
 	fault.MemberError:      "",
 	fault.DropEvents:       "",
+	fault.DiskFails:        "",
+	fault.OldProbe:         "",
 }
 
 // Every fault there is, all at once, each at a BMC of its own in a rack of fifty: the others do

@@ -97,6 +97,7 @@ func TestBootProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Timestamp, want.AgentVersion = reports[0].Data.Timestamp, "simulated"
+	want.Capabilities = []inspection.Capability{inspection.CapabilityCleanMetadata, inspection.CapabilityCleanFull}
 	if diff := cmp.Diff(want, reports[0].Data); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}

@@ -50,8 +50,7 @@ func (m *Machine) posted(e *episode) bool {
 	return true
 }
 
-// boot follows the boot source override. The disk of a simulated machine is
-// empty: what it boots lives in memory.
+// boot follows the boot source override, and goes to disk without one.
 func (n *network) boot(ctx context.Context, override BootOverride) (Outcome, string) {
 	target := override.Target
 	if override.Enabled == overrideDisabled {
@@ -65,12 +64,8 @@ func (n *network) boot(ctx context.Context, override BootOverride) (Outcome, str
 	case BootSetup:
 		return OutcomeFirmware, "in the firmware setup"
 	default:
-		return nothingOnDisk()
+		return n.fromDisk(ctx)
 	}
-}
-
-func nothingOnDisk() (Outcome, string) {
-	return OutcomeFirmware, "nothing is installed on the disks"
 }
 
 // bootPXE is iPXE with what DHCP told it.
@@ -95,7 +90,7 @@ func (n *network) bootPXE(ctx context.Context) (Outcome, string) {
 	case ipxe.Booted:
 		return n.startKernel(ctx, result.Kernel.Args)
 	case ipxe.Exited, ipxe.Disk:
-		return nothingOnDisk()
+		return n.fromDisk(ctx)
 	default:
 		return OutcomeFirmware, fmt.Sprintf("the boot script ended with %s", result.Outcome)
 	}
@@ -118,13 +113,18 @@ func (n *network) bootHTTP(ctx context.Context, uri string) (Outcome, string) {
 }
 
 func (n *network) startKernel(ctx context.Context, commandLine string) (Outcome, string) {
+	n.started(commandLine)
+	return n.operatingSystem(ctx, commandLine)
+}
+
+// started says that from now on an operating system hears the power button.
+func (n *network) started(commandLine string) {
 	m := n.machine
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	n.episode.record.Kernel = m.rack.opts.Clock.Now()
 	n.episode.record.CommandLine = commandLine
 	n.episode.osRuns = true
-	m.mu.Unlock()
-	return n.operatingSystem(ctx, commandLine)
 }
 
 // scriptFetcher is iPXE's HTTP client.

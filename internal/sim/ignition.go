@@ -27,6 +27,9 @@ type ignitionConfig struct {
 // installed is a system as its ignition leaves it.
 type installed struct {
 	probe *agentFlags // nil: it does not run the agent
+	// bootState is where it tells that it has booted, without the path's last part;
+	// empty: nowhere.
+	bootState string
 }
 
 // agentFlags is the command line of metalprobe.
@@ -56,9 +59,23 @@ func parseIgnition(body []byte) (installed, error) {
 			if ok {
 				system.probe = &agent
 			}
+			if base, ok := bootStateBase(command); ok {
+				system.bootState = base
+			}
 		}
 	}
 	return system, nil
+}
+
+// bootStateBase finds the URL of /bootstate in a command, whichever program posts there.
+func bootStateBase(command string) (base string, ok bool) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(command, "%%", "%")) {
+		word = strings.Trim(word, `"'`)
+		if base, ok = strings.CutSuffix(word, "/bootstate"); ok && strings.HasPrefix(base, "http") {
+			return base, true
+		}
+	}
+	return "", false
 }
 
 // execStart lists the commands of a service (systemd.service(5)): lines may be

@@ -119,21 +119,21 @@ func (v inventory) partSerial(part string) string {
 	return base32.StdEncoding.EncodeToString(h[:10])[:14]
 }
 
-// disk is one disk of a server.
-type disk struct {
+// drive is one disk of a server, as it is known from outside.
+type drive struct {
 	diskModel
 	slot   int
 	serial string
 	wwid   string
 }
 
-func (v inventory) diskList() []disk {
-	var out []disk
+func (v inventory) diskList() []drive {
+	var out []drive
 	for _, m := range v.disks {
 		for range m.count {
 			part := fmt.Sprintf("disk %d", len(out))
 			h := v.hash(part + " wwid")
-			out = append(out, disk{diskModel: m, slot: len(out), serial: v.partSerial(part), wwid: "eui." + hex.EncodeToString(h[:8])})
+			out = append(out, drive{diskModel: m, slot: len(out), serial: v.partSerial(part), wwid: "eui." + hex.EncodeToString(h[:8])})
 		}
 	}
 	return out

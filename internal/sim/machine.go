@@ -56,6 +56,7 @@ type Machine struct {
 	resets    map[string]int
 	episode   *episode // nil while it is off
 	records   []*BootRecord
+	disks     []*Disk // nil until somebody looks
 	boots     int
 
 	newBIOS           string // version, if it was updated

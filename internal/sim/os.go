@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/probe"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // maxIgnition is far above what a kernel command line or a Secret can lead to.
@@ -37,10 +39,51 @@ func (n *network) operatingSystem(ctx context.Context, commandLine string) (Outc
 	if !n.machine.rack.wait(ctx, n.machine.rack.opts.Timing.OSBoot) {
 		return OutcomeFailed, "the operating system did not come up in time"
 	}
-	if system.probe == nil {
+	if system.probe != nil {
+		return n.probe(ctx, *system.probe)
+	}
+	if told := args["farrier.bootstate"]; told != "" {
+		system.bootState = strings.TrimSuffix(told, "/bootstate")
+	}
+	return n.install(ctx, system)
+}
+
+// bootsFromDisk stands on the first disk where a system has installed itself there, and
+// not only left data.
+const bootsFromDisk = "boots from disk"
+
+// install leaves a system's traces on the disks. One that was told to say that it has
+// booted is one that installs itself: from then on the machine boots from disk.
+func (n *network) install(ctx context.Context, system installed) (Outcome, string) {
+	note := fmt.Sprintf("of boot %d of %s", n.episode.record.Number, n.machine.uuid)
+	if system.bootState != "" {
+		note += ", " + bootsFromDisk
+	}
+	for i, d := range n.machine.Disks() {
+		d.install(i == 0, note)
+	}
+	if system.bootState == "" {
 		return OutcomeInstalled, ""
 	}
-	return n.probe(ctx, *system.probe)
+	if err := probe.BootState(ctx, n.agent(system.bootState, n.machine.uuid, 0), true); err != nil {
+		return OutcomeInstalled, "bootstate: " + err.Error()
+	}
+	return OutcomeInstalled, ""
+}
+
+// fromDisk is what comes after the network: a system that has installed itself.
+func (n *network) fromDisk(ctx context.Context) (Outcome, string) {
+	m := n.machine
+	superblock := make([]byte, diskBlock)
+	_, _ = m.Disks()[0].ReadAt(superblock, partitionOffset)
+	if !bytes.Contains(superblock, []byte(bootsFromDisk)) {
+		return OutcomeFirmware, "nothing is installed on the disks"
+	}
+	n.started("")
+	if !m.rack.wait(ctx, m.rack.opts.Timing.OSBoot) {
+		return OutcomeFailed, "the operating system did not come up in time"
+	}
+	return OutcomeInstalled, "from disk"
 }
 
 // kernelArguments are the name=value words of a command line; the last of a name
@@ -72,28 +115,39 @@ func (n *network) ignite(ctx context.Context, url string) (installed, error) {
 // goes on trying.
 func (n *network) probe(ctx context.Context, agent agentFlags) (Outcome, string) {
 	m := n.machine
-	err := probe.Run(ctx, probe.Config{
-		RegistryURL: agent.registryURL,
-		ServerUUID:  agent.serverUUID,
-		Duration:    agent.duration,
-		Timeout:     m.rack.opts.BootTimeout,
-		Version:     "simulated",
-		HTTPClient:  &http.Client{Transport: &registerRecorder{n}},
-		Clock:       m.rack.opts.Clock,
-		Logger:      m.log().V(2),
-	}, agentHardware{m})
-	if err != nil {
+	cfg := n.agent(agent.registryURL, agent.serverUUID, agent.duration)
+	if _, old := m.bmc.struck(fault.OldProbe, ""); !old {
+		cfg.Disks = agentDisks{m, n.episode.ctx}
+	}
+	if err := probe.Run(ctx, cfg, agentHardware{m}); err != nil {
 		return OutcomeFailed, "probe: " + err.Error()
 	}
 	return OutcomeProbe, ""
 }
 
-// registerRecorder puts each report that the agent sends into the boot record.
+func (n *network) agent(url, uuid string, pause time.Duration) probe.Config {
+	m := n.machine
+	return probe.Config{
+		RegistryURL: url,
+		ServerUUID:  uuid,
+		Duration:    pause,
+		Timeout:     m.rack.opts.BootTimeout,
+		Version:     "simulated",
+		HTTPClient:  &http.Client{Transport: &registerRecorder{n}},
+		Clock:       m.rack.opts.Clock,
+		Logger:      m.log().V(2),
+	}
+}
+
+// registerRecorder puts each message that the agent sends into the boot record.
 type registerRecorder struct{ *network }
 
 func (t *registerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	clock := t.machine.rack.opts.Clock
 	f := Fetch{URL: req.URL.String(), What: WhatRegister, Start: clock.Now()}
+	if strings.HasSuffix(req.URL.Path, "/bootstate") {
+		f.What = WhatBootState
+	}
 	body, err := io.ReadAll(req.Body)
 	_ = req.Body.Close()
 	if err != nil {

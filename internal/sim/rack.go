@@ -72,6 +72,7 @@ type Timing struct {
 	// ManagerReset is how long a BMC is away that was reset, Update how long it takes to
 	// write firmware.
 	ManagerReset, Update time.Duration
+	Erase                time.Duration // of a disk by itself, however large it is
 }
 
 // DefaultTiming is that of a patient demonstration.

@@ -34,6 +34,7 @@ const (
 	WhatSquashfs  What = "squashfs"
 	WhatIgnition  What = "ignition"
 	WhatRegister  What = "register"
+	WhatBootState What = "bootstate"
 )
 
 // BootRecord is one episode of a machine: from power-on to power-off.
@@ -66,7 +67,7 @@ type Fetch struct {
 	What   What   `json:"what"`
 	Status int    `json:"status,omitempty"` // of HTTP; 0: no answer
 	// Bytes and SHA256 (lower-case hexadecimal) are of the body that came; of a
-	// report that was sent, for WhatRegister.
+	// message that was sent, for WhatRegister and WhatBootState.
 	Bytes  int64     `json:"bytes"`
 	SHA256 string    `json:"sha256,omitempty"`
 	Start  time.Time `json:"start"`

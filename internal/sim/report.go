@@ -46,10 +46,7 @@ func (h agentHardware) Collect(ctx context.Context) (inspection.Report, error) {
 
 func (h agentHardware) addStorage(r *inspection.Report) {
 	for _, d := range h.diskList() {
-		name := fmt.Sprintf("sd%c", 'a'+d.slot)
-		if d.protocol == "NVMe" {
-			name = fmt.Sprintf("nvme%dn1", d.slot)
-		}
+		name := d.kernelName()
 		r.Storage = append(r.Storage, inspection.BlockDevice{
 			Path: "/dev/" + name, Name: name, Rotational: d.media == "HDD", Vendor: d.vendor, Model: d.name, Serial: d.serial,
 			WWID: d.wwid, PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: uint64(d.bytes),

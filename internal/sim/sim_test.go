@@ -86,8 +86,10 @@ type bootSite struct {
 
 	mu        sync.Mutex
 	ignition  string
+	order     string           // body of the answer to a registration
 	answers   map[string][]int // statuses to give first, by path
 	reports   []inspection.Registration
+	states    []inspection.BootState
 	addresses map[string]string // last client address, by path
 }
 
@@ -130,6 +132,18 @@ boot || goto retry
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reports = append(s.reports, reg)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, s.order)
+	})
+	mux.HandleFunc("POST /probe/{token}/bootstate", func(w http.ResponseWriter, r *http.Request) {
+		state, err := inspection.DecodeBootState(r.Body, 1<<20)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.states = append(s.states, state)
 		w.WriteHeader(http.StatusCreated)
 	})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

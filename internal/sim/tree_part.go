@@ -45,7 +45,7 @@ func driveIDs(m *Machine) []string {
 	return out
 }
 
-func driveID(d disk) string { return ids("Disk", d.slot+1)[d.slot] }
+func driveID(d drive) string { return ids("Disk", d.slot+1)[d.slot] }
 
 // volumeIDs are none where the disks stand for themselves.
 func volumeIDs(m *Machine) []string {

@@ -48,6 +48,8 @@ const (
 	NoStorage      Kind = "no-storage"
 	MemberError    Kind = "member-error"
 	DropEvents     Kind = "drop-events"
+	DiskFails      Kind = "disk-fails"
+	OldProbe       Kind = "old-probe"
 )
 
 // Info describes a kind.
@@ -98,6 +100,8 @@ var kinds = []Info{
 	{Kind: NoStorage, What: "systems have no Storage, only SimpleStorage"},
 	{Kind: MemberError, What: "collections list one more member, which answers 500", requests: true},
 	{Kind: DropEvents, What: "subscriptions are accepted and no event is delivered"},
+	{Kind: DiskFails, What: "disks of the machine can be read and not be written or erased", Value: "which disk, counted from 1; 0: all", Default: "1", parse: count},
+	{Kind: OldProbe, What: "the probe is one that cannot clean, and does not know what that is"},
 }
 
 // Kinds lists all faults there are.
