@@ -40,6 +40,9 @@ import (
 // hardware, so a few keep a small machine busy.
 const workers = 4
 
+// claimWorkers take servers: what they do is wait for the API.
+const claimWorkers = 8
+
 // leaseName is the Lease in the manager's namespace that the one process that acts holds.
 const leaseName = "farrier-manager"
 
@@ -94,15 +97,20 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		bmcs.SetupWithManager,
 		subscriptions.SetupWithManager,
 		servers.SetupWithManager,
-		(&claim.Reconciler{Client: mgr.GetClient(), Logger: s.logger}).SetupWithManager,
+		(&claim.Reconciler{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
+		}).SetupWithManager,
 		configs.SetupWithManager,
+		s.maintenance,
 		delivery.Setup,
 	} {
 		if err := setup(mgr); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	return mgr, delivery, &report.Intake{Client: mgr.GetClient(), Namespace: s.settings.ManagerNamespace}, nil
+	return mgr, delivery, &report.Intake{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{},
+	}, nil
 }
 
 func (s *System) managerOptions() ctrl.Options {
@@ -145,6 +153,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout,
 	}
 }
 

@@ -4,12 +4,13 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// taken remembers which server a claim has taken until the claim names it. The cache may show the server as
+// taken remembers which server a claim has taken until the cache has heard of it. The cache may show the server as
 // free for some time, and a claim whose own write fails meanwhile must not take another.
 // What is forgotten with the process is found by the mark that the server carries.
 type taken struct {
@@ -39,6 +40,20 @@ func (t *taken) by(claim *metalv1.ServerClaim) *metalv1.Server {
 		return p.server.DeepCopy()
 	}
 	return nil
+}
+
+// orNewer returns what the cache shows, or what the claim has made of it where the cache has not heard of that.
+func (t *taken) orNewer(claim *metalv1.ServerClaim, cached *metalv1.Server) *metalv1.Server {
+	mine := t.by(claim)
+	if mine == nil {
+		return cached
+	}
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, mine.ResourceVersion)
+	if cached.Name == mine.Name && err == nil && order < 0 {
+		return mine
+	}
+	t.forget(client.ObjectKeyFromObject(claim))
+	return cached
 }
 
 func (t *taken) forget(claim client.ObjectKey) {

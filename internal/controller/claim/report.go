@@ -1,0 +1,99 @@
+package claim
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// repeatAfter is how often a claim that waits says anew why: counts change all the time, and each write costs
+// every claim that waits.
+const repeatAfter = time.Minute
+
+// explain says why the claim has no server: at once when the reason is another, its counts once in a while. It
+// returns when to look again.
+func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (time.Duration, error) {
+	name := client.ObjectKeyFromObject(obj)
+	verdict := r.pool.Explain(obj)
+	last := apimeta.FindStatusCondition(obj.Status.Conditions, metalv1.ConditionBound)
+	now := r.Clock.Now()
+	if last != nil && last.Status == metav1.ConditionFalse && last.Reason == verdict.Reason && last.ObservedGeneration == obj.Generation {
+		if rest := r.said.since(name, now).Add(repeatAfter).Sub(now); rest > 0 {
+			return rest, nil
+		}
+	}
+	err := r.report(ctx, obj, metalv1.ServerClaimPhaseUnbound,
+		metav1.Condition{Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}, metav1.Condition{Reason: "NotBound"})
+	if err != nil {
+		return 0, err
+	}
+	r.said.at(name, now)
+	return repeatAfter, nil
+}
+
+func (r *Reconciler) reportBound(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server, boot metav1.Condition) error {
+	return r.report(ctx, obj, metalv1.ServerClaimPhaseBound,
+		metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonAllocated, Message: "Server " + server.Name}, boot)
+}
+
+func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase metalv1.ServerClaimPhase, bound, boot metav1.Condition) error {
+	before := obj.DeepCopy()
+	obj.Status.Phase, obj.Status.ObservedGeneration = phase, obj.Generation
+	bound.Type, boot.Type = metalv1.ConditionBound, metalv1.ConditionBootReady
+	if boot.Status == "" {
+		boot.Status = metav1.ConditionFalse
+	}
+	for _, c := range []metav1.Condition{bound, boot} {
+		c.ObservedGeneration = obj.Generation
+		apimeta.SetStatusCondition(&obj.Status.Conditions, c)
+	}
+	if reflect.DeepEqual(before.Status, obj.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
+	return client.IgnoreNotFound(err)
+}
+
+// said remembers when a claim last said why it waits. After a start that is not known, and counts as just now.
+type said struct {
+	mu   sync.Mutex
+	when map[client.ObjectKey]time.Time
+}
+
+// since returns when the claim last said something; now, if that is not known.
+func (s *said) since(name client.ObjectKey, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t, known := s.when[name]; known {
+		return t
+	}
+	s.put(name, now)
+	return now
+}
+
+func (s *said) at(name client.ObjectKey, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(name, now)
+}
+
+func (s *said) put(name client.ObjectKey, now time.Time) {
+	if s.when == nil {
+		s.when = map[client.ObjectKey]time.Time{}
+	}
+	s.when[name] = now
+}
+
+func (s *said) forget(name client.ObjectKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.when, name)
+}

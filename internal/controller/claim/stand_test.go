@@ -1,0 +1,133 @@
+package claim
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+)
+
+// stand is the controller without a manager: it plays the informer and the matcher before each step.
+type stand struct {
+	*Reconciler
+	clock *clocktesting.FakeClock
+	knows map[string]bool
+}
+
+func newReconciler(api *controllertest.API) *stand {
+	s := &stand{Reconciler: &Reconciler{Client: api, APIReader: api, Clock: api.Clock, Logger: logr.Discard()}, clock: api.Clock, knows: map[string]bool{}}
+	s.begin()
+	return s
+}
+
+// inform tells the pool what the cache shows.
+func (s *stand) inform(ctx context.Context) error {
+	var servers metalv1.ServerList
+	if err := s.List(ctx, &servers); err != nil {
+		return err
+	}
+	shown := map[string]bool{}
+	for i := range servers.Items {
+		shown[servers.Items[i].Name] = true
+		s.pool.Observe(&servers.Items[i])
+	}
+	for name := range s.knows {
+		if !shown[name] {
+			s.pool.Forget(name)
+		}
+	}
+	s.knows = shown
+	return nil
+}
+
+// Reconcile is a reconcile, and another where the first put the claim among those that the matcher then
+// found something for, or nothing.
+func (s *stand) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if err := s.inform(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	result, err := s.Reconciler.Reconcile(ctx, req)
+	if err == nil && slices.Contains(s.matcher.match(), req.NamespacedName) {
+		return s.Reconciler.Reconcile(ctx, req)
+	}
+	return result, err
+}
+
+// free is a Server that can be claimed.
+func free(name string, change ...func(*metalv1.Server)) *metalv1.Server {
+	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}}}
+	s.Spec.SystemUUID = "00000000-0000-0000-0000-000000000001"
+	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+func newClaim(name string, change ...func(*metalv1.ServerClaim)) *metalv1.ServerClaim {
+	c := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	c.Spec.Image, c.Spec.Power = "registry/os:1", metalv1.PowerOn
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func wants(server string) func(*metalv1.ServerClaim) {
+	return func(c *metalv1.ServerClaim) { c.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server} }
+}
+
+func readClaim(t *testing.T, api *controllertest.API, name string) *metalv1.ServerClaim {
+	t.Helper()
+	return controllertest.Read[metalv1.ServerClaim](t, api, "ns/"+name)
+}
+
+func readServer(t *testing.T, api *controllertest.API, name string) *metalv1.Server {
+	t.Helper()
+	return controllertest.Read[metalv1.Server](t, api, name)
+}
+
+// checkBound checks everything that makes a claim and a server each other's.
+func checkBound(t *testing.T, api *controllertest.API, name, server string) {
+	t.Helper()
+	c, s := readClaim(t, api, name), readServer(t, api, server)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionTrue, metalv1.ReasonAllocated, server)
+	if c.Status.Phase != metalv1.ServerClaimPhaseBound || c.Spec.ServerRef == nil || c.Spec.ServerRef.Name != server {
+		t.Errorf("claim %s: phase %s, serverRef %v", name, c.Status.Phase, c.Spec.ServerRef)
+	}
+	if ref := s.Spec.ServerClaimRef; ref == nil || ref.Namespace != "ns" || ref.Name != name {
+		t.Errorf("server %s: serverClaimRef %v", server, ref)
+	}
+	if ref := s.Spec.BootConfigurationRef; ref == nil || ref.Namespace != "ns" || ref.Name != name {
+		t.Errorf("server %s: bootConfigurationRef %v", server, ref)
+	}
+	if owner := s.Annotations[metalv1.AnnotationClaimedBy]; owner != string(c.UID) {
+		t.Errorf("server %s is marked with %q, the claim is %q", server, owner, c.UID)
+	}
+}
+
+// checkUnbound checks that a claim has nothing, and says why.
+func checkUnbound(t *testing.T, api *controllertest.API, name, reason string, says ...string) {
+	t.Helper()
+	c := readClaim(t, api, name)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse, reason, says...)
+	if c.Status.Phase != metalv1.ServerClaimPhaseUnbound {
+		t.Errorf("claim %s: phase %s", name, c.Status.Phase)
+	}
+	var servers metalv1.ServerList
+	if err := api.List(t.Context(), &servers); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range servers.Items {
+		if s.Annotations[metalv1.AnnotationClaimedBy] == string(c.UID) {
+			t.Errorf("and it has %s", s.Name)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package claim
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+)
+
+// SetupWithManager registers the controller. No claim is reconciled before the pool knows all servers: a source
+// counts as synced when its handler has had everything there was at the start.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.begin()
+	if err := mgr.Add(r.matcher); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("claim").
+		For(&metalv1.ServerClaim{}).
+		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // it has the name of its claim
+		Watches(&metalv1.Server{}, r.serverHandler()).
+		WatchesRawSource(&r.matcher.claims).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// serverHandler keeps the pool up to date, and queues the claims that a change concerns by name. Those
+// that wait for any server are the matcher's.
+func (r *Reconciler) serverHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.serverChanged(ctx, nil, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			r.serverChanged(ctx, e.ObjectOld, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.pool.Forget(e.Object.GetName())
+			r.matcher.wake() // what it was given to waits again
+			if server, ok := e.Object.(*metalv1.Server); ok {
+				enqueue(q, r.claimsOf(ctx, server))
+			}
+		},
+	}
+}
+
+func (r *Reconciler) serverChanged(ctx context.Context, oldObj, newObj client.Object, q queue) {
+	server, ok := newObj.(*metalv1.Server)
+	if !ok {
+		return
+	}
+	if r.pool.Observe(server) {
+		r.matcher.wake()
+	}
+	before, ok := oldObj.(*metalv1.Server)
+	if !ok || claim.NewsFor(before, server) || (reinstallPending(before) == nil) != (reinstallPending(server) == nil) {
+		enqueue(q, r.claimsOf(ctx, server))
+	}
+	if ok && before.Spec.ServerClaimRef != nil && server.Spec.ServerClaimRef == nil {
+		enqueue(q, owner(before)) // it was taken away
+	}
+}
+
+func enqueue(q queue, requests []reconcile.Request) {
+	for _, request := range requests {
+		q.Add(request)
+	}
+}
+
+// claimsOf finds the claims that a change of a Server is news for: its own, and those that name it.
+func (r *Reconciler) claimsOf(ctx context.Context, server *metalv1.Server) []reconcile.Request {
+	requests := owner(server)
+	var naming metalv1.ServerClaimList
+	if err := r.List(ctx, &naming, client.MatchingFields{index.ClaimByServer: server.Name}); err != nil {
+		return requests
+	}
+	for i := range naming.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&naming.Items[i])})
+	}
+	return requests
+}
+
+// owner is the claim that a server belongs to.
+func owner(server *metalv1.Server) []reconcile.Request {
+	ref := server.Spec.ServerClaimRef
+	if ref == nil {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}}
+}
