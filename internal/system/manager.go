@@ -101,16 +101,13 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
 		}).SetupWithManager,
 		configs.SetupWithManager,
-		s.maintenance,
 		delivery.Setup,
 	} {
 		if err := setup(mgr); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	return mgr, delivery, &report.Intake{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{},
-	}, nil
+	return mgr, delivery, &report.Intake{Client: mgr.GetClient(), Namespace: s.settings.ManagerNamespace}, nil
 }
 
 func (s *System) managerOptions() ctrl.Options {
@@ -153,7 +150,6 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
-		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout,
 	}
 }
 
