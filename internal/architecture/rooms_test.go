@@ -151,9 +151,21 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix"},
+			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix", "internal/controller/index"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
+	},
+	{
+		path:    "internal/controller/index",
+		may:     []string{"api", "internal/identity", "internal/controller"},
+		never:   controlPlane,
+		because: "how objects are found is the same for those who decide and for those who admit",
+	},
+	{
+		path:    "internal/admission",
+		may:     []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/controller/index"},
+		never:   controlPlane,
+		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
 	{
 		path:    "internal/sim",
@@ -179,13 +191,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controlplane/testapi/apiserver",
-		may:     []string{"internal/controlplane"},
-		because: "this is that child process",
+		may:     []string{"internal/controlplane", "internal/admission"},
+		because: "this is that child process, and it admits what farrier up admits",
 	},
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
-			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/controller"},
+			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/admission"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},

@@ -35,6 +35,8 @@ const (
 	ClaimByPhase = "status.phase"
 	// BootConfigByServer finds boot configurations by the name of their Server.
 	BootConfigByServer = "spec.serverRef.name"
+	// BootConfigByMachine finds IPXEBootConfigs and HTTPBootConfigs by what names a machine, as Machines spells it.
+	BootConfigByMachine = "machine"
 	// BySecret finds boot configs by the names of the Secrets they refer to.
 	BySecret = "spec.secretRefs"
 )
@@ -57,6 +59,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
+		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
+		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
 		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
 		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},
 	} {

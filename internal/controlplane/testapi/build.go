@@ -25,7 +25,6 @@ const (
 	binaryVariable = "FARRIER_TEST_CONTROLPLANE"
 
 	modulePath = "github.com/farrier-dev/farrier"
-	sourceDir  = "internal/controlplane"
 	command    = "./internal/controlplane/testapi/apiserver"
 
 	// buildTimeout allows for the first build of the API server's packages on a small machine.
@@ -34,6 +33,11 @@ const (
 	// keepUnused is how long binaries and data directories of former sources stay in the cache.
 	keepUnused = 24 * time.Hour
 )
+
+// sourceDirs are what the binary is made from: the control plane, and the admission rules with what they judge by.
+var sourceDirs = []string{
+	"internal/controlplane", "internal/admission", "internal/controller/index", "internal/bootview", "internal/identity", "internal/image", "api",
+}
 
 // build is a binary of the control plane and what was prepared with it.
 type build struct {
@@ -185,17 +189,19 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// hashSources covers everything the binary is made from: package controlplane imports nothing else of this module.
+// hashSources covers everything the binary is made from.
 func hashSources(root string) (string, error) {
 	files := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
-	err := filepath.WalkDir(filepath.Join(root, sourceDir), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			files = append(files, path)
+	for _, dir := range sourceDirs {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			return "", err
 		}
-		return err
-	})
-	if err != nil {
-		return "", err
 	}
 	return hashFiles(files...)
 }

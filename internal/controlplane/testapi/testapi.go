@@ -54,7 +54,20 @@ func server(t testing.TB) *Process {
 	return process
 }
 
-func startShared() (_ *Process, err error) {
+// StartWith starts a server of the test's own, with the CRDs of config/crd and with flags of apiserver/main.go. It is killed at the end of the test.
+func StartWith(t testing.TB, flags ...string) *Process {
+	t.Helper()
+	process, err := startPrepared(flags...)
+	if err != nil {
+		t.Fatalf("control plane for tests: %v", err)
+	}
+	t.Cleanup(process.Kill)
+	return process
+}
+
+func startShared() (*Process, error) { return startPrepared() }
+
+func startPrepared(flags ...string) (_ *Process, err error) {
 	build, err := openBuild()
 	if err != nil {
 		return nil, err
@@ -76,7 +89,7 @@ func startShared() (_ *Process, err error) {
 	if err := copyTree(data, prepared); err != nil {
 		return nil, fmt.Errorf("copying %s: %w", prepared, err)
 	}
-	process, err := launch(build.binary, "--data-dir", data, "--remove", dir)
+	process, err := launch(build.binary, append([]string{"--data-dir", data, "--remove", dir}, flags...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
+	"github.com/farrier-dev/farrier/internal/admission/plugin"
 	"github.com/farrier-dev/farrier/internal/controlplane"
 )
 
@@ -25,12 +27,18 @@ func main() {
 	flag.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
 	remove := flag.String("remove", "", "directory to remove when standard input ends")
 	fenced := flag.Bool("fence", false, "run the admission plugin of plugin.go")
+	ruled := flag.Bool("rules", false, "run the admission rules of Farrier")
 	verbosity := flag.Int("v", 0, "verbosity of the log on standard error")
 	flag.Parse()
 	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
 
 	if *fenced {
 		opts.AdmissionPlugins = []controlplane.AdmissionPlugin{fencePlugin}
+	}
+	var rules *plugin.Plugin
+	if *ruled {
+		rules = plugin.New()
+		opts.AdmissionPlugins = append(opts.AdmissionPlugins, rulesPlugin(rules))
 	}
 
 	go func() {
@@ -40,18 +48,23 @@ func main() {
 		}
 		os.Exit(1)
 	}()
-	if err := run(opts); err != nil {
+	if err := run(opts, rules); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(opts controlplane.Options) error {
+func run(opts controlplane.Options, rules *plugin.Plugin) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	server, err := controlplane.Start(ctx, opts)
 	if err != nil {
 		return err
+	}
+	if rules != nil {
+		if err := serveRules(ctx, server, rules); err != nil {
+			return errors.Join(err, server.Stop())
+		}
 	}
 	fmt.Println("ready", server.URL(), server.Kubeconfig())
 	select {

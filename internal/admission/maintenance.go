@@ -1,0 +1,44 @@
+package admission
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+// maintenanceServer warns of a Server that does not exist, and refuses a boot configuration whose image cannot be read as a reference.
+func maintenanceServer(ctx context.Context, c *check, now, before *metalv1.ServerMaintenance) error {
+	if text := templateImage(now); text != "" && text != templateImage(before) {
+		if _, err := image.ParseReference(text); err != nil {
+			c.refuse(field.Invalid(field.NewPath("spec", "serverBootConfigurationTemplate", "spec", "image"), text, err.Error()))
+		}
+	}
+	return c.knownServer(ctx, now.Spec.ServerRef.Name, before.Spec.ServerRef.Name)
+}
+
+func templateImage(m *metalv1.ServerMaintenance) string {
+	if m.Spec.ServerBootConfigurationTemplate == nil {
+		return ""
+	}
+	return m.Spec.ServerBootConfigurationTemplate.Spec.Image
+}
+
+// settingsServer warns of a Server that does not exist.
+func settingsServer(ctx context.Context, c *check, now, before *metalv1.BIOSSettings) error {
+	return c.knownServer(ctx, referent(now.Spec.ServerRef), referent(before.Spec.ServerRef))
+}
+
+func (c *check) knownServer(ctx context.Context, now, before string) error {
+	if now == "" || now == before {
+		return nil
+	}
+	exists, err := c.exists(ctx, types.NamespacedName{Name: now}, &metalv1.Server{})
+	if err == nil && !exists {
+		c.warn(field.NewPath("spec", "serverRef"), "Server %q does not exist", now)
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// holders finds the other objects of a kind that have the value of an index, by name. The index is behind by some milliseconds in both
+// directions, so what was admitted a moment ago counts too, and every hit is read from the API before it is held against
+// anybody. Without a hit, which is nearly always, that is one look into memory.
+func holders[T any, P object[T]](ctx context.Context, c *check, list client.ObjectList, index, value string, has func(P) bool) ([]types.NamespacedName, error) {
+	if err := c.Cached.List(ctx, list, client.MatchingFields{index: value}); err != nil {
+		return nil, fmt.Errorf("find others by %s: %w", index, err)
+	}
+	key := held{c.Kind, index, value}
+	found := c.recent.holders(key)
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if o, ok := item.(client.Object); ok {
+			found = append(found, client.ObjectKeyFromObject(o))
+		}
+		return nil
+	})
+	c.holds = append(c.holds, key)
+	slices.SortFunc(found, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+
+	var confirmed []types.NamespacedName
+	for _, name := range slices.Compact(found) {
+		if name == c.name() {
+			continue
+		}
+		other := P(new(T))
+		exists, err := c.live(ctx, name, other)
+		if err != nil {
+			return nil, err
+		}
+		if exists && has(other) {
+			confirmed = append(confirmed, name)
+		}
+	}
+	return confirmed, nil
+}
+
+// live reads an object from the API and says whether there is one.
+func (c *check) live(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
+	err := c.Live.Get(ctx, key, into)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %q: %w", into, display(key), err)
+	}
+	return true, nil
+}
+
+// exists is live for an object that most often exists: then memory answers.
+func (c *check) exists(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
+	if err := c.Cached.Get(ctx, key, into); err == nil {
+		return true, nil
+	}
+	return c.live(ctx, key, into)
+}
+
+// name is the key of the object that the request is about.
+func (c *check) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+}
+
+// display is how people write the name of an object.
+func display(key types.NamespacedName) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.String()
+}

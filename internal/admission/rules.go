@@ -1,0 +1,135 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// Timeout bounds how long a request is held up. Rules read from indexes and, when something is wrong, a few objects; one that takes longer
+// waits for an API server that has other troubles.
+const Timeout = 4 * time.Second
+
+// Rules are all rules of one installation.
+type Rules struct {
+	// ManagerNamespace is where the manager keeps its own objects.
+	ManagerNamespace string
+	// Cached answers from memory and has the indexes of package index; Live asks the API.
+	Cached, Live client.Reader
+	// Clock is the real one when nil.
+	Clock clock.PassiveClock
+
+	once   sync.Once
+	recent *recent
+}
+
+// kind is what is done for the objects of a kind.
+type kind struct {
+	resource string
+	validate []rule
+	mutate   []repair
+}
+
+// kinds is the table of all rules.
+var kinds = map[schema.GroupKind]kind{
+	metal("Endpoint"):  {resource: "endpoints", validate: []rule{of(uniqueMAC)}},
+	metal("BMC"):       {resource: "bmcs", validate: []rule{of(bmcReferences), operations}},
+	metal("BMCSecret"): {resource: "bmcsecrets", validate: []rule{of(backingSecret)}},
+	metal("Server"):    {resource: "servers", validate: []rule{of(uniqueUUID), of(freeNames), of(serverAnnotations), operations}},
+	metal("ServerClaim"): {resource: "serverclaims", validate: []rule{
+		of(claimImage), of(claimName), of(claimSelection), of(claimSecrets), of(claimAnnotations), operations,
+	}},
+	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
+	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
+	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), operations}},
+	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(oneIPXEConfig)}},
+	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(oneHTTPConfig)}},
+	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}},
+	ipxe("Assignment"):               {resource: "assignments", mutate: []repair{labelKeys, selectorKeys}},
+}
+
+func metal(name string) schema.GroupKind { return metalv1.GroupVersion.WithKind(name).GroupKind() }
+func boot(name string) schema.GroupKind  { return bootv1.GroupVersion.WithKind(name).GroupKind() }
+func ipxe(name string) schema.GroupKind  { return ipxev1.GroupVersion.WithKind(name).GroupKind() }
+
+// Validates says whether there are rules that may refuse objects of a kind, Mutates whether there are some that change them. A shell asks first,
+// to let everything else pass at no cost.
+func Validates(gk schema.GroupKind) bool { return len(kinds[gk].validate) > 0 }
+
+// Mutates is the other half of Validates.
+func Mutates(gk schema.GroupKind) bool { return len(kinds[gk].mutate) > 0 }
+
+// Resources lists the resources of the kinds that a condition is true of, sorted by group and name.
+func Resources(which func(schema.GroupKind) bool) []schema.GroupResource {
+	var found []schema.GroupResource
+	for gk := range maps.Keys(kinds) {
+		if which(gk) {
+			found = append(found, schema.GroupResource{Group: gk.Group, Resource: kinds[gk].resource})
+		}
+	}
+	slices.SortFunc(found, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+	return found
+}
+
+// Validate judges a request. An error means that it could not be judged, because others could not be read.
+func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) {
+	r.once.Do(r.init)
+	if request.Object == nil || request.Object.GetDeletionTimestamp() != nil {
+		return Verdict{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	c := &check{Request: request, Rules: r}
+	for _, judge := range kinds[request.Kind].validate {
+		if err := judge(ctx, c); err != nil {
+			return Verdict{}, fmt.Errorf("%s %q: %w", request.Kind.Kind, request.Name, err)
+		}
+	}
+	if c.verdict.Allowed() && !request.DryRun {
+		r.recent.remember(c.name(), c.holds)
+	}
+	return c.verdict, nil
+}
+
+func (r *Rules) init() {
+	if r.Clock == nil {
+		r.Clock = clock.RealClock{}
+	}
+	r.recent = newRecent(r.Clock)
+}
+
+// repair changes an object, which is its own, and says what it changed. Old is nil when the object is created.
+type repair func(object, old *unstructured.Unstructured) (warnings []string, changed bool)
+
+// Mutate repairs an object. It needs nothing but the request.
+func Mutate(request Request) Mutation {
+	if request.Object == nil || request.Object.GetDeletionTimestamp() != nil {
+		return Mutation{}
+	}
+	var result Mutation
+	var object *unstructured.Unstructured
+	for _, mend := range kinds[request.Kind].mutate {
+		if object == nil {
+			object = request.Object.DeepCopy()
+		}
+		warnings, changed := mend(object, request.Old)
+		result.Warnings = append(result.Warnings, warnings...)
+		if changed {
+			result.Object = object
+		}
+	}
+	return result
+}
