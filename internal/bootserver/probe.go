@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -28,12 +29,13 @@ var closeAfter = []string{"close"}
 type sender struct {
 	uuid    string // canonical; empty: any
 	attempt string
+	clean   inspection.CleanMode // what the attempt is to clean; empty: nothing
 }
 
 // serveRegister answers POST /register, the path of agents that have no token.
 func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request, _ string) {
 	if s.allowAnonymous(w, r) {
-		s.register(w, r, sender{})
+		s.register(w, r, sender{}, "")
 	}
 }
 
@@ -47,7 +49,7 @@ func (s *Server) serveBootState(w http.ResponseWriter, r *http.Request, _ string
 // serveTokenRegister answers POST /probe/{token}/register.
 func (s *Server) serveTokenRegister(w http.ResponseWriter, r *http.Request, token string) {
 	if from, ok := s.authenticate(w, r, token); ok {
-		s.register(w, r, from)
+		s.register(w, r, from, token)
 	}
 }
 
@@ -75,12 +77,14 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 		unavailable(w, r, textUnsynced)
 		return sender{}, false
 	}
-	m, ok := s.view.ByToken(token)
-	if !ok {
-		unauthorized(w, r)
-		return sender{}, false
+	if m, ok := s.view.ByToken(token); ok {
+		return sender{uuid: m.UUID, attempt: m.Attempt.ID, clean: inspection.CleanMode(m.Attempt.Clean)}, true
 	}
-	return sender{uuid: m.UUID, attempt: m.Attempt.ID}, true
+	if from, ok := s.heard.of(token); ok {
+		return from, true
+	}
+	unauthorized(w, r)
+	return sender{}, false
 }
 
 func unauthorized(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +92,7 @@ func unauthorized(w http.ResponseWriter, r *http.Request) {
 	refuse(w, r, http.StatusUnauthorized, textUnauthorized)
 }
 
-func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender) {
+func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender, token string) {
 	reg, err := inspection.Decode(r.Body, s.cfg.MaxReport)
 	if err != nil {
 		refuseBody(w, r, err)
@@ -100,7 +104,19 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender) {
 		return
 	}
 	reg.Attempt = attempt
-	s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) })
+	if !s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) }) {
+		return
+	}
+	if token != "" {
+		s.heard.remember(token, sender{uuid: reg.SystemUUID, attempt: attempt})
+	}
+	body, err := orderOf(from, reg)
+	if err != nil || body == nil { // an order of two words can always be marshalled
+		send(w, r, http.StatusCreated, typeText, nil)
+		return
+	}
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusCreated, typeJSON, body)
 }
 
 func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) {
@@ -115,7 +131,9 @@ func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) 
 		return
 	}
 	state.Attempt = attempt
-	s.store(w, r, "boot state", state.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.BootState(ctx, state) })
+	if s.store(w, r, "boot state", state.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.BootState(ctx, state) }) {
+		send(w, r, http.StatusCreated, typeText, nil)
+	}
 }
 
 // attemptOf says which attempt a message about uuid belongs to. A token speaks for
@@ -125,7 +143,8 @@ func (s *Server) attemptOf(from sender, uuid string) (string, bool) {
 		return from.attempt, from.uuid == "" || from.uuid == uuid
 	}
 	if m, status := s.view.ByUUID(uuid); status == bootview.Found && m.Attempt.Open {
-		return m.Attempt.ID, true
+		// What is said about a cleanup decides who gets the disks next.
+		return m.Attempt.ID, m.Attempt.Clean == ""
 	}
 	return "", true
 }
@@ -146,23 +165,37 @@ func refuseBody(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// store answers 201 once the message is stored, and 503 when it could not be.
-func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string, put func(context.Context) error) {
+// orderOf is what an agent is to do after its report has been stored; nil: nothing. Only whoever holds the token of an
+// attempt that is for cleaning is told to, only once it has said that it can, and not when it has done so.
+func orderOf(from sender, reg inspection.Registration) ([]byte, error) {
+	order := inspection.CleanOrder{Mode: from.clean}
+	if needed := order.Capability(); needed == "" || reg.Data.Cleanup != nil || !slices.Contains(reg.Data.Capabilities, needed) {
+		return nil, nil
+	}
+	return json.Marshal(inspection.Order{Cleanup: &order})
+}
+
+// store says whether the message is stored; it has answered where it is not.
+func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string, put func(context.Context) error) bool {
 	// The deadline of the body is over; net/http reads on in the background and
 	// would take it for the client's end.
 	setReadDeadline(w, time.Time{})
 	if s.cfg.Reports == nil {
 		unavailable(w, r, textNotStored)
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.ReportTimeout)
 	defer cancel()
 	if err := put(ctx); err != nil {
-		s.cfg.Logger.Info("Not stored, the agent will try again", "message", what, "systemUUID", uuid, "reason", err.Error())
-		unavailable(w, r, textNotStored)
-		return
+		s.cfg.Logger.Info("Not stored", "message", what, "systemUUID", uuid, "reason", err.Error())
+		if errors.Is(err, inspection.ErrTooLarge) {
+			refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge) // it will be the next time too
+		} else {
+			unavailable(w, r, textNotStored)
+		}
+		return false
 	}
-	send(w, r, http.StatusCreated, typeText, nil)
+	return true
 }
 
 // probeAnswer is what a probe booted from a UKI, whose command line is fixed, is

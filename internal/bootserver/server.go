@@ -38,6 +38,7 @@ type Server struct {
 
 	// chainload is the answer to everyone, rendered once; nil without a boot URL.
 	chainload []byte
+	heard     heard
 }
 
 // New checks the configuration.

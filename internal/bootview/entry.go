@@ -80,6 +80,8 @@ type Attempt struct {
 	ID    string
 	Token string
 	Open  bool
+	// Clean is how thoroughly the machine is to be cleaned in this boot; empty: not at all.
+	Clean string
 }
 
 // IsOpen says whether scripts may carry the token and ignition may be read. What

@@ -1,5 +1,7 @@
 package inspection
 
+import "fmt"
+
 // Capability is something that an agent can do beside reporting.
 type Capability string
 
@@ -13,11 +15,41 @@ const (
 // CleanMode says how thoroughly disks are wiped.
 type CleanMode string
 
+// Modes, from the least to the most thorough.
 const (
 	CleanNone     CleanMode = "none"
 	CleanMetadata CleanMode = "metadata"
 	CleanFull     CleanMode = "full"
 )
+
+// thoroughness ranks the modes.
+var thoroughness = map[CleanMode]int{CleanNone: 0, CleanMetadata: 1, CleanFull: 2}
+
+// ParseCleanMode is for flags and annotations.
+func ParseCleanMode(s string) (CleanMode, error) {
+	if _, ok := thoroughness[CleanMode(s)]; !ok {
+		return "", fmt.Errorf("cleanup mode %q: want %s, %s or %s", s, CleanNone, CleanMetadata, CleanFull)
+	}
+	return CleanMode(s), nil
+}
+
+// Covers says whether a machine cleaned in mode m is as clean as mode o asks for. An unknown
+// mode covers nothing.
+func (m CleanMode) Covers(o CleanMode) bool {
+	have, known := thoroughness[m]
+	return known && have >= thoroughness[o]
+}
+
+// Capability is what an agent needs to be given this order; empty: no agent is.
+func (o CleanOrder) Capability() Capability {
+	switch o.Mode {
+	case CleanMetadata:
+		return CapabilityCleanMetadata
+	case CleanFull:
+		return CapabilityCleanFull
+	}
+	return ""
+}
 
 // Results of a [DiskCleanup].
 const (

@@ -18,6 +18,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.IntVar(&o.DiscoveryRetries, "discovery-retries", o.DiscoveryRetries, "how often discovery is tried again before a person is needed")
 	f.DurationVar(&o.PowerOffBudget, "power-off-budget", o.PowerOffBudget, "how long an operating system may take to shut down")
 	f.BoolVar(&o.EnforcePowerOff, "enforce-power-off", o.EnforcePowerOff, "force a released machine off when its budget is spent")
+	f.StringVar(&o.Cleanup, "cleanup", o.Cleanup, "how servers are cleaned that come back: none, metadata or full; claim and server may ask for more")
+	f.DurationVar(&o.CleanupTimeout, "cleanup-timeout", o.CleanupTimeout, "how long a probe may take to clean a server")
 	f.DurationVar(&o.BMCPollInterval, "bmc-poll-interval", o.BMCPollInterval, "how often an idle BMC is asked")
 	f.DurationVar(&o.BMCFastPoll, "bmc-fast-poll", o.BMCFastPoll, "how often a BMC is asked at first while a change of power is awaited")
 	f.DurationVar(&o.BMCRequestTimeout, "bmc-request-timeout", o.BMCRequestTimeout, "deadline of a request to a BMC")

@@ -101,13 +101,16 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
 		}).SetupWithManager,
 		configs.SetupWithManager,
+		s.maintenance,
 		delivery.Setup,
 	} {
 		if err := setup(mgr); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	return mgr, delivery, &report.Intake{Client: mgr.GetClient(), Namespace: s.settings.ManagerNamespace}, nil
+	return mgr, delivery, &report.Intake{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{},
+	}, nil
 }
 
 func (s *System) managerOptions() ctrl.Options {
@@ -121,6 +124,7 @@ func (s *System) managerOptions() ctrl.Options {
 		Metrics: metricsserver.Options{BindAddress: orNone(s.settings.MetricsAddress)},
 
 		HealthProbeBindAddress: orNone(s.settings.HealthAddress),
+		PprofBindAddress:       s.settings.PprofAddress,
 
 		LeaderElection: s.settings.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: s.settings.ManagerNamespace,
 		// Everything that acts has ended before the lease is given back, so the next one need not wait until it
@@ -150,6 +154,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
@@ -24,9 +25,9 @@ import (
 // errors name those.
 type Options struct {
 	DataDir string
-	// BootAddress, MetricsAddress and HealthAddress are host:port; port 0 means any free one. An empty
-	// MetricsAddress or HealthAddress means that there is none.
-	BootAddress, MetricsAddress, HealthAddress string
+	// BootAddress, MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. All
+	// but the first may be empty: nothing is served then.
+	BootAddress, MetricsAddress, HealthAddress, PprofAddress string
 	// BootURL is the base URL under which machines reach the boot server; empty: derived
 	// from BootAddress.
 	BootURL string
@@ -59,6 +60,9 @@ type Options struct {
 	DiscoveryRetries int
 	PowerOffBudget   time.Duration
 	EnforcePowerOff  bool
+	// Cleanup is how servers are cleaned that come back: none, metadata or full.
+	Cleanup        string
+	CleanupTimeout time.Duration
 
 	// Loopback says that the machines are simulated on this host: a server that listens on all addresses
 	// is reached there.
@@ -89,6 +93,8 @@ func DefaultOptions() Options {
 		DiscoveryRetries:  3,
 		PowerOffBudget:    5 * time.Minute,
 		EnforcePowerOff:   true,
+		Cleanup:           string(inspection.CleanMetadata),
+		CleanupTimeout:    24 * time.Hour,
 		Logger:            logr.Discard(),
 	}
 }
@@ -115,6 +121,7 @@ type settings struct {
 	forwarders []netip.Prefix
 	prefixes   *macprefix.Database
 	template   string
+	cleanup    inspection.CleanMode
 	eventsTLS  *tls.Config // nil: plain HTTP
 }
 
@@ -123,7 +130,7 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"boot-address": o.BootAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress} {
+	for flag, address := range map[string]string{"boot-address": o.BootAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
 		if address == "" && flag != "boot-address" {
 			continue
 		}
@@ -149,6 +156,14 @@ func (o Options) check() (*settings, error) {
 		if _, err := image.ParseReference(o.ProbeImage); err != nil {
 			refuse("probe-os-image", err)
 		}
+	}
+	if mode, err := inspection.ParseCleanMode(o.Cleanup); err != nil {
+		refuse("cleanup", err)
+	} else {
+		s.cleanup = mode
+	}
+	if o.CleanupTimeout <= 0 {
+		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
 	errs = append(errs, s.readFiles(), s.checkEvents())
 	return s, errors.Join(errs...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // Attempt is one boot of a machine, from the moment it is decided. It is kept
@@ -25,6 +26,10 @@ type Attempt struct {
 	// Started is when the machine was seen on. It is not switched on again in
 	// this attempt, whatever happens.
 	Started *time.Time `json:"started,omitempty"`
+	// Clean is how thoroughly the probe that is booted here cleans; empty: not at all.
+	Clean inspection.CleanMode `json:"clean,omitempty"`
+	// Defaults is when the BMC took the order to restore the defaults of the BIOS with this boot.
+	Defaults *time.Time `json:"defaults,omitempty"`
 }
 
 // Of reads the attempt of a boot configuration. None, or one that cannot
@@ -63,7 +68,7 @@ func (a *Attempt) Next(id string, now time.Time) *Attempt {
 		return n
 	}
 	if a.Ordered == nil { // prepared, and now ordered under the same ID
-		n.ID, n.Number = a.ID, a.Number
+		n.ID, n.Number, n.Clean = a.ID, a.Number, a.Clean
 		return n
 	}
 	n.Number = a.Number + 1
@@ -74,6 +79,13 @@ func (a *Attempt) Next(id string, now time.Time) *Attempt {
 func (a *Attempt) SeenOff(now time.Time) *Attempt {
 	n := *a
 	n.Off = &now
+	return &n
+}
+
+// SeenDefaults is the attempt with the moment at which the defaults of the BIOS were ordered.
+func (a *Attempt) SeenDefaults(now time.Time) *Attempt {
+	n := *a
+	n.Defaults = &now
 	return &n
 }
 

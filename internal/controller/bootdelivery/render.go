@@ -91,7 +91,9 @@ func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.Loc
 func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	e := bootview.Entry{Name: in.name, Rank: rank(in)}
 	if in.server != nil && in.attempt.Open() {
-		e.Attempt = bootview.Attempt{ID: in.attempt.ID, Open: true, Token: ignition.Token(r.TokenKey, string(in.server.UID), in.attempt.ID)}
+		e.Attempt = bootview.Attempt{
+			ID: in.attempt.ID, Open: true, Token: ignition.Token(r.TokenKey, string(in.server.UID), in.attempt.ID), Clean: string(in.attempt.Clean),
+		}
 	} else if in.config != nil {
 		e.Attempt = bootview.Attempt{ID: "none"} // ours, and not ordered: closed
 	}

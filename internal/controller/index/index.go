@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -35,8 +38,14 @@ const (
 	ClaimByPhase = "status.phase"
 	// BootConfigByServer finds boot configurations by the name of their Server.
 	BootConfigByServer = "spec.serverRef.name"
+	// MaintenanceByServer finds ServerMaintenances by the name of their Server.
+	MaintenanceByServer = "spec.serverRef.name"
+	// BIOSSettingsByServer finds BIOSSettings by the name of their Server.
+	BIOSSettingsByServer = "spec.serverRef.name"
 	// BootConfigByMachine finds IPXEBootConfigs and HTTPBootConfigs by what names a machine, as Machines spells it.
 	BootConfigByMachine = "machine"
+	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
+	CleanupByServer = "cleanupOf"
 	// BySecret finds boot configs by the names of the Secrets they refer to.
 	BySecret = "spec.secretRefs"
 )
@@ -59,8 +68,11 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
+		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
+		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
 		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
+		{recordMeta(), CleanupByServer, cleanupOf},
 		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
 		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},
 	} {
@@ -142,4 +154,18 @@ func bootName(ref *bootv1.LocalObjectReference) string {
 		return ""
 	}
 	return ref.Name
+}
+
+// recordMeta is what is cached of objects of record.
+func recordMeta() client.Object {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return meta
+}
+
+func cleanupOf(obj client.Object) []string {
+	if server := record.ServerOf(obj); server != "" && obj.GetLabels()[record.Label] == record.KindCleanup {
+		return []string{server}
+	}
+	return nil
 }

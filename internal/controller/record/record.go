@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +32,19 @@ const (
 )
 
 // InspectionName is the name of the record of a server's inspection.
-func InspectionName(server string) string { return server + "-inspection" }
+func InspectionName(server string) string { return nameOf(server, "-inspection") }
 
 // CleanupName is the name of the record of the cleanup after the claim of that UID.
-func CleanupName(server, claimUID string) string { return server + "-cleanup-" + claimUID }
+func CleanupName(server, claimUID string) string { return nameOf(server, "-cleanup-"+claimUID) }
+
+// nameOf is the name where it fits with its ending, and otherwise its beginning with a hash of all of it.
+func nameOf(server, ending string) string {
+	if len(server)+len(ending) <= validation.DNS1123SubdomainMaxLength {
+		return server + ending
+	}
+	sum := sha256.Sum256([]byte(server + ending))
+	return server[:validation.DNS1123SubdomainMaxLength-2*len(sum)-1] + "x" + hex.EncodeToString(sum[:])
+}
 
 // New makes an object of record.
 func New(namespace, name, kind, server, attemptID string, content []byte) *corev1.ConfigMap {
@@ -69,13 +77,6 @@ func labelValue(server string) string {
 
 // hashed is how many bytes of a hash tell long names apart.
 const hashed = 8
-
-// Cleanup is what a record of KindCleanup says.
-type Cleanup struct {
-	// Mode is what was asked for: none, metadata or full.
-	Mode  string    `json:"mode"`
-	Ended time.Time `json:"ended"`
-}
 
 // Pack compresses the JSON form of a record.
 func Pack(content any) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -43,10 +44,23 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got Cleanup
-	if err := json.NewDecoder(r).Decode(&got); err != nil || got != want {
+	if err := json.NewDecoder(r).Decode(&got); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("read %+v, %v", got, err)
 	}
 	if _, err := Pack(func() {}); err == nil {
 		t.Error("what JSON cannot say was packed")
+	}
+}
+
+func TestNamesOfRecordsFit(t *testing.T) {
+	long := strings.Repeat("rack.", 50) + "abc" // 253 characters, as many as a name may have
+	seen := map[string]bool{}
+	for _, name := range []string{
+		InspectionName("s"), CleanupName("s", "u"), InspectionName(long), CleanupName(long, "u"), CleanupName(long, "v"), CleanupName(long[:252]+"d", "u"),
+	} {
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 || seen[name] {
+			t.Errorf("%s: twice %t, %v", name, seen[name], problems)
+		}
+		seen[name] = true
 	}
 }

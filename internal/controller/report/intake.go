@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -27,8 +30,12 @@ var ErrNoAttempt = errors.New("the report belongs to no open boot attempt")
 // Intake writes reports.
 type Intake struct {
 	client.Client
+	// APIReader reads past the cache what has to be so.
+	APIReader client.Reader
 	// Namespace is where objects of record live.
 	Namespace string
+	// Clock is when a cleanup ended: the machine's own may be years off.
+	Clock clock.PassiveClock
 }
 
 // Register stores a report. Doing it again for the same attempt changes nothing.
@@ -44,7 +51,11 @@ func (i *Intake) Register(ctx context.Context, r inspection.Registration) error 
 			if err != nil {
 				return err
 			}
-			if a.Open() && (r.Attempt == a.ID || r.Attempt == "") { // none: only where reports without a token are allowed
+			switch {
+			case !a.Open():
+			case a.Clean != "" && r.Attempt == a.ID:
+				return i.cleaning(ctx, server, a, r)
+			case a.Clean == "" && (r.Attempt == a.ID || r.Attempt == ""): // none: only where reports without a token are allowed
 				r.Attempt = a.ID
 				return i.store(ctx, server, r)
 			}
@@ -61,7 +72,11 @@ func (i *Intake) store(ctx context.Context, server *metalv1.Server, r inspection
 	if err != nil {
 		return err
 	}
+	if len(content) > maxRecord {
+		return fmt.Errorf("report of Server %q: %w: %d bytes when compressed", server.Name, inspection.ErrTooLarge, len(content))
+	}
 	obj := record.New(i.Namespace, record.InspectionName(server.Name), record.KindInspection, server.Name, r.Attempt, content)
+	obj.Annotations[record.AnnotationCapabilities] = capabilities(r.Data.Capabilities)
 	err = i.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		err = i.Update(ctx, obj, client.FieldOwner(metalv1.FieldManager))
@@ -81,6 +96,21 @@ func (i *Intake) stored(ctx context.Context, server *metalv1.Server, attemptID s
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	err := i.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: record.InspectionName(server.Name)}, &meta)
 	return err == nil && meta.Annotations[record.AnnotationAttempt] == attemptID, client.IgnoreNotFound(err)
+}
+
+// maxRecord bounds what is compressed: an object in etcd has no more than 1.5 MiB, and its bytes are
+// written in base64.
+const maxRecord = 768 << 10
+
+// capabilities are those that mean something, for an annotation.
+func capabilities(list []inspection.Capability) string {
+	var known []string
+	for _, c := range []inspection.Capability{inspection.CapabilityCleanMetadata, inspection.CapabilityCleanFull} {
+		if slices.Contains(list, c) {
+			known = append(known, string(c))
+		}
+	}
+	return strings.Join(known, ",")
 }
 
 // BootState notes on the machine's boot configuration that it has, or has not, booted.

@@ -39,7 +39,7 @@ func booted(namespace, name, id string) *metalv1.ServerBootConfiguration {
 func intake(t *testing.T, objects ...client.Object) (*Intake, *controllertest.API) {
 	t.Helper()
 	api := controllertest.NewAPI(t, objects...)
-	return &Intake{Client: api, Namespace: namespace}, api
+	return &Intake{Client: api, APIReader: api, Namespace: namespace, Clock: api.Clock}, api
 }
 
 func registration(attempt string) inspection.Registration {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -19,7 +17,7 @@ import (
 // decides again.
 func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) error {
 	if p.Prepare {
-		if err := r.prepareInternal(ctx, v); err != nil {
+		if err := r.prepareInternal(ctx, v, p.Clean); err != nil {
 			return err
 		}
 	}
@@ -28,10 +26,8 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 			return err
 		}
 	}
-	if p.RecordCleanup {
-		if err := r.recordCleanup(ctx, v); err != nil {
-			return err
-		}
+	if err := r.keepRecords(ctx, v, p); err != nil {
+		return err
 	}
 	if p.Facts != nil {
 		before := v.Server.DeepCopy()
@@ -45,9 +41,22 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 			return err
 		}
 	}
+	if p.Defaults != "" {
+		if err := r.Fleet.Do(key, defaultsJob(p.Defaults, v.System.URI)); err != nil {
+			return fmt.Errorf("order the defaults of the BIOS: %w", err)
+		}
+	}
 	if p.Command != nil {
 		if err := r.submit(key, *p.Command); err != nil {
 			return err
+		}
+	}
+	for _, cmd := range p.Settings {
+		if err := r.Fleet.Submit(key, cmd); err != nil {
+			return fmt.Errorf("order %s: %w", cmd.Kind, err)
+		}
+		if status, known := r.Fleet.Command(key, cmd.ID); known && status.State == fleet.Succeeded && !v.seenSince(&status.End) {
+			r.Fleet.Poke(key) // the next poll of an idle BMC is minutes away
 		}
 	}
 	if p.Event.Reason != "" {
@@ -78,20 +87,6 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, v.Boot, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("write the boot attempt: %w", err)
-	}
-	return nil
-}
-
-// recordCleanup writes that the cleanup after the last claim did nothing, because that is its mode.
-func (r *Reconciler) recordCleanup(ctx context.Context, v *View) error {
-	content, err := record.Pack(record.Cleanup{Mode: "none", Ended: v.Now.UTC()})
-	if err != nil {
-		return err
-	}
-	owner := v.claimedBy()
-	obj := record.New(r.Namespace, record.CleanupName(v.Server.Name, owner), record.KindCleanup, v.Server.Name, owner, content)
-	if err := r.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("write the record of the cleanup: %w", err)
 	}
 	return nil
 }

@@ -6,11 +6,15 @@ import metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 // discovery left behind.
 func decideAvailable(v *View) Plan {
 	var p Plan
-	if v.BootInternal || v.Server.Annotations[annotationDiscoveryFailures] != "" {
-		p.Remove = true
+	order, news := v.rememberBootOrder()
+	if v.BootInternal || news || v.Server.Annotations[annotationDiscoveryFailures] != "" {
+		p.Remove = v.BootInternal
 		p.Facts = func(s *metalv1.Server) {
 			s.Spec.BootConfigurationRef = nil
 			forgetFailures(s)
+			if news {
+				annotate(s, metalv1.AnnotationBootOrder, order)
+			}
 		}
 	}
 	if v.running() {

@@ -1,24 +1,168 @@
 package server
 
 import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// decideCleanup passes through: what it does to the disks is nothing yet, and the record
-// says so. The mark of the claim is removed only when the record exists.
+// decideCleanup makes a server clean: the BIOS gets its defaults back and the probe is booted, which wipes
+// the disks; its results are the record; then the boot order is restored. The mark of the last claim is
+// removed only when all of that is so, and there is no other way from here to Available.
 func decideCleanup(v *View) Plan {
 	var p Plan
-	if !v.CleanupRecorded {
-		p.RecordCleanup = true
-		p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "The server is being cleaned (mode none)")
-		return p
-	}
-	p.condition(metalv1.ConditionCleaned, metav1.ConditionTrue, "PassedThrough", "Cleanup was passed through (mode none)")
-	p.Facts = func(s *metalv1.Server) {
-		delete(s.Annotations, metalv1.AnnotationClaimedBy)
-		s.Spec.BootConfigurationRef = nil // still the claim's, where the claim's reference was removed by hand
+	want := v.wantedCleaning()
+	switch {
+	case len(want.unknown) > 0:
+		v.notClean(&p, metalv1.ReasonCleanupUnknown, "Annotation %s or %s has words that mean nothing: %s", metalv1.AnnotationCleanup, metalv1.AnnotationClaimCleanup, strings.Join(want.unknown, ", "))
+		v.once(&p, corev1.EventTypeWarning, metalv1.ReasonCleanupUnknown)
+	case v.clean(want):
+		v.finishCleanup(&p, want)
+	case v.cleanedInAttempt() && v.Cleaned.Outcome != record.Clean:
+		v.failCleanup(&p, v.Cleaned.Summary)
+	case want.mode == inspection.CleanNone:
+		v.passThrough(&p, want)
+	case !v.cleaningBoot(), v.Attempt.Started == nil && v.Attempt.Clean != want.mode:
+		v.prepareCleaning(&p, want.mode)
+	default:
+		v.wipe(&p, want)
 	}
 	return p
+}
+
+// passThrough ends a cleanup that wipes nothing.
+func (v *View) passThrough(p *Plan, want cleaning) {
+	v.notClean(p, reasonCleaning, "The server is being cleaned (mode none)")
+	if !want.biosDefaults || v.restoreDefaults(p) {
+		p.Record = v.passedThrough()
+	} else if err := v.refused(v.Defaults); err != nil {
+		v.failCleanup(p, "The defaults of the BIOS could not be restored: "+err.Error())
+	}
+}
+
+// prepareCleaning makes the boot of a probe that cleans.
+func (v *View) prepareCleaning(p *Plan, mode inspection.CleanMode) {
+	if v.Policy.ProbeImage == "" {
+		v.notClean(p, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the disks cannot be wiped")
+		return
+	}
+	p.Prepare, p.Clean = true, mode
+	v.notClean(p, reasonCleaning, "The boot of the probe is being prepared (mode %s)", mode)
+}
+
+// wipe boots the probe from cold and waits for what it says of each disk.
+func (v *View) wipe(p *Plan, want cleaning) {
+	registered, capable := v.registered()
+	if registered && !capable {
+		v.cannotClean(p)
+		return
+	}
+	started := v.boot(p, bootWay{cold: true, force: v.Policy.EnforcePowerOff, defaults: want.biosDefaults})
+	if err := v.refused(v.Defaults); want.biosDefaults && err != nil {
+		v.failCleanup(p, "The defaults of the BIOS could not be restored: "+err.Error())
+		return
+	}
+	if !started {
+		v.notClean(p, reasonCleaning, "The probe is being booted (mode %s)", v.Attempt.Clean)
+		return
+	}
+	limit, missing := v.Policy.CleanupTimeout, "The probe has not finished within %s of its boot"
+	if !registered {
+		limit, missing = min(limit, v.Policy.DiscoveryTimeout), "The probe has not registered within %s of its boot"
+	}
+	deadline := v.Attempt.Started.Add(limit)
+	switch {
+	case !v.Now.Before(deadline):
+		v.failCleanup(p, fmt.Sprintf(missing, limit))
+		return
+	case v.off() && v.seenSince(v.Attempt.Started):
+		// Somebody switched it off. A wipe is begun again, by the same order, for as long as there is time.
+		v.powerOn(p, "resume")
+		v.notClean(p, reasonCleaning, "The machine went off while it was being cleaned, and is switched on again")
+	case registered:
+		v.notClean(p, reasonCleaning, "The disks are being wiped (mode %s)", v.Attempt.Clean)
+	default:
+		v.notClean(p, reasonCleaning, "The probe was booted and has not registered yet (mode %s)", v.Attempt.Clean)
+	}
+	p.after(v.Now, deadline)
+}
+
+// cannotClean waits for another probe image, or for a person: to boot the same one again would be of no use.
+func (v *View) cannotClean(p *Plan) {
+	if image := v.Policy.ProbeImage; image != "" && v.Boot.Spec.Image != image {
+		v.prepareCleaning(p, v.Attempt.Clean)
+		return
+	}
+	v.notClean(p, metalv1.ReasonProbeCannotClean,
+		"The probe image %s cannot clean (mode %s): its agent does not list %q. With another image (--probe-os-image), or by %s=retry, it is tried again",
+		v.Boot.Spec.Image, v.Attempt.Clean, inspection.CleanOrder{Mode: v.Attempt.Clean}.Capability(), metalv1.AnnotationOperation)
+	v.once(p, corev1.EventTypeWarning, metalv1.ReasonProbeCannotClean)
+}
+
+// hopeless says that this cleanup goes on only when a person has changed something.
+func (v *View) hopeless() bool {
+	registered, capable := v.registered()
+	return v.cleaningBoot() && registered && !capable
+}
+
+// finishCleanup hands a server whose record says that it is clean on to be Available.
+func (v *View) finishCleanup(p *Plan, want cleaning) {
+	if want.bootOrder && !v.restoreBootOrder(p) {
+		v.notClean(p, reasonCleaning, "The boot order is being restored")
+		if err := v.refused(v.BootOrder); err != nil {
+			v.failCleanup(p, "The boot order could not be restored: "+err.Error())
+		}
+		return
+	}
+	reason := metalv1.ReasonCleaned
+	if v.Cleaned.Mode == inspection.CleanNone {
+		reason = metalv1.ReasonPassedThrough
+	}
+	p.condition(metalv1.ConditionCleaned, metav1.ConditionTrue, reason, "%s", v.Cleaned.Summary)
+	p.Event = Event{corev1.EventTypeNormal, reason, v.Cleaned.Summary}
+	p.Remove, p.Prune = v.BootInternal, true
+	p.Facts = func(s *metalv1.Server) {
+		delete(s.Annotations, metalv1.AnnotationClaimedBy)
+		delete(s.Annotations, metalv1.AnnotationClaimCleanup)
+		s.Spec.BootConfigurationRef = nil // the probe's, or still the claim's, where its reference was removed by hand
+	}
+}
+
+// failCleanup taints a server that could not be made clean, which means Error.
+func (v *View) failCleanup(p *Plan, why string) {
+	*p = Plan{}
+	v.notClean(p, metalv1.ReasonCleanupFailed, "%s", why)
+	p.Event = Event{corev1.EventTypeWarning, metalv1.ReasonCleanupFailed, why}
+	p.Remove = v.BootInternal
+	p.Facts = func(s *metalv1.Server) {
+		s.Spec.Taints = append(withoutTaint(s.Spec.Taints, metalv1.TaintNotClean), metalv1.Taint{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind})
+		s.Spec.BootConfigurationRef = nil // another try is another boot
+		annotate(s, annotationNotClean, why)
+	}
+}
+
+// passedThrough is what is on record of a cleanup that wipes nothing.
+func (v *View) passedThrough() *record.Cleanup {
+	return &record.Cleanup{
+		Server: v.Server.Name, Claim: v.claimedBy(), Attempt: v.claimedBy(), Mode: inspection.CleanNone, Started: v.Now.UTC(), Ended: v.Now.UTC(),
+		Outcome: record.Clean, Summary: "No disk was wiped: that is switched off", Disks: []inspection.DiskCleanup{},
+	}
+}
+
+// once tells an event with the condition that p has, unless status says the same already.
+func (v *View) once(p *Plan, kind, reason string) {
+	if c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionCleaned); c == nil || c.Reason != reason {
+		p.Event = Event{kind, reason, p.Conditions[len(p.Conditions)-1].Message}
+	}
+}
+
+func (v *View) notClean(p *Plan, reason, format string, args ...any) {
+	p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, reason, format, args...)
 }

@@ -55,7 +55,8 @@ type Reconciler struct {
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
-	resets begun
+	resets   begun
+	deferred begun
 }
 
 // Reconcile decides and acts for one server.
@@ -93,6 +94,7 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	}
 	phase := derive(view)
 	plan := phase.decide(view)
+	view.settings(phase.state, &plan)
 	if err := r.act(ctx, view, key, &plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -111,8 +113,9 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 // collector would delete a claimed server together with its BMC.
 func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, error) {
 	before := server.DeepCopy()
+	cleared := clearPower(server)
 	added := server.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(server, metalv1.FinalizerServer)
-	if stripped := connection.StripOwners(server, "BMC"); !added && !stripped {
+	if stripped := connection.StripOwners(server, "BMC"); !added && !stripped && !cleared {
 		return false, nil
 	}
 	return true, r.patch(ctx, server, before)
@@ -132,6 +135,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	}
 	r.forget(server.Name)
 	r.resets.set(server.UID, "")
+	r.deferred.set(server.UID, "")
 	before := server.DeepCopy()
 	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)
 	return client.IgnoreNotFound(r.patch(ctx, server, before))

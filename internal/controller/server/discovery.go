@@ -19,7 +19,7 @@ func decideDiscovery(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")
 		return p
 	}
-	if !v.boot(&p, true, false) {
+	if !v.boot(&p, bootWay{cold: true, force: true}) {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
 		if !v.Attempt.Open() && p.Attempt == nil {
 			p.brief(v.Now, v.Boot.CreationTimestamp.Time)
@@ -70,4 +70,12 @@ func annotate(s *metalv1.Server, key, value string) {
 		s.Annotations = map[string]string{}
 	}
 	s.Annotations[key] = value
+}
+
+func setOrDelete(s *metalv1.Server, key, value string) {
+	if value == "" {
+		delete(s.Annotations, key)
+		return
+	}
+	annotate(s, key, value)
 }

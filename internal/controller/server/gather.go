@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -14,7 +12,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -30,26 +27,23 @@ func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server) (*View,
 	if err := r.gatherClaim(ctx, v); err != nil {
 		return nil, "", err
 	}
+	if err := r.gatherMaintenance(ctx, v); err != nil {
+		return nil, "", err
+	}
 	if err := r.gatherBoot(ctx, v); err != nil {
 		return nil, "", err
 	}
-	if v.Inspected, err = r.recordedAttempt(ctx, record.InspectionName(server.Name)); err != nil {
+	if err := r.gatherRecords(ctx, v); err != nil {
 		return nil, "", err
 	}
-	if owner := v.claimedBy(); owner != "" {
-		recorded, err := r.recordedAttempt(ctx, record.CleanupName(server.Name, owner))
-		if err != nil {
-			return nil, "", err
-		}
-		v.CleanupRecorded = recorded != ""
-	}
+	v.Defaults, v.BootOrder = r.lastOf(key, v.step(stepDefaults)), r.lastOf(key, v.step(stepBootOrder))
 	return v, key, nil
 }
 
 // observe fills in what the BMC said. A server whose BMC cannot be resolved is a
 // server of which nothing is known.
 func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
-	key, err := r.keyOf(ctx, v.Server)
+	key, err := r.keyOf(ctx, v)
 	if err != nil || key == "" {
 		v.Unreachable = err
 		if reason(err, "") == reasonBMCNotFound {
@@ -84,7 +78,8 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 }
 
 // keyOf finds the BMC: the one that is referred to, or the one inline.
-func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.Key, error) {
+func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
+	server := v.Server
 	if inline := server.Spec.BMC; inline != nil {
 		endpoint, err := connection.Endpoint(inline.Address, inline.Protocol)
 		if err != nil {
@@ -94,8 +89,15 @@ func (r *Reconciler) keyOf(ctx context.Context, server *metalv1.Server) (fleet.K
 		if err != nil {
 			return "", err
 		}
-		return r.Fleet.Ensure(fleet.Spec{Endpoint: endpoint, Credentials: credentials}), nil
+		holder := connection.Holder{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
+		held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+		if held.Last {
+			r.Fleet.Remove(held.Before)
+		}
+		v.HeldBy = held.By
+		return held.Key, nil
 	}
+	r.Registry.Release(&r.Wake, server.Name)
 	if server.Spec.BMCRef == nil {
 		return "", nil
 	}
@@ -137,7 +139,7 @@ func (r *Reconciler) gatherClaim(ctx context.Context, v *View) error {
 }
 
 func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
-	ref := v.Server.Spec.BootConfigurationRef
+	ref := bootRef(v.Server)
 	if ref == nil {
 		return nil
 	}
@@ -145,8 +147,9 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	var config metalv1.ServerBootConfiguration
 	v.BootInternal = ref.Namespace == r.Namespace && ref.Name == v.Server.Name
 	err := r.Get(ctx, key, &config)
-	if apierrors.IsNotFound(err) && v.BootInternal {
-		// Missing means "prepare it again": that must not be believed of a cache that lags.
+	spent := err == nil && v.claimedBy() != "" && (attempt.Of(&config) == nil || attempt.Of(&config).Clean == "")
+	if v.BootInternal && (spent || apierrors.IsNotFound(err)) {
+		// That means "prepare it again", which must not be believed of a cache that lags.
 		err = r.APIReader.Get(ctx, key, &config)
 	}
 	if err != nil {
@@ -175,12 +178,18 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	return nil
 }
 
-// recordedAttempt returns the attempt that an object of record is about; empty when there is none.
-func (r *Reconciler) recordedAttempt(ctx context.Context, name string) (string, error) {
-	meta := metav1.PartialObjectMetadata{}
-	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	if err := r.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, &meta); err != nil {
-		return "", client.IgnoreNotFound(err)
+// lastOf is how the newest order of a step stands; each repetition has the end of the one before in its ID.
+func (r *Reconciler) lastOf(key fleet.Key, base string) (last fleet.CommandStatus) {
+	if key == "" {
+		return last
 	}
-	return meta.Annotations[record.AnnotationAttempt], nil
+	for id := base; ; id = fmt.Sprintf("%s~%d", base, last.End.Unix()) {
+		status, known := r.Fleet.Command(key, id)
+		if !known || status.ID == last.ID {
+			return last
+		}
+		if last = status; !last.State.Ended() {
+			return last
+		}
+	}
 }

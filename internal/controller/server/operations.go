@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,7 +18,9 @@ func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
 	}
 	change, event := decideOperation(v, operation)
 	if change == nil {
-		if event.Reason != "" {
+		// Once for each reason to wait: the request is looked at with every reconcile.
+		if why := operation + " " + event.Message; event.Reason != "" && !r.deferred.is(v.Server.UID, why) {
+			r.deferred.set(v.Server.UID, why)
 			r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
 		}
 		return false, nil
@@ -31,6 +34,7 @@ func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
 	if err := r.patch(ctx, v.Server, before); err != nil {
 		return false, err
 	}
+	r.deferred.set(v.Server.UID, "")
 	r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
 	return true, nil
 }
@@ -43,13 +47,18 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 	state := derive(v).state
 	switch operation {
 	case metalv1.OperationRetry:
+		again := state == metalv1.ServerStateCleanup && v.hopeless()
 		return func(s *metalv1.Server) {
 			forgetFailures(s)
 			s.Spec.Taints = withoutTaint(s.Spec.Taints, metalv1.TaintNotClean)
+			delete(s.Annotations, annotationNotClean)
+			if again {
+				s.Spec.BootConfigurationRef = nil // another boot is prepared
+			}
 		}, Event{corev1.EventTypeNormal, "Retried", "Tried again on request"}
 	case metalv1.OperationPark:
 		if state != metalv1.ServerStateAvailable && state != metalv1.ServerStateReserved {
-			return nil, Event{corev1.EventTypeNormal, "ParkDeferred", "Parking waits: the server is in state " + string(state)}
+			return nil, Event{corev1.EventTypeNormal, metalv1.ReasonParkDeferred, "Parking waits: the server is in state " + string(state)}
 		}
 		return func(s *metalv1.Server) { annotate(s, metalv1.AnnotationParked, metalv1.AnnotationTrue) },
 			Event{corev1.EventTypeNormal, "Parked", "Parked on request"}
@@ -59,7 +68,7 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 			delete(s.Annotations, annotationParkedOff)
 		}, Event{corev1.EventTypeNormal, "Unparked", "Unparked on request"}
 	}
-	return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, "UnsupportedOperation", "Operation " + operation + " is not supported on a Server"}
+	return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on a Server", operation)}
 }
 
 func withoutTaint(taints []metalv1.Taint, key string) []metalv1.Taint {
@@ -70,4 +79,12 @@ func withoutTaint(taints []metalv1.Taint, key string) []metalv1.Taint {
 		}
 	}
 	return kept
+}
+
+// clearPower takes away what is accepted and means nothing: the power of a server is what its claim or its
+// maintenance asks for.
+func clearPower(s *metalv1.Server) bool {
+	asked := s.Spec.Power != ""
+	s.Spec.Power = ""
+	return asked
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // reasonCommandFailed is a reason of the conditions about power.
@@ -28,14 +30,21 @@ const acknowledgeDelay = 10 * time.Second
 type Plan struct {
 	// Prepare and Remove are about the internal boot configuration and its secrets.
 	Prepare, Remove bool
-	// RecordCleanup writes the object of record of the cleanup.
-	RecordCleanup bool
+	// Clean is how thoroughly the probe that is prepared cleans; empty: not at all.
+	Clean inspection.CleanMode
+	// Record is written as the object of record of the cleanup. Forget deletes that object: the server is
+	// in use again. Prune deletes old ones.
+	Record        *record.Cleanup
+	Forget, Prune bool
 	// Facts changes spec, labels and annotations of the Server, with an optimistic lock.
 	Facts func(*metalv1.Server)
 	// Attempt is written to the boot configuration.
 	Attempt *attempt.Attempt
-	// Command goes to the BMC.
-	Command *fleet.Command
+	// Command goes to the BMC, and Defaults, if not empty, is the ID of the order to restore those of the BIOS.
+	Command  *fleet.Command
+	Defaults string
+	// Settings go to the BMC too; each has an ID of its own and takes no power command's place.
+	Settings []fleet.Command
 	// Conditions go into status as they are.
 	Conditions []metav1.Condition
 	// Unsettled says that what is awaited usually comes within a moment. Status is not written for it: each
@@ -120,12 +129,20 @@ func (v *View) powerOff(p *Plan, serves string, force bool) {
 		"The machine was asked to shut down, within %s%s", v.Policy.PowerOffBudget, map[bool]string{true: ", and is forced off after that"}[force])
 }
 
-// boot takes the boot attempt of v.Boot one step further. cold: the machine has to be seen off
-// first. again: a machine that is found off after it had started gets a new attempt.
-// It returns whether the attempt has started.
-func (v *View) boot(p *Plan, cold, again bool) bool {
+// bootWay says how a machine is booted.
+type bootWay struct {
+	// cold: it has to be seen off first, by force if need be where force is set.
+	cold, force bool
+	// defaults: before it is switched on the BIOS gets its defaults back.
+	defaults bool
+	// again: when it is found off after it had started, it gets a new attempt.
+	again bool
+}
+
+// boot takes the boot attempt of v.Boot one step further. It returns whether the attempt has started.
+func (v *View) boot(p *Plan, way bootWay) bool {
 	a, ready := v.Attempt, v.bootReady(p)
-	if !a.Open() || (again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
+	if !a.Open() || (way.again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
 		if ready && v.System != nil {
 			p.Attempt = a.Next(v.NewID(), v.Now)
 		}
@@ -137,12 +154,16 @@ func (v *View) boot(p *Plan, cold, again bool) bool {
 	switch {
 	case v.System == nil:
 		return false // after a start nothing is known, and the unknown allows no action
-	case cold && a.Off == nil && v.off() && v.seenSince(a.Ordered):
+	case way.cold && a.Off == nil && v.off() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOff(v.Now)
-	case cold && a.Off == nil:
-		v.powerOff(p, a.ID, true)
+	case way.cold && a.Off == nil:
+		v.powerOff(p, a.ID, way.force)
 		if v.off() {
 			p.brief(v.Now, *a.Ordered)
+		}
+	case way.defaults && a.Defaults == nil:
+		if v.restoreDefaults(p) {
+			p.Attempt = a.SeenDefaults(v.Now)
 		}
 	case v.on() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOn(v.Now)
@@ -151,10 +172,15 @@ func (v *View) boot(p *Plan, cold, again bool) bool {
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
 		p.brief(v.Now, *a.Ordered)
 	default:
-		v.command(p, a.ID, "on", fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
-		v.poweringOn(p)
+		v.powerOn(p, "on")
 	}
 	return false
+}
+
+// powerOn orders the boot of v.Boot in its present attempt.
+func (v *View) powerOn(p *Plan, step string) {
+	v.command(p, v.Attempt.ID, step, fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
+	v.poweringOn(p)
 }
 
 // poweringOn says how far a boot is that was ordered.

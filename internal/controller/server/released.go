@@ -2,4 +2,8 @@ package server
 
 // decideReleased keeps a server as it is for its owner: off, and nothing else. It
 // ends when somebody removes serverClaimRef.
-func decideReleased(*View) Plan { return Plan{} }
+func decideReleased(v *View) Plan {
+	var p Plan
+	v.forgetCleanup(&p)
+	return p
+}

@@ -17,6 +17,9 @@ func (v *View) released() bool {
 // mark of the last claim stays, so that no way leads around that.
 func decideReleasing(v *View) Plan {
 	var p Plan
+	if v.forgetCleanup(&p) {
+		return p
+	}
 	if !v.released() {
 		if v.System != nil {
 			v.powerOff(&p, "release-"+v.claimedBy(), v.Policy.EnforcePowerOff)

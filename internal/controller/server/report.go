@@ -55,7 +55,7 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 			Message: "The report is on record: " + attemptSuffix(v.Inspected),
 		})
 	}
-	if v.Server.Spec.BootConfigurationRef == nil {
+	if bootRef(v.Server) == nil {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
 	}
 	set = append(set, p.Conditions...)
@@ -132,9 +132,9 @@ func (v *View) lateAt(ph phase) time.Time {
 			since = *v.Attempt.Ordered
 		}
 	case metalv1.ServerStateCleanup:
-		since = v.Now
-		if c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionCleaned); c != nil && c.Reason == reasonCleaning {
-			since = c.LastTransitionTime.Time
+		since = v.Now // where nothing is booted
+		if v.BootInternal && v.Boot != nil {
+			since = v.Boot.CreationTimestamp.Time
 		}
 	}
 	return since.Add(usual)

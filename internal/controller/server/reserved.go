@@ -16,6 +16,13 @@ func decideReserved(v *View) Plan {
 		p.Facts = func(s *metalv1.Server) { annotate(s, metalv1.AnnotationClaimedBy, owner) }
 		return p
 	}
+	if v.forgetCleanup(&p) {
+		return p
+	}
+	if wish := v.Claim.Annotations[metalv1.AnnotationCleanup]; wish != v.Server.Annotations[metalv1.AnnotationClaimCleanup] {
+		// The claim is gone when this is needed.
+		p.Facts = func(s *metalv1.Server) { setOrDelete(s, metalv1.AnnotationClaimCleanup, wish) }
+	}
 	if v.Claim.Spec.Power != metalv1.PowerOn {
 		v.bootReady(&p)
 		if v.running() {
@@ -23,7 +30,7 @@ func decideReserved(v *View) Plan {
 		}
 		return p
 	}
-	if v.boot(&p, false, true) {
+	if v.boot(&p, bootWay{again: true}) {
 		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started", "The machine was started at %s", v.Attempt.Started.UTC().Format("15:04:05"))
 	}
 	return p
@@ -34,4 +41,11 @@ func (v *View) attemptID() string {
 		return "none"
 	}
 	return v.Attempt.ID
+}
+
+// forgetCleanup deletes the record of a cleanup after this very claim, and says whether there was one: the claim has
+// let go of the server and taken it again, and what is on record is not true any more.
+func (v *View) forgetCleanup(p *Plan) bool {
+	p.Forget = v.Cleaned != nil
+	return p.Forget
 }

@@ -190,7 +190,7 @@ func (s *stand) discovering(t *testing.T) {
 // reports is the probe that reports.
 func (s *stand) reports(t *testing.T) {
 	t.Helper()
-	intake := report.Intake{Client: s.API, Namespace: namespace}
+	intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 	r := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
 	r.Data.NetworkInterfaces = []inspection.NetworkInterface{
 		{Name: "eno1", MACAddress: "02:00:00:00:00:0a", CarrierStatus: "up", IPAddresses: []string{"10.1.0.7/24", "fe80::1%eno1"}},

@@ -38,6 +38,7 @@ var lives = map[metalv1.ServerState]func(*testing.T, *stand){
 	},
 	metalv1.ServerStateMaintenance: func(t *testing.T, s *stand) {
 		s.reserved(t)
+		s.Add(t, maintenanceOf("ns", "m"))
 		s.change(t, func(o *metalv1.Server) {
 			o.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "ns", Name: "m"}
 		})

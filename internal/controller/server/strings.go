@@ -9,6 +9,8 @@ const (
 	// annotationParkedOff says that a parked server was asked to shut down; it is asked once. Its value
 	// is of no meaning beside being new each time.
 	annotationParkedOff = "farrier.dev/parked-off"
+	// annotationNotClean says why a server could not be made clean, for as long as it is tainted for that.
+	annotationNotClean = "farrier.dev/not-clean-because"
 )
 
 // reasonCleaning is the reason of the condition Cleaned while a server is being cleaned.

@@ -7,7 +7,9 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // Policy holds what an installation decides for all its servers.
@@ -20,8 +22,12 @@ type Policy struct {
 	PowerOffBudget time.Duration
 	// EnforcePowerOff forces the machine off when the budget is spent, in release and cleanup.
 	EnforcePowerOff bool
-	// ProbeImage is the OCI image that is booted for discovery.
+	// ProbeImage is the OCI image that is booted for discovery and cleanup.
 	ProbeImage string
+	// Cleanup is what every server is cleaned by, at least; empty: by nothing.
+	Cleanup inspection.CleanMode
+	// CleanupTimeout is how long a probe may take from power-on to the record of its cleanup.
+	CleanupTimeout time.Duration
 }
 
 // View is everything that a decision may look at. Decisions neither read nor write
@@ -33,6 +39,9 @@ type View struct {
 	// Claim is the claim that owns the server: the one that serverClaimRef names, with
 	// the UID that was remembered when it was bound, and not being deleted.
 	Claim *metalv1.ServerClaim
+	// Maintenance is the one that has the server; nil where none has, or it has ended. EndingMaintenance is one that
+	// has ended and has not been let go of.
+	Maintenance, EndingMaintenance *metalv1.ServerMaintenance
 	// Boot is the boot configuration that bootConfigurationRef names, if it exists.
 	Boot *metalv1.ServerBootConfiguration
 	// BootInternal says that Boot is our own, for discovery.
@@ -52,8 +61,12 @@ type View struct {
 	Unreachable error
 	// Inspected is the ID of the attempt whose report is stored; empty: none is.
 	Inspected string
-	// CleanupRecorded says that the cleanup of the last claim is on record.
-	CleanupRecorded bool
+	// Capabilities are what the agent of that report can do.
+	Capabilities []inspection.Capability
+	// Cleaned is what is on record of the cleanup after the last claim; nil: nothing.
+	Cleaned *record.CleanupMeta
+	// Defaults and BootOrder are how the orders stand to restore those of the BIOS in this cleanup.
+	Defaults, BootOrder fleet.CommandStatus
 	// NewID makes the unpredictable ID of a new attempt.
 	NewID func() string
 }

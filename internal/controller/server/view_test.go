@@ -10,6 +10,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -202,7 +203,7 @@ func TestDecisions(t *testing.T) {
 			wanted{command: fleet.PowerOff, id: "server-uid/release-claim-uid/off", force: true}},
 		"releasing hands on":       {newView(power(bmc.PowerOff), claimGone), wanted{facts: true}},
 		"cleanup is recorded":      {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil }), wanted{record: true}},
-		"cleanup ends when it is":  {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil; v.CleanupRecorded = true }), wanted{facts: true}},
+		"cleanup ends when it is":  {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil; v.Cleaned = &record.CleanupMeta{Mode: "none", Outcome: record.Clean} }), wanted{facts: true}},
 		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
 		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
 	} {
@@ -216,7 +217,7 @@ func parkedView(v *View) {
 
 func check(t *testing.T, v *View, p Plan, want wanted) {
 	t.Helper()
-	got := wanted{prepare: p.Prepare, remove: p.Remove, record: p.RecordCleanup, facts: p.Facts != nil, after: p.After}
+	got := wanted{prepare: p.Prepare, remove: p.Remove, record: p.Record != nil, facts: p.Facts != nil, after: p.After}
 	if p.Command != nil {
 		got.command, got.id, got.force = p.Command.Kind, p.Command.ID, p.Command.Force
 	}

@@ -25,6 +25,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("server").
 		For(&metalv1.Server{}).
 		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
+		Watches(&metalv1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(ofMaintenance)).
 		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
 		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMC)), builder.WithPredicates(connectionChanged())).
 		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMCSecret))).
