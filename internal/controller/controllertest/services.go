@@ -7,7 +7,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// services is what a fake BMC offers beside power: restarts of itself. What else a test asks for it
+// services is what a fake BMC offers beside power: restarts of itself, light and boot order. What else a test asks for it
 // has to bring.
 type services struct{ fleet.Services }
 
@@ -51,4 +51,35 @@ func (c *connection) ResetManager(_ context.Context, t bmc.ResetType) (bmc.Reset
 	}
 	c.restarts = append(c.restarts, t)
 	return t, c.restartErr
+}
+
+// SetIndicator and SetBootOrder are seen at once.
+func (c *connection) SetIndicator(_ context.Context, s bmc.System, to bmc.Indicator) error {
+	return c.set("PATCH "+s.URI, s.URI, func(now *bmc.System) { now.IndicatorLED = string(to) })
+}
+
+func (c *connection) SetBootOrder(_ context.Context, s bmc.System, order []string) error {
+	return c.set("PATCH "+s.URI, s.URI, func(now *bmc.System) { now.Boot.Order = order })
+}
+
+func (c *connection) set(op, uri string, change func(*bmc.System)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.answer(op); err != nil {
+		return err
+	}
+	c.settings++
+	for i := range c.systems {
+		if c.systems[i].URI == uri {
+			change(&c.systems[i])
+		}
+	}
+	return nil
+}
+
+// Settings counts how often a light or a boot order was set.
+func (b *BMC) Settings() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.settings
 }

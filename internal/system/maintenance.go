@@ -1,0 +1,22 @@
+package system
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/farrier-dev/farrier/internal/controller/maintenance"
+)
+
+// maintenance makes the controllers of everything that a person, or a set of settings, does to a server that is
+// not its claim's business.
+func (s *System) maintenance(mgr ctrl.Manager) error {
+	for _, setup := range []func(ctrl.Manager) error{
+		(&maintenance.Reconciler{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("farrier"), Workers: workers,
+		}).SetupWithManager,
+	} {
+		if err := setup(mgr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
