@@ -43,6 +43,7 @@ type Client struct {
 	noContext   bool         // the BMC refuses Session.Context
 	service     *serviceRoot // nil: not read yet
 	manager     managerPlace
+	managerUUID string // of the manager that was chosen, "": the service's choice
 
 	met      atomic.Pointer[Vendor] // that of a system read before
 	examined examination

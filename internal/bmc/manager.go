@@ -9,6 +9,9 @@ import (
 // maxManagerInterfaces bounds how many of a manager's interfaces are read.
 const maxManagerInterfaces = 8
 
+// maxManagers bounds how many managers are looked at for one: a large chassis has some dozens.
+const maxManagers = 128
+
 // Manager is the BMC itself.
 type Manager struct {
 	URI             string
@@ -27,7 +30,12 @@ type Manager struct {
 
 // managerPlace remembers where the manager and its interface were found, so
 // that looking again costs two requests.
-type managerPlace struct{ manager, nic string }
+type managerPlace struct {
+	manager, nic string
+	// wanted is the UUID of the one that was looked for; instead says that there are others and none has it.
+	wanted  string
+	instead bool
+}
 
 type managerBody struct {
 	ID              text `json:"@odata.id"`
@@ -85,8 +93,21 @@ func (b *interfaceBody) addresses() []string {
 	return all
 }
 
-// Manager reads the manager that provides the Redfish service: the one that the
-// service names, or else the first that is a BMC, or else the first.
+// ChooseManager says by its UUID which manager is meant where a service has several, as those of a chassis
+// do. Where none has that UUID, or it is empty, it is the service's choice.
+func (c *Client) ChooseManager(ctx context.Context, uuid string) error {
+	if err := c.take(ctx); err != nil {
+		return err
+	}
+	defer c.release()
+	if uuid = canonicalUUID(uuid); uuid != c.managerUUID {
+		c.managerUUID, c.manager = uuid, managerPlace{}
+	}
+	return nil
+}
+
+// Manager reads the manager that was chosen, or else the one that provides the Redfish service: the one that
+// the service names, or else the first that is a BMC, or else the first.
 func (c *Client) Manager(ctx context.Context) (Manager, error) {
 	place, err := c.place(ctx)
 	if err != nil {
@@ -115,6 +136,9 @@ func (c *Client) Manager(ctx context.Context) (Manager, error) {
 	if err != nil {
 		return Manager{}, err
 	}
+	if place.instead && place.wanted != m.UUID {
+		_ = c.setPlace(ctx, managerPlace{}) // the one that is meant may appear
+	}
 	m.MACAddress, m.HostName = nic.mac(), string(nic.HostName)
 	if m.HostName == "" {
 		m.HostName = string(nic.FQDN)
@@ -139,6 +163,7 @@ func (c *Client) place(ctx context.Context) (managerPlace, error) {
 		return managerPlace{}, err
 	}
 	place := c.manager
+	place.wanted = c.managerUUID
 	c.release()
 	if place.manager != "" {
 		return place, nil
@@ -147,8 +172,15 @@ func (c *Client) place(ctx context.Context) (managerPlace, error) {
 	if err != nil {
 		return place, err
 	}
-	if place.manager, err = c.findManager(ctx, root); err != nil {
-		return place, err
+	if place.wanted != "" {
+		if place.manager, place.instead, err = c.managerWith(ctx, root, place.wanted); err != nil {
+			return place, err
+		}
+	}
+	if place.manager == "" {
+		if place.manager, err = c.findManager(ctx, root); err != nil {
+			return place, err
+		}
 	}
 	return place, c.setPlace(ctx, place)
 }
@@ -160,6 +192,25 @@ func (c *Client) setPlace(ctx context.Context, place managerPlace) error {
 	defer c.release()
 	c.manager = place
 	return nil
+}
+
+// managerWith looks for the manager with a UUID. Where there is but one that is not looked at: it is the one. several
+// says that there is a choice.
+func (c *Client) managerWith(ctx context.Context, root *serviceRoot, uuid string) (uri string, several bool, _ error) {
+	uris, err := c.members(ctx, string(root.Managers))
+	if err != nil || len(uris) < 2 {
+		return "", false, onlyUnreachable(err)
+	}
+	for _, uri := range uris[:min(len(uris), maxManagers)] {
+		body, err := c.readManager(ctx, uri)
+		if Unreachable(err) {
+			return "", true, err
+		}
+		if err == nil && canonicalUUID(string(body.UUID)) == uuid {
+			return uri, true, nil
+		}
+	}
+	return "", true, nil
 }
 
 func (c *Client) findManager(ctx context.Context, root *serviceRoot) (string, error) {

@@ -27,6 +27,7 @@ type actor struct {
 	seen    *Observation // what has been published
 	spec    *Spec        // a pointer, so that formatting an actor shows no password
 	renewed bool         // spec is newer than the client
+	chosen  bool         // it means another manager than the client knows
 	refresh bool         // somebody asked for one
 	poked   bool         // an event came
 	fence   fence
@@ -160,13 +161,16 @@ func (a *actor) next() time.Time {
 // receive empties the mailbox.
 func (a *actor) receive(ctx context.Context) {
 	a.mu.Lock()
-	spec, renewed, refresh, poked, inbox := a.spec, a.renewed, a.refresh, a.poked, a.inbox
-	a.renewed, a.refresh, a.poked, a.inbox = false, false, false, nil
+	spec, renewed, chosen, refresh, poked, inbox := a.spec, a.renewed, a.chosen, a.refresh, a.poked, a.inbox
+	a.renewed, a.chosen, a.refresh, a.poked, a.inbox = false, false, false, false, nil
 	a.mu.Unlock()
 
 	now := a.options.Clock.Now()
 	if renewed {
 		a.renew(ctx, *spec, now)
+	}
+	if renewed || chosen {
+		a.choose(ctx, spec.ManagerUUID, now)
 	}
 	if poked {
 		a.schedule.poke(now)
@@ -194,6 +198,19 @@ func (a *actor) renew(ctx context.Context, spec Spec, now time.Time) {
 		a.hangUp(ctx) // one session at a time
 	}
 	a.client = a.options.NewClient(spec)
+}
+
+// choose says to the client which manager is meant. The one that was read already is not read again.
+func (a *actor) choose(ctx context.Context, uuid string, now time.Time) {
+	c, ok := a.client.(interface {
+		ChooseManager(ctx context.Context, uuid string) error
+	})
+	if !ok || c.ChooseManager(ctx, uuid) != nil {
+		return
+	}
+	if read := a.observation().Manager; read.URI != "" && read.UUID != uuid {
+		a.schedule.manager.at = now
+	}
 }
 
 // enqueue adds a command and ends those that it supersedes. A command being

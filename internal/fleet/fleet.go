@@ -23,6 +23,8 @@ type Key string
 type Spec struct {
 	Endpoint    bmc.Endpoint
 	Credentials bmc.Credentials
+	// ManagerUUID says which manager is meant where the BMC shows several; empty: its own choice.
+	ManagerUUID string
 }
 
 // Client is what the fleet needs of a BMC. *bmc.Client is one.
@@ -188,7 +190,7 @@ func (f *Fleet) Ensure(s Spec) Key {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if a, ok := f.actors[key]; ok {
-		a.setCredentials(s.Credentials)
+		a.setSpec(s)
 		return key
 	}
 	a := newActor(f, key, s, len(f.actors))

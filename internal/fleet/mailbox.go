@@ -3,8 +3,6 @@ package fleet
 import (
 	"fmt"
 	"slices"
-
-	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
 // The methods of this file may be called by anybody; they never wait for the
@@ -16,14 +14,15 @@ func (a *actor) observation() *Observation {
 	return a.seen
 }
 
-func (a *actor) setCredentials(c bmc.Credentials) {
+func (a *actor) setSpec(s Spec) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.spec.Credentials == c {
+	renewed, chosen := a.spec.Credentials != s.Credentials, a.spec.ManagerUUID != s.ManagerUUID
+	if !renewed && !chosen {
 		return
 	}
-	a.spec = &Spec{Endpoint: a.spec.Endpoint, Credentials: c}
-	a.renewed = true
+	a.spec = &Spec{Endpoint: a.spec.Endpoint, Credentials: s.Credentials, ManagerUUID: s.ManagerUUID}
+	a.renewed, a.chosen = a.renewed || renewed, a.chosen || chosen
 	a.rouse()
 }
 

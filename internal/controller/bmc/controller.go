@@ -70,9 +70,11 @@ type scope struct {
 	unresolved error
 	// observation is empty while nothing is known.
 	observation fleet.Observation
-	login       login
-	reset       *reset
-	resetErr    error
+	// heldBy is who has other credentials for the BMC, which are used; empty: these are.
+	heldBy   string
+	login    login
+	reset    *reset
+	resetErr error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
 	// after is when to look again though nothing has changed.
@@ -132,7 +134,10 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	if err := r.advanceRotation(ctx, s); err != nil {
 		return err
 	}
-	if s.unresolved == nil {
+	if s.unresolved == nil && !another(s.obj, s.observation.Manager) {
+		if filled, err := r.fillUUID(ctx, s); filled || err != nil {
+			return err
+		}
 		if err := r.keepServers(ctx, s.obj, s.observation); err != nil {
 			return err
 		}
@@ -151,25 +156,36 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	was, is := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionSecure), apimeta.FindStatusCondition(s.obj.Status.Conditions, metalv1.ConditionSecure)
-	if is != nil && is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason) {
-		r.event(s.obj, corev1.EventTypeWarning, "InsecureConnection", is.Message)
+	for _, warning := range warnings {
+		was := apimeta.FindStatusCondition(before.Status.Conditions, warning.condition)
+		is := apimeta.FindStatusCondition(s.obj.Status.Conditions, warning.condition)
+		if is != nil && is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason) {
+			r.event(s.obj, corev1.EventTypeWarning, warning.event, is.Message)
+		}
 	}
 	return nil
+}
+
+// warnings are the conditions that people are told of when they become False.
+var warnings = []struct{ condition, event string }{
+	{metalv1.ConditionSecure, "InsecureConnection"},
+	{metalv1.ConditionIdentity, "IdentityDiffers"},
+	{metalv1.ConditionCredentialsUsed, "CredentialsNotUsed"},
 }
 
 func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {
 	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
 }
 
-// observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before.
-func (r *Reconciler) observe(name string, spec fleet.Spec) fleet.Observation {
-	key := r.Fleet.Ensure(spec)
-	if old, last := r.Registry.Bind(&r.Wake, name, key); last {
-		r.Fleet.Remove(old)
+// observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before. It says
+// who has other credentials for the BMC, which are used.
+func (r *Reconciler) observe(obj *metalv1.BMC, spec fleet.Spec) (o fleet.Observation, by string) {
+	held := r.Registry.Hold(&r.Wake, connection.Holder{Name: obj.Name, Created: obj.CreationTimestamp.Time}, spec)
+	if held.Last {
+		r.Fleet.Remove(held.Before)
 	}
-	observation, _ := r.Fleet.Observe(key)
-	return observation
+	o, _ = r.Fleet.Observe(held.Key)
+	return o, held.By
 }
 
 // adopt sets the finalizer and strips owner references of other installations: the garbage

@@ -35,7 +35,7 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 		if untaken(target.Secret) {
 			return true, nil // nobody has logged in, and trying only to say goodbye may lock an account
 		}
-		r.observe(obj.Name, target.Spec)
+		r.observe(obj, target.Spec)
 		key = fleet.Key(target.Endpoint.Key())
 	}
 	return r.Farewell.Leave(obj, key)

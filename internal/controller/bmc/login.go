@@ -29,7 +29,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	text, tried := s.target.Secret.Annotations[metalv1.AnnotationDefaultCredentials]
 	withNext := s.rotating != nil && s.rotating.next // a rotation's, and nobody's default
 	if !tried || withNext || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
-		s.observation = r.observe(s.obj.Name, s.target.Spec)
+		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
 		return nil
 	}
 	trial, err := bmcsecret.Parse(text)
@@ -42,7 +42,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		if err := r.writeTrial(ctx, s, nil, nil); err != nil {
 			return err
 		}
-		s.observation = r.observe(s.obj.Name, s.target.Spec)
+		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
 		return nil
 	}
 	s.login = login{trial: &next, defaults: defaults, until: until}
@@ -60,7 +60,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 			next.Tried(defaults), until.UTC().Format(time.RFC3339))
 		return nil
 	}
-	s.observation = r.observe(s.obj.Name, s.target.Spec)
+	s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
 	return nil
 }
 

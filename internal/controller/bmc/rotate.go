@@ -149,7 +149,7 @@ func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
 func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, error) {
 	p := s.rotating
 	v := rotationView{
-		now: r.Clock.Now(), done: p.vault.rotated(p.mark(s.obj)), stored: p.vault.next() != "", observation: s.observation,
+		now: r.Clock.Now(), done: p.vault.rotated(p.mark(s.obj)), stored: p.vault.next() != "", observation: s.observation, heldBy: s.heldBy,
 	}
 	if p.job != "" {
 		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.job)
@@ -201,7 +201,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 		next.next = false
 		keep()
 		s.target.Credentials.Password = p.vault.current()
-		s.observation = r.observe(s.obj.Name, s.target.Spec)
+		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
 		return false, nil
 	case rotateRest:
 		keep()

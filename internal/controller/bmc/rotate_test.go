@@ -184,7 +184,7 @@ func TestARotationThatTheAPILosesIsNotDoneTwice(t *testing.T) {
 				s.restart(t)
 			}
 		}
-		s.pass(t, time.Minute)
+		s.pass(t, 3*time.Minute)
 		if !promoted {
 			t.Fatal("the write that was to fail never came")
 		}
@@ -198,7 +198,7 @@ func TestARotationThatTheBMCRefuses(t *testing.T) {
 		s.bmc.OnPassword(func(string) (bool, error) {
 			return false, &bmc.Error{Kind: bmc.KindRejected, Op: "PATCH", StatusCode: 400, MessageID: "PropertyValueFormatError"}
 		})
-		b := s.pass(t, time.Minute)
+		b := s.pass(t, 3*time.Minute)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionRotated, metav1.ConditionFalse, metalv1.ReasonRotationFailed, "old one", "PropertyValueFormatError")
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
 		if secret := s.secret(t); string(secret.Data["password"]) != "right" || secret.Data["password.next"] != nil {
@@ -267,7 +267,7 @@ func TestSecretsThatCannotBeChanged(t *testing.T) {
 				taken := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "b-credentials"}, Data: map[string][]byte{"username": []byte("x")}}
 				s.Add(t, taken)
 				s.rotates(t)
-				b := s.pass(t, time.Minute)
+				b := s.pass(t, 3*time.Minute)
 				if b.Spec.BMCSecretRef.Name != "b-credentials-2" {
 					t.Fatalf("the BMC has BMCSecret %q", b.Spec.BMCSecretRef.Name)
 				}
@@ -289,7 +289,7 @@ func TestOneBMCUnderTwoNamesSharesNothing(t *testing.T) {
 		server.Spec.BMC = &metalv1.BMCAccess{Address: "10.0.0.1", Protocol: newBMC().Spec.Protocol, BMCSecretRef: metalv1.LocalObjectReference{Name: "s"}}
 		s.Add(t, server)
 		s.rotates(t)
-		s.pass(t, time.Minute)
+		s.pass(t, 3*time.Minute)
 		s.rotated(t, "s", 1)
 	})
 }
@@ -303,7 +303,7 @@ func TestCredentialsInACoreSecretAreRotatedThere(t *testing.T) {
 				o.Annotations, o.Data = map[string]string{metalv1.AnnotationSecret: "farrier/vault"}, nil
 			})
 			s.rotates(t)
-			b := s.pass(t, time.Minute)
+			b := s.pass(t, 3*time.Minute)
 			name, secret := "farrier/vault", "s"
 			if immutable {
 				name, secret = "farrier/b-credentials", "b-credentials"
@@ -333,7 +333,7 @@ func TestARotationWaitsForWhoeverHasTheBMC(t *testing.T) {
 			t.Errorf("the BMC was told %d passwords", n)
 		}
 		s.Fleet.Unfence(address, "firmware update")
-		s.pass(t, time.Minute)
+		s.pass(t, 3*time.Minute)
 		s.rotated(t, "s", 1)
 	})
 }

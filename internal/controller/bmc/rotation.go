@@ -47,6 +47,8 @@ type rotationView struct {
 	now time.Time
 	// done says that the password in use is this rotation's.
 	done bool
+	// heldBy is who has other credentials for the BMC, which are used.
+	heldBy string
 	// alone says that the credentials may be changed where they are: no other BMC has them, and they are not immutable.
 	alone bool
 	// stored says that a new password is stored.
@@ -90,6 +92,8 @@ func (p rotation) decide(v rotationView) (rotationStep, rotation, string) {
 	case refused && v.stored:
 		p.next = true
 		return rotateTryNext, p, "the BMC refuses the old password"
+	case v.heldBy != "" && !v.stored:
+		return rotateFail, p, "the credentials of " + v.heldBy + " are used, which names the same BMC"
 	case refused:
 		return rotateFail, p, "the BMC refuses the present password"
 	case !answered && !v.stored && v.now.Sub(p.since) >= rotationPatience:

@@ -42,6 +42,7 @@ func describe(s *scope, skipVerify bool) {
 	if s.target.Secret != nil {
 		set(metalv1.ConditionDefaultCredentials, s.login.condition())
 	}
+	set(metalv1.ConditionCredentialsUsed, heldCondition(s.heldBy))
 	if s.rotating != nil && s.rotating.said != nil {
 		set(metalv1.ConditionRotated, s.rotating.said)
 	}
@@ -140,6 +141,17 @@ func resetCondition(s *scope) *metav1.Condition {
 	return nil
 }
 
+// heldCondition says that somebody else's credentials are used; nil if nobody's are.
+func heldCondition(by string) *metav1.Condition {
+	if by == "" {
+		return nil
+	}
+	return &metav1.Condition{
+		Status: metav1.ConditionFalse, Reason: metalv1.ReasonOtherHolder,
+		Message: by + " names the same BMC with other credentials, and those are used",
+	}
+}
+
 // secureCondition says whether credentials travel to the BMC, and to it alone, in secret.
 func secureCondition(e bmc.Endpoint, skipVerify bool) *metav1.Condition {
 	switch {
@@ -149,40 +161,4 @@ func secureCondition(e bmc.Endpoint, skipVerify bool) *metav1.Condition {
 		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonNotVerified, Message: "Nobody verifies who answers at " + e.Key()}
 	}
 	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonVerified, Message: "TLS with a certificate that is verified"}
-}
-
-// identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
-// not say.
-func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
-	no := func(reason, format string, args ...any) *metav1.Condition {
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
-	}
-	want, hostname := obj.Spec.BMCUUID, ""
-	if obj.Spec.Hostname != nil {
-		hostname = *obj.Spec.Hostname
-	}
-	uuid, err := identity.UUID(want)
-	switch {
-	case want == "" && hostname == "":
-		return nil
-	case want != "" && err != nil:
-		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
-	case want != "" && uuid != m.UUID:
-		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, and the BMC says that it is %q", uuid, m.UUID)
-	case hostname != "" && !sameHost(hostname, m.HostName):
-		return no(metalv1.ReasonHostnameDiffers, "spec.hostname is %q, and the BMC says that it is %q", hostname, m.HostName)
-	}
-	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC is the one that spec names"}
-}
-
-// sameHost compares names as DNS does, without case and final dot; a name without domain is that
-// of a host in any.
-func sameHost(a, b string) bool {
-	a, b = strings.ToLower(strings.TrimSuffix(a, ".")), strings.ToLower(strings.TrimSuffix(b, "."))
-	if strings.Contains(a, ".") && strings.Contains(b, ".") {
-		return a == b
-	}
-	a, _, _ = strings.Cut(a, ".")
-	b, _, _ = strings.Cut(b, ".")
-	return a == b
 }

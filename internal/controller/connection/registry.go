@@ -10,9 +10,12 @@ import (
 // Registry maps keys of the fleet to the names of the objects that an
 // observation of that BMC shall wake. It is safe for concurrent use.
 type Registry struct {
+	fleet *fleet.Fleet
 	mu    sync.RWMutex
 	byKey map[fleet.Key]map[listener]struct{}
 	keyOf map[listener]fleet.Key
+	// holdings are the credentials that objects have for the BMCs they are bound to.
+	holdings map[listener]*holding
 }
 
 type listener struct {
@@ -22,7 +25,9 @@ type listener struct {
 
 // NewRegistry makes an empty registry and subscribes it to the fleet.
 func NewRegistry(f *fleet.Fleet) *Registry {
-	r := &Registry{byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}}
+	r := &Registry{
+		fleet: f, byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}, holdings: map[listener]*holding{},
+	}
 	f.Subscribe(r.notify)
 	return r
 }
@@ -40,6 +45,13 @@ func (r *Registry) Bind(source *wake.Source, name string, key fleet.Key) (before
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.bind(l, key)
+}
+
+func (r *Registry) bind(l listener, key fleet.Key) (before fleet.Key, last bool) {
+	if before = r.keyOf[l]; before == key {
+		return before, false
+	}
 	r.unbind(l)
 	last = before != "" && len(r.byKey[before]) == 0
 	r.keyOf[l] = key
@@ -77,6 +89,7 @@ func (r *Registry) unbind(l listener) {
 	if !bound {
 		return
 	}
+	r.release(l)
 	delete(r.keyOf, l)
 	delete(r.byKey[key], l)
 	if len(r.byKey[key]) == 0 {

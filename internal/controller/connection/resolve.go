@@ -84,6 +84,9 @@ func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1
 	if t.Endpoint, err = Endpoint(t.Address.IP, obj.Spec.Protocol); err != nil {
 		return t, err
 	}
+	if uuid, err := identity.UUID(obj.Spec.BMCUUID); err == nil {
+		t.ManagerUUID = uuid
+	}
 	t.Secret, t.Credentials, err = secrets.Read(ctx, obj.Spec.BMCSecretRef.Name)
 	return t, err
 }

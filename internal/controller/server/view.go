@@ -59,6 +59,8 @@ type View struct {
 	Missing bool
 	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
+	// HeldBy is who names the inline BMC with other credentials, which are used in place of this server's.
+	HeldBy string
 	// Inspected is the ID of the attempt whose report is stored; empty: none is.
 	Inspected string
 	// Capabilities are what the agent of that report can do.

@@ -1,0 +1,71 @@
+package bmc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/identity"
+)
+
+// fillUUID writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
+// address later is noticed then. It says whether it wrote, which wakes the BMC again.
+func (r *Reconciler) fillUUID(ctx context.Context, s *scope) (bool, error) {
+	uuid := s.observation.Manager.UUID
+	if s.obj.Spec.BMCUUID != "" || uuid == "" {
+		return false, nil
+	}
+	before := s.obj.DeepCopy()
+	s.obj.Spec.BMCUUID = uuid
+	if err := r.patch(ctx, s.obj, before); err != nil {
+		return false, fmt.Errorf("fill in spec.bmcUUID: %w", err)
+	}
+	return true, nil
+}
+
+// another says that the BMC at the address is not the one that spec names. Its systems get no Servers of this object: where
+// two BMCs have changed addresses, each machine would have two.
+func another(obj *metalv1.BMC, m bmc.Manager) bool {
+	uuid, err := identity.UUID(obj.Spec.BMCUUID)
+	return err == nil && m.UUID != "" && m.UUID != uuid
+}
+
+// identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
+// not say.
+func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
+	no := func(reason, format string, args ...any) *metav1.Condition {
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	}
+	want, hostname := obj.Spec.BMCUUID, ""
+	if obj.Spec.Hostname != nil {
+		hostname = *obj.Spec.Hostname
+	}
+	uuid, err := identity.UUID(want)
+	switch {
+	case want == "" && hostname == "":
+		return nil
+	case want != "" && err != nil:
+		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
+	case want != "" && uuid != m.UUID:
+		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, and the BMC says that it is %q", uuid, m.UUID)
+	case hostname != "" && !sameHost(hostname, m.HostName):
+		return no(metalv1.ReasonHostnameDiffers, "spec.hostname is %q, and the BMC says that it is %q", hostname, m.HostName)
+	}
+	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC is the one that spec names"}
+}
+
+// sameHost compares names as DNS does, without case and final dot; a name without domain is that
+// of a host in any.
+func sameHost(a, b string) bool {
+	a, b = strings.ToLower(strings.TrimSuffix(a, ".")), strings.ToLower(strings.TrimSuffix(b, "."))
+	if strings.Contains(a, ".") && strings.Contains(b, ".") {
+		return a == b
+	}
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return a == b
+}
