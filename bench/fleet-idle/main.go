@@ -2,8 +2,8 @@
 // processor time, memory, connections and requests, with some BMCs that hang and some that
 // refuse connections.
 //
-// The fleet runs in one process and the simulated BMCs in another; this one only
-// asks both what they have seen.
+// Three processes do it as they would in a cluster: a Kubernetes API, farrier-manager, and the
+// simulated BMCs. This one only asks them what they have seen.
 //
 //	go run ./bench/fleet-idle
 package main
@@ -28,6 +28,8 @@ type config struct {
 	Interval  time.Duration `json:"pollIntervalNanoseconds"`
 	Intervals int           `json:"intervals"`
 	Out       string        `json:"-"`
+	// Manager and API are binaries to run; empty: they are built. Pprof is an address for the manager's profiles.
+	Manager, API, Pprof string `json:"-"`
 }
 
 func main() {
@@ -37,8 +39,6 @@ func main() {
 	switch child.Role() {
 	case roleRack:
 		err = rackRole(ctx)
-	case roleFleet:
-		err = fleetRole(ctx)
 	default:
 		err = run(ctx, parseFlags())
 	}
@@ -57,10 +57,13 @@ func parseFlags() config {
 	flag.DurationVar(&c.Interval, "interval", 2*time.Minute, "poll interval")
 	flag.IntVar(&c.Intervals, "intervals", 3, "poll intervals to measure, after the first look")
 	flag.StringVar(&c.Out, "out", "bench/results/fleet-idle.json", "file for the result; empty: none")
+	flag.StringVar(&c.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
+	flag.StringVar(&c.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	flag.StringVar(&c.Pprof, "pprof-address", "", "address at which the manager serves profiles of itself")
 	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
 	flag.Parse()
 	if *smoke {
-		c = config{BMCs: 40, Hanging: 0.05, Refusing: 0.05, Latency: time.Millisecond, Interval: time.Second, Intervals: 2}
+		c.BMCs, c.Hanging, c.Refusing, c.Latency, c.Interval, c.Intervals, c.Out = 40, 0.05, 0.05, time.Millisecond, 2*time.Second, 2, ""
 	}
 	return c
 }
@@ -71,7 +74,7 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	f.print(os.Stdout, c)
+	f.print(os.Stdout)
 	if c.Out == "" {
 		return nil
 	}

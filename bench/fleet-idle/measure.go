@@ -2,53 +2,62 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"text/tabwriter"
+	"os"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
+
+// listEvery is how often the API is asked how many Servers are Available. It costs the API more than the manager does.
+const listEvery = 5 * time.Second
 
 // findings are what is printed and kept.
 type findings struct {
 	Healthy int `json:"healthy"`
-	// FirstLook is how long it took until all healthy BMCs were known.
+	// FirstLook is how long it took until all healthy BMCs were observed, and Available until their Servers were.
 	FirstLook    time.Duration `json:"firstLookNanoseconds"`
+	Available    time.Duration `json:"availableNanoseconds"`
 	FirstLookCPU time.Duration `json:"firstLookCPUNanoseconds"`
-	Each         []interval    `json:"intervals"`
+	// FirstRequests is what a healthy BMC is asked until then.
+	FirstRequests float64    `json:"firstRequestsPerBMC"`
+	Each          []interval `json:"intervals"`
 
 	CPUShare float64 `json:"cores"` // over all intervals
 	RSS      int64   `json:"rssBytes"`
 	PeakRSS  int64   `json:"peakRSSBytes"` // the first look included
 	// Of healthy BMCs over all intervals:
-	RequestsMean   float64       `json:"requestsPerBMCAndInterval"`
-	RequestsMost   float64       `json:"requestsPerBMCAndIntervalMost"`
-	Oldest         time.Duration `json:"oldestObservationNanoseconds"`
-	MaxRequests    int           `json:"requestsAtATimePerBMC"`
-	MaxConnections int           `json:"connectionsAtATimePerBMC"`
-	MaxLogins      int           `json:"loginsPerBMCMost"`
-	HangingLooks   float64       `json:"requestsPerHangingBMCAndInterval"`
-	Failing        int           `json:"othersKnownToFail"`
-	Others         int           `json:"others"`
+	RequestsMean   float64 `json:"requestsPerBMCAndInterval"`
+	RequestsMost   float64 `json:"requestsPerBMCAndIntervalMost"`
+	MaxRequests    int     `json:"requestsAtATimePerBMC"`
+	MaxConnections int     `json:"connectionsAtATimePerBMC"`
+	MaxLogins      int     `json:"loginsPerBMCMost"`
+	HangingLooks   float64 `json:"requestsPerHangingBMCAndInterval"`
+	Failing        int     `json:"othersKnownToFail"`
+	Others         int     `json:"others"`
 }
 
 // interval is one poll interval.
 type interval struct {
-	Observed int           `json:"healthyObserved"`
-	Oldest   time.Duration `json:"oldestObservationNanoseconds"`
-	CPUShare float64       `json:"cores"`
-	RSS      int64         `json:"rssBytes"`
+	// Observed are the healthy BMCs that answered within it, as the rack saw it.
+	Observed int     `json:"healthyObserved"`
+	CPUShare float64 `json:"cores"`
+	RSS      int64   `json:"rssBytes"` // the most that was seen
 }
 
 type bench struct {
 	config
-	rack, fleet *child.Process
-	found       findings
+	folder  string
+	rack    *child.Process
+	cluster *cluster
+	manager *manager
+	found   findings
 }
 
-func measure(ctx context.Context, c config) (findings, error) {
+func measure(ctx context.Context, c config) (_ findings, err error) {
 	b := &bench{config: c}
 	for _, kind := range c.behaviours() {
 		if kind == healthy {
@@ -56,13 +65,31 @@ func measure(ctx context.Context, c config) (findings, error) {
 		}
 	}
 	b.found.Others = c.BMCs - b.found.Healthy
+	if b.folder, err = os.MkdirTemp("", "fleet-idle-"); err != nil {
+		return findings{}, err
+	}
+	defer func() { _ = os.RemoveAll(b.folder) }()
+	if err := b.start(ctx); err != nil {
+		return findings{}, err
+	}
 	if err := b.measure(ctx); err != nil {
 		return findings{}, err
 	}
-	return b.found, nil
+	return b.found, errors.Join(b.manager.process.Stop(), b.cluster.process.Stop(), b.rack.Stop())
 }
 
-func (b *bench) measure(ctx context.Context) (err error) {
+// start starts the three processes, the manager last: what is measured of it begins with everything there.
+func (b *bench) start(ctx context.Context) (err error) {
+	if b.API == "" {
+		if b.API, err = program.Build(ctx, b.folder, apiPackage); err != nil {
+			return err
+		}
+	}
+	if b.Manager == "" {
+		if b.Manager, err = program.Build(ctx, b.folder, managerPackage); err != nil {
+			return err
+		}
+	}
 	if b.rack, err = child.Start(ctx, roleRack); err != nil {
 		return err
 	}
@@ -70,86 +97,141 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	if err := b.rack.Ask(rackRequest{Config: &b.config}, &rack); err != nil {
 		return err
 	}
-	if b.fleet, err = child.Start(ctx, roleFleet); err != nil {
+	if b.cluster, err = startCluster(ctx, b.API, b.folder); err != nil {
 		return err
 	}
-	if err := b.firstLook(ctx, rack.BMCs); err != nil {
+	began := time.Now()
+	if err := b.cluster.populate(ctx, rack.BMCs, b.behaviours()); err != nil {
 		return err
 	}
-	var before, after rackAnswer
-	if err := b.rack.Ask(rackRequest{}, &before); err != nil {
-		return err
-	}
-	for range b.Intervals {
-		if err := b.interval(ctx); err != nil {
-			return err
-		}
-	}
-	if err := b.rack.Ask(rackRequest{}, &after); err != nil {
-		return err
-	}
-	b.count(before.Stats, after.Stats)
-	if err := b.fleet.Stop(); err != nil {
-		return err
-	}
-	return b.rack.Stop()
+	fmt.Fprintf(os.Stderr, "%d objects created in %v\n", 3*b.BMCs, time.Since(began).Round(time.Second))
+	b.manager, err = startManager(ctx, b.Manager, b.cluster.kubeconfig, b.folder, b.config)
+	return err
 }
 
-// firstLook starts the fleet and waits until it knows every healthy BMC and the first,
-// shortened interval is over.
-func (b *bench) firstLook(ctx context.Context, bmcs []sim.BMCInfo) error {
-	began := time.Now()
-	request := fleetRequest{Config: &b.config, BMCs: bmcs}
-	for {
-		var a fleetAnswer
-		if err := b.fleet.Ask(request, &a); err != nil {
+func (b *bench) measure(ctx context.Context) error {
+	if err := b.firstLook(ctx); err != nil {
+		return err
+	}
+	before, err := b.stats()
+	if err != nil {
+		return err
+	}
+	last := before
+	for range b.Intervals {
+		if last, err = b.interval(ctx, last); err != nil {
 			return err
 		}
-		if a.Known == b.found.Healthy {
-			b.found.FirstLook, b.found.FirstLookCPU = time.Since(began), a.CPU
-			return pause(ctx, b.Interval)
+	}
+	b.count(before, last)
+	return nil
+}
+
+func (b *bench) stats() ([]sim.Stats, error) {
+	var rack rackAnswer
+	err := b.rack.Ask(rackRequest{}, &rack)
+	return rack.Stats, err
+}
+
+// firstLook waits until every healthy BMC is known and its Server Available, and until the first, shortened
+// interval is over.
+func (b *bench) firstLook(ctx context.Context) error {
+	began := time.Now()
+	nextList := began
+	for b.found.Available == 0 {
+		state, err := b.manager.fleet(ctx)
+		if err != nil {
+			return err
 		}
-		request = fleetRequest{}
+		if b.found.FirstLook == 0 && state.OK == b.found.Healthy {
+			b.found.FirstLook = time.Since(began)
+		}
+		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
+			available, err := b.cluster.available(ctx)
+			if err != nil {
+				return err
+			}
+			if available == b.found.Healthy {
+				b.found.Available = time.Since(began)
+			}
+			nextList = time.Now().Add(min(listEvery, b.Interval))
+		}
 		if err := pause(ctx, min(time.Second, b.Interval/4)); err != nil {
 			return err
 		}
 	}
+	usage, err := b.manager.process.Usage()
+	if err != nil {
+		return err
+	}
+	stats, err := b.stats()
+	if err != nil {
+		return err
+	}
+	b.found.FirstLookCPU, b.found.FirstRequests = usage.CPU, b.mean(func(i int) int { return stats[i].Requests })
+	fmt.Fprintf(os.Stderr, "all Servers Available after %v, %v of processor, memory %d MiB, peak %d MiB\n",
+		b.found.Available.Round(time.Second), usage.CPU.Round(time.Second), usage.RSS>>20, usage.PeakRSS>>20)
+	return pause(ctx, b.Interval)
 }
 
 // interval lets one poll interval pass and looks on.
-func (b *bench) interval(ctx context.Context) error {
-	var before, now fleetAnswer
+func (b *bench) interval(ctx context.Context, before []sim.Stats) ([]sim.Stats, error) {
 	began := time.Now()
-	if err := b.fleet.Ask(fleetRequest{Since: began}, &before); err != nil {
-		return err
+	first, err := b.manager.process.Usage()
+	if err != nil {
+		return nil, err
 	}
 	var i interval
+	var now program.Usage
 	for time.Since(began) < b.Interval {
 		if err := pause(ctx, min(b.Interval/20, b.Interval-time.Since(began))); err != nil {
-			return err
+			return nil, err
 		}
-		if err := b.fleet.Ask(fleetRequest{Since: began}, &now); err != nil {
-			return err
+		if now, err = b.manager.process.Usage(); err != nil {
+			return nil, err
 		}
-		i.Oldest = max(i.Oldest, time.Duration(now.OldestMS)*time.Millisecond)
+		i.RSS = max(i.RSS, now.RSS)
 	}
-	i.Observed, i.RSS = now.Answered, now.RSS
-	i.CPUShare = (now.CPU - before.CPU).Seconds() / time.Since(began).Seconds()
+	i.CPUShare = (now.CPU - first.CPU).Seconds() / time.Since(began).Seconds()
+	after, err := b.stats()
+	if err != nil {
+		return nil, err
+	}
+	for n, kind := range b.behaviours() {
+		if kind == healthy && after[n].Requests > before[n].Requests {
+			i.Observed++
+		}
+	}
+	state, err := b.manager.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.found.Failing = state.Failing
 	b.found.Each = append(b.found.Each, i)
-	b.found.Oldest, b.found.RSS, b.found.PeakRSS, b.found.Failing = max(b.found.Oldest, i.Oldest), max(b.found.RSS, i.RSS), now.PeakRSS, now.Failing
+	b.found.RSS, b.found.PeakRSS = max(b.found.RSS, i.RSS), now.PeakRSS
 	b.found.CPUShare += i.CPUShare / float64(b.Intervals)
-	return nil
+	return after, nil
+}
+
+// mean is that of the healthy BMCs.
+func (b *bench) mean(of func(i int) int) float64 {
+	total := 0
+	for i, kind := range b.behaviours() {
+		if kind == healthy {
+			total += of(i)
+		}
+	}
+	return float64(total) / float64(b.found.Healthy)
 }
 
 // count compares what the BMCs saw.
 func (b *bench) count(before, after []sim.Stats) {
 	n := float64(b.Intervals)
-	total, hung, hungRequests := 0, 0, 0
+	hung, hungRequests := 0, 0
 	for i, kind := range b.behaviours() {
 		requests := after[i].Requests - before[i].Requests
 		switch kind {
 		case healthy:
-			total += requests
 			b.found.RequestsMost = max(b.found.RequestsMost, float64(requests)/n)
 			b.found.MaxLogins = max(b.found.MaxLogins, after[i].Logins)
 		case hanging:
@@ -160,7 +242,7 @@ func (b *bench) count(before, after []sim.Stats) {
 		}
 		b.found.MaxRequests, b.found.MaxConnections = max(b.found.MaxRequests, after[i].MaxRequests), max(b.found.MaxConnections, after[i].MaxConnections)
 	}
-	b.found.RequestsMean = float64(total) / float64(b.found.Healthy) / n
+	b.found.RequestsMean = b.mean(func(i int) int { return after[i].Requests - before[i].Requests }) / n
 	if hung > 0 {
 		b.found.HangingLooks = float64(hungRequests) / float64(hung) / n
 	}
@@ -173,27 +255,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// print writes a Markdown table, so that it goes into docs/performance.md as it is.
-func (f findings) print(w io.Writer, c config) {
-	const mib = 1 << 20
-	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	line := func(cells ...any) { fmt.Fprintf(t, "| %v\t| %v\t| %v\t|\n", cells...) }
-	line("what", "found", "to reach")
-	line("---", "---", "---")
-	for i, in := range f.Each {
-		line(fmt.Sprintf("healthy BMCs observed in interval %d", i+1), fmt.Sprintf("%d of %d", in.Observed, f.Healthy), "all")
-	}
-	line("oldest observation of a healthy BMC", f.Oldest.Round(100*time.Millisecond), fmt.Sprintf("%v", c.Interval))
-	line("requests per healthy BMC and interval", fmt.Sprintf("%.3f (most: %.2f)", f.RequestsMean, f.RequestsMost), "1.1")
-	line("requests at a time per BMC", f.MaxRequests, 1)
-	line("connections at a time per BMC", f.MaxConnections, 1)
-	line("logins per healthy BMC since the start", f.MaxLogins, 1)
-	line("requests per hanging BMC and interval", fmt.Sprintf("%.2f", f.HangingLooks), "")
-	line("others known to fail", fmt.Sprintf("%d of %d", f.Failing, f.Others), "all")
-	line("processor, cores", fmt.Sprintf("%.3f", f.CPUShare), "0.5")
-	line("memory (RSS)", fmt.Sprintf("%.0f MiB (peak %.0f MiB)", float64(f.RSS)/mib, float64(f.PeakRSS)/mib), "600 MiB")
-	line("first look at all, once", fmt.Sprintf("%v, %v of processor", f.FirstLook.Round(100*time.Millisecond), f.FirstLookCPU.Round(100*time.Millisecond)), "")
-	_ = t.Flush()
 }

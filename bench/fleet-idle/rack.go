@@ -8,6 +8,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
+const (
+	username, password = "admin", "hammer-and-anvil"
+	// refusingPort is where nobody listens.
+	refusingPort = 1
+)
+
 // The rack is told what to be by its first request, and asked what its BMCs have
 // seen by all others.
 const roleRack = "rack"

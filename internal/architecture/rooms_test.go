@@ -251,8 +251,8 @@ var rooms = []room{
 	},
 	{
 		path: "bench",
-		may: []string{"internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/sim"},
+		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controlplane/crds", "internal/sim"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
 	},

@@ -83,6 +83,7 @@ others keep their caches filled and wait for their turn.`,
 	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update the kinds of Farrier before anything else")
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "act only while holding the Lease; false: be sure that this is the only one")
 	f.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; empty: none")
+	f.StringVar(&o.PprofAddress, "pprof-address", "", "address of profiles of this process, which tell whoever can read them much (default: none)")
 	o.Bind(f)
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
 	return cmd
