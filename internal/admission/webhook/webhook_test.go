@@ -1,0 +1,143 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/farrier-dev/farrier/internal/admission/admissiontest"
+	"github.com/farrier-dev/farrier/internal/admission/cached"
+	"github.com/farrier-dev/farrier/internal/admission/webhook"
+	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+)
+
+// patience is a limit against hanging.
+const patience = 2 * time.Minute
+
+// TestWebhook registers the webhook with a real API server and holds it to what the rules are held to.
+func TestWebhook(t *testing.T) {
+	cfg := testapi.StartWith(t).RESTConfig()
+	api := admissiontest.NewAPI(t, cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed := make(chan error, 2)
+	rules, err := cached.Rules(ctx, cfg, admissiontest.ManagerNamespace, failed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, certFile, keyFile, authority := certificate(t)
+	options, err := webhook.ServerOptions(address, certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := controllerwebhook.NewServer(options)
+	webhook.Register(server, rules, testr.New(t))
+	go func() { failed <- server.Start(ctx) }()
+	register(t, api, address, authority)
+	inForce(t, api)
+	t.Run("Cases", func(t *testing.T) { admissiontest.Run(t, api) })
+	t.Run("LabelKeys", func(t *testing.T) { admissiontest.LabelKeys(t, api) })
+	t.Run("Away", func(t *testing.T) {
+		cancel()
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+		bad := admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {name: away, namespace: "+api.Namespace(t)+"}, spec: {power: 'On', image: 'not an image'}}")
+		if outcome := api.Request(t, bad, nil); len(outcome.Causes) > 0 {
+			t.Errorf("refused although nobody judged it: %q", outcome.Causes)
+		}
+	})
+}
+
+// register applies config/webhook, with an address in place of the service.
+func register(t *testing.T, api *admissiontest.API, address string, authority []byte) {
+	t.Helper()
+	mutating, validating := configurations(t)
+	for i := range mutating.Webhooks {
+		redirect(&mutating.Webhooks[i].ClientConfig, address, authority)
+	}
+	for i := range validating.Webhooks {
+		redirect(&validating.Webhooks[i].ClientConfig, address, authority)
+	}
+	for _, configuration := range []client.Object{mutating, validating} {
+		if err := api.Client().Create(t.Context(), configuration); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func redirect(c *admissionregistrationv1.WebhookClientConfig, address string, authority []byte) {
+	url := "https://" + address + *c.Service.Path
+	c.Service, c.URL, c.CABundle = nil, &url, authority
+}
+
+// inForce waits until the API server asks: it learns of configurations by watching.
+func inForce(t *testing.T, api *admissiontest.API) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		claim := admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {generateName: probe-, namespace: default}, spec: {power: 'On', image: 'not an image'}}")
+		profile := admissiontest.Parse(t, "{apiVersion: ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1, kind: Profile, metadata: {generateName: probe-, namespace: default, labels: {assignment/ipxe/a: b}}, spec: {ipxe: '#!ipxe'}}")
+		if len(api.Request(t, claim, nil).Causes) > 0 && len(api.Request(t, profile, nil).Causes) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the API server does not ask")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// certificate writes a certificate for a free port of loopback, which is its own authority.
+func certificate(t *testing.T) (address, certFile, keyFile string, authority []byte) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for path, content := range map[string][]byte{certFile: authority, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), certFile, keyFile, authority
+}
