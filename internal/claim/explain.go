@@ -144,5 +144,9 @@ func (t tally) verdict(all int, w *want) Verdict {
 	for i, n := range t.standing {
 		say(words[i].reason, n, words[i].several)
 	}
-	return Verdict{reason, fmt.Sprintf("%d Servers match%s: %s", t.matching, scope, strings.Join(counts, ", "))}
+	found := fmt.Sprintf("%d Servers match", t.matching)
+	if t.matching == 1 {
+		found = "1 Server matches"
+	}
+	return Verdict{reason, found + scope + ": " + strings.Join(counts, ", ")}
 }

@@ -40,7 +40,8 @@ func TestTheBootConfigurationIsTheClaims(t *testing.T) {
 	api := controllertest.NewAPI(t, free("s"), newClaim("c", func(c *metalv1.ServerClaim) {
 		c.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "ignition"}
 		c.Annotations = map[string]string{
-			metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull", "example.org/other": "x",
+			metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull",
+			metalv1.AnnotationReinstall: "2026-03-01", "example.org/other": "x",
 		}
 	}))
 	r := newReconciler(api)
@@ -52,7 +53,8 @@ func TestTheBootConfigurationIsTheClaims(t *testing.T) {
 	if diff := cmp.Diff(want, config.Spec); diff != "" {
 		t.Errorf("spec (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull"}, config.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{metalv1.AnnotationBootPolicy: "Once", metalv1.AnnotationImagePullSecret: "pull",
+		metalv1.AnnotationReinstall: "2026-03-01"}, config.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got)\n%s", diff)
 	}
 	if !metav1.IsControlledBy(config, readClaim(t, api, "c")) {

@@ -122,6 +122,10 @@ func (r *Reconciler) take(ctx context.Context, obj *metalv1.ServerClaim, server 
 		server.Annotations = map[string]string{}
 	}
 	server.Annotations[metalv1.AnnotationClaimedBy] = string(obj.UID)
+	// What the claim wants done to the disks is needed when it is gone.
+	if delete(server.Annotations, metalv1.AnnotationClaimCleanup); obj.Annotations[metalv1.AnnotationCleanup] != "" {
+		server.Annotations[metalv1.AnnotationClaimCleanup] = obj.Annotations[metalv1.AnnotationCleanup]
+	}
 	server.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: obj.Namespace, Name: obj.Name}
 	server.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: obj.Namespace, Name: obj.Name}
 	return r.patchServer(ctx, server, before, "take")
