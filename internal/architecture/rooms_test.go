@@ -197,19 +197,19 @@ var rooms = []room{
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
-			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/admission"},
+			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},
 	{
 		path: "internal/standalone",
 		may: []string{"api", "config", "internal/macprefix", "internal/bmc", "internal/image/localregistry", "internal/sim",
-			"internal/controlplane", "internal/controlplane/crds", "internal/system"},
+			"internal/controlplane", "internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
 	{
 		path:    "internal/manager",
-		may:     []string{"config", "internal/system", "internal/controlplane/crds", "internal/cli/console", "internal/version"},
+		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/cli/console", "internal/version"},
 		never:   append([]string{module + "/internal/sim"}, controlPlane...),
 		because: "what runs in a cluster is given its API, and simulates nothing",
 	},

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/farrier-dev/farrier/internal/admission/webhook"
 	"github.com/farrier-dev/farrier/internal/cli/console"
 	"github.com/farrier-dev/farrier/internal/system"
 	"github.com/farrier-dev/farrier/internal/version"
@@ -50,6 +51,7 @@ type options struct {
 	system.Options
 	kubeconfig  string
 	installCRDs bool
+	webhooks    webhook.Options
 	verbosity   int
 }
 
@@ -84,6 +86,7 @@ others keep their caches filled and wait for their turn.`,
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "act only while holding the Lease; false: be sure that this is the only one")
 	f.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; empty: none")
 	f.StringVar(&o.PprofAddress, "pprof-address", "", "address of profiles of this process, which tell whoever can read them much (default: none)")
+	o.webhooks.Bind(f)
 	o.Bind(f)
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
 	return cmd
@@ -96,6 +99,11 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	o.Logger.V(1).Info("Memory", "gc", memory.gcPercent, "limit", memory.limit)
+	webhooks, err := o.webhooks.Server()
+	if err != nil {
+		return err
+	}
+	o.Beside = append(o.Beside, webhook.Beside(webhooks, o.ManagerNamespace, o.Logger.WithName("webhooks")))
 	s, err := system.New(o.Options)
 	if err != nil {
 		return err

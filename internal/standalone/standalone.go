@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/config"
+	"github.com/farrier-dev/farrier/internal/admission/plugin"
 	"github.com/farrier-dev/farrier/internal/controlplane"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
@@ -33,6 +35,7 @@ type System struct {
 	Registry *localregistry.Registry
 
 	options  Options
+	rules    *plugin.Plugin
 	plane    *controlplane.Server
 	stopOnce sync.Once
 	stopErr  error
@@ -43,6 +46,8 @@ type System struct {
 func Start(ctx context.Context, options Options) (*System, error) {
 	settings, err := options.check()
 	options.Loopback = options.Sim > 0
+	rules := plugin.New()
+	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace))
 	inner, systemErr := system.New(options.Options)
 	if err := errors.Join(err, systemErr); err != nil {
 		if inner != nil {
@@ -50,7 +55,7 @@ func Start(ctx context.Context, options Options) (*System, error) {
 		}
 		return nil, err
 	}
-	s := &System{System: inner, options: options}
+	s := &System{System: inner, options: options, rules: rules}
 	if err := s.start(ctx, settings); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -82,7 +87,8 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 func (s *System) startAPI(ctx context.Context) error {
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
-		Logger: s.options.Logger.WithName("api"),
+		AdmissionPlugins: []controlplane.AdmissionPlugin{{Name: plugin.Name, Factory: s.rules.Factory}},
+		Logger:           s.options.Logger.WithName("api"),
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/go-logr/logr/testr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission/admissiontest"
 	"github.com/farrier-dev/farrier/internal/admission/cached"
@@ -41,11 +40,11 @@ func TestWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	address, certFile, keyFile, authority := certificate(t)
-	options, err := webhook.ServerOptions(address, certFile, keyFile)
+	options := webhook.Options{Address: address, CertFile: certFile, KeyFile: keyFile}
+	server, err := options.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := controllerwebhook.NewServer(options)
 	webhook.Register(server, rules, testr.New(t))
 	go func() { failed <- server.Start(ctx) }()
 	register(t, api, address, authority)

@@ -1,0 +1,30 @@
+package plugin
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/farrier-dev/farrier/internal/admission"
+)
+
+// Beside has the plugin read through the cache of a manager. It gets its rules when that is filled, before any controller runs.
+func (p *Plugin) Beside(managerNamespace string) func(ctrl.Manager) error {
+	return func(mgr ctrl.Manager) error {
+		return mgr.Add(&serving{p, &admission.Rules{ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}})
+	}
+}
+
+// serving is started by a manager once its caches are full.
+type serving struct {
+	plugin *Plugin
+	rules  *admission.Rules
+}
+
+func (s *serving) Start(context.Context) error {
+	s.plugin.Serve(s.rules)
+	return nil
+}
+
+// NeedLeaderElection says that this is not for the one alone that acts.
+func (s *serving) NeedLeaderElection() bool { return false }
