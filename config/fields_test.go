@@ -30,7 +30,7 @@ func withoutConditionFields(d definition) (definition, map[string]map[string]lis
 	conditions := map[string]map[string]listedField{}
 	for path, f := range d.fields {
 		list, name, ok := strings.Cut(path, "conditions[].")
-		if !ok {
+		if !ok || !strings.HasPrefix(path, "status.") { // a rule's own conditions are no metav1.Condition
 			rest.fields[path] = f
 			continue
 		}

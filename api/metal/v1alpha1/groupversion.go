@@ -35,6 +35,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ServerBootConfiguration{}, &ServerBootConfigurationList{},
 		&ServerMaintenance{}, &ServerMaintenanceList{},
 		&BIOSSettings{}, &BIOSSettingsList{},
+		&ServerReadinessRule{}, &ServerReadinessRuleList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
