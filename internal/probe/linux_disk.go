@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -15,17 +14,15 @@ const sysfsSector = 512
 // scsiTypeROM is the peripheral device type of optical drives (SPC-4, standard INQUIRY data).
 const scsiTypeROM = "5"
 
-// disks are the block devices that stand on hardware: loop, RAM, device mapper
-// and MD devices have no device directory.
+// disks are the block devices that stand on hardware: loop, RAM, zram, device mapper
+// and MD devices have no device directory. Boot partitions of eMMC, which the kernel lists
+// beside the device they are part of, are disks of their own, and read-only.
 func disks(t tree) []inspection.BlockDevice {
-	entries, err := fs.ReadDir(t.FS, "sys/block")
-	if err != nil {
-		return nil
-	}
 	var out []inspection.BlockDevice
-	for _, entry := range entries {
-		dir := path.Join("sys/block", entry.Name())
-		if t.exists(dir+"/device") && t.text(dir+"/device/type") != scsiTypeROM {
+	for _, name := range t.list("sys/block") {
+		dir := path.Join("sys/block", name)
+		// Hidden are the single paths to an NVMe namespace that has several.
+		if t.exists(dir+"/device") && !t.flag(dir+"/hidden") && t.text(dir+"/device/type") != scsiTypeROM {
 			out = append(out, blockDevice(t, dir))
 		}
 	}
