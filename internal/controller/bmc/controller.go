@@ -60,7 +60,7 @@ type Reconciler struct {
 
 	resets    resets
 	rotations rotations
-	backings  backings
+	backings  connection.Backings
 }
 
 // scope is one look at one BMC.
@@ -114,7 +114,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	}
 	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
 	s.target, s.unresolved = connection.Resolve(ctx, r, secrets, s.obj)
-	r.backings.note(s.obj.Name, s.target.Secret)
+	r.backings.Note(s.obj.Name, s.target.Secret)
 	if outcome.IsTransient(s.unresolved) {
 		return s.unresolved // says nothing about the BMC
 	}
@@ -229,7 +229,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	}
 	r.resets.set(obj.UID, nil)
 	r.rotations.forget(obj.UID)
-	r.backings.note(obj.Name, nil)
+	r.backings.Note(obj.Name, nil)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))

@@ -143,7 +143,7 @@ func TestCredentialsInACoreSecret(t *testing.T) {
 		})
 		b := s.settle(t)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, connection.ReasonSecretNotAllowed, "team")
-		if got := s.backings.ofNamespace(t.Context(), team); !slices.Equal(got, []reconcile.Request{named("b")}) {
+		if got := s.backings.OfNamespace(t.Context(), team); !slices.Equal(got, []reconcile.Request{named("b")}) {
 			t.Errorf("the namespace wakes %v", got)
 		}
 		controllertest.Change(t, s.API, "team", func(n *corev1.Namespace) {
@@ -151,7 +151,7 @@ func TestCredentialsInACoreSecret(t *testing.T) {
 		})
 		b = s.settle(t)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed)
-		if got := s.backings.ofSecret(t.Context(), core); !slices.Equal(got, []reconcile.Request{named("b")}) {
+		if got := s.backings.OfSecret(t.Context(), core); !slices.Equal(got, []reconcile.Request{named("b")}) {
 			t.Errorf("the Secret wakes %v", got)
 		}
 		controllertest.Change(t, s.API, "team/vault", func(c *corev1.Secret) { c.Data["password"] = []byte("right") })
@@ -160,7 +160,7 @@ func TestCredentialsInACoreSecret(t *testing.T) {
 
 		s.Remove(t, b)
 		s.Settle(t, s.Reconciler, "b")
-		if got := s.backings.ofSecret(t.Context(), core); len(got) != 0 {
+		if got := s.backings.OfSecret(t.Context(), core); len(got) != 0 {
 			t.Errorf("the Secret still wakes %v", got)
 		}
 	}, core, team)

@@ -2,10 +2,8 @@ package bmc
 
 import (
 	"context"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
 
@@ -26,8 +23,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&metalv1.BMC{}).
 		Watches(&metalv1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(r.with(index.BMCByEndpoint))).
 		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(r.with(index.BMCBySecret))).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.backings.ofSecret)).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.backings.ofNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfSecret)).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onDeleted()).
 		WatchesRawSource(&r.Wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
@@ -60,64 +57,4 @@ func ofServer(_ context.Context, obj client.Object) []reconcile.Request {
 
 func named(bmc string) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKey{Name: bmc}}
-}
-
-// backings knows which BMCs have credentials in which core Secret. It is filled as BMCs are looked at, each
-// at least once after a start, so it is complete without a copy of every BMCSecret in memory.
-type backings struct {
-	mu    sync.Mutex
-	byBMC map[string]types.NamespacedName
-	bmcs  map[types.NamespacedName]map[string]struct{}
-}
-
-// note remembers what the BMCSecret of a BMC stands for; nil: it has none.
-func (b *backings) note(bmc string, secret *metalv1.BMCSecret) {
-	var key types.NamespacedName
-	backed := false
-	if secret != nil {
-		key, backed = connection.Backing(secret)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if old, known := b.byBMC[bmc]; known {
-		if backed && old == key {
-			return
-		}
-		delete(b.byBMC, bmc)
-		if delete(b.bmcs[old], bmc); len(b.bmcs[old]) == 0 {
-			delete(b.bmcs, old)
-		}
-	}
-	if !backed {
-		return
-	}
-	if b.byBMC == nil {
-		b.byBMC, b.bmcs = map[string]types.NamespacedName{}, map[types.NamespacedName]map[string]struct{}{}
-	}
-	if b.bmcs[key] == nil {
-		b.bmcs[key] = map[string]struct{}{}
-	}
-	b.byBMC[bmc], b.bmcs[key][bmc] = key, struct{}{}
-}
-
-func (b *backings) ofSecret(_ context.Context, obj client.Object) []reconcile.Request {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var requests []reconcile.Request
-	for bmc := range b.bmcs[client.ObjectKeyFromObject(obj)] {
-		requests = append(requests, named(bmc))
-	}
-	return requests
-}
-
-func (b *backings) ofNamespace(_ context.Context, obj client.Object) []reconcile.Request {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var requests []reconcile.Request
-	for bmc, key := range b.byBMC {
-		if key.Namespace == obj.GetName() {
-			requests = append(requests, named(bmc))
-		}
-	}
-	return requests
 }

@@ -44,11 +44,14 @@ func (s Secrets) Read(ctx context.Context, name string) (*metalv1.BMCSecret, bmc
 		credentials, err := s.backed(ctx, &secret)
 		return &secret, credentials, err
 	}
-	credentials, err := complete(fmt.Sprintf("BMCSecret %q", name), func(key string) string {
+	// Some makes ship without a password: then an empty one of theirs is a password.
+	_, theirs := secret.Annotations[metalv1.AnnotationDefaultCredentials]
+	credentials, err := complete(fmt.Sprintf("BMCSecret %q", name), theirs, func(key string) (string, bool) {
 		if v, ok := secret.Data[key]; ok { // data is read before stringData, as the contract of the kind says
-			return string(v)
+			return string(v), true
 		}
-		return secret.StringData[key]
+		v, ok := secret.StringData[key]
+		return v, ok
 	})
 	return &secret, credentials, err
 }
@@ -70,7 +73,7 @@ func (s Secrets) backed(ctx context.Context, secret *metalv1.BMCSecret) (bmc.Cre
 		}
 		return bmc.Credentials{}, fmt.Errorf("Secret %q: %w", key, err)
 	}
-	return complete(fmt.Sprintf("Secret %q", key), func(k string) string { return string(core.Data[k]) })
+	return complete(fmt.Sprintf("Secret %q", key), false, func(k string) (string, bool) { return string(core.Data[k]), true })
 }
 
 // allow says whether Secrets of a namespace may be used. That there is no such namespace is not told
@@ -97,12 +100,20 @@ func Backing(secret client.Object) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
-// complete makes credentials of the values of a secret.
-func complete(where string, value func(key string) string) (bmc.Credentials, error) {
-	for _, key := range []string{metalv1.BMCSecretUsernameKey, metalv1.BMCSecretPasswordKey} {
-		if value(key) == "" {
-			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "%s has no key %q", where, key)
-		}
+// complete makes credentials of the values of a secret. An empty password is one that somebody forgot, unless
+// emptyPassword says that there may be one.
+func complete(where string, emptyPassword bool, value func(key string) (string, bool)) (bmc.Credentials, error) {
+	username, _ := value(metalv1.BMCSecretUsernameKey)
+	password, there := value(metalv1.BMCSecretPasswordKey)
+	missing := ""
+	switch {
+	case username == "":
+		missing = metalv1.BMCSecretUsernameKey
+	case password == "" && !(there && emptyPassword):
+		missing = metalv1.BMCSecretPasswordKey
 	}
-	return bmc.Credentials{Username: value(metalv1.BMCSecretUsernameKey), Password: bmc.Secret(value(metalv1.BMCSecretPasswordKey))}, nil
+	if missing != "" {
+		return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "%s has no key %q", where, missing)
+	}
+	return bmc.Credentials{Username: username, Password: bmc.Secret(password)}, nil
 }

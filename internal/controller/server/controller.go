@@ -55,6 +55,7 @@ type Reconciler struct {
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
+	backings connection.Backings
 	resets   begun
 	deferred begun
 }
@@ -143,6 +144,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 
 // forget ends what is kept in memory about a server that is no more.
 func (r *Reconciler) forget(name string) {
+	r.backings.Note(name, nil)
 	if key, last := r.Registry.Unbind(&r.Wake, name); last {
 		r.Fleet.Remove(key)
 	}

@@ -81,23 +81,9 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
 	server := v.Server
 	if inline := server.Spec.BMC; inline != nil {
-		endpoint, err := connection.Endpoint(inline.Address, inline.Protocol)
-		if err != nil {
-			return "", err
-		}
-		credentials, err := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}.Credentials(ctx, inline.BMCSecretRef.Name)
-		if err != nil {
-			return "", err
-		}
-		holder := connection.Holder{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
-		held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
-		if held.Last {
-			r.Fleet.Remove(held.Before)
-		}
-		v.HeldBy = held.By
-		return held.Key, nil
+		return r.hold(ctx, v, inline)
 	}
-	r.Registry.Release(&r.Wake, server.Name)
+	r.letGo(server.Name)
 	if server.Spec.BMCRef == nil {
 		return "", nil
 	}

@@ -58,6 +58,12 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	if bootRef(v.Server) == nil {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
 	}
+	if ph.state == metalv1.ServerStateReserved {
+		set = append(set, metav1.Condition{Type: metalv1.ConditionCleaned, Status: metav1.ConditionFalse, Reason: "InUse", Message: "The server belongs to a claim"})
+	}
+	if v.Server.Spec.BMC != nil {
+		set = append(set, credentialsUsed(v))
+	}
 	set = append(set, p.Conditions...)
 	for i, c := range set {
 		if slices.ContainsFunc(set[i+1:], func(later metav1.Condition) bool { return later.Type == c.Type }) {

@@ -29,6 +29,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
 		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMC)), builder.WithPredicates(connectionChanged())).
 		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMCSecret))).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfSecret)).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ofRecord)).
 		WatchesRawSource(&r.Wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).

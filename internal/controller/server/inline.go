@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// hold has the inline BMC of a server asked, with its credentials or with those of somebody who comes before it.
+func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAccess) (fleet.Key, error) {
+	endpoint, err := connection.Endpoint(inline.Address, inline.Protocol)
+	if err != nil {
+		return "", err
+	}
+	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
+	secret, credentials, err := secrets.Read(ctx, inline.BMCSecretRef.Name)
+	r.backings.Note(v.Server.Name, secret)
+	if err != nil {
+		return "", err
+	}
+	holder := connection.Holder{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
+	held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+	if held.Last {
+		r.Fleet.Remove(held.Before)
+	}
+	v.HeldBy = held.By
+	return held.Key, nil
+}
+
+// letGo forgets that a server had an inline BMC.
+func (r *Reconciler) letGo(name string) {
+	r.Registry.Release(&r.Wake, name)
+	r.backings.Note(name, nil)
+}
+
+// credentialsUsed says whether a server's own credentials are used for its inline BMC.
+func credentialsUsed(v *View) metav1.Condition {
+	c := metav1.Condition{
+		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
+		Message: "The BMC is asked with the credentials that spec.bmc names",
+	}
+	if v.HeldBy != "" {
+		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
+		c.Message = v.HeldBy + " names the same BMC with other credentials, and those are used"
+	}
+	return c
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+)
+
+// inline is a Server that names the BMC of the stand itself, with credentials of its own.
+func inline(secret string) *metalv1.Server {
+	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "inline"}}
+	server.Spec.SystemURI, server.Spec.SystemUUID = uri, uuid
+	server.Spec.BMC = &metalv1.BMCAccess{Address: "10.0.0.1", BMCSecretRef: metalv1.LocalObjectReference{Name: secret}}
+	server.Spec.BMC.Protocol = metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTP, Port: 8000}
+	return server
+}
+
+func (s *stand) look(t *testing.T, name string) *metalv1.Server {
+	t.Helper()
+	for range 3 {
+		s.Settle(t, s.Reconciler, name)
+		s.rack.Pass(time.Second)
+	}
+	s.Settle(t, s.Reconciler, name)
+	return controllertest.Read[metalv1.Server](t, s.API, name)
+}
+
+func TestTheBMCObjectsCredentialsCount(t *testing.T) {
+	other := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("wrong")}}
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Wants("p")
+		s.settle(t)
+		for range 5 { // they take turns, and the BMC hears one password
+			server := s.look(t, "inline")
+			controllertest.Says(t, server.Status.Conditions, metalv1.ConditionCredentialsUsed, metav1.ConditionFalse, metalv1.ReasonOtherHolder, "BMC b")
+			controllertest.Says(t, server.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+			s.Settle(t, s.bmcs, "b")
+		}
+		if n := s.hw.Logins()["wrong"]; n != 0 {
+			t.Errorf("%d requests with the wrong password", n)
+		}
+		controllertest.Change(t, s.API, "other", func(o *metalv1.BMCSecret) { o.Data["password"] = []byte("p") })
+		server := s.look(t, "inline")
+		controllertest.Says(t, server.Status.Conditions, metalv1.ConditionCredentialsUsed, metav1.ConditionTrue, metalv1.ReasonCredentialsUsed)
+	}, other, inline("other"))
+}
+
+func TestACoreSecretWakesServersWithAnInlineBMC(t *testing.T) {
+	core := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vault"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
+	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+	backed := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "backed", Annotations: map[string]string{metalv1.AnnotationSecret: "team/vault"}}}
+	stands(t, func(t *testing.T, s *stand) {
+		s.look(t, "inline")
+		want := []reconcile.Request{{NamespacedName: controllertest.Key("inline")}}
+		if got := s.backings.OfSecret(t.Context(), core); !slices.Equal(got, want) {
+			t.Errorf("the Secret wakes %v", got)
+		}
+		if got := s.backings.OfNamespace(t.Context(), team); !slices.Equal(got, want) {
+			t.Errorf("the namespace wakes %v", got)
+		}
+		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Spec.BMC.BMCSecretRef.Name = "s" })
+		s.look(t, "inline")
+		if got := s.backings.OfSecret(t.Context(), core); len(got) != 0 {
+			t.Errorf("the Secret still wakes %v", got)
+		}
+	}, core, team, backed, inline("backed"))
+}
