@@ -1,9 +1,11 @@
 package system
 
 import (
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
+	"github.com/farrier-dev/farrier/internal/controller/readiness"
 )
 
 // maintenance makes the controllers of everything that a person, or a set of settings, does to a server that is
@@ -13,6 +15,8 @@ func (s *System) maintenance(mgr ctrl.Manager) error {
 		(&maintenance.Reconciler{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("farrier"), Workers: workers,
 		}).SetupWithManager,
+		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
+		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	} {
 		if err := setup(mgr); err != nil {
 			return err

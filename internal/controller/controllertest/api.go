@@ -91,7 +91,7 @@ func builder(t testing.TB) *fake.ClientBuilder {
 	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(
 		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{},
-		&metalv1.ServerMaintenance{}, &metalv1.BIOSSettings{},
+		&metalv1.ServerMaintenance{}, &metalv1.BIOSSettings{}, &metalv1.ServerReadinessRule{},
 		&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{},
 	)
 	if err := index.Register(t.Context(), indexer{b}); err != nil {
