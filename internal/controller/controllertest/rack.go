@@ -108,6 +108,7 @@ type BMC struct {
 	resets    []string
 	overrides []string
 
+	firmware
 	restarts   []bmc.ResetType
 	restartErr error
 	asked      map[string]int // requests by password

@@ -270,14 +270,8 @@ func TestAClaimFromAnotherInstallationIsRemembered(t *testing.T) {
 func TestParkingSwitchesOffGracefullyOnceEachTime(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
-		operate := func(operation string) {
-			s.change(t, func(o *metalv1.Server) {
-				metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, operation)
-			})
-			s.pass(t, 20*time.Second)
-		}
 		for round := range 2 {
-			operate(metalv1.OperationPark)
+			s.operate(t, metalv1.OperationPark)
 			if server := s.is(t, metalv1.ServerStateParked); server.Status.PowerState != metalv1.PowerStateOff || server.Annotations[metalv1.AnnotationOperation] != "" {
 				t.Fatalf("round %d: power %s, annotations %v", round, server.Status.PowerState, server.Annotations)
 			}
@@ -291,7 +285,7 @@ func TestParkingSwitchesOffGracefullyOnceEachTime(t *testing.T) {
 			}
 			s.hw.Power(uri, bmc.PowerOff)
 			s.rack.Look(address)
-			operate(metalv1.OperationUnpark)
+			s.operate(t, metalv1.OperationUnpark)
 			if server := s.is(t, metalv1.ServerStateReserved); server.Status.PowerState != metalv1.PowerStateOn {
 				t.Errorf("round %d: unparked, and power %s", round, server.Status.PowerState)
 			}

@@ -42,6 +42,7 @@ type stand struct {
 	told   []string // reasons of events
 	ids    int
 	silent bool // boot servers acknowledge nothing
+	mode   inspection.CleanMode
 }
 
 // stands runs a test in a bubble, with a BMC "b" that has one system, which is off.
@@ -69,6 +70,7 @@ func (s *stand) begin() {
 		Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: registry, Boots: s, Recorder: s, Clock: s.API.Clock, Logger: logr.Discard(),
 		Policy: Policy{
 			DiscoveryTimeout: 10 * time.Minute, DiscoveryRetries: 1, PowerOffBudget: time.Minute, EnforcePowerOff: true, ProbeImage: "registry/probe:1",
+			Cleanup: s.mode, CleanupTimeout: 4 * time.Hour,
 		},
 		Namespace: namespace, NewID: s.newID, TokenKey: []byte(strings.Repeat("k", ignition.KeySize)), BootURL: "http://boot.example.org:8082",
 	}
@@ -248,6 +250,15 @@ func (s *stand) ends(t *testing.T, claim *metalv1.ServerClaim) {
 	t.Helper()
 	s.Remove(t, claim)
 	s.Remove(t, controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/c"))
+}
+
+// operate asks for an operation.
+func (s *stand) operate(t *testing.T, operation string) {
+	t.Helper()
+	s.change(t, func(o *metalv1.Server) {
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, operation)
+	})
+	s.pass(t, 20*time.Second)
 }
 
 func count(list []string, what string) int {

@@ -201,9 +201,12 @@ func TestDecisions(t *testing.T) {
 		"releasing knows nothing": {newView(claimGone), wanted{}},
 		"releasing supersedes an order of the claim": {newView(power(bmc.PowerOff), claimGone, command("server-uid/a/on", fleet.Running, time.Time{})),
 			wanted{command: fleet.PowerOff, id: "server-uid/release-claim-uid/off", force: true}},
-		"releasing hands on":       {newView(power(bmc.PowerOff), claimGone), wanted{facts: true}},
-		"cleanup is recorded":      {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil }), wanted{record: true}},
-		"cleanup ends when it is":  {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil; v.Cleaned = &record.CleanupMeta{Mode: "none", Outcome: record.Clean} }), wanted{facts: true}},
+		"releasing hands on":  {newView(power(bmc.PowerOff), claimGone), wanted{facts: true}},
+		"cleanup is recorded": {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil }), wanted{record: true}},
+		"cleanup ends when it is": {newView(power(bmc.PowerOff), claimGone, func(v *View) {
+			v.Server.Spec.ServerClaimRef = nil
+			v.Cleaned = &record.CleanupMeta{Mode: "none", Outcome: record.Clean}
+		}), wanted{facts: true}},
 		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
 		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
 	} {

@@ -1,0 +1,529 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+// cleans switches cleaning on.
+func (s *stand) cleans(mode inspection.CleanMode) {
+	s.mode = mode
+	s.Reconciler.Policy.Cleanup = mode
+}
+
+// cleaning takes a server that was just released to where its probe runs.
+func (s *stand) cleaning(t *testing.T) {
+	t.Helper()
+	for range 20 {
+		s.pass(t, time.Second)
+		if s.read(t).Status.State == metalv1.ServerStateCleanup && !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
+			break
+		}
+	}
+	s.ready(t, namespace+"/"+host)
+	s.pass(t, 20*time.Second)
+	s.is(t, metalv1.ServerStateCleanup)
+	if a := s.attempt(t, namespace+"/"+host); a.Started == nil || a.Clean == "" {
+		t.Fatalf("the probe does not run: %v", a)
+	}
+}
+
+// released takes the server through a claim to where it is being cleaned.
+func (s *stand) released(t *testing.T, mode inspection.CleanMode) *metalv1.ServerClaim {
+	t.Helper()
+	s.cleans(mode)
+	claim := s.reserved(t)
+	s.ends(t, claim)
+	s.cleaning(t)
+	return claim
+}
+
+// tells is the probe that registers, with the capabilities and the results that it is given.
+func (s *stand) tells(t *testing.T, capable []inspection.Capability, disks []inspection.DiskCleanup) error {
+	t.Helper()
+	intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+	r := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
+	r.Data.Capabilities, r.Data.Cleanup = capable, disks
+	return intake.Register(t.Context(), r)
+}
+
+var (
+	both = []inspection.Capability{inspection.CapabilityCleanMetadata, inspection.CapabilityCleanFull}
+	good = inspection.DiskCleanup{Path: "/dev/nvme0n1", Serial: "N0", Method: "sanitize", Seconds: 2, Result: inspection.CleanedOK}
+	bad  = inspection.DiskCleanup{Path: "/dev/sdb", Serial: "B7", Method: "overwrite", Seconds: 9, Result: inspection.CleanedFailed, Error: "medium error"}
+)
+
+func (s *stand) mustTell(t *testing.T, capable []inspection.Capability, disks ...inspection.DiskCleanup) {
+	t.Helper()
+	if err := s.tells(t, capable, disks); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readCleanup(t *testing.T, s *stand, owner string) record.Cleanup {
+	t.Helper()
+	obj := controllertest.Read[corev1.ConfigMap](t, s.API, namespace+"/"+record.CleanupName(host, owner))
+	r, err := gzip.NewReader(bytes.NewReader(obj.BinaryData[record.Key]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made record.Cleanup
+	if err := json.NewDecoder(r).Decode(&made); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		claim := s.released(t, inspection.CleanFull)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "registered")
+		if got := s.hw.Overrides(); got[len(got)-1] != uri+" Pxe" {
+			t.Errorf("boots: %v", got)
+		}
+		before := s.hw.Resets()
+		s.mustTell(t, both)
+		s.pass(t, time.Minute)
+		s.is(t, metalv1.ServerStateCleanup)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "being wiped")
+		if got := s.hw.Resets(); !slices.Equal(got, before) {
+			t.Errorf("while it wipes the machine was told %v", got[len(before):])
+		}
+		attempt := s.attempt(t, namespace+"/"+host)
+		s.mustTell(t, both, good, good, inspection.DiskCleanup{Path: "/dev/sdc", Result: inspection.CleanedExempt})
+		s.pass(t, 20*time.Second)
+		server := s.is(t, metalv1.ServerStateAvailable)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionTrue, metalv1.ReasonCleaned, "2 disks wiped: 2 sanitize; 1 exempt")
+		if server.Annotations[metalv1.AnnotationClaimedBy] != "" || server.Spec.BootConfigurationRef != nil || server.Status.PowerState != metalv1.PowerStateOff {
+			t.Errorf("a clean server: %+v %v, power %s", server.Spec, server.Annotations, server.Status.PowerState)
+		}
+		if !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) || !controllertest.Gone[corev1.Secret](t, s.API, namespace+"/"+host) {
+			t.Error("what was made for the cleanup is still there")
+		}
+		made := readCleanup(t, s, string(claim.UID))
+		if made.Mode != "full" || made.Attempt != attempt.ID || len(made.Disks) != 3 || made.Disks[0] != good || made.Outcome != record.Clean ||
+			!made.Ended.After(made.Started) || made.Server != host || made.Claim != string(claim.UID) {
+			t.Errorf("on record: %+v", made)
+		}
+		if count(s.told, metalv1.ReasonCleaned) != 1 {
+			t.Errorf("events: %v", s.told)
+		}
+	})
+}
+
+func TestADiskThatCannotBeWipedIsAnErrorUntilSomebodyRetries(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		claim := s.released(t, inspection.CleanFull)
+		first := s.attempt(t, namespace+"/"+host)
+		s.mustTell(t, both, good, bad)
+		s.pass(t, 20*time.Second)
+		server := s.is(t, metalv1.ServerStateError)
+		if !slices.Equal(server.Spec.Taints, []metalv1.Taint{{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind}}) || server.Annotations[metalv1.AnnotationClaimedBy] == "" {
+			t.Errorf("taints %v, annotations %v", server.Spec.Taints, server.Annotations)
+		}
+		s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "/dev/sdb", "B7", "medium error", "retry")
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonCleanupFailed, "/dev/sdb")
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.NotClean || len(made.Disks) != 2 {
+			t.Errorf("on record: %+v", made)
+		}
+		controllertest.ChangeStatus(t, s.API, host, func(o *metalv1.Server) { o.Status = metalv1.ServerStatus{} })
+		s.restart(t)
+		s.pass(t, 10*time.Second)
+		s.is(t, metalv1.ServerStateError)
+		s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "/dev/sdb")
+
+		s.operate(t, metalv1.OperationRetry)
+		s.cleaning(t)
+		if again := s.attempt(t, namespace+"/"+host); again.ID == first.ID {
+			t.Error("the boot is the one that failed")
+		}
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionTrue, metalv1.ReasonCleaned)
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.Clean {
+			t.Errorf("on record: %+v", made)
+		}
+	})
+}
+
+func TestAProbeThatCannotCleanIsSaidAndWaitedFor(t *testing.T) {
+	for name, able := range map[string][]inspection.Capability{"old agent": nil, "not as much as is asked for": {inspection.CapabilityCleanMetadata}} {
+		t.Run(name, func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.released(t, inspection.CleanFull)
+				s.mustTell(t, able)
+				before := s.hw.Resets()
+				s.pass(t, 3*time.Hour)
+				s.is(t, metalv1.ServerStateCleanup)
+				s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonProbeCannotClean, "registry/probe:1", "clean-full")
+				if got := s.hw.Resets(); !slices.Equal(got, before) {
+					t.Errorf("it was booted again: %v", got[len(before):])
+				}
+				if got := count(s.told, metalv1.ReasonProbeCannotClean); got != 1 {
+					t.Errorf("told %d times", got)
+				}
+				s.restart(t)
+				s.pass(t, time.Minute)
+				s.is(t, metalv1.ServerStateCleanup)
+				if got := s.hw.Resets(); !slices.Equal(got, before) {
+					t.Errorf("it was booted again after a start: %v", got[len(before):])
+				}
+				s.Reconciler.Policy.ProbeImage = "registry/probe:2"
+				s.cleaning(t)
+				s.mustTell(t, both)
+				s.mustTell(t, both, good)
+				s.pass(t, 20*time.Second)
+				s.is(t, metalv1.ServerStateAvailable)
+			})
+		})
+	}
+}
+
+func TestAProbeThatCannotCleanIsTriedAgainOnRequest(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.released(t, inspection.CleanMetadata)
+		s.mustTell(t, nil)
+		s.pass(t, time.Minute)
+		s.operate(t, metalv1.OperationRetry)
+		s.cleaning(t)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning)
+	})
+}
+
+func TestACleanupHasATime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		registers bool
+		after     time.Duration
+		says      string
+	}{
+		"the probe never registers": {false, 10 * time.Minute, "not registered within 10m"},
+		"the probe never finishes":  {true, time.Hour, "not finished within 1h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.Reconciler.Policy.CleanupTimeout = time.Hour
+				s.released(t, inspection.CleanMetadata)
+				if tc.registers {
+					s.mustTell(t, both)
+				}
+				s.pass(t, tc.after-time.Minute)
+				s.is(t, metalv1.ServerStateCleanup)
+				s.pass(t, 2*time.Minute)
+				server := s.is(t, metalv1.ServerStateError)
+				s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", tc.says)
+				if len(server.Spec.Taints) != 1 {
+					t.Errorf("taints %v", server.Spec.Taints)
+				}
+			})
+		})
+	}
+}
+
+func TestAMachineThatGoesOffWhileItIsWipedIsSwitchedOnAgain(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.released(t, inspection.CleanMetadata)
+		s.mustTell(t, both)
+		token := s.attempt(t, namespace+"/"+host).ID
+		on := count(s.hw.Resets(), " On")
+		for range 2 {
+			s.hw.Power(uri, bmc.PowerOff)
+			s.rack.Look(address)
+			s.pass(t, 30*time.Second)
+		}
+		if got := count(s.hw.Resets(), " On") - on; got != 2 || s.attempt(t, namespace+"/"+host).ID != token {
+			t.Errorf("switched on %d times, %v", got, s.hw.Resets())
+		}
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+	})
+}
+
+// TestMoreMayBeAskedForNeverLess: by the server and by the claim, whose wish outlives it.
+func TestMoreMayBeAskedForNeverLess(t *testing.T) {
+	for i, tc := range []struct {
+		policy        inspection.CleanMode
+		server, claim string
+		want          cleaning
+	}{
+		{"none", "", "", cleaning{mode: "none"}},
+		{"", "", "", cleaning{mode: "none"}},
+		{"metadata", "none", "none", cleaning{mode: "metadata"}},
+		{"metadata", "full", "", cleaning{mode: "full"}},
+		{"none", "", "metadata", cleaning{mode: "metadata"}},
+		{"full", "metadata", "metadata", cleaning{mode: "full"}},
+		{"metadata", "boot-order", " full , bios-defaults,", cleaning{mode: "full", bootOrder: true, biosDefaults: true}},
+		{"metadata", "ful", "full,Shred", cleaning{mode: "full", unknown: []string{"ful", "Shred"}}},
+	} {
+		v := newView(func(v *View) {
+			v.Policy.Cleanup = tc.policy
+			v.Server.Annotations = map[string]string{metalv1.AnnotationCleanup: tc.server, metalv1.AnnotationClaimCleanup: tc.claim}
+		})
+		if got := v.wantedCleaning(); fmt.Sprint(got) != fmt.Sprint(tc.want) {
+			t.Errorf("%d: %+v, want %+v", i, got, tc.want)
+		}
+	}
+}
+
+func TestTheWishOfAClaimIsFollowedWhileItLives(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.cleans(inspection.CleanMetadata)
+		claim := s.reserved(t)
+		for _, wish := range []string{"full", "metadata,boot-order", ""} {
+			controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) {
+				metav1.SetMetaDataAnnotation(&c.ObjectMeta, metalv1.AnnotationCleanup, wish)
+			})
+			s.settle(t)
+			if got := s.read(t).Annotations[metalv1.AnnotationClaimCleanup]; got != wish {
+				t.Errorf("remembered: %q, want %q", got, wish)
+			}
+		}
+		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, metalv1.AnnotationCleanup, "full")
+		})
+		s.settle(t)
+		s.ends(t, claim)
+		s.cleaning(t)
+		if a := s.attempt(t, namespace+"/"+host); a.Clean != inspection.CleanFull {
+			t.Errorf("cleaned by %s", a.Clean)
+		}
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		if server := s.is(t, metalv1.ServerStateAvailable); server.Annotations[metalv1.AnnotationClaimCleanup] != "" {
+			t.Error("the next claim inherits the wish of the last")
+		}
+	})
+}
+
+func TestAWordThatMeansNothingStopsACleanup(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.cleans(inspection.CleanMetadata)
+		claim := s.reserved(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "fulll")
+		})
+		s.ends(t, claim)
+		s.pass(t, time.Minute)
+		s.is(t, metalv1.ServerStateCleanup)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonCleanupUnknown, "fulll")
+		if got := count(s.told, metalv1.ReasonCleanupUnknown); got != 1 {
+			t.Errorf("told %d times", got)
+		}
+		s.change(t, func(o *metalv1.Server) { o.Annotations[metalv1.AnnotationCleanup] = "full" })
+		s.cleaning(t)
+	})
+}
+
+// TestMoreThatIsAskedForDuringACleanupIsDoneToo: what has begun is not interrupted, and not enough.
+func TestMoreThatIsAskedForDuringACleanupIsDoneToo(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.released(t, inspection.CleanMetadata)
+		first := s.attempt(t, namespace+"/"+host)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "full")
+		})
+		s.pass(t, time.Minute)
+		if now := s.attempt(t, namespace+"/"+host); now.ID != first.ID {
+			t.Fatal("the wipe was interrupted")
+		}
+		s.mustTell(t, both, inspection.DiskCleanup{Path: "/dev/sda", Method: "metadata", Result: inspection.CleanedOK})
+		s.pass(t, 2*time.Second)
+		s.cleaning(t)
+		if now := s.attempt(t, namespace+"/"+host); now.Clean != inspection.CleanFull {
+			t.Errorf("then cleaned by %s", now.Clean)
+		}
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+	})
+}
+
+// TestARecordIsOfOneUseOfAServer: a claim that lets go of its server and takes it again dirties it again.
+func TestARecordIsOfOneUseOfAServer(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.cleans(inspection.CleanMetadata)
+		claim := s.reserved(t)
+		s.change(t, func(o *metalv1.Server) { o.Spec.ServerClaimRef = nil })
+		s.cleaning(t)
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, string(claim.UID))
+			o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "c"}
+			o.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "c"}
+		})
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateReserved)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, "InUse")
+		s.ends(t, claim)
+		s.cleaning(t)
+	})
+}
+
+func TestTheFirstReportOfACleanupIsTrue(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		claim := s.released(t, inspection.CleanMetadata)
+		s.mustTell(t, both, bad)
+		s.mustTell(t, both, bad) // its answer was lost
+		s.mustTell(t, both, good)
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.NotClean || made.Disks[0].Path != bad.Path {
+			t.Errorf("on record: %+v", made)
+		}
+		if err := s.tells(t, both, nil); err == nil {
+			t.Error("an agent that has cleaned is told to clean")
+		}
+	})
+}
+
+func TestReportsOfCleanupsAreTakenInCleanupAlone(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.released(t, inspection.CleanMetadata)
+		for name, change := range map[string]func(*metalv1.Server){
+			"claimed": func(o *metalv1.Server) {
+				o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "x"}
+			},
+			"not clean":  func(o *metalv1.Server) { o.Spec.Taints = []metalv1.Taint{{Key: metalv1.TaintNotClean}} },
+			"not marked": func(o *metalv1.Server) { delete(o.Annotations, metalv1.AnnotationClaimedBy) },
+		} {
+			before := s.read(t)
+			s.change(t, change)
+			for _, disks := range [][]inspection.DiskCleanup{nil, {good}} {
+				if err := s.tells(t, both, disks); err == nil {
+					t.Errorf("%s: taken", name)
+				}
+			}
+			s.change(t, func(o *metalv1.Server) { o.Spec, o.Annotations = before.Spec, before.Annotations })
+		}
+		intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+		forged := inspection.Registration{SystemUUID: uuid}
+		if forged.Data.Cleanup = []inspection.DiskCleanup{good}; intake.Register(t.Context(), forged) == nil {
+			t.Error("a cleanup was believed that nobody proved to have done")
+		}
+	})
+}
+
+func TestOldRecordsArePruned(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		for i := range keptCleanups + 3 {
+			s.change(t, func(o *metalv1.Server) {
+				metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, fmt.Sprintf("claim-%d", i))
+			})
+			s.pass(t, 2*time.Second)
+			s.is(t, metalv1.ServerStateAvailable)
+		}
+		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-cleanup-y", Labels: map[string]string{record.Label: record.KindCleanup}, Annotations: map[string]string{record.AnnotationServer: "x"}}}
+		s.Add(t, foreign)
+		var names []string
+		records, err := s.cleanups(t.Context(), host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			names = append(names, strings.TrimPrefix(r.Name, host+"-cleanup-"))
+		}
+		if want := []string{"claim-7", "claim-6", "claim-5", "claim-4", "claim-3"}; !slices.Equal(names, want) {
+			t.Errorf("kept: %v, want %v", names, want)
+		}
+	})
+}
+
+func TestABootOrderIsRestoredOnRequest(t *testing.T) {
+	system := controllertest.System(uri, uuid)
+	system.Boot.Order = []string{"Boot0001", "Boot0002"}
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Set(system)
+		s.cleans(inspection.CleanMetadata)
+		claim := s.reserved(t)
+		if got := s.read(t).Annotations[metalv1.AnnotationBootOrder]; got != "Boot0001,Boot0002" {
+			t.Fatalf("remembered: %q", got)
+		}
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimCleanup, "")
+		})
+		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, metalv1.AnnotationCleanup, "boot-order")
+		})
+		s.hw.Change(uri, func(now *bmc.System) { now.Boot.Order = []string{"Boot0007", "Boot0002", "Boot0001"} }) // its installer did
+		s.rack.Look(address)
+		s.settle(t)
+		s.ends(t, claim)
+		s.cleaning(t)
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		if got := s.hw.Order(uri); !slices.Equal(got, []string{"Boot0001", "Boot0002", "Boot0007"}) {
+			t.Errorf("the boot order is %v", got)
+		}
+	})
+}
+
+func TestTheDefaultsOfTheBIOSAreRestoredOnRequest(t *testing.T) {
+	for _, mode := range []inspection.CleanMode{inspection.CleanMetadata, inspection.CleanNone} {
+		t.Run(string(mode), func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.cleans(mode)
+				claim := s.reserved(t)
+				s.change(t, func(o *metalv1.Server) {
+					metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "bios-defaults")
+				})
+				s.ends(t, claim)
+				if mode != inspection.CleanNone {
+					s.cleaning(t)
+					if a := s.attempt(t, namespace+"/"+host); a.Defaults == nil || a.Started.Before(*a.Defaults) {
+						t.Errorf("ordered before the boot: %v", a)
+					}
+					s.restart(t)
+					s.pass(t, 10*time.Second)
+					s.mustTell(t, both, good)
+				}
+				s.pass(t, 20*time.Second)
+				s.is(t, metalv1.ServerStateAvailable)
+				if got := s.hw.DefaultsRestored(); got != 1 {
+					t.Errorf("restored %d times", got)
+				}
+			})
+		})
+	}
+}
+
+func TestABIOSThatHasNoDefaultsIsAnError(t *testing.T) {
+	for _, mode := range []inspection.CleanMode{inspection.CleanMetadata, inspection.CleanNone} {
+		t.Run(string(mode), func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.cleans(mode)
+				s.hw.RefusesDefaults(&bmc.Error{Kind: bmc.KindUnsupported, Op: "POST ResetBios", Message: "no such action"})
+				claim := s.reserved(t)
+				s.change(t, func(o *metalv1.Server) {
+					metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "bios-defaults")
+				})
+				s.ends(t, claim)
+				s.pass(t, 10*time.Second)
+				if mode != inspection.CleanNone {
+					s.ready(t, namespace+"/"+host)
+					s.pass(t, 20*time.Second)
+				}
+				s.is(t, metalv1.ServerStateError)
+				s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "defaults of the BIOS", "no such action")
+			})
+		})
+	}
+}
