@@ -45,6 +45,7 @@ type Client struct {
 	manager     managerPlace
 	managerUUID string // of the manager that was chosen, "": the service's choice
 
+	line     line                   // the connection, as far as the client knows it
 	met      atomic.Pointer[Vendor] // that of a system read before
 	examined examination
 }
@@ -188,7 +189,7 @@ func (c *Client) ours(location string) bool {
 func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
 	defer cancel()
-	request, err := c.request(withRequestContext(ctx), r)
+	request, err := c.request(withRequestContext(withLine(ctx, &c.line)), r)
 	if err != nil {
 		return answer{}, c.protocolError(r.op(), "%w", err)
 	}

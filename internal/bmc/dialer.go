@@ -34,16 +34,18 @@ func attached(detached context.Context) context.Context {
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx = attached(ctx)
-	leave, err := d.gates.enter(ctx, address)
+	gone, leave, err := d.gates.enter(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := d.net.DialContext(ctx, network, address)
+	raw, err := d.net.DialContext(ctx, network, address)
 	if err != nil {
 		leave()
 		return nil, err
 	}
-	return &counted{Conn: conn, leave: leave}, nil
+	conn := &counted{Conn: raw, gone: gone, leave: leave}
+	connected(ctx, conn)
+	return conn, nil
 }
 
 func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
@@ -73,18 +75,18 @@ type turnstile struct {
 }
 
 // enter waits until there is no connection to address. leave is called when the
-// new one has been closed, or was not made.
-func (t *turnstile) enter(ctx context.Context, address string) (leave func(), err error) {
-	gone := make(chan struct{})
+// new one has been closed, or was not made; gone is closed then.
+func (t *turnstile) enter(ctx context.Context, address string) (gone chan struct{}, leave func(), err error) {
+	gone = make(chan struct{})
 	for {
 		before := t.claim(address, gone)
 		if before == nil {
-			return sync.OnceFunc(func() { t.leave(address, gone) }), nil
+			return gone, sync.OnceFunc(func() { t.leave(address, gone) }), nil
 		}
 		select {
 		case <-before:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 	}
 }
@@ -113,6 +115,7 @@ func (t *turnstile) leave(address string, gone chan struct{}) {
 // counted is a connection that makes room when it has been closed.
 type counted struct {
 	net.Conn
+	gone  <-chan struct{} // closed when it has been
 	leave func()
 }
 

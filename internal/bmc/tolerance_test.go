@@ -236,3 +236,39 @@ func TestWhichManager(t *testing.T) {
 		})
 	}
 }
+
+// A chassis with two managers: the UUID says which is meant, whichever the service would choose.
+func TestTheManagerThatIsMeant(t *testing.T) {
+	const second, uuid = "/redfish/v1/Managers/2", "00000000-0000-0000-0000-00000000000b"
+	s := bmctest.New(t)
+	s.Set("/redfish/v1/Managers", bmctest.Collection("", bmctest.Manager, second))
+	s.Set(second, bmctest.Resource{"@odata.id": second, "ManagerType": "BMC", "Model": "Second", "UUID": "00000000-0000-0000-0000-00000000000B"})
+	c := client(t, s)
+	is := func(want string) {
+		t.Helper()
+		got, err := c.Manager(t.Context())
+		if err != nil || got.Model != want {
+			t.Errorf("%q, %v: want %q", got.Model, err, want)
+		}
+	}
+	is("BMC 9")
+	choose := func(uuid string) {
+		t.Helper()
+		if err := c.ChooseManager(t.Context(), uuid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	choose(uuid)
+	is("Second")
+	before := s.Count("GET /redfish/v1/Managers")
+	is("Second")
+	if n := s.Count("GET /redfish/v1/Managers"); n != before {
+		t.Error("a manager that was found is looked for again")
+	}
+	choose("00000000-0000-0000-0000-00000000000c")
+	is("BMC 9") // none has it
+	s.Update(second, func(r bmctest.Resource) { r["UUID"] = "00000000-0000-0000-0000-00000000000c" })
+	is("Second") // it came
+	choose("")
+	is("BMC 9")
+}

@@ -26,6 +26,7 @@ type fakeBMC struct {
 	systems  []*bmc.System
 	manager  bmc.Manager
 	parts    bmc.Inventory
+	chosen   string // UUID of the manager that is meant
 
 	// fail, if set, is asked before every call, named as in the diary.
 	fail func(call string) error
@@ -101,6 +102,14 @@ func tail(uri string) string { return strings.TrimPrefix(uri, systemURI) }
 
 func (b *fakeBMC) Manager(ctx context.Context) (bmc.Manager, error) {
 	return b.manager, b.call(ctx, "manager")
+}
+
+func (b *fakeBMC) ChooseManager(ctx context.Context, uuid string) error {
+	if uuid == b.chosen {
+		return nil
+	}
+	b.chosen = uuid
+	return b.call(ctx, "choose %s", uuid)
 }
 
 func (b *fakeBMC) Inventory(ctx context.Context, uri string) (bmc.Inventory, error) {

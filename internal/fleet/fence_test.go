@@ -17,6 +17,9 @@ func TestFence(t *testing.T) {
 	if err := s.fence("update", time.Hour); err != nil {
 		t.Fatal(err)
 	}
+	if n := s.fleet.survey(s.clock.Now()).fences; n != 1 {
+		t.Errorf("%d fences are counted", n)
+	}
 	if err := s.fence("rotation", time.Hour); !errors.Is(err, ErrFenced) {
 		t.Errorf("a second one: %v", err)
 	}
@@ -45,6 +48,9 @@ func TestFence(t *testing.T) {
 	s.runFor(10 * time.Second)
 	if got := s.status("theirs"); got.State != Succeeded {
 		t.Errorf("after the fence: %+v", got)
+	}
+	if n := s.fleet.survey(s.clock.Now()).fences; n != 0 {
+		t.Errorf("%d fences are still counted", n)
 	}
 	if s.observation().Fence != "" || s.told == 0 {
 		t.Error("nobody was told that the fence fell")

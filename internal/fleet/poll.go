@@ -165,6 +165,11 @@ func (a *actor) enter(o *Observation, r reading, now time.Time) {
 			w.inventory.at = now
 		}
 	}
+	if s.UUID != "" && r.system.UUID != "" && s.UUID != r.system.UUID {
+		// Another machine at this URI, and perhaps behind another BMC at this address: whose, is to be asked.
+		o.Manager = bmc.Manager{}
+		a.schedule.refresh(now)
+	}
 	s.System, s.Seen, s.Seq = r.system, now, o.Sequence
 }
 

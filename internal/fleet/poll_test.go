@@ -272,3 +272,20 @@ func TestSeveralSystems(t *testing.T) {
 		t.Errorf("after one vanished: %+v", o)
 	}
 }
+
+// Another machine answers at the URI: whose BMC that is, is asked at once.
+func TestAnotherMachineAtTheSameURI(t *testing.T) {
+	s := met(t, nil)
+	s.bmc.systems[0].UUID = "another"
+	s.fleet.Poke(s.key)
+	s.bmc.fail = failOn("manager", errTimeout)
+	s.runFor(30 * time.Second)
+	if o := s.observation(); o.Manager.URI != "" || o.Systems[0].UUID != "another" {
+		t.Errorf("manager %+v of %+v", o.Manager, o.Systems)
+	}
+	s.bmc.fail = nil
+	s.runFor(5 * time.Minute)
+	if o := s.observation(); o.Manager.URI == "" {
+		t.Error("the manager is not read again")
+	}
+}

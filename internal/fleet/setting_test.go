@@ -129,3 +129,29 @@ func TestNoServices(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestTheManagerThatIsMeant(t *testing.T) {
+	s := met(t, nil)
+	spec := Spec{Endpoint: bmc.Endpoint{Scheme: "http", Host: "127.0.0.5", Port: 8000}, Credentials: bmc.Credentials{Username: "admin", Password: "marker"}}
+	for _, test := range []struct {
+		uuid string
+		want []string
+	}{
+		{"", nil},
+		{"u-2", []string{"choose u-2", "manager"}},
+		{"u-2", nil},
+		{"u-1", []string{"choose u-1"}}, // which is the one that was read
+		{"", []string{"choose ", "manager"}},
+	} {
+		s.bmc.manager.UUID = "u-1"
+		spec.ManagerUUID = test.uuid
+		s.fleet.Ensure(spec)
+		s.runFor(time.Second)
+		if diff := cmp.Diff(test.want, s.bmc.calls(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%q: (-want +got):\n%s", test.uuid, diff)
+		}
+	}
+	if s.clients != 1 {
+		t.Errorf("%d clients", s.clients)
+	}
+}

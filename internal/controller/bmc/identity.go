@@ -27,11 +27,11 @@ func (r *Reconciler) fillUUID(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// another says that the BMC at the address is not the one that spec names. Its systems get no Servers of this object: where
-// two BMCs have changed addresses, each machine would have two.
+// another says that the BMC at the address is not the one that spec names, or has not said yet who it is. Its systems get
+// no Servers of this object: where two BMCs have changed addresses, each machine would have two.
 func another(obj *metalv1.BMC, m bmc.Manager) bool {
 	uuid, err := identity.UUID(obj.Spec.BMCUUID)
-	return err == nil && m.UUID != "" && m.UUID != uuid
+	return err == nil && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
 }
 
 // identityCondition says whether the BMC at this address is the one that spec means; nil if spec does

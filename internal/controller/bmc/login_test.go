@@ -235,3 +235,58 @@ func TestALockedOutBMCIsLeftWithoutAnotherAttempt(t *testing.T) {
 		}
 	})
 }
+
+// Other hardware at the same address: people are told, and none of its systems becomes a Server.
+func TestOtherHardwareAtTheAddressIsNoticed(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.bmc.Manages(func(m *bmc.Manager) { m.UUID = uuid1 })
+		s.bmc.Set(system(uri1, uuid1))
+		b := s.settle(t)
+		if b.Spec.BMCUUID != uuid1 {
+			t.Errorf("spec.bmcUUID is %q", b.Spec.BMCUUID)
+		}
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionTrue, metalv1.ReasonMatches)
+		s.bmc.Manages(func(m *bmc.Manager) { m.UUID = uuid2 })
+		s.bmc.Set(system(uri1, uuid2))
+		s.Fleet.Poke(address)
+		s.pass(t, time.Minute)
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionFalse, metalv1.ReasonUUIDDiffers, uuid1, uuid2)
+		s.restart(t) // the systems are read before the manager
+		s.pass(t, time.Minute)
+		if !controllertest.Gone[metalv1.Server](t, s.API, "b-system-1") {
+			t.Error("the machine behind the other BMC has a Server of this one")
+		}
+		if got := s.told("IdentityDiffers"); len(got) != 1 {
+			t.Errorf("events %q", got)
+		}
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID = "" }) // it is meant
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionTrue, metalv1.ReasonMatches)
+		if b.Spec.BMCUUID != uuid2 || controllertest.Gone[metalv1.Server](t, s.API, "b-system-1") {
+			t.Errorf("spec.bmcUUID is %q, or there is no Server", b.Spec.BMCUUID)
+		}
+	})
+}
+
+func TestAnEmptyDefaultPassword(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		prefixes, err := macprefix.New(macprefix.Entry{Prefix: "02fa44", DefaultCredentials: []macprefix.Credential{
+			{Username: "u", Password: ""}, {Username: "u", Password: "right"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Prefixes = prefixes
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) {
+			o.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: bmcsecret.Trial{}.String()}
+			o.Data = map[string][]byte{"username": []byte("u"), "password": []byte("")}
+		})
+		s.settle(t)
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+		if n := s.bmc.Logins()[""]; n != 1 {
+			t.Errorf("the empty one was tried %d times", n)
+		}
+	})
+}

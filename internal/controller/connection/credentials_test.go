@@ -92,3 +92,21 @@ func TestTroubleWithTheAPIIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Some makes ship without a password. What somebody wrote without one is a mistake.
+func TestAnEmptyDefaultPassword(t *testing.T) {
+	for _, theirs := range []bool{true, false} {
+		secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("")}}
+		if theirs {
+			secret.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: "{}"}
+		}
+		c, err := Secrets{Reader: controllertest.NewAPI(t, secret)}.Credentials(t.Context(), "s")
+		if (err == nil) != theirs || theirs && c.Username != "u" {
+			t.Errorf("of the make: %v: %s, %v", theirs, c.Username, err)
+		}
+		delete(secret.Data, "password")
+		if _, err := (Secrets{Reader: controllertest.NewAPI(t, secret)}).Credentials(t.Context(), "s"); err == nil {
+			t.Error("no password at all")
+		}
+	}
+}
