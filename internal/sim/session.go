@@ -207,3 +207,12 @@ func patchSessionService(b *bmc, c caller, _ *http.Request, body object) error {
 	}
 	return nil
 }
+
+// ForgetSessions ends all sessions at BMC i, as a restart of it does. Others that fill its table come back.
+func (r *Rack) ForgetSessions(i int) {
+	b := r.bmcs[i]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropSessionsLocked(func(session) bool { return true })
+	b.filledBy = ""
+}

@@ -1,0 +1,85 @@
+package faults
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
+)
+
+// trouble is a fault, and what is to be read of it.
+type trouble struct {
+	name string
+	kind fault.Kind
+	// value of the fault; empty: its default.
+	value string
+	// noticed is what makes an order or a login that the fault strikes; nil: polls do.
+	noticed func(t *testing.T, s *stand, i int)
+	// says is what names the cause; empty: the BMC is looked after all the same.
+	says statement
+	// after is what is said when the fault is over, beside being ready.
+	after func(t *testing.T, s *stand, i int)
+	// first does what has to be before the fault begins.
+	first func(t *testing.T, s *stand, i int)
+}
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// failed is Ready=False.
+func failed(reason, mention string) statement {
+	return statement{"BMC", metalv1.ConditionReady, metav1.ConditionFalse, reason, mention}
+}
+
+// degraded is a BMC that answers.
+func degraded(reason, mention string) statement {
+	return statement{"BMC", metalv1.ConditionDegraded, metav1.ConditionTrue, reason, mention}
+}
+
+// loggedOut ends the sessions of a BMC: its faults of logging in strike.
+func loggedOut(_ *testing.T, s *stand, i int) { s.ForgetSessions(i) }
+
+// disconnected ends the connection of a BMC: its faults of connecting strike.
+func disconnected(_ *testing.T, s *stand, i int) { s.drop[i].Store(true) }
+
+// lookedThrough has everything read again.
+func lookedThrough(_ *testing.T, s *stand, i int) { s.fleet.Refresh(s.key(i)) }
+
+// troubles are all faults there are, and the values that make a difference to who reads of them.
+var troubles = []trouble{
+	{name: "latency", kind: fault.Latency, value: "1h", says: failed(metalv1.ReasonConnectionFailed, "no answer in time. The BMC hangs, is overloaded")},
+	{name: "some latency", kind: fault.Latency, value: "1600ms", says: degraded(metalv1.ReasonSlowAnswers, "more than half of the time")},
+	{name: "hang", kind: fault.Hang, says: failed(metalv1.ReasonConnectionFailed, "no answer in time. The BMC hangs")},
+	{name: "hang in the body", kind: fault.HangBody, says: failed(metalv1.ReasonConnectionFailed, "the answer stopped in the middle. The BMC hangs")},
+	{name: "reset", kind: fault.Reset, says: failed(metalv1.ReasonConnectionFailed, "connection reset by peer. See whether the BMC has power")},
+	{name: "401", kind: fault.Unauthorized, says: failed(metalv1.ReasonAuthenticationFailed, "401 Unauthorized: NoValidSession")},
+	{name: "403", kind: fault.Forbidden, says: failed(metalv1.ReasonAuthenticationFailed, "403 Forbidden: InsufficientPrivilege")},
+	{name: "429", kind: fault.TooManyRequests, value: "0", says: failed(metalv1.ReasonInternalServerError, "429 Too Many Requests")},
+	{name: "500", kind: fault.ServerError, says: failed(metalv1.ReasonInternalServerError, "500 Internal Server Error: InternalError")},
+	{name: "503", kind: fault.Unavailable, value: "0", says: failed(metalv1.ReasonInternalServerError, "503 Service Unavailable")},
+	{name: "wrong JSON", kind: fault.WrongJSON, says: failed(metalv1.ReasonUnknownError, "no Redfish service that works")},
+	{name: "JSON of wrong types", kind: fault.WrongJSON, value: "types", says: degraded(metalv1.ReasonPowerStateMissing, "tells no power state")},
+	{name: "HTML", kind: fault.WrongJSON, value: "html", says: failed(metalv1.ReasonUnknownError, "no Redfish service that works")},
+	{name: "truncated JSON", kind: fault.TruncatedJSON, says: failed(metalv1.ReasonUnknownError, "no Redfish service that works")},
+	{name: "TLS alert", kind: fault.TLSFailure, noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "tls: ")},
+	{name: "TLS certificate expired", kind: fault.TLSFailure, value: "expired", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "certificate has expired")},
+	{name: "TLS certificate of another host", kind: fault.TLSFailure, value: "name", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "certificate")},
+	{name: "TLS certificate of an unknown authority", kind: fault.TLSFailure, value: "authority", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "--bmc-ca-file")},
+	{name: "session loss", kind: fault.SessionLoss, says: degraded(metalv1.ReasonSessionsLost, "every request costs a login")},
+	{name: "session table full", kind: fault.SessionTableFull, noticed: loggedOut, says: failed("", "All sessions of the BMC are taken by others")},
+	{name: "no sessions", kind: fault.NoSessions, noticed: loggedOut}, // Basic authentication does
+	{name: "account lock", kind: fault.AccountLocked, noticed: loggedOut, says: failed(metalv1.ReasonAuthenticationFailed, "The account is locked")},
+	{name: "clock skew", kind: fault.ClockSkew, says: degraded(metalv1.ReasonClockSkewed, "24h0m behind")},
+	{name: "slow POST", kind: fault.SlowPOST, noticed: discovered, says: inSelfTest, after: free},
+	{name: "graceful shutdown ignored", kind: fault.IgnoreShutdown, first: running, noticed: released, says: forcedOff},
+	{name: "power state frozen", kind: fault.PowerLies, value: "frozen", first: running, noticed: releasedWhenSeen, says: staysOn, after: off},
+	{name: "power state as asked", kind: fault.PowerLies, noticed: discovered, says: neverReports, after: free},
+	{name: "UUID missing", kind: fault.NoUUID, says: degraded(metalv1.ReasonUUIDMissing, "tells no UUID")},
+	{name: "no power state", kind: fault.NoPowerState, says: degraded(metalv1.ReasonPowerStateMissing, "tells no power state")},
+	{name: "no boot target", kind: fault.NoBootTarget, says: degraded(metalv1.ReasonNoBootOverride, "no BootSourceOverrideTarget")},
+	{name: "no Storage", kind: fault.NoStorage, noticed: lookedThrough}, // SimpleStorage does
+	{name: "a member that fails", kind: fault.MemberError, noticed: lookedThrough, says: degraded(metalv1.ReasonSystemUnreadable, "500 Internal Server Error")},
+	{name: "events dropped", kind: fault.DropEvents}, // polling is the floor
+}
