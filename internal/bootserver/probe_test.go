@@ -2,6 +2,7 @@ package bootserver
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -103,6 +104,79 @@ func TestFirstReportOfAMachineWithoutUUID(t *testing.T) {
 	if got := s.reports.registrations[0]; got.SystemUUID != uuidX || got.Attempt != "attempt-f" {
 		t.Errorf("stored %s of attempt %s", got.SystemUUID, got.Attempt)
 	}
+}
+
+// cleaner is a machine in Cleanup.
+func cleaner(s site) {
+	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/g", UUID: uuidX, Rank: bootview.Current, Script: bootview.ExitScript(),
+		Attempt: bootview.Attempt{ID: "attempt-g", Token: "token-of-g", Open: true, Clean: "full"}})
+}
+
+// TestWhoIsToldToClean: the holder of the token of an attempt that is for cleaning, which says that it can, and has
+// not done so.
+func TestWhoIsToldToClean(t *testing.T) {
+	const order = `{"cleanup":{"mode":"full"}}`
+	able := func(uuid, rest string) string {
+		return `{"systemUUID":"` + uuid + `","data":{"capabilities":["clean-metadata","clean-full"]` + rest + `}}`
+	}
+	s := newSite(t, nil)
+	cleaner(s)
+	s.run(t, []exchange{
+		{name: "able", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, ""), status: 201, want: order,
+			headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"}},
+		{name: "able, once more", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, ""), status: 201, want: order},
+		{name: "an old agent", method: "POST", path: "/probe/token-of-g/register", body: report(uuidX), status: 201},
+		{name: "not able enough", method: "POST", path: "/probe/token-of-g/register", body: `{"systemUUID":"` + uuidX + `","data":{"capabilities":["clean-metadata"]}}`, status: 201},
+		{name: "has done it", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, `,"cleanup":[{"path":"/dev/sda","result":"ok"}]`), status: 201},
+		{name: "has done it, without disks", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, `,"cleanup":[]`), status: 201},
+		{name: "another machine", method: "POST", path: "/probe/token-of-g/register", body: able(uuidA, ""), status: 401, want: textUnauthorized},
+		{name: "in discovery", method: "POST", path: "/probe/" + tokenA + "/register", body: able(uuidA, ""), status: 201},
+	})
+	away := newSite(t, nil)
+	cleaner(away)
+	away.reports.err = errors.New("not in Cleanup")
+	away.run(t, []exchange{{name: "not stored", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, ""), status: 503, want: textNotStored}})
+}
+
+// TestACleanupNeedsAToken: also where other reports need none.
+func TestACleanupNeedsAToken(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.AllowUnauthenticatedProbe = true })
+	cleaner(s)
+	s.run(t, []exchange{{name: "register", method: "POST", path: "/register", body: report(uuidX), status: 401, want: textUnauthorized}})
+	if len(s.reports.registrations) > 0 {
+		t.Error("it was stored")
+	}
+}
+
+// TestAnAgentThatDidNotHearTheAnswerAsksAgain: its report has closed the attempt.
+func TestAnAgentThatDidNotHearTheAnswerAsksAgain(t *testing.T) {
+	s := newSite(t, nil)
+	cleaner(s)
+	post := exchange{name: "register", method: "POST", path: "/probe/token-of-g/register", body: report(uuidX), status: 201}
+	s.run(t, []exchange{post})
+	s.view.Delete("IPXEBootConfig/ns/g")
+	s.run(t, []exchange{
+		post,
+		{name: "for another machine", method: "POST", path: "/probe/token-of-g/register", body: report(uuidA), status: 401, want: textUnauthorized},
+	})
+	if got := s.reports.registrations; len(got) != 2 || got[1].Attempt != "attempt-g" {
+		t.Errorf("asked to store %v", got)
+	}
+	for i := range maxHeard { // others report
+		s.Server.heard.remember(fmt.Sprint(i), sender{})
+	}
+	post.status, post.want = 401, textUnauthorized
+	s.run(t, []exchange{post})
+	if n := len(s.Server.heard.by); n != maxHeard {
+		t.Errorf("%d are remembered", n)
+	}
+}
+
+// TestAReportThatIsTooLargeForTheRecord: it would be too large the next time, too.
+func TestAReportThatIsTooLargeForTheRecord(t *testing.T) {
+	s := newSite(t, nil)
+	s.reports.err = fmt.Errorf("store: %w", inspection.ErrTooLarge)
+	s.run(t, []exchange{{name: "register", method: "POST", path: "/probe/" + tokenA + "/register", body: report(uuidA), status: 413, want: textTooLarge}})
 }
 
 func TestProbeAsks(t *testing.T) {
