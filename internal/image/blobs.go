@@ -35,6 +35,7 @@ type Blobs struct {
 	downloads map[blobKey]*download
 	sizes     map[blobKey]int64
 	images    map[string]knownImage
+	needs     needs
 }
 
 // blobKey names a blob of a repository. The repository belongs to it so that
@@ -80,7 +81,7 @@ func NewBlobs(o Options) (*Blobs, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Blobs{
+	b := &Blobs{
 		opts:        o,
 		upstream:    up,
 		store:       store,
@@ -91,7 +92,12 @@ func NewBlobs(o Options) (*Blobs, error) {
 		downloads:   make(map[blobKey]*download),
 		sizes:       make(map[blobKey]int64),
 		images:      make(map[string]knownImage),
-	}, nil
+		needs: needs{
+			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), changed: make(chan struct{}, 1),
+		},
+	}
+	b.work.Go(func() { b.prefetch(ctx) })
+	return b, nil
 }
 
 // Close ends all downloads and waits for them. Clients that are reading are
@@ -106,20 +112,13 @@ func (b *Blobs) Close() error {
 	return nil
 }
 
-// Describe tells how large a plan's layers are, so that a machine's HEAD is
-// answered without asking the registry.
-func (b *Blobs) Describe(p Plan) {
-	ref := Reference{Registry: p.Registry, Repository: p.Repository}
-	for _, layer := range []*Layer{p.Kernel, p.Initramfs, p.Squashfs, p.UKI} {
-		if layer != nil {
-			b.describe(blobKey{ref.Name(), layer.Digest}, layer.Size)
-		}
-	}
-}
-
 func (b *Blobs) describe(key blobKey, size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.describeLocked(key, size)
+}
+
+func (b *Blobs) describeLocked(key blobKey, size int64) {
 	if len(b.sizes) >= maxKnown {
 		clear(b.sizes)
 	}
@@ -135,6 +134,9 @@ type content struct {
 // open returns a blob, from the store or from a download. A download is handed
 // out while it runs, unless the caller wants it verified first.
 func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (content, error) {
+	if err := b.admit(ctx, blobKey{ref.Name(), digest}, ref); err != nil {
+		return content{}, err
+	}
 	for {
 		file, release, err := b.store.open(digest, b.opts.Clock.Now())
 		if err == nil {
@@ -177,7 +179,8 @@ func (b *Blobs) join(ref Reference, digest string) (*download, error) {
 	if b.store.has(digest) {
 		return nil, nil
 	}
-	d := newDownload(ref, digest)
+	d := newDownload(ref, digest, b.clientOf(key))
+	d.private = d.client != b.upstream.anonymous
 	d.join()
 	b.downloads[key] = d
 	b.work.Go(func() { d.run(b.ctx, b) })
@@ -212,12 +215,16 @@ func (b *Blobs) awaitStart(ctx context.Context, d *download) error {
 // size tells how large a blob is. It asks the registry only for a blob that
 // nobody has described.
 func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, error) {
+	key := blobKey{ref.Name(), digest}
+	if err := b.admit(ctx, key, ref); err != nil {
+		return 0, err
+	}
 	if size, ok := b.store.size(digest); ok {
 		return size, nil
 	}
-	key := blobKey{ref.Name(), digest}
 	b.mu.Lock()
 	size, ok := b.sizes[key]
+	client := b.clientOf(key)
 	b.mu.Unlock()
 	if ok {
 		return size, nil
@@ -228,7 +235,7 @@ func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, 
 		return 0, err
 	}
 	defer b.asked()
-	size, err := b.upstream.blobSize(ctx, ref, digest)
+	size, err := b.upstream.blobSize(ctx, client, ref, digest)
 	if err == nil {
 		b.describe(key, size)
 	}

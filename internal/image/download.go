@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // download is one blob on its way from a registry to the store, with any
@@ -19,6 +21,9 @@ import (
 type download struct {
 	ref    Reference
 	digest string
+	client *auth.Client
+	// private: a pull secret opens it.
+	private bool
 	// started is closed when size and file are set and reading may begin, or
 	// when it failed before that.
 	started chan struct{}
@@ -42,8 +47,8 @@ const (
 	copyBuffer  = 256 << 10
 )
 
-func newDownload(ref Reference, digest string) *download {
-	return &download{ref: ref, digest: digest, started: make(chan struct{}), users: 1}
+func newDownload(ref Reference, digest string, client *auth.Client) *download {
+	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), users: 1}
 }
 
 // run downloads, verifies and stores the blob.
@@ -52,7 +57,7 @@ func (d *download) run(ctx context.Context, b *Blobs) {
 	err := d.fetch(ctx, b)
 	var release func()
 	if err == nil {
-		release, err = b.store.commit(d.file, d.digest, d.size, b.opts.Clock.Now())
+		release, err = b.store.commit(d.file, d.digest, d.size, d.private, b.opts.Clock.Now())
 	}
 	if err != nil {
 		b.opts.Logger.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
@@ -122,7 +127,7 @@ func pause(ctx context.Context, b *Blobs, failures int) error {
 func (d *download) attempt(ctx context.Context, b *Blobs, sum hash.Hash) error {
 	guarded, wrap, stop := guardStalls(ctx, b.opts.Timeout)
 	defer stop()
-	body, size, err := b.upstream.blob(guarded, d.ref, d.digest, d.written, d.size)
+	body, size, err := b.upstream.blob(guarded, d.client, d.ref, d.digest, d.written, d.size)
 	if err == nil {
 		defer body.Close()
 		switch {

@@ -3,6 +3,7 @@ package image
 import (
 	"crypto/x509"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +21,10 @@ type Options struct {
 	AllowedRegistries []string
 	// PlainHTTP are those of them that speak HTTP without TLS.
 	PlainHTTP []string
+	// Mirrors are asked before the registry that they are named for, in order,
+	// without its credentials. One that fails is left alone for a minute. What
+	// PlainHTTP says holds for mirrors as well.
+	Mirrors map[string][]string
 	// RootCAs are trusted for TLS to registries. Default: the system's.
 	RootCAs *x509.CertPool
 	// Architecture is used for a machine whose own is not known. Default: amd64.
@@ -78,6 +83,40 @@ func (o Options) withDefaults() Options {
 		o.Logger = logr.Discard()
 	}
 	return o
+}
+
+// backoff doubles from MinBackoff to MaxBackoff.
+func (o Options) backoff(failures int) time.Duration {
+	wait := o.MinBackoff
+	for range failures - 1 {
+		if wait >= o.MaxBackoff/2 {
+			return o.MaxBackoff
+		}
+		wait *= 2
+	}
+	return min(wait, o.MaxBackoff)
+}
+
+// ParseMirrors reads "registry=mirror" pairs as their flag has them; a registry
+// may have several.
+func ParseMirrors(flag string, pairs []string) (map[string][]string, error) {
+	mirrors := map[string][]string{}
+	for _, pair := range pairs {
+		name, host, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is not registry=mirror", flag, pair)
+		}
+		registry, err := parseRegistry(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", flag, pair, err)
+		}
+		mirror, err := parseRegistry(host)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", flag, pair, err)
+		}
+		mirrors[registry] = append(mirrors[registry], mirror)
+	}
+	return mirrors, nil
 }
 
 // registrySet reads a list of registries as its flag holds it.

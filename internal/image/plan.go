@@ -30,6 +30,17 @@ type Plan struct {
 	UKI       *Layer
 }
 
+// layers are those that the image has.
+func (p Plan) layers() []Layer {
+	var layers []Layer
+	for _, layer := range []*Layer{p.Kernel, p.Initramfs, p.Squashfs, p.UKI} {
+		if layer != nil {
+			layers = append(layers, *layer)
+		}
+	}
+	return layers
+}
+
 // IPXE reports whether the image can be booted by an iPXE script.
 func (p Plan) IPXE() bool { return p.Kernel != nil && p.Initramfs != nil }
 

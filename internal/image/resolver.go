@@ -223,7 +223,7 @@ func (r *Resolver) record(e *entry, plan Plan, err error) bool {
 	e.result.Err = err
 	if err != nil {
 		e.failures++
-		r.schedule(e, r.backoff(e.failures))
+		r.schedule(e, r.opts.backoff(e.failures))
 		r.opts.Logger.V(1).Info("image could not be resolved", "image", e.ref.String(), "failures", e.failures, "error", err.Error())
 		return !wasKnown || !sameError(before.Err, err)
 	}
@@ -253,18 +253,6 @@ func meaning(err error) any {
 		}
 	}
 	return err == nil
-}
-
-// backoff doubles from MinBackoff to MaxBackoff.
-func (r *Resolver) backoff(failures int) time.Duration {
-	wait := r.opts.MinBackoff
-	for range failures - 1 {
-		if wait >= r.opts.MaxBackoff/2 {
-			return r.opts.MaxBackoff
-		}
-		wait *= 2
-	}
-	return min(wait, r.opts.MaxBackoff)
 }
 
 // schedule makes an entry due after a while. The caller holds mu.

@@ -218,21 +218,6 @@ func TestBlobsAnswerForTheRegistry(t *testing.T) {
 	})
 }
 
-func TestBlobsHeadOfDescribedAsksNobody(t *testing.T) {
-	registry := startRegistry(t)
-	pushed := push(t, registry, "v1", tiny("a"))
-	s := startBlobs(t, registryOptions(registry))
-	plan := Plan{Registry: registry.Address(), Repository: "org/os", Tag: "v1", Kernel: &Layer{Digest: pushed.Kernel, Size: 4711}}
-	s.Describe(plan)
-	got := request(t, http.MethodHead, LayerURL(s.URL, plan, *plan.Kernel), nil)
-	if got.Status != http.StatusOK || got.Header.Get("Content-Length") != "4711" {
-		t.Errorf("status %d, length %s", got.Status, got.Header.Get("Content-Length"))
-	}
-	if counts := registry.Counts(); counts != (localregistry.Counts{}) {
-		t.Errorf("requests upstream: %+v, want none", counts)
-	}
-}
-
 func TestBlobsServeAnEmptyLayer(t *testing.T) {
 	registry := startRegistry(t)
 	pushed := push(t, registry, "v1", localregistry.Image{Kernel: []byte{}})

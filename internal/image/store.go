@@ -28,6 +28,7 @@ var (
 // bound; blobs that nobody reads make room, the least recently used first.
 //
 //	<dir>/sha256/<64 hex digits>   complete and verified
+//	<dir>/private/<64 hex digits>  the same, opened by a pull secret
 //	<dir>/partial/<random>         a download under way
 type store struct {
 	dir string
@@ -35,6 +36,7 @@ type store struct {
 
 	mu    sync.Mutex
 	blobs map[string]*stored // by digest
+	pins  map[string]int     // by digest: how many have asked to keep it
 	used  int64              // bytes stored and promised
 	// recent has every *stored, the most recently used in front.
 	recent *list.List
@@ -43,6 +45,7 @@ type store struct {
 // stored is a complete blob. Its first fields are guarded by store.mu.
 type stored struct {
 	digest  string
+	private bool
 	size    int64
 	readers int // it is not evicted while it has some
 	touched time.Time
@@ -69,11 +72,11 @@ func (b *stored) check(path string) error {
 const touchAfter = time.Minute
 
 func openStore(dir string, maxBytes int64) (*store, error) {
-	s := &store{dir: dir, max: maxBytes, blobs: make(map[string]*stored), recent: list.New()}
+	s := &store{dir: dir, max: maxBytes, blobs: make(map[string]*stored), pins: make(map[string]int), recent: list.New()}
 	if err := os.RemoveAll(s.partialDir()); err != nil {
 		return nil, fmt.Errorf("image cache: %w", err)
 	}
-	for _, dir := range []string{s.blobDir(), s.partialDir()} {
+	for _, dir := range []string{s.blobDir(false), s.blobDir(true), s.partialDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("image cache: %w", err)
 		}
@@ -84,34 +87,49 @@ func openStore(dir string, maxBytes int64) (*store, error) {
 	return s, nil
 }
 
-func (s *store) blobDir() string    { return filepath.Join(s.dir, "sha256") }
 func (s *store) partialDir() string { return filepath.Join(s.dir, "partial") }
 
+func (s *store) blobDir(private bool) string {
+	if private {
+		return filepath.Join(s.dir, "private")
+	}
+	return filepath.Join(s.dir, "sha256")
+}
+
 // path is safe for any digest that digestText matches, and none other comes here.
-func (s *store) path(digest string) string {
-	return filepath.Join(s.blobDir(), strings.TrimPrefix(digest, "sha256:"))
+func (s *store) path(digest string, private bool) string {
+	return filepath.Join(s.blobDir(private), strings.TrimPrefix(digest, "sha256:"))
 }
 
 // scan takes up what an earlier run left, in the order of its last use.
 func (s *store) scan() error {
-	files, err := os.ReadDir(s.blobDir())
-	if err != nil {
-		return err
+	type left struct {
+		fs.FileInfo
+		private bool
 	}
-	var found []fs.FileInfo
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil || !info.Mode().IsRegular() || !digestText.MatchString("sha256:"+file.Name()) {
-			continue // not ours: leave it alone
+	var found []left
+	for _, private := range []bool{false, true} {
+		files, err := os.ReadDir(s.blobDir(private))
+		if err != nil {
+			return err
 		}
-		found = append(found, info)
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil || !info.Mode().IsRegular() || !digestText.MatchString("sha256:"+file.Name()) {
+				continue // not ours: leave it alone
+			}
+			found = append(found, left{info, private})
+		}
 	}
-	slices.SortFunc(found, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	slices.SortFunc(found, func(a, b left) int { return a.ModTime().Compare(b.ModTime()) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, info := range found {
-		b := s.insert("sha256:"+info.Name(), info.Size())
-		b.touched, b.unchecked = info.ModTime(), true
+	for _, file := range found {
+		if s.blobs["sha256:"+file.Name()] != nil {
+			continue // published, and not yet tidied up when the power went
+		}
+		b := s.insert("sha256:"+file.Name(), file.Size())
+		b.private, b.touched, b.unchecked = file.private, file.ModTime(), true
 		s.used += b.size
 	}
 	s.evict(s.max)
@@ -151,8 +169,13 @@ func (s *store) open(digest string, now time.Time) (file *os.File, release func(
 	if b == nil {
 		return nil, nil, fs.ErrNotExist
 	}
-	if err = b.check(s.path(digest)); err == nil {
-		file, err = os.Open(s.path(digest))
+	path := s.pathOf(b)
+	if err = b.check(path); err == nil {
+		file, err = os.Open(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) && s.pathOf(b) != path {
+		s.release(b) // it has been published meanwhile
+		return s.open(digest, now)
 	}
 	if err != nil {
 		if errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +187,7 @@ func (s *store) open(digest string, now time.Time) (file *os.File, release func(
 	}
 	if touch {
 		// Only the order of eviction after a restart depends on it.
-		_ = os.Chtimes(s.path(digest), time.Time{}, now)
+		_ = os.Chtimes(path, time.Time{}, now)
 	}
 	return file, func() {
 		file.Close()
@@ -207,17 +230,19 @@ func (s *store) remove(b *stored) {
 	s.recent.Remove(b.element)
 	s.used -= b.size
 	// A file that cannot be removed is found again by the next start's scan.
-	_ = os.Remove(s.path(b.digest))
+	_ = os.Remove(s.path(b.digest, b.private))
 }
 
 // evict makes used at most limit, if blobs without readers suffice for that.
-// The caller holds mu.
+// Pinned ones go last. The caller holds mu.
 func (s *store) evict(limit int64) {
-	for element := s.recent.Back(); element != nil && s.used > limit; {
-		b := element.Value.(*stored)
-		element = element.Prev()
-		if b.readers == 0 {
-			s.remove(b)
+	for _, pinned := range []bool{false, true} {
+		for element := s.recent.Back(); element != nil && s.used > limit; {
+			b := element.Value.(*stored)
+			element = element.Prev()
+			if b.readers == 0 && (s.pins[b.digest] > 0) == pinned {
+				s.remove(b)
+			}
 		}
 	}
 }
@@ -253,8 +278,8 @@ func (s *store) unreserve(size int64) {
 
 // commit takes a verified download into the store. The blob has one reader,
 // the caller, until release is called. The same blob may have come from another
-// repository meanwhile; then it is kept as it is.
-func (s *store) commit(file *os.File, digest string, size int64, now time.Time) (release func(), err error) {
+// repository meanwhile; then it is kept as it is, for anybody who may have it.
+func (s *store) commit(file *os.File, digest string, size int64, private bool, now time.Time) (release func(), err error) {
 	// Synced before it gets its name: a name stands for a whole blob, also
 	// after the power went.
 	if err := file.Sync(); err != nil {
@@ -264,13 +289,17 @@ func (s *store) commit(file *os.File, digest string, size int64, now time.Time) 
 	defer s.mu.Unlock()
 	b, twin := s.blobs[digest]
 	if !twin {
-		if err := os.Rename(file.Name(), s.path(digest)); err != nil {
+		if err := os.Rename(file.Name(), s.path(digest, private)); err != nil {
 			return nil, fmt.Errorf("image cache: %w", err)
 		}
 		b = s.insert(digest, size)
+		b.private = private
 	} else {
 		_ = os.Remove(file.Name())
 		s.used -= size
+		if b.private && !private {
+			s.publishLocked(b)
+		}
 	}
 	b.readers++
 	b.touched = now

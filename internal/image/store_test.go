@@ -38,7 +38,7 @@ func (s *store) keep(t *testing.T, content string, now time.Time) (digest string
 	if _, err := io.WriteString(file, content); err != nil {
 		t.Fatal(err)
 	}
-	release, err := s.commit(file, digest, size, now)
+	release, err := s.commit(file, digest, size, false, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func (s *store) expect(t *testing.T, used int64, digests ...string) {
 		if !s.has(digest) {
 			t.Errorf("%s is gone", digest)
 		}
-		if _, err := os.Stat(s.path(digest)); err != nil {
+		if _, err := os.Stat(s.path(digest, false)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -172,10 +172,10 @@ func TestStoreDropsDamagedBlobs(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, 100)
 	a, b := s.keep(t, "aaaa", testTime), s.keep(t, "bbbb", testTime)
-	if err := os.WriteFile(s.path(a), []byte("aaax"), 0o600); err != nil {
+	if err := os.WriteFile(s.path(a, false), []byte("aaax"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(s.path(b)); err != nil {
+	if err := os.Remove(s.path(b, false)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.read(t, b, testTime); !errors.Is(err, fs.ErrNotExist) {
@@ -257,7 +257,7 @@ func TestBlobsAreBounded(t *testing.T) {
 func TestPathsStayInTheDirectory(t *testing.T) {
 	s := newStore(t, t.TempDir(), 1)
 	for _, digest := range []string{testDigest, "sha256:" + strings.Repeat("f", 64)} {
-		if got := s.path(digest); filepath.Dir(got) != s.blobDir() {
+		if got := s.path(digest, false); filepath.Dir(got) != s.blobDir(false) {
 			t.Errorf("%s is kept at %s", digest, got)
 		}
 	}

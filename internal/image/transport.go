@@ -20,8 +20,8 @@ const maxRedirects = 5
 // redirect to. A registry decides where a redirect leads, so it must not lead to
 // this host or to its link-local neighbours (metadata services answer there).
 // The check is made on the address that is dialled, where no name can hide it.
-func newHTTPClient(allowed map[string]bool, o Options) *http.Client {
-	guard := newDialGuard(allowed)
+func newHTTPClient(known map[string]bool, o Options) *http.Client {
+	guard := newDialGuard(known)
 	dialer := net.Dialer{Timeout: o.Timeout, KeepAlive: 30 * time.Second}
 	transport := &http.Transport{
 		Proxy: guard.proxy,
@@ -57,15 +57,15 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 }
 
 // dialGuard knows the addresses that may be local: those of the allowed
-// registries, and of the proxy that the environment names.
+// registries and their mirrors, and of the proxy that the environment names.
 type dialGuard struct {
 	registries map[string]bool
 	proxies    sync.Map // host:port → struct{}
 }
 
-func newDialGuard(allowed map[string]bool) *dialGuard {
+func newDialGuard(known map[string]bool) *dialGuard {
 	g := &dialGuard{registries: make(map[string]bool)}
-	for registry := range allowed {
+	for registry := range known {
 		host := Reference{Registry: registry}.host()
 		if _, _, err := net.SplitHostPort(host); err == nil {
 			g.registries[host] = true

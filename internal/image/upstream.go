@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -37,6 +38,7 @@ var (
 type upstream struct {
 	allowed map[string]bool
 	plain   map[string]bool
+	mirrors mirrors
 	client  *http.Client
 	// anonymous keeps tokens between calls.
 	anonymous *auth.Client
@@ -51,10 +53,14 @@ func newUpstream(o Options) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := newHTTPClient(allowed, o)
+	mirrors := newMirrors(o)
+	known := maps.Clone(allowed)
+	maps.Copy(known, mirrors.hosts())
+	client := newHTTPClient(known, o)
 	return &upstream{
 		allowed:   allowed,
 		plain:     plain,
+		mirrors:   mirrors,
 		client:    client,
 		anonymous: &auth.Client{Client: client, Cache: auth.NewCache()},
 	}, nil
@@ -149,13 +155,13 @@ func (u *upstream) resolve(ctx context.Context, client *auth.Client, ref Referen
 
 // blob opens a blob from an offset on; size is that of the whole blob. To begin
 // in the middle the size must be known from an earlier call.
-func (u *upstream) blob(ctx context.Context, ref Reference, digest string, offset, size int64) (io.ReadCloser, int64, error) {
+func (u *upstream) blob(ctx context.Context, client *auth.Client, ref Reference, digest string, offset, size int64) (io.ReadCloser, int64, error) {
 	header := http.Header{}
 	if offset > 0 {
 		// A closed range: some registries do not understand an open one.
 		header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, size-1))
 	}
-	resp, err := u.get(ctx, u.anonymous, ref, "blobs/"+digest, header)
+	resp, err := u.get(ctx, client, ref, "blobs/"+digest, header)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -191,8 +197,8 @@ func blobStart(resp *http.Response, offset int64) (int64, error) {
 }
 
 // blobSize asks how large a blob is, by a range of one byte.
-func (u *upstream) blobSize(ctx context.Context, ref Reference, digest string) (int64, error) {
-	resp, err := u.get(ctx, u.anonymous, ref, "blobs/"+digest, http.Header{"Range": {"bytes=0-0"}})
+func (u *upstream) blobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (int64, error) {
+	resp, err := u.get(ctx, client, ref, "blobs/"+digest, http.Header{"Range": {"bytes=0-0"}})
 	if err != nil {
 		return 0, err
 	}
@@ -217,11 +223,23 @@ func contentRange(resp *http.Response) (first, total int64, err error) {
 	return first, total, nil
 }
 
-// get sends one request for something of the reference's repository.
+// get sends one request for something of the reference's repository, to a mirror
+// if one answers, else to the registry itself.
 func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header) (*http.Response, error) {
 	if err := u.check(ref); err != nil {
 		return nil, err
 	}
+	for _, mirror := range u.mirrors.of(ref.Registry) {
+		if resp, ok := mirror.try(ctx, func(ctx context.Context) (*http.Response, error) {
+			return u.send(ctx, client, Reference{Registry: mirror.registry, Repository: ref.Repository}, path, header)
+		}); ok {
+			return resp, nil
+		}
+	}
+	return u.send(ctx, client, ref, path, header)
+}
+
+func (u *upstream) send(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header) (*http.Response, error) {
 	scheme := "https"
 	if u.plain[ref.Registry] {
 		scheme = "http"
@@ -232,7 +250,7 @@ func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	req.Header = header
+	req.Header = header.Clone()
 	// Blobs are verified as they are stored, not as something encoded them.
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "farrier")

@@ -31,6 +31,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.InsecureSkipBMCVerify, "insecure-skip-bmc-verify", false, "do not verify the certificates of BMCs")
 	f.StringVar(&o.BMCCAFile, "bmc-ca-file", "", "PEM bundle of the authorities that BMC certificates are verified with (default: the system's)")
 	f.StringSliceVar(&o.AllowedRegistries, "allowed-registries", o.AllowedRegistries, "registries that images may come from, host or host:port")
+	f.StringSliceVar(&o.RegistryMirrors, "registry-mirrors", nil, "registry=mirror: what is asked before a registry, without its credentials")
 	f.StringSliceVar(&o.PlainHTTPRegistries, "plain-http-registries", nil, "those of them that are spoken to without TLS")
 	f.StringVar(&o.Architecture, "architecture", o.Architecture, "architecture of servers that do not tell theirs")
 	f.Int64Var(&o.ImageCacheSize, "image-cache-size", o.ImageCacheSize, "bytes of disk for cached layers")

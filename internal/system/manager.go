@@ -90,7 +90,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	subscriptions := s.newSubscriptions(mgr)
 	bmcs.Farewell = subscriptions
 	configs := &bootconfig.Reconciler{
-		Client: mgr.GetClient(), Images: s.images, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
 	}
 	for _, setup := range []func(ctrl.Manager) error{
 		(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
@@ -131,7 +131,7 @@ func (s *System) managerOptions() ctrl.Options {
 		// runs out.
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: compact,
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*recorded), Namespaces: map[string]cache.Config{s.settings.ManagerNamespace: {}}},
 			},

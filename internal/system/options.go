@@ -39,7 +39,9 @@ type Options struct {
 	Architecture          string
 
 	AllowedRegistries, PlainHTTPRegistries []string
-	ImageCacheSize                         int64
+	// RegistryMirrors are "registry=mirror" pairs.
+	RegistryMirrors []string
+	ImageCacheSize  int64
 
 	IgnitionAccess            string
 	AllowUnauthenticatedProbe bool

@@ -147,13 +147,15 @@ func (s *System) newImages() (err error) {
 		AllowedRegistries: o.AllowedRegistries, PlainHTTP: o.PlainHTTPRegistries, Architecture: o.Architecture,
 		Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.ImageCacheSize, Logger: s.logger.WithName("images"),
 	}
+	if images.Mirrors, err = image.ParseMirrors("--registry-mirrors", o.RegistryMirrors); err != nil {
+		return err
+	}
 	if s.images, err = image.NewResolver(images); err != nil {
 		return fmt.Errorf("images: %w", err)
 	}
 	if s.blobs, err = image.NewBlobs(images); err != nil {
 		return fmt.Errorf("image cache: %w", err)
 	}
-	s.images.Subscribe(s.describe)
 	return nil
 }
 
@@ -207,13 +209,6 @@ func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
 	}
 	s.logger.V(1).Info("Boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
 	return boot.Serve(ctx, listener)
-}
-
-// describe tells the image cache how large the layers of a resolved image are, so that HEAD is answered at once.
-func (s *System) describe(r image.Request) {
-	if result, known := s.images.Lookup(r); known {
-		s.blobs.Describe(result.Plan)
-	}
 }
 
 // WaitReady returns when caches are full and the boot view is complete, so that no machine is told that it is unknown.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -25,7 +27,11 @@ import (
 // Reconciler decides how each boot configuration boots.
 type Reconciler struct {
 	client.Client
-	Images *image.Resolver
+	// APIReader reads the pull secrets that are named, and no others: they are not cached.
+	APIReader client.Reader
+	Images    *image.Resolver
+	// Artifacts is told what machines are going to boot; nil where boot servers keep nothing.
+	Artifacts Artifacts
 	// BootURL is the base URL under which machines reach the boot server.
 	BootURL string
 	// Architecture is assumed of servers that have not told theirs.
@@ -34,6 +40,12 @@ type Reconciler struct {
 	Workers int
 
 	interest interest
+}
+
+// Artifacts fetches the layers of images before machines ask for them, and keeps them.
+type Artifacts interface {
+	Need(owner string, n image.Need) error
+	Release(owner string)
 }
 
 // Reconcile looks at one boot configuration.
@@ -75,9 +87,17 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 		return err
 	}
 	if v.config.Spec.Image != "" && v.server != nil {
-		request := image.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture)}
+		secret, problem, err := r.pullSecret(ctx, v.config)
+		if err != nil {
+			return err
+		}
+		v.problem = problem
+		request := image.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: secret}
 		r.interest.set(reconcile.Request{NamespacedName: key}, request, r.Images.Forget)
-		v.image, v.resolved = r.Images.Lookup(request)
+		if v.image, v.resolved = r.Images.Lookup(request); r.Artifacts != nil && v.image.Plan.Digest != "" {
+			// A secret that cannot be used is what the resolver says as well.
+			_ = r.Artifacts.Need(owner(key), image.Need{Plan: v.image.Plan, PullSecret: secret})
+		}
 	}
 	var ipxe bootv1.IPXEBootConfig
 	if found, err := r.find(ctx, key, &ipxe); err != nil {
@@ -158,7 +178,15 @@ func (r *Reconciler) report(ctx context.Context, v *view) error {
 	return client.IgnoreNotFound(err)
 }
 
-func (r *Reconciler) release(req reconcile.Request) { r.interest.drop(req, r.Images.Forget) }
+func (r *Reconciler) release(req reconcile.Request) {
+	r.interest.drop(req, r.Images.Forget)
+	if r.Artifacts != nil {
+		r.Artifacts.Release(owner(req.NamespacedName))
+	}
+}
+
+// owner is how Artifacts knows a boot configuration.
+func owner(key client.ObjectKey) string { return "ServerBootConfiguration/" + key.String() }
 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
@@ -182,6 +210,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&bootv1.IPXEBootConfig{}, &handler.EnqueueRequestForObject{}).
 		Watches(&bootv1.HTTPBootConfig{}, &handler.EnqueueRequestForObject{}).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onHardwareChange()).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.withPullSecret), builder.OnlyMetadata).
 		WatchesRawSource(&r.interest.source).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)

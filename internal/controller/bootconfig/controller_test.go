@@ -335,7 +335,7 @@ func TestAnotherImageChangesTheURLs(t *testing.T) {
 	}
 	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "IPXEBootConfig") // Ready was about the generation before
 	checkState(t, s.delivered(t), metalv1.ServerBootConfigurationStateReady)
-	if _, wanted := s.interest.waiting[imageKey{p.Reference, "amd64"}]; wanted {
+	if _, wanted := s.interest.waiting[keyOf(image.Request{Reference: p.Reference, Architecture: "amd64"})]; wanted {
 		t.Error("the image that nobody boots any more is still followed")
 	}
 }

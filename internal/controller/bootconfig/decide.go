@@ -46,6 +46,7 @@ func decide(v *view) {
 		v.problem = fmt.Sprintf("spec.serverRef: Server %q does not exist", v.config.Spec.ServerRef.Name)
 	case v.config.Spec.Image == "":
 		v.problem = "spec.image is empty"
+	case v.problem != "": // with the pull secret
 	case v.server.Spec.SystemUUID == "" && len(v.server.Status.NetworkInterfaces) == 0:
 		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
 	case !v.resolved:

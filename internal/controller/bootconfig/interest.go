@@ -1,6 +1,7 @@
 package bootconfig
 
 import (
+	"crypto/sha256"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,9 +27,14 @@ type interest struct {
 }
 
 // imageKey is what makes two requests for an image the same.
-type imageKey struct{ reference, architecture string }
+type imageKey struct {
+	reference, architecture string
+	secret                  [sha256.Size]byte
+}
 
-func keyOf(r image.Request) imageKey { return imageKey{r.Reference, r.Architecture} }
+func keyOf(r image.Request) imageKey {
+	return imageKey{r.Reference, r.Architecture, sha256.Sum256(r.PullSecret)}
+}
 
 func (i *interest) init() {
 	i.waiting = map[imageKey]map[reconcile.Request]struct{}{}

@@ -38,6 +38,8 @@ const (
 	ClaimByPhase = "status.phase"
 	// BootConfigByServer finds boot configurations by the name of their Server.
 	BootConfigByServer = "spec.serverRef.name"
+	// BootConfigByPullSecret finds boot configurations by the name of the Secret that opens their image's registry.
+	BootConfigByPullSecret = "imagePullSecret"
 	// MaintenanceByServer finds ServerMaintenances by the name of their Server.
 	MaintenanceByServer = "spec.serverRef.name"
 	// BIOSSettingsByServer finds BIOSSettings by the name of their Server.
@@ -68,6 +70,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
+		{&metalv1.ServerBootConfiguration{}, BootConfigByPullSecret, of(func(c *metalv1.ServerBootConfiguration) string { return c.Annotations[metalv1.AnnotationImagePullSecret] })},
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},

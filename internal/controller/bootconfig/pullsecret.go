@@ -1,0 +1,49 @@
+package bootconfig
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+)
+
+// pullSecret reads the Secret that a boot configuration names for its image, from its own namespace. What is
+// wrong with it is said in words; only the API's failures are errors.
+func (r *Reconciler) pullSecret(ctx context.Context, config *metalv1.ServerBootConfiguration) (content []byte, problem string, err error) {
+	name := config.Annotations[metalv1.AnnotationImagePullSecret]
+	if name == "" {
+		return nil, "", nil
+	}
+	where := fmt.Sprintf("metadata.annotations[%s]: Secret %s/%s", metalv1.AnnotationImagePullSecret, config.Namespace, name)
+	var secret corev1.Secret
+	err = r.APIReader.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, where + " does not exist", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("%s: %w", where, err)
+	case len(secret.Data[corev1.DockerConfigJsonKey]) == 0:
+		return nil, fmt.Sprintf("%s has no key %s", where, corev1.DockerConfigJsonKey), nil
+	}
+	return secret.Data[corev1.DockerConfigJsonKey], "", nil
+}
+
+// withPullSecret finds the boot configurations that name a Secret for their image.
+func (r *Reconciler) withPullSecret(ctx context.Context, obj client.Object) []reconcile.Request {
+	var list metalv1.ServerBootConfigurationList
+	err := r.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BootConfigByPullSecret: obj.GetName()})
+	if err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

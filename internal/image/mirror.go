@@ -1,0 +1,113 @@
+package image
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// mirrorRest is how long a mirror that has failed is left alone.
+const mirrorRest = time.Minute
+
+// mirrors are what is asked in the place of registries, by registry.
+type mirrors map[string][]*mirror
+
+// mirror is a registry that may have what another one has. Nothing depends on it:
+// what it does not answer well is asked of the registry itself, and all of it is
+// verified by digest.
+type mirror struct {
+	registry string
+	clock    clock.Clock
+	// limit is how long it may take to begin an answer: less than the whole call
+	// may, so that the registry has a turn.
+	limit time.Duration
+
+	mu    sync.Mutex
+	until time.Time // it rests
+}
+
+func newMirrors(o Options) mirrors {
+	m := mirrors{}
+	one := map[string]*mirror{} // a mirror of several registries rests for all of them
+	for registry, hosts := range o.Mirrors {
+		for _, host := range hosts {
+			if one[host] == nil {
+				one[host] = &mirror{registry: host, clock: o.Clock, limit: o.Timeout / 2}
+			}
+			m[registry] = append(m[registry], one[host])
+		}
+	}
+	return m
+}
+
+func (m mirrors) hosts() map[string]bool {
+	hosts := map[string]bool{}
+	for _, list := range m {
+		for _, mirror := range list {
+			hosts[mirror.registry] = true
+		}
+	}
+	return hosts
+}
+
+// of returns the mirrors of a registry that are not resting.
+func (m mirrors) of(registry string) []*mirror {
+	var awake []*mirror
+	for _, mirror := range m[registry] {
+		if !mirror.resting() {
+			awake = append(awake, mirror)
+		}
+	}
+	return awake
+}
+
+func (m *mirror) resting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock.Now().Before(m.until)
+}
+
+// try sends a request and reports whether the answer is good. That a mirror does
+// not have something, or not for us, is no failure of it.
+func (m *mirror) try(ctx context.Context, send func(context.Context) (*http.Response, error)) (*http.Response, bool) {
+	call, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(m.limit, cancel)
+	resp, err := send(call)
+	switch begun := timer.Stop(); {
+	case err == nil && begun && statusError(resp) == nil, err == nil && begun && resp.StatusCode == http.StatusPartialContent:
+		resp.Body = &cancelOnClose{resp.Body, cancel}
+		return resp, true
+	case err == nil:
+		resp.Body.Close()
+	}
+	cancel()
+	if ctx.Err() == nil && (err != nil || !refused(resp)) {
+		m.mu.Lock()
+		m.until = m.clock.Now().Add(mirrorRest)
+		m.mu.Unlock()
+	}
+	return nil, false
+}
+
+func refused(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	}
+	return false
+}
+
+// cancelOnClose ends the context of a request when its body is no longer read.
+type cancelOnClose struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (c *cancelOnClose) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
+}

@@ -1,0 +1,83 @@
+package image
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+func TestMirrorsAreAskedFirst(t *testing.T) {
+	origin, mirror := startRegistry(t), startRegistry(t)
+	image := tiny("a")
+	pushed := push(t, origin, "v1", image)
+	push(t, mirror, "v1", image)
+	only := push(t, origin, "v2", tiny("not mirrored"))
+	clk := testingclock.NewFakeClock(time.Now())
+	o := registryOptions(origin)
+	o.PlainHTTP = append(o.PlainHTTP, mirror.Address())
+	o.Mirrors = map[string][]string{origin.Address(): {mirror.Address()}}
+	o.Clock = clk
+	s := startBlobs(t, o)
+
+	expect := func(what, digest string, fromMirror, fromOrigin int) {
+		t.Helper()
+		before := [2]int{mirror.Counts().Blobs, origin.Counts().Blobs}
+		if got := get(t, s.layerURL(origin, digest)); got.Status != http.StatusOK {
+			t.Fatalf("%s: status %d: %s", what, got.Status, got.Body)
+		}
+		if got := mirror.Counts().Blobs - before[0]; got != fromMirror {
+			t.Errorf("%s: %d requests to the mirror, want %d", what, got, fromMirror)
+		}
+		if got := origin.Counts().Blobs - before[1]; got != fromOrigin {
+			t.Errorf("%s: %d requests to the registry, want %d", what, got, fromOrigin)
+		}
+	}
+	expect("mirrored", pushed.Kernel, 1, 0)
+	expect("not mirrored", only.Kernel, 1, 1)
+	expect("mirrored, after a miss", pushed.Initramfs, 1, 0)
+	mirror.SetAway(true)
+	expect("the mirror is away", pushed.Squashfs, 0, 1)
+	mirror.SetAway(false)
+	expect("it rests", only.Initramfs, 0, 1)
+	clk.Step(mirrorRest)
+	expect("and is asked again", only.Squashfs, 1, 1)
+}
+
+func TestAMirrorGetsNoCredentialsOfTheRegistry(t *testing.T) {
+	var locked, leaked atomic.Bool
+	locked.Store(true)
+	origin := startRegistry(t, robotOnly(&locked))
+	mirror := startRegistry(t, onPath("/v2/", func(_ http.Handler, w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Authorization") != "" {
+			leaked.Store(true)
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="mirror"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	pushed := push(t, origin, "v1", tiny("a"))
+	o := registryOptions(origin)
+	o.PlainHTTP = append(o.PlainHTTP, mirror.Address())
+	o.Mirrors = map[string][]string{origin.Address(): {mirror.Address()}}
+	r := startResolver(t, o)
+	if got := r.resolve(t, Request{Reference: pushed.Reference, PullSecret: robotSecret(origin.Address())}); got.Err != nil {
+		t.Error(got.Err)
+	}
+	if leaked.Load() {
+		t.Error("the mirror was given credentials")
+	}
+}
+
+func TestParseMirrors(t *testing.T) {
+	got, err := ParseMirrors("--registry-mirrors", []string{"ghcr.io=a.lab:5000", "ghcr.io=b.lab", "docker.io=a.lab:5000"})
+	if err != nil || len(got["ghcr.io"]) != 2 || len(got["docker.io"]) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"ghcr.io", "=a.lab", "ghcr.io=", "ghcr.io=http://a.lab"} {
+		if _, err := ParseMirrors("--registry-mirrors", []string{bad}); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package image
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
+)
+
+// Need is what somebody is going to boot.
+type Need struct {
+	Plan Plan
+	// PullSecret is the content of a dockerconfigjson Secret, or empty. It opens
+	// the layers of Plan and nothing else, and what it opened is served as long as
+	// somebody needs it.
+	PullSecret []byte
+}
+
+// needs is what is needed, by whom. It is guarded by Blobs.mu.
+type needs struct {
+	owners map[string]ownedNeed
+	blobs  map[blobKey]*neededBlob
+	// changed tells the prefetcher that there may be something to do.
+	changed chan struct{}
+}
+
+type ownedNeed struct {
+	plan   Plan
+	secret [sha256.Size]byte
+}
+
+// neededBlob is one layer that somebody is going to boot.
+type neededBlob struct {
+	ref    Reference
+	digest string
+	size   int64
+	// owners are who needs it, each with the client that its secret makes.
+	owners map[string]*auth.Client
+
+	failures int
+	again    time.Time // not to be prefetched before
+}
+
+// client is that of the owner who comes first by name: whose does not matter, and
+// it should not change without a reason.
+func (n *neededBlob) client() *auth.Client {
+	return n.owners[slices.Min(slices.Collect(maps.Keys(n.owners)))]
+}
+
+// Need says what owner boots from now on, in place of what it said before. The
+// layers are fetched before a machine asks, and are the last to make room for
+// others. An error is about the pull secret; the layers are then needed without it.
+func (b *Blobs) Need(owner string, n Need) error {
+	ref := Reference{Registry: n.Plan.Registry, Repository: n.Plan.Repository}
+	client, err := b.upstream.clientFor(ref, n.PullSecret)
+	if err != nil {
+		client = b.upstream.anonymous
+	}
+	wanted := ownedNeed{plan: n.Plan, secret: sha256.Sum256(n.PullSecret)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if had, ok := b.needs.owners[owner]; ok && had.secret == wanted.secret && had.plan.equal(wanted.plan) {
+		return err
+	}
+	b.release(owner)
+	b.needs.owners[owner] = wanted
+	for _, layer := range n.Plan.layers() {
+		key := blobKey{ref.Name(), layer.Digest}
+		blob := b.needs.blobs[key]
+		if blob == nil {
+			blob = &neededBlob{ref: ref, digest: layer.Digest, size: layer.Size, owners: map[string]*auth.Client{}}
+			b.needs.blobs[key] = blob
+			b.store.pin(layer.Digest)
+		}
+		blob.owners[owner] = client
+		blob.failures, blob.again = 0, time.Time{}
+		b.describeLocked(key, layer.Size)
+	}
+	select {
+	case b.needs.changed <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// Release says that owner boots nothing any more.
+func (b *Blobs) Release(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.release(owner)
+}
+
+func (b *Blobs) release(owner string) {
+	had, ok := b.needs.owners[owner]
+	if !ok {
+		return
+	}
+	delete(b.needs.owners, owner)
+	name := Reference{Registry: had.plan.Registry, Repository: had.plan.Repository}.Name()
+	for _, layer := range had.plan.layers() {
+		key := blobKey{name, layer.Digest}
+		if blob := b.needs.blobs[key]; blob != nil {
+			if delete(blob.owners, owner); len(blob.owners) == 0 {
+				delete(b.needs.blobs, key)
+				b.store.unpin(layer.Digest)
+			}
+		}
+	}
+}
+
+// needed reports whether somebody boots a blob of a repository.
+func (b *Blobs) needed(key blobKey) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.needs.blobs[key] != nil
+}
+
+// clientOf is who may fetch a blob: anybody, unless somebody needs it and has a
+// secret for it. The caller holds mu.
+func (b *Blobs) clientOf(key blobKey) *auth.Client {
+	if blob := b.needs.blobs[key]; blob != nil {
+		return blob.client()
+	}
+	return b.upstream.anonymous
+}
+
+// admit refuses a blob that a pull secret opened to who asks for it where nobody
+// needs it, unless the registry gives it to anybody.
+func (b *Blobs) admit(ctx context.Context, key blobKey, ref Reference) error {
+	if !b.private(key) || b.needed(key) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(b.opts.Timeout, headTimeout))
+	defer cancel()
+	if err := b.ask(ctx); err != nil {
+		return err
+	}
+	defer b.asked()
+	if _, err := b.upstream.blobSize(ctx, b.upstream.anonymous, ref, key.digest); err != nil {
+		return err
+	}
+	b.store.publish(key.digest)
+	return nil
+}
+
+// private reports whether a pull secret opened a blob that is here, or comes.
+func (b *Blobs) private(key blobKey) bool {
+	if b.store.private(key.digest) {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.downloads[key]
+	return d != nil && d.private
+}
+
+// prefetch fetches what is needed and not there, one blob after the other, until
+// the context ends. Machines do not wait for it: they start a download of their
+// own, or join this one.
+func (b *Blobs) prefetch(ctx context.Context) {
+	for {
+		blob, wait := b.nextMissing()
+		if blob != nil {
+			b.fetchNeeded(ctx, blob)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if blob != nil {
+			continue
+		}
+		var timeUp <-chan time.Time
+		stop := func() bool { return false }
+		if wait > 0 {
+			timer := b.opts.Clock.NewTimer(wait)
+			timeUp, stop = timer.C(), timer.Stop
+		}
+		select {
+		case <-timeUp:
+		case <-b.needs.changed:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+}
+
+// nextMissing finds a needed blob that is not there, and otherwise how long it is
+// until one may be tried again, zero meaning until something changes.
+func (b *Blobs) nextMissing() (next *neededBlob, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.opts.Clock.Now()
+	for _, blob := range b.needs.blobs {
+		if b.store.has(blob.digest) {
+			continue
+		}
+		if left := blob.again.Sub(now); left > 0 {
+			if wait == 0 || left < wait {
+				wait = left
+			}
+			continue
+		}
+		if next == nil || byName(blob, next) < 0 {
+			next = blob
+		}
+	}
+	return next, wait
+}
+
+// byName orders blobs so that what is fetched first does not depend on chance.
+func byName(a, b *neededBlob) int {
+	return cmp.Or(cmp.Compare(a.ref.Name(), b.ref.Name()), cmp.Compare(a.digest, b.digest))
+}
+
+// fetchNeeded downloads a blob, or notes when to try again.
+func (b *Blobs) fetchNeeded(ctx context.Context, blob *neededBlob) {
+	err := b.fetchQuietly(ctx, blob)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	blob.failures++
+	wait := b.opts.backoff(blob.failures)
+	if errors.Is(err, ErrCacheFull) || errors.Is(err, ErrTooLarge) {
+		wait = b.opts.MaxBackoff // until others are needed no more
+	}
+	blob.again = b.opts.Clock.Now().Add(wait)
+}
+
+func (b *Blobs) fetchQuietly(ctx context.Context, blob *neededBlob) error {
+	if !b.store.fits(blob.size) {
+		return ErrCacheFull
+	}
+	d, err := b.join(blob.ref, blob.digest)
+	if d == nil || err != nil {
+		return err
+	}
+	defer d.leave()
+	if err := b.awaitStart(ctx, d); err != nil {
+		return err
+	}
+	_, err = d.await(ctx, d.size)
+	return err
+}
