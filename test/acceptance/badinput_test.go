@@ -133,17 +133,18 @@ func TestTroubleIsSaidAndPasses(t *testing.T) {
 	p.boots(l.machine(p, name), sim.OutcomeInstalled)
 }
 
-// TestImages: references that do not parse, images that are not there, a registry that is away.
+// TestImages: registries that are not allowed, images that are not there, a registry that is away. References that do not parse are
+// refused: TestAdmission.
 func TestImages(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t)
 	l.discover(p)
 	l.ignition(p, "c", "ignition")
 	good := l.registry.Reference("os", "1")
-	c := l.claim(p, "c", func(c *metalv1.ServerClaim) { c.Spec.Image = "not an image" })
+	c := l.claim(p, "c", func(c *metalv1.ServerClaim) { c.Spec.Image = "elsewhere.example/os:1" })
 	conditions := func() []metav1.Condition { return c.Status.Conditions }
 	name := p.bound("c")
-	for _, image := range []string{"not an image", "elsewhere.example/os:1", l.registry.Reference("missing", "1")} {
+	for _, image := range []string{"elsewhere.example/os:1", l.registry.Reference("missing", "1")} {
 		p.setImage(c, image)
 		p.Eventually("the image is named", func(context.Context) error {
 			if m := p.says(c, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, image) {
