@@ -70,7 +70,33 @@ func (a *actor) run(ctx context.Context) {
 	defer close(a.done)
 	defer a.leave(ctx)
 	for ctx.Err() == nil {
-		a.sleep(ctx, a.step(ctx))
+		leave := a.meet(ctx)
+		at := a.step(ctx)
+		a.rest(ctx, at)
+		leave()
+		a.sleep(ctx, at)
+	}
+}
+
+// meet waits at the door where this turn would be the first look at the BMC.
+func (a *actor) meet(ctx context.Context) (leave func()) {
+	if a.observation().Sequence > 0 || a.options.Clock.Now().Before(a.schedule.notBefore) {
+		return func() {}
+	}
+	return a.fleet.door.enter(ctx)
+}
+
+// rest hangs up where nothing is due for longer than an unused connection is kept: the 30 seconds are for what
+// follows, and at ten thousand idle BMCs they would be thousands of connections that nothing follows on.
+func (a *actor) rest(ctx context.Context, at time.Time) {
+	client, ok := a.client.(interface{ Rest(context.Context) error })
+	if !ok || ctx.Err() != nil || at.Sub(a.options.Clock.Now()) <= a.options.IdleTimeout {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
+	defer cancel()
+	if err := client.Rest(ctx); err != nil {
+		a.log.V(1).Info("connection not closed", "error", err.Error())
 	}
 }
 

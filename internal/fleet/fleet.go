@@ -99,6 +99,7 @@ type Fleet struct {
 	metrics   *metrics
 	transport *http.Transport // nil with clients of somebody else's
 	closing   chan struct{}   // one token for each session being deleted
+	door      *door           // to first looks
 
 	mu          sync.RWMutex
 	ctx         context.Context // of Run, nil before
@@ -118,6 +119,7 @@ func New(options Options) *Fleet {
 		actors:  map[Key]*actor{},
 		leaving: map[Key]*actor{},
 	}
+	f.door = newDoor(f.options.Clock)
 	if f.options.NewClient == nil {
 		f.options.NewClient = f.redfish()
 	}
