@@ -70,10 +70,11 @@ func (s *System) listenForEvents() error {
 
 // newSubscriptions makes the controller of subscriptions and, if there is a listener for it, the
 // receiver. Without one the controller removes what was subscribed before.
-func (s *System) newSubscriptions(mgr ctrl.Manager) *subscription.Reconciler {
+func (s *System) newSubscriptions(mgr ctrl.Manager, holders *connection.Registry) *subscription.Reconciler {
 	r := &subscription.Reconciler{
 		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: bmcevents.NewPaths(s.keys.token),
 		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
+		HeldByBMC: holders.HeldByBMC,
 	}
 	if s.settings.BMCEventsAddress != "" {
 		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Logger: s.logger.WithName("events"), Notify: r.Heard})

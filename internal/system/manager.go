@@ -87,8 +87,8 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err := mgr.Add(resets); err != nil {
 		return nil, nil, nil, err
 	}
-	subscriptions := s.newSubscriptions(mgr)
-	bmcs.Farewell = subscriptions
+	subscriptions := s.newSubscriptions(mgr, registry)
+	bmcs.Farewell, servers.Farewell = subscriptions, subscriptions
 	configs := &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
 	}

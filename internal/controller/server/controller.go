@@ -55,6 +55,9 @@ type Reconciler struct {
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
+	// Farewell, if set, is asked before a server with an inline BMC loses its actor.
+	Farewell Farewell
+
 	backings connection.Backings
 	resets   begun
 	deferred begun
@@ -133,6 +136,9 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	}
 	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(record.Selector(server.Name))); err != nil {
 		return fmt.Errorf("delete the records of the server: %w", err)
+	}
+	if err := r.farewell(ctx, server); err != nil {
+		return err
 	}
 	r.forget(server.Name)
 	r.resets.set(server.UID, "")

@@ -7,6 +7,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -35,6 +36,30 @@ func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAcces
 func (r *Reconciler) letGo(name string) {
 	r.Registry.Release(&r.Wake, name)
 	r.backings.Note(name, nil)
+}
+
+// Farewell takes away what Farrier has left at an inline BMC, such as subscriptions to its events.
+type Farewell interface {
+	// LeaveServer says whether that is over; if not, it is asked again when the BMC's observation has changed. It
+	// must come to an end though the BMC does not answer.
+	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
+}
+
+// farewell lets the inline BMC of a server that is being deleted be left. One whose address or credentials are gone already
+// is not waited for.
+func (r *Reconciler) farewell(ctx context.Context, server *metalv1.Server) error {
+	if r.Farewell == nil || server.Spec.BMC == nil {
+		return nil
+	}
+	key, err := r.hold(ctx, &View{Server: server}, server.Spec.BMC)
+	if err != nil {
+		return outcome.Transient(err)
+	}
+	over, err := r.Farewell.LeaveServer(server, key)
+	if err == nil && !over {
+		err = outcome.Waiting{On: "the BMC, where subscriptions are removed"}
+	}
+	return err
 }
 
 // credentialsUsed says whether a server's own credentials are used for its inline BMC.

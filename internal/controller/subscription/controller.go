@@ -2,10 +2,8 @@ package subscription
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,9 +28,11 @@ type Reconciler struct {
 	Fleet *fleet.Fleet
 	// Registry is one of its own: it shall not keep an actor alive whose BMC is gone.
 	Registry *connection.Registry
-	// Wake is the way in for observations.
-	Wake  wake.Source
-	Paths bmcevents.Paths
+	// Wake is the way in for observations of BMC objects, WakeServers for those of inline BMCs.
+	Wake, WakeServers wake.Source
+	// HeldByBMC says whether there is a BMC object for the BMC of a Server, which is subscribed then. If it is nil there is none.
+	HeldByBMC func(fleet.Key) bool
+	Paths     bmcevents.Paths
 	// URL is under which BMCs reach the receiver. If it is empty no events are wanted, and what was
 	// subscribed before is removed.
 	URL string
@@ -44,7 +44,7 @@ type Reconciler struct {
 	Workers int
 
 	mu    sync.Mutex
-	known map[string]*memory // by name
+	known map[string]*memory // by subject.id
 	jobs  int
 	told  tellings
 }
@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var obj metalv1.BMC
 	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(req.Name)
+			r.forget(subject{id: req.Name, name: req.Name})
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, err
@@ -67,9 +67,6 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile
 	if !obj.DeletionTimestamp.IsZero() || obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
 		return reconcile.Result{}, nil
 	}
-	if r.URL == "" && obj.Status.EventsSubscriptionLink == "" && obj.Status.MetricsReportSubscriptionLink == "" {
-		return reconcile.Result{}, nil
-	}
 	key, err := r.keyOf(ctx, obj)
 	if err != nil {
 		if !outcome.IsTransient(err) {
@@ -77,11 +74,8 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile
 		}
 		return reconcile.Result{}, err
 	}
-	if r.Receiver != nil {
-		r.Receiver.Listen(string(obj.UID), obj.Name)
-	}
 	before := obj.DeepCopy()
-	wait, err := r.look(obj, key)
+	wait, err := r.look(ofBMC(obj), key)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -107,112 +101,21 @@ func (r *Reconciler) keyOf(ctx context.Context, obj *metalv1.BMC) (fleet.Key, er
 	return fleet.Key(endpoint.Key()), nil
 }
 
-// look takes the result of the last job, orders the next when it is due, and describes what is
-// known. It returns when to come back without being woken.
-func (r *Reconciler) look(obj *metalv1.BMC, key fleet.Key) (time.Duration, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.memory(obj)
-	if m.leaving { // the cache has not heard yet
-		return 0, nil
-	}
-	r.Registry.Bind(&r.Wake, obj.Name, key)
-	now := r.Clock.Now()
-	if !m.take(r.Fleet, key, now) {
-		return jobCheck, nil
-	}
-	if m.found != nil {
-		describe(obj, m)
-	}
-	observation, known := r.Fleet.Observe(key)
-	if !known || observation.Sequence == 0 || observation.Err != nil {
-		m.absent = m.absent || observation.Err != nil
-		return 0, nil
-	}
-	if wait := m.due().Sub(now); wait > 0 {
-		if soon := r.follow(m, key, observation, now); soon > 0 {
-			wait = min(wait, soon)
-		}
-		return wait, nil
-	}
-	return jobCheck, r.order(m, key, r.URL)
-}
-
-// order submits a job, r.mu held; the change of the observation at its end wakes the object.
-func (r *Reconciler) order(m *memory, key fleet.Key, base string) error {
-	knows := func(string) bool { return false }
-	if r.Receiver != nil {
-		knows = r.Receiver.Knows
-	}
-	r.jobs++
-	err := m.order(r.Fleet, key, fmt.Sprint("subscription-", r.jobs), &work{paths: r.Paths, uid: m.uid, base: base, knows: knows})
-	if errors.Is(err, fleet.ErrUnknownBMC) {
-		return nil // the actor ended just now
-	}
-	return err
-}
-
-// memory returns what is known of a BMC; an object made anew begins anew. r.mu is held.
-func (r *Reconciler) memory(obj *metalv1.BMC) *memory {
-	m := r.known[obj.Name]
-	if m == nil || m.uid != string(obj.UID) {
-		m = &memory{uid: string(obj.UID)}
-		if r.known == nil {
-			r.known = map[string]*memory{}
-		}
-		r.known[obj.Name] = m
-	}
-	return m
-}
-
-func (r *Reconciler) forget(name string) {
-	r.mu.Lock()
-	delete(r.known, name)
-	r.mu.Unlock()
-	r.Registry.Unbind(&r.Wake, name)
-	if r.Receiver != nil {
-		r.Receiver.Forget(name)
-	}
-}
-
-// Leave removes the subscriptions of a BMC that is being deleted, while its actor still lives. It says
-// whether that is over; if not, a change of the BMC's observation tells when to call again. A BMC that
-// does not answer is not waited for: whatever it sends will be answered 404.
-func (r *Reconciler) Leave(obj *metalv1.BMC, key fleet.Key) (over bool, err error) {
-	if r.Receiver != nil {
-		r.Receiver.Forget(obj.Name)
-	}
-	r.Registry.Unbind(&r.Wake, obj.Name)
-	if r.URL == "" && obj.Status.EventsSubscriptionLink == "" && obj.Status.MetricsReportSubscriptionLink == "" {
-		return true, nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.memory(obj)
-	m.leaving = true
-	ended := m.take(r.Fleet, key, r.Clock.Now())
-	observation, known := r.Fleet.Observe(key)
-	switch {
-	case !known, observation.Err != nil:
-		return true, nil
-	case observation.Sequence == 0, !ended:
-		return false, nil
-	case m.farewell:
-		return true, nil // as well as it could be done
-	}
-	if err := r.order(m, key, ""); err != nil {
-		return false, err
-	}
-	m.farewell = true
-	return m.job == "", nil
-}
-
-// SetupWithManager registers the controller and everything that wakes it.
+// SetupWithManager registers the controllers and everything that wakes them.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		Named("subscription").
 		For(&metalv1.BMC{}).
 		WatchesRawSource(&r.Wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("subscription-inline").
+		For(&metalv1.Server{}).
+		WatchesRawSource(&r.WakeServers).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(reconcile.Func(r.reconcileServer))
 }

@@ -41,7 +41,10 @@ type memory struct {
 	leaving  bool // the object is being deleted
 	farewell bool // and the job for that is ordered
 
+	born     time.Time // when this process met the BMC
 	heard    time.Time // when the last event came
+	changed  time.Time // when one came that tells of other hardware, and was not read since; zero: none
+	reread   time.Time // when all was read again because of such
 	critical time.Time // when a critical event was told last
 }
 
@@ -89,6 +92,12 @@ func (m *memory) due() time.Time {
 		return m.looked.Add(afterAbsence)
 	}
 	return m.looked.Add(lookAgain - m.share())
+}
+
+// sometime is when, after the start, a BMC is looked at that is not known to send anything, though nothing is to be sent: a
+// status that was lost may have known. At ten thousand BMCs that need not be at once.
+func (m *memory) sometime() time.Duration {
+	return time.Duration(float64(m.share()) / float64(time.Hour) * float64(lookAgain))
 }
 
 // share takes up to an hour off, a different time for each BMC, so that those that were met together are not

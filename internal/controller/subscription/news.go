@@ -7,10 +7,7 @@ import (
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -42,18 +39,26 @@ type tellings struct {
 // Heard is called by the receiver with new events of a BMC. The actor polls early: what has
 // changed is read from where it stands, an event is only believed to mean something. How often that
 // can happen is the fleet's to bound (fleet.Fleet.Poke).
-func (r *Reconciler) Heard(name string, list []bmcevents.Event) {
+func (r *Reconciler) Heard(id string, list []bmcevents.Event) {
+	hardware := slices.ContainsFunc(list, aboutHardware)
 	r.mu.Lock()
-	if m := r.known[name]; m != nil {
+	if m := r.known[id]; m != nil {
 		m.heard = r.Clock.Now()
+		if hardware && m.changed.IsZero() {
+			m.changed = m.heard
+		}
 	}
 	r.mu.Unlock()
-	if key, bound := r.Registry.Key(&r.Wake, name); bound {
+	source, name := r.listener(id)
+	if key, bound := r.Registry.Key(source, name); bound {
 		r.Fleet.Poke(key)
+	}
+	if hardware {
+		source.Wake("", name)
 	}
 	for _, e := range list {
 		if e.Severity == bmcevents.SeverityCritical {
-			r.tell(name, e)
+			r.tell(id, e)
 		}
 	}
 }
@@ -71,21 +76,20 @@ func (r *Reconciler) follow(m *memory, key fleet.Key, o fleet.Observation, now t
 	return followEvery
 }
 
-func (r *Reconciler) tell(name string, e bmcevents.Event) {
-	uid, may := r.mayTell(name)
+func (r *Reconciler) tell(id string, e bmcevents.Event) {
+	uid, may := r.mayTell(id)
 	if !may || r.Recorder == nil {
 		return
 	}
-	about := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
-	r.Recorder.Eventf(about, nil, corev1.EventTypeWarning, ReasonCritical, ReasonCritical, "%s: %s",
+	r.Recorder.Eventf(about(id, uid), nil, corev1.EventTypeWarning, ReasonCritical, ReasonCritical, "%s: %s",
 		bmcevents.MessageClass(e.MessageID), printable(e.Message))
 }
 
-func (r *Reconciler) mayTell(name string) (uid string, may bool) {
+func (r *Reconciler) mayTell(id string) (uid string, may bool) {
 	now := r.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.known[name]
+	m := r.known[id]
 	if m == nil || !m.critical.IsZero() && now.Sub(m.critical) < tellAgain {
 		return "", false
 	}

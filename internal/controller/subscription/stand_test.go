@@ -78,8 +78,16 @@ func (s *stand) start() {
 
 // Eventf implements events.EventRecorder.
 func (s *stand) Eventf(regarding, _ runtime.Object, _, reason, _, note string, args ...any) {
-	obj, ok := regarding.(*metalv1.BMC)
-	if !ok || obj.Name != "b" || obj.UID != uid {
+	switch obj := regarding.(type) {
+	case *metalv1.BMC:
+		if obj.Name != "b" || obj.UID != uid {
+			s.t.Errorf("an event about %v", regarding)
+		}
+	case *metalv1.Server:
+		if obj.Name != "inline" || obj.UID != uidInline {
+			s.t.Errorf("an event about %v", regarding)
+		}
+	default:
 		s.t.Errorf("an event about %v", regarding)
 	}
 	s.notes = append(s.notes, reason+": "+fmt.Sprintf(note, args...))
@@ -118,6 +126,7 @@ type fakeBMC struct {
 	calls       []string
 	power       bmc.PowerState // empty: off
 	polls       int
+	inventories int
 	err         error                     // of every answer
 	listing     error                     // of the event service
 	refuses     map[bmc.EventFormat]error // of new subscriptions
@@ -165,6 +174,9 @@ func (f *fakeBMC) System(context.Context, string) (bmc.System, error) {
 func (f *fakeBMC) Manager(context.Context) (bmc.Manager, error) { return bmc.Manager{URI: "/m"}, nil }
 
 func (f *fakeBMC) Inventory(context.Context, string) (bmc.Inventory, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inventories++
 	return bmc.Inventory{}, nil
 }
 

@@ -24,13 +24,17 @@ func describe(obj *metalv1.BMC, m *memory) {
 	status := &obj.Status
 	status.EventsSubscriptionLink = m.found.links[bmcevents.Alerts]
 	status.MetricsReportSubscriptionLink = m.found.links[bmcevents.MetricReports]
-	if m.found.base == "" && m.err == nil {
-		apimeta.RemoveStatusCondition(&status.Conditions, ConditionSubscribed)
+	describeCondition(&status.Conditions, obj.Generation, m)
+}
+
+func describeCondition(conditions *[]metav1.Condition, generation int64, m *memory) {
+	if m.found.base == "" && (m.err == nil || notOffered(m.err)) {
+		apimeta.RemoveStatusCondition(conditions, ConditionSubscribed)
 		return
 	}
 	c := condition(m.found, m.err)
-	c.ObservedGeneration = obj.Generation
-	apimeta.SetStatusCondition(&status.Conditions, c)
+	c.ObservedGeneration = generation
+	apimeta.SetStatusCondition(conditions, c)
 }
 
 func condition(w *work, err error) metav1.Condition {
