@@ -29,6 +29,9 @@ type findings struct {
 	CPUShare float64 `json:"cores"` // over all intervals
 	RSS      int64   `json:"rssBytes"`
 	PeakRSS  int64   `json:"peakRSSBytes"` // the first look included
+	// Again is what a manager costs that starts where everything is there already, as after an update: all BMCs are
+	// met at once then, and all objects read at once.
+	Again again `json:"restarted"`
 	// Of healthy BMCs over all intervals:
 	RequestsMean   float64 `json:"requestsPerBMCAndInterval"`
 	RequestsMost   float64 `json:"requestsPerBMCAndIntervalMost"`
@@ -46,6 +49,13 @@ type interval struct {
 	Observed int     `json:"healthyObserved"`
 	CPUShare float64 `json:"cores"`
 	RSS      int64   `json:"rssBytes"` // the most that was seen
+}
+
+// again is a restart of the manager.
+type again struct {
+	Observed time.Duration `json:"allObservedNanoseconds"`
+	CPU      time.Duration `json:"cpuNanoseconds"`
+	PeakRSS  int64         `json:"peakRSSBytes"`
 }
 
 type bench struct {
@@ -124,7 +134,7 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 	}
 	b.count(before, last)
-	return nil
+	return b.restart(ctx)
 }
 
 func (b *bench) stats() ([]sim.Stats, error) {
@@ -172,6 +182,36 @@ func (b *bench) firstLook(ctx context.Context) error {
 	fmt.Fprintf(os.Stderr, "all Servers Available after %v, %v of processor, memory %d MiB, peak %d MiB\n",
 		b.found.Available.Round(time.Second), usage.CPU.Round(time.Second), usage.RSS>>20, usage.PeakRSS>>20)
 	return pause(ctx, b.Interval)
+}
+
+// restart ends the manager in an orderly way, starts another, and waits until it has observed every healthy BMC and the
+// garbage of that is gone.
+func (b *bench) restart(ctx context.Context) (err error) {
+	if err := b.manager.process.Stop(); err != nil {
+		return err
+	}
+	if b.manager, err = startManager(ctx, b.Manager, b.cluster.kubeconfig, b.folder, b.config); err != nil {
+		return err
+	}
+	began := time.Now()
+	for b.found.Again.Observed == 0 {
+		if err := pause(ctx, min(time.Second, b.Interval/4)); err != nil {
+			return err
+		}
+		state, err := b.manager.fleet(ctx)
+		if err != nil {
+			return err
+		}
+		if state.OK == b.found.Healthy {
+			b.found.Again.Observed = time.Since(began)
+		}
+	}
+	if err := pause(ctx, b.Interval/4); err != nil {
+		return err
+	}
+	usage, err := b.manager.process.Usage()
+	b.found.Again.CPU, b.found.Again.PeakRSS = usage.CPU, usage.PeakRSS
+	return err
 }
 
 // interval lets one poll interval pass and looks on.

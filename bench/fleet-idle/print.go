@@ -29,5 +29,7 @@ func (f findings) print(w io.Writer) {
 	line("all BMCs observed, once", f.FirstLook.Round(100*time.Millisecond), "")
 	line("all Servers Available, once", fmt.Sprintf("%v, %v of processor, %.1f requests a BMC",
 		f.Available.Round(100*time.Millisecond), f.FirstLookCPU.Round(100*time.Millisecond), f.FirstRequests), "")
+	line("memory (RSS), peak of a restarted manager", fmt.Sprintf("%.0f MiB", float64(f.Again.PeakRSS)/mib), "600 MiB")
+	line("all BMCs observed by a restarted manager", fmt.Sprintf("%v, %v of processor", f.Again.Observed.Round(100*time.Millisecond), f.Again.CPU.Round(100*time.Millisecond)), "")
 	_ = t.Flush()
 }
