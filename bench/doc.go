@@ -3,6 +3,10 @@
 //
 //	boot-answers/     what a boot server answers a second, beside a bare handler
 //	fleet-idle/       what thousands of idle BMCs cost, some of them hanging
+//	fleet-onboard/    how long it takes from a BMC's address to a free Server
+//	recovery/         the same with the manager killed in the middle
+//	claims/           what a claim costs, alone and among a thousand
+//	internal/site     a Kubernetes API, a manager and a rack in processes of their own
 //	internal/child    the command again, as a process of its own
 //	internal/load     a load generator over HTTP/1.1 keep-alive connections
 //	internal/stats    medians and percentiles

@@ -92,6 +92,15 @@ func (p *Program) Stop() error {
 	return nil
 }
 
+// Kill ends the program without asking it.
+func (p *Program) Kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.exited
+	return nil
+}
+
 // tail keeps the end of what is written to it.
 type tail struct {
 	mu sync.Mutex

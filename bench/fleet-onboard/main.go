@@ -1,0 +1,108 @@
+// Command fleet-onboard measures how long it takes from a BMC's address to a Server that can be claimed, for more and
+// more servers at once: BMC found, looked at, booted into the probe, inspected, switched off.
+//
+// Three processes do it as they would in a cluster: a Kubernetes API, farrier-manager, and the simulated rack with its
+// registry. This one writes the Endpoints and counts.
+//
+//	go run ./bench/fleet-onboard
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/result"
+	"github.com/farrier-dev/farrier/bench/internal/site"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+type config struct {
+	Sizes    []int         `json:"servers"`
+	Timing   sim.Timing    `json:"timing"`
+	FastPoll time.Duration `json:"fastPollNanoseconds"`
+	Limit    time.Duration `json:"-"`
+	Out      string        `json:"-"`
+	Profiles string        `json:"-"`
+	binaries site.Binaries
+}
+
+// timing is that of machines that boot in two seconds behind BMCs that answer after 50 ms.
+var timing = sim.Timing{POST: time.Second, OSBoot: time.Second, Shutdown: time.Second, Latency: 50 * time.Millisecond}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch child.Role() {
+	case site.RoleRack:
+		err = site.ServeRack(ctx)
+	default:
+		var c config
+		if c, err = parseFlags(); err == nil {
+			err = run(ctx, c)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fleet-onboard:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() (config, error) {
+	c := config{Timing: timing}
+	sizes := flag.String("servers", "100,1000,10000", "how many servers, one run each")
+	flag.DurationVar(&c.Timing.Latency, "latency", timing.Latency, "latency of an answer of a BMC")
+	flag.DurationVar(&c.FastPoll, "fast-poll", 5*time.Second, "the manager's --bmc-fast-poll")
+	flag.DurationVar(&c.Limit, "limit", time.Hour, "give up a run after this long")
+	flag.StringVar(&c.Out, "out", "bench/results/fleet-onboard.json", "file for the result; empty: none")
+	flag.StringVar(&c.binaries.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
+	flag.StringVar(&c.binaries.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	flag.StringVar(&c.Profiles, "pprof-address", "", "address at which the manager serves profiles of itself (default: any)")
+	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	flag.Parse()
+	if *smoke {
+		*sizes, c.Timing, c.FastPoll, c.Out = "5,20", sim.Timing{Latency: time.Millisecond}, time.Second, ""
+	}
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return c, fmt.Errorf("-servers: %q is no number of servers", text)
+		}
+		c.Sizes = append(c.Sizes, n)
+	}
+	return c, nil
+}
+
+func run(ctx context.Context, c config) error {
+	r := result.Result{Name: "fleet-onboard", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+	folder, err := os.MkdirTemp("", "farrier-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if err := c.binaries.Build(ctx, folder); err != nil {
+		return err
+	}
+	var found findings
+	for _, n := range c.Sizes {
+		one, err := measure(ctx, c, n)
+		if err != nil {
+			return fmt.Errorf("%d servers: %w", n, err)
+		}
+		found.Runs = append(found.Runs, one)
+		fmt.Fprintf(os.Stderr, "%d servers in %v\n", n, one.Took.Round(100*time.Millisecond))
+	}
+	found.print(os.Stdout)
+	if c.Out == "" {
+		return nil
+	}
+	r.Findings = found
+	return r.Write(c.Out)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/site"
+)
+
+// findings are what is printed and kept.
+type findings struct {
+	Runs []onboarded `json:"runs"`
+}
+
+// onboarded is one run.
+type onboarded struct {
+	Servers int           `json:"servers"`
+	Took    time.Duration `json:"tookNanoseconds"` // from the first Endpoint to the last Available
+	// Writes to Server objects, and how many of them are of status.
+	ServerWrites  float64 `json:"writesPerServerObject"`
+	StatusWrites  float64 `json:"statusWritesPerServerObject"`
+	AllWrites     float64 `json:"writesPerServer"` // to objects of all kinds
+	StatusSeconds float64 `json:"statusShareOfAPIUpdateTime"`
+	Heap          float64 `json:"managerHeapBytesPerServer"`
+	PeakRSS       int64   `json:"managerPeakRSSBytes"`
+	Logins        int     `json:"loginsPerBMCMost"`
+	Requests      float64 `json:"requestsPerBMC"`
+	PowerOns      int     `json:"powerOnsPerMachineMost"`
+	// Processor time by process.
+	ManagerCPU time.Duration `json:"managerCPUNanoseconds"`
+	APICPU     time.Duration `json:"apiCPUNanoseconds"`
+	RackCPU    time.Duration `json:"rackCPUNanoseconds"`
+}
+
+// pollInterval is what a site has by default.
+const pollInterval = 2 * time.Minute
+
+func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	s, err := site.Start(ctx, site.Config{
+		Binaries: c.binaries, BMCs: n, Timing: c.Timing, PollInterval: pollInterval, FastPoll: c.FastPoll, Profiles: c.Profiles,
+	})
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	empty, err := s.Manager.Heap(ctx)
+	if err != nil {
+		return o, err
+	}
+	before, err := s.API.Requests(ctx)
+	if err != nil {
+		return o, err
+	}
+	o.Servers = n
+	began := time.Now()
+	if err := s.CreateEndpoints(ctx); err != nil {
+		return o, err
+	}
+	// Asking costs the API as well: seldom while much is to come, and not for the large objects before the end.
+	every := min(max(200*time.Millisecond, time.Duration(n)*time.Millisecond), 5*time.Second)
+	if err := s.Await(ctx, n, every, s.Inspected); err != nil {
+		return o, fmt.Errorf("inspected: %w", err)
+	}
+	if err := s.Await(ctx, n, every, s.Available); err != nil {
+		return o, fmt.Errorf("available: %w", err)
+	}
+	o.Took = time.Since(began)
+	return o, o.read(ctx, s, empty, before)
+}
+
+// read asks the processes what it took.
+func (o *onboarded) read(ctx context.Context, s *site.Site, empty int64, before map[string]site.Requests) error {
+	n := float64(o.Servers)
+	manager, err := s.Manager.Process.Usage()
+	if err != nil {
+		return err
+	}
+	api, err := s.API.Process.Usage()
+	if err != nil {
+		return err
+	}
+	o.ManagerCPU, o.PeakRSS, o.APICPU = manager.CPU, manager.PeakRSS, api.CPU
+	machines, cpu, err := s.Rack.Machines()
+	if err != nil {
+		return err
+	}
+	o.RackCPU = cpu
+	for _, m := range machines {
+		o.Logins, o.PowerOns = max(o.Logins, m.Logins), max(o.PowerOns, m.Resets["On"])
+		o.Requests += float64(m.Requests) / n
+	}
+	after, err := s.API.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	var updates, statusUpdates float64
+	for kind, r := range after {
+		o.AllWrites += float64(r.Writes()-before[kind].Writes()) / n
+		updates += r.Seconds - before[kind].Seconds
+		statusUpdates += r.StatusSeconds - before[kind].StatusSeconds
+	}
+	o.StatusSeconds = statusUpdates / updates
+	o.ServerWrites = float64(after["servers"].Writes()) / n
+	o.StatusWrites = float64(after["servers"].StatusUpdates) / n
+	heap, err := s.Manager.Heap(ctx)
+	o.Heap = float64(heap-empty) / n
+	return err
+}
+
+// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+func (f findings) print(w io.Writer) {
+	const kib, mib = 1 << 10, 1 << 20
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	line := func(what string, cell func(onboarded) string, reach string) {
+		fmt.Fprintf(t, "| %s\t|", what)
+		for _, r := range f.Runs {
+			fmt.Fprintf(t, " %s\t|", cell(r))
+		}
+		fmt.Fprintf(t, " %s\t|\n", reach)
+	}
+	line("servers", func(o onboarded) string { return fmt.Sprint(o.Servers) }, "to reach")
+	line("---", func(onboarded) string { return "---" }, "---")
+	line("Endpoint to Available, all", func(o onboarded) string { return o.Took.Round(100 * time.Millisecond).String() }, "10,000: 15m")
+	previous := 0.0
+	line("times the one before", func(o onboarded) string {
+		ratio := o.Took.Seconds() / previous
+		if previous == 0 {
+			ratio = 1
+		}
+		previous = o.Took.Seconds()
+		return fmt.Sprintf("%.1f", ratio)
+	}, "10,000 after 1,000: 11")
+	line("writes to a Server object", func(o onboarded) string { return fmt.Sprintf("%.2f (status: %.2f)", o.ServerWrites, o.StatusWrites) }, "8")
+	line("writes per server, objects of all kinds", func(o onboarded) string { return fmt.Sprintf("%.1f", o.AllWrites) }, "")
+	line("status writes, of the API's time for updates", func(o onboarded) string { return fmt.Sprintf("%.0f %%", 100*o.StatusSeconds) }, "")
+	line("manager heap per server", func(o onboarded) string { return fmt.Sprintf("%.1f KiB", o.Heap/kib) }, "40 KiB")
+	line("manager memory at its peak (RSS)", func(o onboarded) string { return fmt.Sprintf("%.0f MiB", float64(o.PeakRSS)/mib) }, "")
+	line("logins per BMC, most", func(o onboarded) string { return fmt.Sprint(o.Logins) }, "3")
+	line("requests per BMC", func(o onboarded) string { return fmt.Sprintf("%.1f", o.Requests) }, "")
+	line("power-ons per machine, most", func(o onboarded) string { return fmt.Sprint(o.PowerOns) }, "1")
+	cpu := func(d time.Duration, o onboarded) string {
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1000/float64(o.Servers))
+	}
+	line("processor time per server: manager", func(o onboarded) string { return cpu(o.ManagerCPU, o) }, "")
+	line("the same: Kubernetes API", func(o onboarded) string { return cpu(o.APICPU, o) }, "")
+	line("the same: rack and registry", func(o onboarded) string { return cpu(o.RackCPU, o) }, "")
+	_ = t.Flush()
+}

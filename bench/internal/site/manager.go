@@ -1,0 +1,117 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/program"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// ManagerPackage is what a manager is built of.
+const ManagerPackage = "github.com/farrier-dev/farrier/cmd/farrier-manager"
+
+// Manager is a farrier-manager.
+type Manager struct {
+	Process *program.Program
+	config  ManagerConfig
+	client  http.Client
+}
+
+// ManagerConfig says what a manager manages, and where it is found. A manager that is started again is
+// found at the same addresses.
+type ManagerConfig struct {
+	Binary, Kubeconfig, Folder string
+	Rack                       *Rack
+	PollInterval, FastPoll     time.Duration
+	Boot, Metrics, Profiles    string // addresses
+}
+
+// FreeAddresses are some that nobody listens on now.
+func FreeAddresses(n int) (addresses []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("a free port: %w", err)
+		}
+		defer func() { _ = l.Close() }()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses, nil
+}
+
+// StartManager starts a manager. It does not wait for anything.
+func StartManager(ctx context.Context, c ManagerConfig) (*Manager, error) {
+	prefixes := filepath.Join(c.Folder, "prefixes.yaml")
+	database := fmt.Sprintf(`macPrefixes:
+- macPrefix: %q
+  manufacturer: Simulated
+  protocol: Redfish
+  protocolScheme: http
+  port: %d
+  type: bmc
+  defaultCredentials:
+  - username: %s
+    password: %s
+`, sim.MACPrefix, c.Rack.port, username, password)
+	if err := os.WriteFile(prefixes, []byte(database), 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--kubeconfig", c.Kubeconfig, "--manager-namespace", Namespace, "--data-dir", filepath.Join(c.Folder, "manager"),
+		"--mac-prefixes-file", prefixes, "--probe-os-image", c.Rack.registry + "/" + probeRepository + ":" + imageTag,
+		"--allowed-registries", c.Rack.registry, "--plain-http-registries", c.Rack.registry,
+		"--boot-address", c.Boot, "--boot-url", "http://" + c.Boot, "--metrics-address", c.Metrics, "--pprof-address", c.Profiles,
+		"--health-address", "", "--leader-elect=false",
+		"--bmc-poll-interval", c.PollInterval.String(), "--bmc-fast-poll", c.FastPoll.String(),
+	}
+	process, err := program.Start(ctx, c.Binary, func(string) {}, args...)
+	return &Manager{Process: process, config: c, client: http.Client{Timeout: time.Minute}}, err
+}
+
+// WaitReady returns when the manager answers.
+func (m *Manager) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		_, err := scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-m.Process.Exited():
+			return m.Process.Err()
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Heap is how much memory lives on the manager's heap after a collection.
+func (m *Manager) Heap(ctx context.Context) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.config.Profiles+"/debug/pprof/heap?gc=1", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := m.client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("heap of the manager: %w", err)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return 0, fmt.Errorf("heap of the manager: %w", err)
+	}
+	samples, err := scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_memstats_heap_alloc_bytes")
+	if err != nil || len(samples) == 0 {
+		return 0, errors.Join(err, fmt.Errorf("heap of the manager: %d samples", len(samples)))
+	}
+	return int64(samples[0].value), nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/site"
+)
+
+// findings are what is printed and kept.
+type findings struct {
+	Undisturbed onboarded `json:"undisturbed"`
+	Killed      onboarded `json:"killed"`
+}
+
+// onboarded is one run.
+type onboarded struct {
+	Healthy int           `json:"healthy"`
+	Took    time.Duration `json:"tookNanoseconds"` // from the first Endpoint to the last healthy Available
+	// KilledAt is when the manager was killed, with that many servers inspected and that many machines switched on.
+	KilledAt  time.Duration `json:"killedAtNanoseconds,omitempty"`
+	Inspected int           `json:"inspectedAtKill,omitempty"`
+	Started   int           `json:"startedAtKill,omitempty"`
+	// Rebooted machines were switched on more than once; Started before the kill, they were to go on.
+	Rebooted  int `json:"machinesSwitchedOnAgain"`
+	Available int `json:"available"`
+	Lost      int `json:"recordsLost"`
+	Logins    int `json:"loginsPerBMCMost"`
+}
+
+func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	s, err := site.Start(ctx, site.Config{
+		Binaries: c.binaries, BMCs: c.Servers, Timing: c.Timing, Dead: c.Dead, PollInterval: c.Interval, FastPoll: c.FastPoll,
+	})
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	o.Healthy = s.Rack.Healthy()
+	began := time.Now()
+	if err := s.CreateEndpoints(ctx); err != nil {
+		return o, err
+	}
+	const every = 500 * time.Millisecond
+	if kill {
+		if err := s.Await(ctx, int(c.KillAt*float64(o.Healthy)), every, s.Inspected); err != nil {
+			return o, fmt.Errorf("inspected before the kill: %w", err)
+		}
+		o.KilledAt = time.Since(began)
+		if err := s.KillManager(ctx); err != nil {
+			return o, err
+		}
+		if err := o.atKill(ctx, s); err != nil {
+			return o, err
+		}
+	}
+	if err := s.Await(ctx, o.Healthy, every, s.Inspected); err != nil {
+		return o, fmt.Errorf("inspected: %w", err)
+	}
+	if err := s.Await(ctx, o.Healthy, every, s.Available); err != nil {
+		return o, fmt.Errorf("available: %w", err)
+	}
+	o.Took = time.Since(began)
+	return o, o.read(ctx, s)
+}
+
+// atKill says how far it had come.
+func (o *onboarded) atKill(ctx context.Context, s *site.Site) (err error) {
+	if o.Inspected, err = s.Inspected(ctx); err != nil {
+		return err
+	}
+	machines, _, err := s.Rack.Machines()
+	for _, m := range machines {
+		if m.Resets["On"] > 0 {
+			o.Started++
+		}
+	}
+	return err
+}
+
+func (o *onboarded) read(ctx context.Context, s *site.Site) (err error) {
+	machines, _, err := s.Rack.Machines()
+	if err != nil {
+		return err
+	}
+	for _, m := range machines {
+		o.Logins = max(o.Logins, m.Logins)
+		if m.Resets["On"] > 1 || m.Resets["ForceRestart"]+m.Resets["GracefulRestart"]+m.Resets["PowerCycle"] > 0 {
+			o.Rebooted++
+		}
+	}
+	if o.Available, err = s.Available(ctx); err != nil {
+		return err
+	}
+	inspected, err := s.Inspected(ctx)
+	o.Lost = max(0, o.Healthy-inspected)
+	return err
+}
+
+// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+func (f findings) print(w io.Writer, c config) {
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	line := func(cells ...any) { fmt.Fprintf(t, "| %v\t| %v\t| %v\t| %v\t|\n", cells...) }
+	line("what", "undisturbed", "killed", "to reach")
+	line("---", "---", "---", "---")
+	a, b := f.Undisturbed, f.Killed
+	line("healthy servers Available", fmt.Sprintf("%d of %d", a.Available, a.Healthy), fmt.Sprintf("%d of %d", b.Available, b.Healthy), "all")
+	line("killed after", "", fmt.Sprintf("%v: %d inspected, %d switched on", b.KilledAt.Round(100*time.Millisecond), b.Inspected, b.Started), "")
+	line("until all were", a.Took.Round(100*time.Millisecond), b.Took.Round(100*time.Millisecond), "")
+	line("extra time", "", (b.Took - a.Took).Round(100*time.Millisecond), c.Interval)
+	line("machines switched on again or reset", a.Rebooted, b.Rebooted, 0)
+	line("records lost", a.Lost, b.Lost, 0)
+	line("logins per BMC, most", a.Logins, b.Logins, "")
+	_ = t.Flush()
+}
