@@ -24,10 +24,15 @@ type Linux struct {
 	FS fs.FS
 	// Addresses lists the links and their addresses. Nil: the net package.
 	Addresses func() ([]Link, error)
+	// LLDP hears the neighbours. Nil: they are not reported.
+	LLDP *Listener
+	// ethtool asks the driver of a link. Nil: only where FS is the real one.
+	ethtool func(link string) ethtoolInfo
 }
 
 // Link is one network interface as the kernel lists it.
 type Link struct {
+	Index    int // as packets are told by
 	Name     string
 	MAC      net.HardwareAddr
 	Prefixes []netip.Prefix
@@ -38,8 +43,13 @@ var _ Hardware = Linux{}
 
 // Collect looks at everything once.
 func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
-	if l.FS == nil {
+	switch {
+	case l.FS == nil && l.ethtool == nil:
+		l.FS, l.ethtool = os.DirFS("/"), readEthtool
+	case l.FS == nil:
 		l.FS = os.DirFS("/")
+	case l.ethtool == nil:
+		l.ethtool = func(string) ethtoolInfo { return ethtoolInfo{} }
 	}
 	if l.Addresses == nil {
 		l.Addresses = systemLinks
@@ -52,13 +62,19 @@ func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
 		return inspection.Report{}, err
 	}
 	tree := tree{l.FS}
+	var neighbors inspection.LLDP
+	if l.LLDP != nil {
+		neighbors = l.LLDP.Hear(ctx, func() map[int]linkState { return l.linkStates(tree) })
+	}
 	return inspection.Report{
 		SystemInfo:        systemInfo(tree),
+		LLDP:              neighbors,
+		PCIDevices:        pciDevices(tree),
 		CPU:               processors(tree.read("proc/cpuinfo", 16<<20)),
 		NetworkInterfaces: networkInterfaces(tree, links),
-		NICs:              controllers(tree, links),
+		NICs:              controllers(tree, links, l.ethtool),
 		Storage:           disks(tree),
-		Memory:            memory(tree.read("proc/meminfo", 1<<16)),
+		Memory:            memory(tree),
 	}, nil
 }
 
@@ -109,10 +125,13 @@ func systemInfo(t tree) inspection.SystemInfo {
 	}
 }
 
-// memory is one entry of everything the kernel found: single modules need the
-// SMBIOS tables.
-func memory(meminfo string) []inspection.MemoryDevice {
-	for line := range strings.Lines(meminfo) {
+// memory lists the modules; where there are no SMBIOS tables, or not for us, it is one
+// entry of everything the kernel found.
+func memory(t tree) []inspection.MemoryDevice {
+	if list := modules([]byte(t.read("sys/firmware/dmi/tables/DMI", maxSMBIOS))); len(list) > 0 {
+		return list
+	}
+	for line := range strings.Lines(t.read("proc/meminfo", 1<<16)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || fields[0] != "MemTotal:" {
 			continue

@@ -30,19 +30,40 @@ func networkInterfaces(t tree, links []Link) []inspection.NetworkInterface {
 
 // controllers are the links that stand on hardware: bridges, bonds and tunnels
 // have no device directory.
-func controllers(t tree, links []Link) []inspection.NIC {
+func controllers(t tree, links []Link, ethtool func(string) ethtoolInfo) []inspection.NIC {
 	var out []inspection.NIC
 	for _, link := range links {
 		dir := "sys/class/net/" + link.Name
 		if link.Loopback || len(link.MAC) == 0 || !t.exists(dir+"/device") {
 			continue
 		}
-		nic := inspection.NIC{Name: link.Name, MAC: link.MAC.String(), PCIAddress: pciAddress(t.text(dir + "/device/uevent"))}
+		told := ethtool(link.Name)
+		nic := inspection.NIC{
+			Name: link.Name, MAC: link.MAC.String(), PCIAddress: pciAddress(t.text(dir + "/device/uevent")),
+			LinkModes: told.linkModes, SupportedPorts: told.ports, FirmwareVersion: told.firmware,
+		}
 		// The kernel says -1, or nothing at all, where there is no link.
 		if mbit := t.number(dir + "/speed"); mbit > 0 {
 			nic.Speed = t.text(dir+"/speed") + "Mb/s"
 		}
 		out = append(out, nic)
+	}
+	return out
+}
+
+// linkStates are the links on hardware: on others nobody speaks LLDP to this machine. That
+// they cannot be listed now may pass.
+func (l Linux) linkStates(t tree) map[int]linkState {
+	links, err := l.Addresses()
+	if err != nil {
+		return nil
+	}
+	out := map[int]linkState{}
+	for _, link := range links {
+		dir := "sys/class/net/" + link.Name
+		if !link.Loopback && len(link.MAC) > 0 && t.exists(dir+"/device") {
+			out[link.Index] = linkState{name: link.Name, up: t.flag(dir + "/carrier")}
+		}
 	}
 	return out
 }
@@ -63,7 +84,7 @@ func systemLinks() ([]Link, error) {
 	}
 	links := make([]Link, 0, len(interfaces))
 	for _, i := range interfaces {
-		link := Link{Name: i.Name, MAC: i.HardwareAddr, Loopback: i.Flags&net.FlagLoopback != 0}
+		link := Link{Index: i.Index, Name: i.Name, MAC: i.HardwareAddr, Loopback: i.Flags&net.FlagLoopback != 0}
 		// A link may vanish between the two calls; it is then one without
 		// addresses.
 		addrs, _ := i.Addrs()

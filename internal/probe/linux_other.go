@@ -1,0 +1,9 @@
+//go:build !linux
+
+package probe
+
+import "errors"
+
+func openPackets() (frames, error) { return nil, errors.ErrUnsupported }
+
+func readEthtool(string) ethtoolInfo { return ethtoolInfo{} }
