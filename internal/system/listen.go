@@ -47,7 +47,7 @@ func deriveURL(address net.Addr, simulated, secure bool) string {
 		return ""
 	}
 	ip := tcp.IP
-	if ip.IsUnspecified() {
+	if ip == nil || ip.IsUnspecified() { // ":8082" has none
 		ip = net.IPv4(127, 0, 0, 1)
 		if !simulated {
 			if found := routableAddress(); found != nil {
