@@ -1,8 +1,10 @@
 // Command metalprobe reports the hardware of the machine it runs on to a boot
-// server and ends when the report is accepted.
+// server. Where the answer is the order to clean, it wipes the machine's disks and
+// reports what became of them. It ends when the last report is accepted.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -12,17 +14,20 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
-	"time"
+	"text/tabwriter"
 
 	"github.com/go-logr/logr"
 
+	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
+	"github.com/farrier-dev/farrier/internal/probe/disk"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stderr, probe.Linux{})
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, thisMachine)
 	stop()
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -33,42 +38,119 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, stderr io.Writer, hw probe.Hardware) error {
-	cfg, err := parse(args, stderr)
+// machine is what the agent looks at and wipes.
+type machine interface {
+	probe.Hardware
+	disk.Source
+	SystemUUID() string
+}
+
+func thisMachine(l *probe.Listener) machine { return probe.Linux{LLDP: l} }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, open func(*probe.Listener) machine) error {
+	o := options{lldp: &probe.Listener{}}
+	m := open(o.lldp)
+	if err := o.parse(args, stderr, m.SystemUUID); err != nil {
+		return err
+	}
+	if o.dryRun != "" {
+		return dryRun(ctx, stdout, m, inspection.CleanMode(o.dryRun))
+	}
+	o.Logger = logr.FromSlogHandler(slog.NewTextHandler(stderr, nil))
+	o.lldp.Logger = o.Logger
+	o.Version = version()
+	o.Disks = m
+	return probe.Run(ctx, o.Config, m)
+}
+
+// options are the flags.
+type options struct {
+	probe.Config
+	lldp   *probe.Listener
+	dryRun dryRunMode
+}
+
+func (o *options) parse(args []string, stderr io.Writer, own func() string) error {
+	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server; /register is appended (required)")
+	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` the machine is known by; default: what the machine says itself")
+	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "first pause between two attempts; later ones grow")
+	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "longest time for one request")
+	flags.DurationVar(&o.Timeout, "timeout", 0, "give up on a report after this time; 0: never")
+	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "how often to look for links that have come up while listening for LLDP")
+	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP at most, before the first report; 0: not at all")
+	flags.Var(&o.dryRun, "dry-run", "print which disks would be wiped and how, and wipe nothing: full (default) or metadata")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return o.check(own)
+}
+
+func (o *options) check(own func() string) error {
+	switch {
+	case o.lldp.Interval < 0:
+		return fmt.Errorf("--lldp-sync-interval: %s is negative", o.lldp.Interval)
+	case o.lldp.Duration < 0:
+		return fmt.Errorf("--lldp-sync-duration: %s is negative", o.lldp.Duration)
+	case o.lldp.Duration == 0:
+		o.lldp.Duration = -1 // to a Listener zero is its default
+	}
+	if o.dryRun != "" {
+		return nil
+	}
+	if o.RegistryURL == "" {
+		return errors.New("--registry-url is required")
+	}
+	if o.ServerUUID = cmp.Or(o.ServerUUID, own()); o.ServerUUID == "" {
+		return errors.New("--server-uuid is required: the machine tells none itself")
+	}
+	return nil
+}
+
+// dryRunMode is a flag that may stand without a value.
+type dryRunMode inspection.CleanMode
+
+func (m *dryRunMode) String() string   { return string(*m) }
+func (m *dryRunMode) IsBoolFlag() bool { return true }
+
+func (m *dryRunMode) Set(s string) error {
+	if s == "true" {
+		s = string(inspection.CleanFull)
+	}
+	if mode := inspection.CleanMode(s); mode != inspection.CleanFull && mode != inspection.CleanMetadata {
+		return fmt.Errorf("want %s or %s", inspection.CleanFull, inspection.CleanMetadata)
+	}
+	*m = dryRunMode(s)
+	return nil
+}
+
+// dryRun prints what an order to clean would lead to.
+func dryRun(ctx context.Context, out io.Writer, src disk.Source, mode inspection.CleanMode) error {
+	intents, err := disk.Survey(ctx, src, mode)
 	if err != nil {
 		return err
 	}
-	cfg.Logger = logr.FromSlogHandler(slog.NewTextHandler(stderr, nil))
-	cfg.Version = version()
-	return probe.Run(ctx, cfg, hw)
-}
-
-func parse(args []string, stderr io.Writer) (probe.Config, error) {
-	var cfg probe.Config
-	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&cfg.RegistryURL, "registry-url", "", "base `URL` of the boot server; /register is appended (required)")
-	flags.StringVar(&cfg.ServerUUID, "server-uuid", "", "SMBIOS `UUID` the machine is known by (required)")
-	flags.DurationVar(&cfg.Duration, "duration", probe.DefaultDuration, "first pause between two attempts; later ones grow")
-	flags.DurationVar(&cfg.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "longest time for one request")
-	flags.DurationVar(&cfg.Timeout, "timeout", 0, "give up after this time; 0: never")
-	// Units written for other agents carry these two. They are accepted, so that
-	// such a unit works, and have no effect until LLDP is listened to.
-	flags.Duration("lldp-sync-interval", 5*time.Second, "accepted; LLDP is not listened to yet")
-	flags.Duration("lldp-sync-duration", 30*time.Second, "accepted; LLDP is not listened to yet")
-	if err := flags.Parse(args); err != nil {
-		return cfg, err
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "DISK\tSIZE\tSERIAL\tWOULD BE\tNOTE")
+	for _, i := range intents {
+		var methods []string
+		for _, m := range i.Methods {
+			methods = append(methods, string(m))
+		}
+		would, note := "wiped: "+strings.Join(methods, ", else "), strings.Join(i.Notes, "; ")
+		switch {
+		case i.Exempt != "":
+			would, note = "left alone", i.Exempt
+		case i.Err != nil:
+			would, note = "failed", i.Err.Error()
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%.1f GB\t%s\t%s\t%s\n", i.Disk.Path, float64(i.Disk.SizeBytes)/1e9, cmp.Or(i.Disk.Serial, "-"), would, cmp.Or(note, "-"))
 	}
-	if flags.NArg() > 0 {
-		return cfg, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if cfg.RegistryURL == "" {
-		return cfg, errors.New("--registry-url is required")
-	}
-	if cfg.ServerUUID == "" {
-		return cfg, errors.New("--server-uuid is required")
-	}
-	return cfg, nil
+	return w.Flush()
 }
 
 func version() string {

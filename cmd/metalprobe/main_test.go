@@ -9,33 +9,67 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
+	"github.com/farrier-dev/farrier/internal/probe/disk"
 )
 
 const testUUID = "4c4c4544-0043-3510-8052-b7c04f4e4d32"
 
-type noHardware struct{}
+// fakeMachine has disks that can only be looked at.
+type fakeMachine struct{}
 
-func (noHardware) Collect(context.Context) (inspection.Report, error) {
+func (fakeMachine) SystemUUID() string { return testUUID }
+
+func (fakeMachine) Collect(context.Context) (inspection.Report, error) {
 	return inspection.Report{}, nil
 }
 
+func (fakeMachine) Disks(context.Context) ([]disk.Disk, error) {
+	return []disk.Disk{
+		{BlockDevice: inspection.BlockDevice{Path: "/dev/sda", Serial: "S1", SizeBytes: 480e9}},
+		{BlockDevice: inspection.BlockDevice{Path: "/dev/sdb", SizeBytes: 32e9, Removable: true}},
+	}, nil
+}
+
+func (fakeMachine) OpenForErase(context.Context, disk.Disk) (disk.Device, error) {
+	panic("opened to be wiped")
+}
+
+type lookedAt struct{ disk.Device }
+
+func (lookedAt) Close() error { return nil }
+
+func (fakeMachine) Inspect(context.Context, disk.Disk) (disk.Device, error) { return lookedAt{}, nil }
+
+func openFake(*probe.Listener) machine { return fakeMachine{} }
+
+func noUUID() string { return "" }
+
 func TestParse(t *testing.T) {
 	// The flags of the units that run today's agents.
-	cfg, err := parse([]string{
+	o := options{lldp: &probe.Listener{}}
+	err := o.parse([]string{
 		"--registry-url=http://127.0.0.1:1/probe/t", "--server-uuid", testUUID, "--duration=100ms",
 		"--registry-client-timeout=1s", "--lldp-sync-interval=50ms", "--lldp-sync-duration=1s",
-	}, io.Discard)
+	}, io.Discard, noUUID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := probe.Config{
-		RegistryURL: "http://127.0.0.1:1/probe/t", ServerUUID: testUUID,
-		Duration: 100 * time.Millisecond, ClientTimeout: time.Second,
+	if o.RegistryURL != "http://127.0.0.1:1/probe/t" || o.ServerUUID != testUUID || o.Duration != 100*time.Millisecond || o.ClientTimeout != time.Second {
+		t.Errorf("%+v", o.Config)
 	}
-	if cfg.RegistryURL != want.RegistryURL || cfg.ServerUUID != want.ServerUUID || cfg.Duration != want.Duration || cfg.ClientTimeout != want.ClientTimeout {
-		t.Errorf("%+v, want %+v", cfg, want)
+	if o.lldp.Interval != 50*time.Millisecond || o.lldp.Duration != time.Second {
+		t.Errorf("LLDP every %s for %s", o.lldp.Interval, o.lldp.Duration)
+	}
+}
+
+func TestParseOwnUUID(t *testing.T) {
+	o := options{lldp: &probe.Listener{}}
+	if err := o.parse([]string{"--registry-url=http://127.0.0.1:1", "--lldp-sync-duration=0"}, io.Discard, fakeMachine{}.SystemUUID); err != nil || o.ServerUUID != testUUID || o.lldp.Duration >= 0 {
+		t.Errorf("%v, UUID %q, LLDP for %s", err, o.ServerUUID, o.lldp.Duration)
 	}
 }
 
@@ -47,9 +81,13 @@ func TestParseNamesTheFlag(t *testing.T) {
 		{nil, "--registry-url"},
 		{[]string{"--registry-url=http://127.0.0.1:1"}, "--server-uuid"},
 		{[]string{"--duration=long"}, "-duration"},
+		{[]string{"--lldp-sync-interval=-1s"}, "--lldp-sync-interval"},
+		{[]string{"--lldp-sync-duration=-1s"}, "--lldp-sync-duration"},
+		{[]string{"--dry-run=shred"}, "want full or metadata"},
 		{[]string{"extra"}, `"extra"`},
 	} {
-		if _, err := parse(tc.args, io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+		o := options{lldp: &probe.Listener{}}
+		if err := o.parse(tc.args, io.Discard, noUUID); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: error %v does not name %s", tc.args, err, tc.want)
 		}
 	}
@@ -67,11 +105,33 @@ func TestRunReports(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(server.Close)
-	err := run(t.Context(), []string{"--registry-url=" + server.URL + "/probe/t", "--server-uuid=" + testUUID}, io.Discard, noHardware{})
+	err := run(t.Context(), []string{"--registry-url=" + server.URL + "/probe/t", "--server-uuid=" + testUUID}, io.Discard, io.Discard, openFake)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reg := <-got; reg.SystemUUID != testUUID || reg.Data.Timestamp.IsZero() {
+	reg := <-got
+	if reg.SystemUUID != testUUID || reg.Data.Timestamp.IsZero() || len(reg.Data.Capabilities) != 2 {
 		t.Errorf("registration %+v", reg)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	for _, tc := range []struct{ flag, method string }{{"--dry-run", "overwrite"}, {"--dry-run=metadata", "metadata"}} {
+		var out strings.Builder
+		if err := run(t.Context(), []string{tc.flag}, &out, io.Discard, openFake); err != nil {
+			t.Fatal(err)
+		}
+		var got [][]string
+		for line := range strings.Lines(out.String()) {
+			got = append(got, strings.Fields(line))
+		}
+		want := [][]string{
+			{"DISK", "SIZE", "SERIAL", "WOULD", "BE", "NOTE"},
+			{"/dev/sda", "480.0", "GB", "S1", "wiped:", tc.method, "-"},
+			{"/dev/sdb", "32.0", "GB", "-", "left", "alone", "removable"},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.flag, diff)
+		}
 	}
 }

@@ -144,3 +144,12 @@ func memory(t tree) []inspection.MemoryDevice {
 	}
 	return nil
 }
+
+// SystemUUID is what the machine says of itself; empty where it does not.
+func (l Linux) SystemUUID() string {
+	t := tree{l.FS}
+	if l.FS == nil {
+		t.FS = os.DirFS("/")
+	}
+	return t.text("sys/class/dmi/id/product_uuid")
+}
