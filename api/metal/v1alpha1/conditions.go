@@ -84,6 +84,9 @@ const (
 	ReasonNoBootOverride = "NoBootOverride"
 	// ReasonInventoryIncomplete is a reason of ConditionDegraded: parts of a system could not be read.
 	ReasonInventoryIncomplete = "InventoryIncomplete"
+	// ReasonServerRefused is a reason of ConditionDegraded: a system has no Server because the API refused it, as it does
+	// where the machine has one already.
+	ReasonServerRefused = "ServerRefused"
 
 	// ConditionIdentity says whether the BMC is the one that spec.bmcUUID and spec.hostname name; there is
 	// none where spec has neither.

@@ -77,6 +77,8 @@ type scope struct {
 	resetErr error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
+	// refused is why the API took no Server for a system.
+	refused error
 	// after is when to look again though nothing has changed.
 	after time.Duration
 }
@@ -135,10 +137,10 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.unresolved == nil && !another(s.obj, s.observation.Manager) {
-		if filled, err := r.fillUUID(ctx, s); filled || err != nil {
+		if filled, err := r.remember(ctx, s); filled || err != nil {
 			return err
 		}
-		if err := r.keepServers(ctx, s.obj, s.observation); err != nil {
+		if err := r.keepServers(ctx, s); err != nil {
 			return err
 		}
 	}

@@ -9,20 +9,30 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
-// fillUUID writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
-// address later is noticed then. It says whether it wrote, which wakes the BMC again.
-func (r *Reconciler) fillUUID(ctx context.Context, s *scope) (bool, error) {
-	uuid := s.observation.Manager.UUID
-	if s.obj.Spec.BMCUUID != "" || uuid == "" {
+// remember writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
+// address later is noticed then. And it writes down whose command line it has over SSH, which has to be known when it does not
+// answer. It says whether it wrote, which wakes the BMC again.
+func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
+	m := s.observation.Manager
+	if m.URI == "" {
 		return false, nil
 	}
 	before := s.obj.DeepCopy()
-	s.obj.Spec.BMCUUID = uuid
+	if s.obj.Spec.BMCUUID == "" {
+		s.obj.Spec.BMCUUID = m.UUID
+	}
+	if shown := shownMake(s.observation); shown != bmcreset.None {
+		metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationMake, string(shown))
+	}
+	if before.Spec.BMCUUID == s.obj.Spec.BMCUUID && before.Annotations[metalv1.AnnotationMake] == s.obj.Annotations[metalv1.AnnotationMake] {
+		return false, nil
+	}
 	if err := r.patch(ctx, s.obj, before); err != nil {
-		return false, fmt.Errorf("fill in spec.bmcUUID: %w", err)
+		return false, fmt.Errorf("write down which BMC it is: %w", err)
 	}
 	return true, nil
 }

@@ -214,12 +214,18 @@ func (r *Reconciler) submit(s *scope, p *reset) error {
 	return r.SSH.Submit(request)
 }
 
-// makeOf is who made the BMC: what it says itself, or else what its MAC address tells.
-func (r *Reconciler) makeOf(s *scope) bmcreset.Make {
-	names := []string{s.observation.Manager.Manufacturer}
-	for i := range s.observation.Systems {
-		names = append(names, string(s.observation.Systems[i].Vendor), s.observation.Systems[i].Manufacturer)
+// shownMake is who made the BMC, as it says itself.
+func shownMake(o fleet.Observation) bmcreset.Make {
+	names := []string{o.Manager.Manufacturer, string(o.Manager.Vendor)}
+	for i := range o.Systems {
+		names = append(names, string(o.Systems[i].Vendor), o.Systems[i].Manufacturer)
 	}
+	return bmcreset.MakeOf(names...)
+}
+
+// makeOf is who made the BMC: what it says itself or said before, or else what its MAC address tells.
+func (r *Reconciler) makeOf(s *scope) bmcreset.Make {
+	names := []string{string(shownMake(s.observation)), s.obj.Annotations[metalv1.AnnotationMake], s.obj.Status.Manufacturer}
 	if r.Prefixes != nil {
 		entry, _ := r.Prefixes.Lookup(s.target.Address.MAC)
 		names = append(names, entry.Manufacturer)

@@ -221,3 +221,20 @@ func TestRetryAsksAtOnce(t *testing.T) {
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
 	})
 }
+
+// Only Redfish told who made the BMC, and it told an earlier process, before the BMC fell silent.
+func TestTheMakeIsKnownAfterARestart(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		sh := s.overSSH()
+		s.bmc.Manages(func(m *bmc.Manager) { m.Manufacturer, m.Vendor = "ASPEED", bmc.Dell })
+		s.settle(t)
+		s.FailureResetDelay = 10 * time.Minute
+		s.bmc.Fails(errHangs)
+		s.restart(t)
+		controllertest.ChangeStatus(t, s.API, "b", func(b *metalv1.BMC) { b.Status = metalv1.BMCStatus{} })
+		s.pass(t, 15*time.Minute)
+		if len(sh.requests) != 1 || sh.requests[0].Make != bmcreset.Dell {
+			t.Errorf("requests %+v", sh.requests)
+		}
+	})
+}

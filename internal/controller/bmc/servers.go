@@ -26,7 +26,8 @@ const annotationCopiedLabels = "farrier.dev/labels-of-bmc"
 // keepServers makes a Server for every system that has none, and passes the BMC's labels on.
 // Servers of systems that have vanished are left: the machine may only be
 // silent, and somebody may hold it.
-func (r *Reconciler) keepServers(ctx context.Context, obj *metalv1.BMC, observation fleet.Observation) error {
+func (r *Reconciler) keepServers(ctx context.Context, s *scope) error {
+	obj, observation := s.obj, s.observation
 	if len(observation.Systems) == 0 {
 		return nil
 	}
@@ -39,13 +40,16 @@ func (r *Reconciler) keepServers(ctx context.Context, obj *metalv1.BMC, observat
 		known := slices.IndexFunc(servers, func(s metalv1.Server) bool { return connection.IsSystem(&s, system.System) })
 		if known < 0 {
 			server, err := r.create(ctx, obj, system, servers)
+			if s.refuse(err) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
 			servers = append(servers, *server)
 			continue
 		}
-		if err := r.update(ctx, &servers[known], obj, system); err != nil {
+		if err := r.update(ctx, &servers[known], obj, system); err != nil && !s.refuse(err) {
 			return err
 		}
 	}

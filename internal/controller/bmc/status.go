@@ -35,7 +35,7 @@ func describe(s *scope, skipVerify bool) {
 	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name)
 	set(metalv1.ConditionReady, &ready)
 	set(metalv1.ConditionReset, resetCondition(s))
-	set(metalv1.ConditionDegraded, degradedCondition(status.Conditions, s.observation))
+	set(metalv1.ConditionDegraded, withRefused(degradedCondition(status.Conditions, s.observation), s.refused))
 	if s.target.Endpoint.Host != "" {
 		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify))
 	}
