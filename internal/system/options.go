@@ -49,6 +49,8 @@ type Options struct {
 	DefaultUKIURL             string
 
 	BMCPollInterval, BMCFastPoll, BMCRequestTimeout time.Duration
+	// BMCIdleTimeout is how long an unused connection is kept, where something may follow.
+	BMCIdleTimeout time.Duration
 	// BMCEventsAddress is where BMCs send events to; empty: nowhere. BMCEventsURL is under which they reach
 	// it; empty: derived from the address. With a certificate the receiver speaks TLS.
 	BMCEventsAddress, BMCEventsURL      string
@@ -91,6 +93,7 @@ func DefaultOptions() Options {
 		BMCPollInterval:   2 * time.Minute,
 		BMCFastPoll:       5 * time.Second,
 		BMCRequestTimeout: 10 * time.Second,
+		BMCIdleTimeout:    30 * time.Second,
 		DiscoveryTimeout:  30 * time.Minute,
 		DiscoveryRetries:  3,
 		PowerOffBudget:    5 * time.Minute,

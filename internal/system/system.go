@@ -131,7 +131,7 @@ func (s *System) newFleet() error {
 	}
 	f := fleet.New(fleet.Options{
 		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
-		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout,
+		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout, IdleTimeout: o.BMCIdleTimeout,
 		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots,
 	})
 	if err := metrics.Registry.Register(f); err != nil {
