@@ -216,6 +216,29 @@ func subscribe(ctx context.Context, _ *rack, c *bmc.Client) error {
 	return nil
 }
 
+// subscribeTwice meets a subscription that the BMC does not show until it refuses a second one.
+func subscribeTwice(ctx context.Context, r *rack, c *bmc.Client) error {
+	if _, err := system(ctx, c); err != nil {
+		return err
+	}
+	want := bmc.Subscription{Destination: "http://127.0.0.1:1/marker-path", Context: "farrier"}
+	first, err := c.Subscribe(ctx, want)
+	if err != nil {
+		return err
+	}
+	hidden := r.strike(fault.Spec{Kind: fault.ServerError, Path: "/Subscriptions/[^/]+$"})
+	r.SetFault(0, sim.FaultFunc(func(request *http.Request) sim.Effect {
+		if request.Method == http.MethodPost {
+			hidden()
+		}
+		return sim.EffectNone
+	}))
+	if again, err := c.Subscribe(ctx, want); err != nil || again.URI != first.URI {
+		return fmt.Errorf("again: %s, %w", again.URI, err)
+	}
+	return nil
+}
+
 func update(ctx context.Context, r *rack, c *bmc.Client) error {
 	if _, err := system(ctx, c); err != nil {
 		return err
@@ -265,6 +288,7 @@ func TestWays(t *testing.T) {
 		{sim.Dell, "boot mode only on change", boots(bmc.BootPXE, bmc.BootDisk), 1},
 		{sim.Dell, "account changed as a whole", account, 1},
 		{sim.Dell, "update without If-Match", update, 1},
+		{sim.Dell, "repeated subscription", subscribeTwice, 1},
 		{sim.HPE, "no Enabled with None", boots(bmc.BootPXE, bmc.BootNone), 1},
 		{sim.HPE, "POST means later", later, 1},
 		{sim.HPE, "no delivery retry policy", subscribe, 1},
