@@ -3,14 +3,14 @@ package plugin
 import (
 	"context"
 
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/farrier-dev/farrier/internal/admission"
 )
 
 // Beside has the plugin read through the cache of a manager. It gets its rules when that is filled, before any controller runs.
-func (p *Plugin) Beside(managerNamespace string) func(ctrl.Manager) error {
-	return func(mgr ctrl.Manager) error {
+func (p *Plugin) Beside(managerNamespace string) func(manager.Manager) error {
+	return func(mgr manager.Manager) error {
 		return mgr.Add(&serving{p, &admission.Rules{ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}})
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission"
@@ -66,8 +66,8 @@ func Register(server controllerwebhook.Server, rules *admission.Rules, logger lo
 }
 
 // Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server.
-func Beside(server controllerwebhook.Server, managerNamespace string, logger logr.Logger) func(ctrl.Manager) error {
-	return func(mgr ctrl.Manager) error {
+func Beside(server controllerwebhook.Server, managerNamespace string, logger logr.Logger) func(manager.Manager) error {
+	return func(mgr manager.Manager) error {
 		if server == nil {
 			return nil
 		}

@@ -22,14 +22,16 @@ import (
 
 func main() {
 	opts := controlplane.Options{}
-	flag.StringVar(&opts.DataDir, "data-dir", "", "data directory")
-	flag.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
-	flag.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
-	remove := flag.String("remove", "", "directory to remove when standard input ends")
-	fenced := flag.Bool("fence", false, "run the admission plugin of plugin.go")
-	ruled := flag.Bool("rules", false, "run the admission rules of Farrier")
-	verbosity := flag.Int("v", 0, "verbosity of the log on standard error")
-	flag.Parse()
+	// A set of our own: packages that are linked in have flags, too.
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
+	flags.StringVar(&opts.DataDir, "data-dir", "", "data directory")
+	flags.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
+	flags.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
+	remove := flags.String("remove", "", "directory to remove when standard input ends")
+	fenced := flags.Bool("fence", false, "run the admission plugin of plugin.go")
+	ruled := flags.Bool("rules", false, "run the admission rules of Farrier")
+	verbosity := flags.Int("v", 0, "verbosity of the log on standard error")
+	_ = flags.Parse(os.Args[1:]) // ends the process when it fails
 	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
 
 	if *fenced {
