@@ -76,6 +76,7 @@ func simFlags(f *pflag.FlagSet, o *simOptions) {
 	f.DurationVar(&o.Timing.OSBoot, "os-boot", o.Timing.OSBoot, "from the last file fetched to the running system")
 	f.DurationVar(&o.Timing.ManagerReset, "manager-reset", o.Timing.ManagerReset, "how long a BMC is away that was reset")
 	f.DurationVar(&o.Timing.Update, "update", o.Timing.Update, "how long writing firmware takes")
+	f.DurationVar(&o.Timing.Erase, "erase", o.Timing.Erase, "how long a disk takes that is told to erase itself")
 	f.StringVar(&o.endpointsFile, "print-endpoints", "", "file to write an Endpoint manifest for each BMC to; -: stdout")
 	f.StringVar(&o.macPrefixesFile, "print-mac-prefixes", "", "file to write the matching MAC prefix database to; -: stdout")
 	o.stopWithin = 10 * time.Second

@@ -6,10 +6,19 @@
 // growing, jittered pauses: a whole rack starts probing in the same minute, and
 // the boot server may answer 503 while what stands behind it is away.
 //
-// [Linux] is the Hardware of a real machine. It reads /sys and /proc through an
-// [io/fs.FS], so tests give it a tree of their own. It reports firmware, board,
-// processors, disks, links, network controllers and the total of memory. LLDP
-// neighbours, PCI devices and single memory modules are not reported yet:
-// the first needs a raw socket on every link, the other two the PCI ID and
-// SMBIOS tables.
+// The answer to a report may be the order to clean. Then Run has package disk wipe the
+// machine's disks and posts a second report that says what became of each of them.
+//
+// [Linux] is the Hardware of a real machine, and the source of its disks. It reads
+// /sys and /proc through an [io/fs.FS], so tests give it a tree of their own:
+//
+//	linux.go          what is reported, and firmware, board and memory where there is no table
+//	linux_cpu.go      processors
+//	linux_disk.go     disks as they are reported
+//	linux_clean.go    disks as they are wiped
+//	linux_inuse.go    which disks the running system stands on
+//	linux_net.go      links and network controllers; ethtool*.go what their drivers tell
+//	linux_pci.go      PCI devices, with names where the image has a list of them
+//	smbios.go         memory modules, from the SMBIOS table (DSP0134)
+//	lldp*.go          the neighbours of each link that is up, from a packet socket
 package probe

@@ -19,8 +19,8 @@ import (
 // maxAdminBody bounds what the admin endpoint reads.
 const maxAdminBody = 64 << 10
 
-// StartAdmin serves the admin endpoint until Stop: faults, passwords, what BMCs counted
-// and what machines booted, in JSON. It has no passwords, so it is on
+// StartAdmin serves the admin endpoint until Stop: faults, passwords, what BMCs counted,
+// what machines booted and what is on their disks, in JSON. It has no passwords, so it is on
 // loopback addresses only.
 func (r *Rack) StartAdmin(ctx context.Context, address string) (netip.AddrPort, error) {
 	host, _, err := net.SplitHostPort(address)
@@ -64,6 +64,7 @@ func (r *Rack) AdminHandler() http.Handler {
 	mux.HandleFunc("GET /bmcs", r.admin(func(*http.Request) (any, error) { return r.BMCs(), nil }))
 	mux.HandleFunc("GET /bmcs/{number}/stats", r.admin(r.ofBMC(func(i int, _ *http.Request) (any, error) { return r.Stats(i), nil })))
 	mux.HandleFunc("GET /bmcs/{number}/boots", r.admin(r.ofBMC(r.adminBoots)))
+	mux.HandleFunc("GET /bmcs/{number}/disks", r.admin(r.ofBMC(r.adminDisks)))
 	mux.HandleFunc("POST /bmcs/{number}/password", r.admin(r.ofBMC(r.adminPassword)))
 	mux.HandleFunc("POST /bmcs/{number}/metric-report", r.admin(r.ofBMC(func(i int, _ *http.Request) (any, error) {
 		return object{"subscribers": r.SendMetricReport(i)}, nil
@@ -199,6 +200,28 @@ func (r *Rack) adminBoots(i int, _ *http.Request) (any, error) {
 	out := map[string][]BootRecord{}
 	for _, m := range r.Machines(i) {
 		out[m.UUID()] = m.Record()
+	}
+	return out, nil
+}
+
+// diskState is a disk as the admin endpoint shows it.
+type diskState struct {
+	Path   string  `json:"path"`
+	Serial string  `json:"serial"`
+	Size   int64   `json:"sizeBytes"`
+	Traces []Trace `json:"traces"`
+	Empty  bool    `json:"empty"`
+	Erases int     `json:"erases"`
+}
+
+// adminDisks is what is on the disks of the machines behind a BMC, by UUID.
+func (r *Rack) adminDisks(i int, _ *http.Request) (any, error) {
+	out := map[string][]diskState{}
+	for _, m := range r.Machines(i) {
+		for _, d := range m.Disks() {
+			traces := append([]Trace{}, d.Traces()...)
+			out[m.UUID()] = append(out[m.UUID()], diskState{d.Path(), d.Serial(), d.Size(), traces, d.Empty(), d.Erases()})
+		}
 	}
 	return out, nil
 }

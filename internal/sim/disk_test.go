@@ -244,3 +244,18 @@ func TestDiskIsADisk(t *testing.T) {
 		t.Errorf("write at the end: %v", err)
 	}
 }
+
+func TestAdminShowsDisks(t *testing.T) {
+	site := newBootSite(t)
+	rack := startRack(t, Options{BootURL: site.bootURL})
+	m := rack.Machine(0)
+	tenant(t, m, site)
+	out, err := rack.adminDisks(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disks := out.(map[string][]diskState)[m.UUID()]
+	if len(disks) != len(m.Disks()) || disks[0].Serial != m.Disks()[0].Serial() || len(disks[0].Traces) != 4 || disks[0].Empty {
+		t.Errorf("disks %+v", disks)
+	}
+}

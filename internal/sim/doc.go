@@ -15,6 +15,11 @@
 // machine runs the real agent over invented hardware, else it is an installed
 // system. Every boot leaves a [BootRecord] of what was fetched, with digests.
 //
+// Machines have disks. An installed system leaves a partition table, a file system and a
+// tenant's data on them; if its ignition or command line has it tell /bootstate, it boots from
+// there afterwards. An agent that is ordered to clean wipes them with the code that wipes real
+// ones, so what [Rack.Disks] still finds is what it would have left.
+//
 // What goes wrong is said by package fault, at the start or with
 // [Rack.InjectFault]. How BMCs differ by vendor is one table, in vendor.go.
 //
@@ -33,6 +38,7 @@
 //	machine.go, record.go           one machine and what it remembers of its boots
 //	firmware.go, fetch.go           from power-on to a kernel
 //	os.go, ignition.go              from a kernel to a running system
+//	disk.go, erase.go               what is on its disks, and how they are erased
 //	inventory.go, report.go         what the machine is made of, as its BMC and as its agent see it
 //
 // An idle server costs less than two kilobytes and no goroutine: ten thousand of them
