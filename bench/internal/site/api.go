@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	manifests "github.com/farrier-dev/farrier/config"
@@ -94,10 +95,10 @@ func (a *API) connect(ctx context.Context) (err error) {
 	return a.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
 }
 
-// Scheme knows the kinds that benchmarks write.
+// Scheme knows the kinds that benchmarks and controllers write.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // a kind registered twice, in this very program
 		}

@@ -1,0 +1,105 @@
+// Command claims measures what claims cost: one alone, and a thousand at once, over 1,000 and over 10,000 Available
+// servers, by label and without. It counts servers that two claims have, and claims that got none.
+//
+// The claim controller runs alone in a process of its own, so that servers stay as they are written here: no machine is
+// behind them. The Kubernetes API is another process; this one writes claims and watches them being bound.
+//
+//	go run ./bench/claims
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/program"
+	"github.com/farrier-dev/farrier/bench/internal/result"
+	"github.com/farrier-dev/farrier/bench/internal/site"
+)
+
+type config struct {
+	Sizes   []int         `json:"servers"`
+	Claims  int           `json:"claims"`
+	Single  int           `json:"singleClaims"`
+	Workers int           `json:"workers"`
+	Limit   time.Duration `json:"-"`
+	Out     string        `json:"-"`
+	API     string        `json:"-"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch child.Role() {
+	case roleController:
+		err = controllerRole(ctx)
+	default:
+		var c config
+		if c, err = parseFlags(); err == nil {
+			err = run(ctx, c)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "claims:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() (config, error) {
+	var c config
+	sizes := flag.String("servers", "1000,10000", "how many servers, one run each")
+	flag.IntVar(&c.Claims, "claims", 1000, "claims at once; no more than servers")
+	flag.IntVar(&c.Single, "single", 50, "claims one after the other")
+	flag.IntVar(&c.Workers, "workers", 8, "claims that the controller reconciles at a time; 8 is what farrier-manager does")
+	flag.DurationVar(&c.Limit, "limit", 10*time.Minute, "give up a run after this long")
+	flag.StringVar(&c.Out, "out", "bench/results/claims.json", "file for the result; empty: none")
+	flag.StringVar(&c.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	flag.Parse()
+	if *smoke {
+		*sizes, c.Claims, c.Single, c.Out = "40,80", 30, 3, ""
+	}
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < c.Claims || n < c.Single {
+			return c, fmt.Errorf("-servers: %q is no number of servers that %d claims can be bound to", text, c.Claims)
+		}
+		c.Sizes = append(c.Sizes, n)
+	}
+	return c, nil
+}
+
+func run(ctx context.Context, c config) error {
+	r := result.Result{Name: "claims", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+	folder, err := os.MkdirTemp("", "farrier-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if c.API == "" {
+		if c.API, err = program.Build(ctx, folder, site.APIPackage); err != nil {
+			return err
+		}
+	}
+	var found findings
+	for _, n := range c.Sizes {
+		runs, err := measure(ctx, c, n)
+		if err != nil {
+			return fmt.Errorf("%d servers: %w", n, err)
+		}
+		found.Runs = append(found.Runs, runs...)
+	}
+	found.print(os.Stdout)
+	if c.Out == "" {
+		return nil
+	}
+	r.Findings = found
+	return r.Write(c.Out)
+}
