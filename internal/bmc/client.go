@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Client struct {
 
 	line     line                   // the connection, as far as the client knows it
 	met      atomic.Pointer[Vendor] // that of a system read before
+	lights   sync.Map               // the Indicator that a chassis has in place of its system, by URI of that
 	examined examination
 }
 

@@ -31,9 +31,49 @@ func (c *Client) SetIndicator(ctx context.Context, s System, to Indicator) error
 	case locationIndicator:
 		value = to != IndicatorOff
 	default:
-		return c.unsupported("set indicator of "+s.URI, "the system has no indicator")
+		return c.setChassisIndicator(ctx, s, to)
 	}
 	return c.ways(s.Vendor).duringPOST(c.patch(ctx, s.URI, s.ETag, map[string]any{s.indicator: value}))
+}
+
+type chassisBody struct {
+	ETag           text `json:"@odata.etag"`
+	IndicatorLED   text
+	LocationActive *bool `json:"LocationIndicatorActive"`
+	Links          struct{ ComputerSystems links }
+}
+
+// setChassisIndicator sets the LED of the chassis where its only system has none. What it shows is not read at every
+// poll, which would be one more request: the client remembers what it has set.
+func (c *Client) setChassisIndicator(ctx context.Context, s System, to Indicator) error {
+	op := "set indicator of " + s.URI
+	if s.chassis == "" {
+		return c.unsupported(op, "neither the system nor a chassis has an indicator")
+	}
+	var body chassisBody
+	etag, err := c.get(ctx, s.chassis, &body)
+	if err != nil {
+		return err
+	}
+	if etag == "" {
+		etag = string(body.ETag)
+	}
+	change := map[string]any{}
+	switch {
+	case len(body.Links.ComputerSystems) > 1:
+		return c.unsupported(op, "the system has no indicator, and that of its chassis is not its alone")
+	case body.IndicatorLED != "":
+		change[indicatorLED] = string(to)
+	case body.LocationActive != nil:
+		change[locationIndicator] = to != IndicatorOff
+	default:
+		return c.unsupported(op, "neither the system nor its chassis has an indicator")
+	}
+	if err := c.patch(ctx, s.chassis, etag, change); err != nil {
+		return c.ways(s.Vendor).duringPOST(err)
+	}
+	c.lights.Store(s.URI, to)
+	return nil
 }
 
 // Shows says whether the LED is as SetIndicator would make it.

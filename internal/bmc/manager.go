@@ -26,6 +26,8 @@ type Manager struct {
 	PowerState      string
 	MACAddress      string // of the interface we speak to, or else of the first in use
 	HostName        string
+	// Vendor is whose ways the BMC has, which its manufacturer need not be.
+	Vendor Vendor
 }
 
 // managerPlace remembers where the manager and its interface were found, so
@@ -134,6 +136,9 @@ func (c *Client) Manager(ctx context.Context) (Manager, error) {
 	}
 	nic, err := c.managerInterface(ctx, body, place)
 	if err != nil {
+		return Manager{}, err
+	}
+	if m.Vendor, err = c.serviceVendor(ctx); err != nil {
 		return Manager{}, err
 	}
 	if place.instead && place.wanted != m.UUID {

@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -54,6 +55,7 @@ type System struct {
 	resetTarget string // of the action #ComputerSystem.Reset
 	resetInfo   string // its ActionInfo, which may hold what ResetTypes lacks
 	indicator   string // the property that sets the LED, "" where there is none
+	chassis     string // that the system is in, "" where it does not say
 }
 
 // IsServer says whether the system is one that Farrier can boot: others are
@@ -86,6 +88,7 @@ type systemBody struct {
 	Status         status
 	Boot           bootBody
 	Settings       settingsBody `json:"@Redfish.Settings"`
+	Links          struct{ Chassis links }
 	MemorySummary  struct{ TotalSystemMemoryGiB number }
 	Actions        struct {
 		Reset resetAction `json:"#ComputerSystem.Reset"`
@@ -128,6 +131,9 @@ func (b *systemBody) system(uri, etag string) System {
 	case b.LocationActive != nil:
 		s.indicator = locationIndicator
 	}
+	if len(b.Links.Chassis) > 0 {
+		s.chassis = string(b.Links.Chassis[0])
+	}
 	s.resetTarget, _ = resourcePath(string(b.Actions.Reset.Target))
 	s.resetInfo, _ = resourcePath(string(b.Actions.Reset.Info))
 	return s
@@ -165,6 +171,9 @@ func (c *Client) System(ctx context.Context, uri string) (System, error) {
 	system := body.system(uri, etag)
 	if system.Vendor != Standard {
 		c.met.Store(&system.Vendor)
+	}
+	if set, ok := c.lights.Load(uri); ok && system.indicator == "" {
+		system.IndicatorLED = fmt.Sprint(set)
 	}
 	system.ResetTypes = c.ways(system.Vendor).allowedResets(system.ResetTypes)
 	return system, nil

@@ -168,11 +168,16 @@ func (c *Client) waysOf(ctx context.Context, s System) (ways, error) {
 // serviceWays are the ways for what belongs to no system. A system that was read says more
 // than the service does of itself.
 func (c *Client) serviceWays(ctx context.Context) (ways, error) {
+	v, err := c.serviceVendor(ctx)
+	return c.ways(v), err
+}
+
+func (c *Client) serviceVendor(ctx context.Context) (Vendor, error) {
 	var s System
 	if known := c.met.Load(); known != nil {
 		s.Vendor = *known
 	}
-	return c.waysOf(ctx, s)
+	return c.vendor(ctx, s)
 }
 
 // allowedResets leaves out what is listed and refused.

@@ -148,7 +148,7 @@ const (
 	// not change, the UID of the BMC that it is for.
 	AnnotationCredentialsOf = "farrier.dev/credentials-of"
 
-	// AnnotationMake holds, on a BMC, whose command line its SSH server has, where status does not tell.
+	// AnnotationMake holds, on a BMC, whose command line its SSH server has: it is needed when the BMC does not answer.
 	AnnotationMake = "farrier.dev/bmc-make"
 
 	// AnnotationSSHHostKey holds, on a BMC, the key that its SSH server showed first, in the form of

@@ -62,6 +62,7 @@ func (s *stand) over(t *testing.T, sets int) {
 	if n := s.bmc.Sets(); n != sets {
 		t.Errorf("the BMC was told %d passwords, want %d", n, sets)
 	}
+	s.rack.Pass(time.Second)
 	if o, _ := s.Fleet.Observe(address); o.Fence != "" {
 		t.Errorf("the BMC is still held by %q", o.Fence)
 	}
