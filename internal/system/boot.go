@@ -11,7 +11,7 @@ import (
 func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
 	return bootserver.New(bootserver.Config{
 		View: s.view, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL,
-		DefaultUKI:        func() string { return s.settings.DefaultUKIURL },
+		DefaultUKI:        s.newDefaultUKI().get,
 		TrustedForwarders: s.settings.forwarders, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})

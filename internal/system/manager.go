@@ -43,8 +43,14 @@ const workers = 4
 // claimWorkers take servers: what they do is wait for the API.
 const claimWorkers = 8
 
-// leaseName is the Lease in the manager's namespace that the one process that acts holds.
-const leaseName = "farrier-manager"
+// leaseName is the Lease in the manager's namespace that the one process that acts holds. One that only delivers boots
+// does not take turns with one that looks after servers.
+func (s *System) leaseName() string {
+	if s.settings.foreignLifecycle {
+		return "farrier-manager-boot"
+	}
+	return "farrier-manager"
+}
 
 // Scheme knows every kind that Farrier reads or writes.
 func Scheme() *runtime.Scheme {
@@ -74,7 +80,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	}
 	delivery := &bootdelivery.Delivery{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
-		TokenKey: s.keys.token, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 	}
 	servers.Boots = delivery
 	bmcs := &bmc.Reconciler{
@@ -89,21 +95,28 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	}
 	subscriptions := s.newSubscriptions(mgr, registry)
 	bmcs.Farewell, servers.Farewell = subscriptions, subscriptions
-	configs := &bootconfig.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL, Architecture: s.settings.Architecture, Workers: workers,
+	var setups []func(ctrl.Manager) error
+	if !s.settings.foreignLifecycle {
+		setups = append(setups,
+			(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
+			bmcs.SetupWithManager,
+			subscriptions.SetupWithManager,
+			servers.SetupWithManager,
+			(&claim.Reconciler{
+				Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
+			}).SetupWithManager,
+			s.maintenance,
+		)
 	}
-	for _, setup := range []func(ctrl.Manager) error{
-		(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
-		bmcs.SetupWithManager,
-		subscriptions.SetupWithManager,
-		servers.SetupWithManager,
-		(&claim.Reconciler{
-			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
-		}).SetupWithManager,
-		configs.SetupWithManager,
-		s.maintenance,
-		delivery.Setup,
-	} {
+	if s.settings.foreignBoot {
+		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup)
+	} else {
+		setups = append(setups, (&bootconfig.Reconciler{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL,
+			Architecture: s.settings.Architecture, Workers: workers,
+		}).SetupWithManager, delivery.Setup)
+	}
+	for _, setup := range setups {
 		if err := setup(mgr); err != nil {
 			return nil, nil, nil, err
 		}
@@ -126,7 +139,7 @@ func (s *System) managerOptions() ctrl.Options {
 		HealthProbeBindAddress: orNone(s.settings.HealthAddress),
 		PprofBindAddress:       s.settings.PprofAddress,
 
-		LeaderElection: s.settings.LeaderElection, LeaderElectionID: leaseName, LeaderElectionNamespace: s.settings.ManagerNamespace,
+		LeaderElection: s.settings.LeaderElection, LeaderElectionID: s.leaseName(), LeaderElectionNamespace: s.settings.ManagerNamespace,
 		// Everything that acts has ended before the lease is given back, so the next one need not wait until it
 		// runs out.
 		LeaderElectionReleaseOnCancel: true,
@@ -154,7 +167,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
-		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout,
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot,
 	}
 }
 

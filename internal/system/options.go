@@ -46,7 +46,10 @@ type Options struct {
 	IgnitionAccess            string
 	AllowUnauthenticatedProbe bool
 	TrustedForwarders         []string
-	DefaultUKIURL             string
+	// DefaultUKIURL, or the UKI of DefaultUKIImage, is for machines that /httpboot does not know.
+	DefaultUKIURL, DefaultUKIImage string
+	// BootProvider and ServerLifecycle are who does one half of the work: farrier or external.
+	BootProvider, ServerLifecycle string
 
 	BMCPollInterval, BMCFastPoll, BMCRequestTimeout time.Duration
 	// BMCIdleTimeout is how long an unused connection is kept, where something may follow.
@@ -90,6 +93,8 @@ func DefaultOptions() Options {
 		AllowedRegistries: []string{image.DefaultRegistry},
 		ImageCacheSize:    10 << 30,
 		IgnitionAccess:    string(bootserver.AccessExpected),
+		BootProvider:      partOurs,
+		ServerLifecycle:   partOurs,
 		BMCPollInterval:   2 * time.Minute,
 		BMCFastPoll:       5 * time.Second,
 		BMCRequestTimeout: 10 * time.Second,
@@ -128,6 +133,8 @@ type settings struct {
 	template   string
 	cleanup    inspection.CleanMode
 	eventsTLS  *tls.Config // nil: plain HTTP
+
+	foreignBoot, foreignLifecycle bool
 }
 
 // check reads every file that options name and refuses what cannot work, before anything is started.
@@ -170,7 +177,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkParts())
 	return s, errors.Join(errs...)
 }
 

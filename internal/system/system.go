@@ -103,6 +103,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
 	if s.keys, err = ensureKeys(ctx, direct, s.settings.ManagerNamespace); err != nil {
 		return err
 	}
+	s.checkProbe()
 	if err := s.newFleet(); err != nil {
 		return err
 	}

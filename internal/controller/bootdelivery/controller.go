@@ -34,6 +34,8 @@ type Delivery struct {
 	BootURL string
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
+	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.
+	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
 	WakeServer func(name string)
 	// Workers is how many objects of each kind are rendered at the same time.
@@ -47,15 +49,16 @@ type Delivery struct {
 // Setup registers both reconcilers.
 func (d *Delivery) Setup(mgr ctrl.Manager) error {
 	d.notes.init()
-	for _, k := range []kind{
+	kinds := []kind{
 		{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }},
 		{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }, list: func() client.ObjectList { return &bootv1.HTTPBootConfigList{} }},
-	} {
+	}
+	for _, k := range kinds {
 		if err := d.setup(mgr, k); err != nil {
 			return err
 		}
 	}
-	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache()})
+	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache(), kinds: kinds})
 }
 
 const (

@@ -89,21 +89,8 @@ func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.Loc
 // render makes the entry. A problem does not keep it out of the view: what can be served is, and
 // what cannot says why.
 func (r *reconciler) render(in *source) (bootview.Entry, string) {
-	e := bootview.Entry{Name: in.name, Rank: rank(in)}
-	if in.server != nil && in.attempt.Open() {
-		e.Attempt = bootview.Attempt{
-			ID: in.attempt.ID, Open: true, Token: ignition.Token(r.TokenKey, string(in.server.UID), in.attempt.ID), Clean: string(in.attempt.Clean),
-		}
-	} else if in.config != nil {
-		e.Attempt = bootview.Attempt{ID: "none"} // ours, and not ordered: closed
-	}
-	if in.server != nil {
-		e.Serial = in.server.Status.SerialNumber
-		for _, n := range in.server.Status.NetworkInterfaces {
-			e.MACs = append(e.MACs, n.MACAddress)
-			e.IPs = append(e.IPs, n.IPs...)
-		}
-	}
+	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in)}
+	identify(&e, in.server)
 	var problem string
 	switch o := in.object.(type) {
 	case *bootv1.IPXEBootConfig:
@@ -131,6 +118,31 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	return e, problem
 }
 
+// identify adds what is known of the machine besides its UUID.
+func identify(e *bootview.Entry, server *metalv1.Server) {
+	if server == nil {
+		return
+	}
+	e.Serial = server.Status.SerialNumber
+	for _, n := range server.Status.NetworkInterfaces {
+		e.MACs = append(e.MACs, n.MACAddress)
+		e.IPs = append(e.IPs, n.IPs...)
+	}
+}
+
+// attempt is the boot that the entry belongs to.
+func (d *Delivery) attempt(in *source) bootview.Attempt {
+	switch {
+	case in.server != nil && in.attempt.Open():
+		return bootview.Attempt{
+			ID: in.attempt.ID, Open: true, Token: ignition.Token(d.TokenKey, string(in.server.UID), in.attempt.ID), Clean: string(in.attempt.Clean),
+		}
+	case in.config != nil && !d.ForeignLifecycle:
+		return bootview.Attempt{ID: "none"} // ours, and not ordered: closed
+	}
+	return bootview.Attempt{} // no attempt of ours stands behind it: open
+}
+
 // configOf is the boot configuration that made a boot config. What a person wrote has none, and neither has what
 // belongs to a lifecycle of somebody else's.
 func configOf(obj client.Object) *metav1.OwnerReference {
@@ -149,14 +161,18 @@ func rank(in *source) bootview.Rank {
 	if configOf(in.object) == nil {
 		return bootview.HandWritten
 	}
-	if in.config == nil || in.server == nil {
+	return rankOf(in.config, in.server)
+}
+
+func rankOf(config *metalv1.ServerBootConfiguration, server *metalv1.Server) bootview.Rank {
+	if config == nil || server == nil {
 		return bootview.Stale
 	}
-	ref := in.server.Spec.BootConfigurationRef
-	if m := in.server.Spec.MaintenanceBootConfigurationRef; m != nil && in.server.Spec.ServerMaintenanceRef != nil {
+	ref := server.Spec.BootConfigurationRef
+	if m := server.Spec.MaintenanceBootConfigurationRef; m != nil && server.Spec.ServerMaintenanceRef != nil {
 		ref = m
 	}
-	if ref != nil && ref.Namespace == in.config.Namespace && ref.Name == in.config.Name {
+	if ref != nil && ref.Namespace == config.Namespace && ref.Name == config.Name {
 		return bootview.Current
 	}
 	return bootview.Stale

@@ -3,6 +3,7 @@ package bootdelivery
 import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -44,16 +45,11 @@ func entryName(kind, namespace, name string) string { return kind + "/" + namesp
 
 func items(list client.ObjectList) []client.Object {
 	var out []client.Object
-	switch l := list.(type) {
-	case *bootv1.IPXEBootConfigList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	case *bootv1.HTTPBootConfigList:
-		for i := range l.Items {
-			out = append(out, &l.Items[i])
-		}
-	}
+	// It fails for what is no list and for items that are no objects, and neither is given.
+	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
+		out = append(out, item.(client.Object))
+		return nil
+	})
 	return out
 }
 

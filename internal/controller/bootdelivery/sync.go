@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 )
 
 // maxAcknowledged bounds how many attempts are remembered; the oldest are forgotten. A fleet has one
@@ -102,6 +100,7 @@ func (s *initialSync) done(name string) {
 type syncer struct {
 	delivery *Delivery
 	cache    cache.Cache
+	kinds    []kind
 }
 
 // Start is called by the manager.
@@ -110,19 +109,14 @@ func (s *syncer) Start(ctx context.Context) error {
 		return nil
 	}
 	var names []string
-	var ipxe bootv1.IPXEBootConfigList
-	if err := s.cache.List(ctx, &ipxe); err != nil {
-		return fmt.Errorf("list IPXEBootConfigs: %w", err)
-	}
-	for i := range ipxe.Items {
-		names = append(names, entryName(kindIPXE, ipxe.Items[i].Namespace, ipxe.Items[i].Name))
-	}
-	var http bootv1.HTTPBootConfigList
-	if err := s.cache.List(ctx, &http); err != nil {
-		return fmt.Errorf("list HTTPBootConfigs: %w", err)
-	}
-	for i := range http.Items {
-		names = append(names, entryName(kindHTTP, http.Items[i].Namespace, http.Items[i].Name))
+	for _, k := range s.kinds {
+		list := k.list()
+		if err := s.cache.List(ctx, list); err != nil {
+			return fmt.Errorf("list %ss: %w", k.name, err)
+		}
+		for _, item := range items(list) {
+			names = append(names, entryName(k.name, item.GetNamespace(), item.GetName()))
+		}
 	}
 	s.delivery.initial.begin(names, func() { s.delivery.View.SetSynced(true) })
 	return nil

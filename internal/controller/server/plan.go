@@ -208,13 +208,19 @@ func (v *View) bootReady(p *Plan) bool {
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "The boot configuration does not exist yet")
 	case v.Boot.Status.State == metalv1.ServerBootConfigurationStateError:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "%s", bootProblem(v.Boot))
-	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || v.Boot.Status.ObservedGeneration != v.Boot.Generation:
+	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || !v.bootIsCurrent():
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "%s", bootProblem(v.Boot))
 	default:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady", "Boot configuration %s/%s is ready", v.Boot.Namespace, v.Boot.Name)
 		return true
 	}
 	return false
+}
+
+// bootIsCurrent says whether the boot configuration's status is about what it says now.
+func (v *View) bootIsCurrent() bool {
+	observed := v.Boot.Status.ObservedGeneration
+	return observed == v.Boot.Generation || v.Policy.ForeignBoot && observed == 0
 }
 
 // bootProblem is what the boot configuration says of itself.

@@ -28,6 +28,8 @@ type Policy struct {
 	Cleanup inspection.CleanMode
 	// CleanupTimeout is how long a probe may take from power-on to the record of its cleanup.
 	CleanupTimeout time.Duration
+	// ForeignBoot: somebody else makes boot configurations Ready, who may not say for which generation.
+	ForeignBoot bool
 }
 
 // View is everything that a decision may look at. Decisions neither read nor write

@@ -1,0 +1,45 @@
+package system
+
+import (
+	"sync/atomic"
+
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+// defaultUKI is what machines boot over UEFI HTTP that nobody has a configuration for. It is resolved in the
+// background, as every image is, and the last good answer stays.
+type defaultUKI struct{ url atomic.Pointer[string] }
+
+// newDefaultUKI begins to resolve the image, if one is given. What an image comes to is fetched at once.
+func (s *System) newDefaultUKI() *defaultUKI {
+	d := &defaultUKI{}
+	d.url.Store(&s.settings.DefaultUKIURL)
+	if s.settings.DefaultUKIImage == "" {
+		return d
+	}
+	request := image.Request{Reference: s.settings.DefaultUKIImage}
+	update := func() {
+		result, _ := s.images.Lookup(request)
+		if result.Err != nil {
+			s.logger.Info("The default image of --default-httpboot-oci-image is not resolved", "reason", result.Err.Error())
+		}
+		if result.Plan.Digest == "" {
+			return
+		}
+		url := image.UKIURL(s.BootURL, result.Plan)
+		if url == "" {
+			s.logger.Info("The default image of --default-httpboot-oci-image has no UKI", "image", s.settings.DefaultUKIImage)
+		}
+		d.url.Store(&url)
+		_ = s.blobs.Need("--default-httpboot-oci-image", image.Need{Plan: result.Plan}) // fails for pull secrets only
+	}
+	s.images.Subscribe(func(changed image.Request) {
+		if changed.Reference == request.Reference {
+			update()
+		}
+	})
+	update()
+	return d
+}
+
+func (d *defaultUKI) get() string { return *d.url.Load() }
