@@ -25,6 +25,9 @@
 //   - nothing at all during back-off, which a failure starts and a success ends,
 //     and after a refused password, until it changes or ten minutes pass.
 //
+// First looks, dozens of requests each, are let in by a door (door.go), so many at a time; one whose BMC does not
+// answer soon keeps nobody waiting. After a turn that nothing follows soon, the connection is closed and the session kept.
+//
 // Whoever needs a BMC for itself, to change its password or its firmware, raises a fence around it
 // (fence.go): what others submit waits and says so. An event of a BMC has it polled early
 // (Fleet.Poke); polling is the floor that stays when events are lost.
