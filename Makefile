@@ -119,8 +119,9 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies and CRDs from the API types
+generate: ## Generate deep copies and CRDs from the API types, and docs/server-states.md from the code
 	hack/generate.sh
+	go generate ./internal/controller/server
 
 # Compares with the working tree, not with the last commit: it also answers
 # before committing.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -159,12 +158,4 @@ func (r *Reconciler) forget(name string) {
 // patch writes what changed of spec and metadata, and only if nobody wrote in between.
 func (r *Reconciler) patch(ctx context.Context, server, before *metalv1.Server) error {
 	return r.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
-}
-
-// expected is how long a server usually stays in a state; being later than that is
-// shown. A state that is not listed has no usual duration.
-var expected = map[metalv1.ServerState]time.Duration{
-	metalv1.ServerStateInitial:   5 * time.Minute,
-	metalv1.ServerStateDiscovery: 15 * time.Minute,
-	metalv1.ServerStateCleanup:   time.Hour,
 }

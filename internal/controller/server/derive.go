@@ -26,32 +26,50 @@ var (
 	failed      = phase{metalv1.ServerStateError, decideError}
 )
 
-// derive finds the phase from durable facts alone; the first that holds wins.
-func derive(v *View) phase {
-	spec := &v.Server.Spec
-	switch {
-	case v.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue:
-		return parked
-	case spec.ServerMaintenanceRef != nil:
-		return maintenance
-	case spec.ServerClaimRef != nil && v.Claim != nil:
-		return reserved
-	case spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.released()):
-		return released
-	case spec.ServerClaimRef != nil:
-		return releasing
-	case v.claimedBy() != "" && v.hasTaint(metalv1.TaintNotClean):
-		return failed
-	case v.claimedBy() != "":
-		return cleanup
-	case v.Inspected != "":
-		return available
-	case discoveryFailures(v.Server) > v.Policy.DiscoveryRetries:
-		return failed
-	case v.BootInternal:
-		return discovery
+// rule says in which phase a server is if a guard holds and none before it does.
+type rule struct {
+	guard string
+	holds func(*View) bool
+	phase phase
+}
+
+// rules are asked in their order, and each of durable facts alone. The last always holds.
+func rules() []rule {
+	return []rule{
+		{"parked", (*View).isParked, parked},
+		{"maintained", func(v *View) bool { return v.Server.Spec.ServerMaintenanceRef != nil }, maintenance},
+		{"claimed", func(v *View) bool { return v.Server.Spec.ServerClaimRef != nil && v.Claim != nil }, reserved},
+		{"retained", (*View).isRetained, released},
+		{"claim gone", func(v *View) bool { return v.Server.Spec.ServerClaimRef != nil }, releasing},
+		{"not clean", func(v *View) bool { return v.claimedBy() != "" && v.hasTaint(metalv1.TaintNotClean) }, failed},
+		{"dirty", func(v *View) bool { return v.claimedBy() != "" }, cleanup},
+		{"inspected", func(v *View) bool { return v.Inspected != "" }, available},
+		{"retries spent", func(v *View) bool { return discoveryFailures(v.Server) > v.Policy.DiscoveryRetries }, failed},
+		{"probe prepared", func(v *View) bool { return v.BootInternal }, discovery},
+		{"new", func(*View) bool { return true }, initial},
 	}
-	return initial
+}
+
+// derive finds the phase of a server.
+func derive(v *View) phase { return deriveRule(v).phase }
+
+func deriveRule(v *View) (last rule) {
+	for _, last = range rules() {
+		if last.holds(v) {
+			break
+		}
+	}
+	return last
+}
+
+func (v *View) isParked() bool {
+	return v.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue
+}
+
+// isRetained says that the claim is gone and the machine, which is off, is kept for its owner.
+func (v *View) isRetained() bool {
+	spec := &v.Server.Spec
+	return spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.released())
 }
 
 // discoveryFailures counts the discoveries that timed out since the last report.

@@ -225,7 +225,7 @@ func TestLateIsSaidInTime(t *testing.T) {
 		s.is(t, metalv1.ServerStateInitial)
 		s.says(t, conditionLate, metav1.ConditionFalse, "OnTime")
 		result := s.Step(t, s.Reconciler, host)
-		if result.RequeueAfter <= 0 || result.RequeueAfter > expected[metalv1.ServerStateInitial] {
+		if result.RequeueAfter <= 0 || result.RequeueAfter > mustUsual(metalv1.ServerStateInitial) {
 			t.Fatalf("nobody looks at it in time: %s", result.RequeueAfter)
 		}
 		s.pass(t, result.RequeueAfter)
@@ -235,4 +235,9 @@ func TestLateIsSaidInTime(t *testing.T) {
 		s.pass(t, 2*moment)
 		s.says(t, conditionLate, metav1.ConditionFalse, "OnTime")
 	})
+}
+
+func mustUsual(state metalv1.ServerState) time.Duration {
+	d, _ := usual(state)
+	return d
 }

@@ -108,19 +108,20 @@ func powerConditions(v *View) []metav1.Condition {
 // lateness says that a server has been longer in its state than is usual.
 func lateness(v *View, ph phase) metav1.Condition {
 	late := v.lateAt(ph)
+	expected, _ := usual(ph.state)
 	if late.IsZero() || v.Now.Before(late) {
 		return metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
 	}
 	return metav1.Condition{
 		Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state),
-		Message: fmt.Sprintf("Longer than the usual %s in state %s", expected[ph.state].Round(time.Minute), ph.state),
+		Message: fmt.Sprintf("Longer than the usual %s in state %s", expected.Round(time.Minute), ph.state),
 	}
 }
 
 // lateAt is when the server will have been longer in its state than is usual; zero: never. When
 // a state began follows from what was made for it.
 func (v *View) lateAt(ph phase) time.Time {
-	usual, bounded := expected[ph.state]
+	expected, bounded := usual(ph.state)
 	if !bounded {
 		return time.Time{}
 	}
@@ -143,5 +144,5 @@ func (v *View) lateAt(ph phase) time.Time {
 			since = v.Boot.CreationTimestamp.Time
 		}
 	}
-	return since.Add(usual)
+	return since.Add(expected)
 }

@@ -1,0 +1,34 @@
+package system
+
+import (
+	"strings"
+
+	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+// checkProbe says at start what would otherwise be found out when the first claim ends: every server that comes
+// back waits in Cleanup for a probe that can clean.
+func (s *System) checkProbe() {
+	o := s.settings
+	switch {
+	case o.cleanup == inspection.CleanNone:
+	case o.ProbeImage == "":
+		s.logger.Info("Warning: servers that come back cannot be cleaned without a probe image (--probe-os-image), and wait for one; --cleanup=none hands them on as they are", "cleanup", o.cleanup)
+	case !ours(o.ProbeImage):
+		s.logger.Info("Warning: the probe image is not Farrier's. If its agent cannot clean, servers that come back wait in Cleanup (ProbeCannotClean); --cleanup=none hands them on as they are", "probeImage", o.ProbeImage, "cleanup", o.cleanup)
+	}
+}
+
+// ours says whether an image is named like one of Farrier's probes: <registry>/…farrier…/…probe….
+func ours(reference string) bool {
+	parsed, err := image.ParseReference(reference)
+	if err != nil {
+		return false
+	}
+	path, last := "", parsed.Repository
+	if i := strings.LastIndexByte(last, '/'); i >= 0 {
+		path, last = last[:i], last[i+1:]
+	}
+	return strings.Contains(last, "probe") && strings.Contains(path+last, "farrier")
+}
