@@ -90,12 +90,10 @@ func (m *medium) ReadAt(p []byte, at int64) (int, error) {
 	}
 	n := int(min(int64(len(p)), m.size-at))
 	clear(p[:n])
-	for i := at / block; i*block < at+int64(n); i++ {
-		if b := m.blocks[i]; b != nil {
-			from, to := max(at, i*block), min(at+int64(n), (i+1)*block)
-			copy(p[from-at:to-at], b[from-i*block:to-i*block])
-		}
-	}
+	m.eachLocked(at, int64(n), func(i int64, b *[block]byte) {
+		from, to := max(at, i*block), min(at+int64(n), (i+1)*block)
+		copy(p[from-at:to-at], b[from-i*block:to-i*block])
+	})
 	return n, nil
 }
 
@@ -116,15 +114,40 @@ func (m *medium) WriteAt(p []byte, at int64) (int, error) {
 	return len(p), nil
 }
 
+// eachLocked visits what there is in a range, by whichever way is shorter.
+func (m *medium) eachLocked(at, length int64, visit func(i int64, b *[block]byte)) {
+	first, last := at/block, (at+length-1)/block
+	if last-first < int64(len(m.blocks)) {
+		for i := first; i <= last; i++ {
+			if b := m.blocks[i]; b != nil {
+				visit(i, b)
+			}
+		}
+		return
+	}
+	for i, b := range m.blocks {
+		if i >= first && i <= last {
+			visit(i, b)
+		}
+	}
+}
+
 func (m *medium) putLocked(p []byte, at int64) {
+	if isZero(p) {
+		m.eachLocked(at, int64(len(p)), func(i int64, b *[block]byte) {
+			from, to := max(at, i*block), min(at+int64(len(p)), (i+1)*block)
+			clear(b[from-i*block : to-i*block])
+			if *b == [block]byte{} {
+				delete(m.blocks, i)
+			}
+		})
+		return
+	}
 	for i := at / block; i*block < at+int64(len(p)); i++ {
 		from, to := max(at, i*block), min(at+int64(len(p)), (i+1)*block)
 		part := p[from-at : to-at]
 		b := m.blocks[i]
 		if b == nil {
-			if isZero(part) {
-				continue
-			}
 			b = new([block]byte)
 			m.blocks[i] = b
 		}

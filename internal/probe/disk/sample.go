@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -54,14 +55,7 @@ func sampleExtents(size int64) []Extent {
 	return out
 }
 
-func monotonous(b []byte) bool {
-	for _, c := range b {
-		if c != b[0] {
-			return false
-		}
-	}
-	return true
-}
+func monotonous(b []byte) bool { return bytes.Count(b, b[:1]) == len(b) }
 
 // checkGone compares with the samples: nothing of what was there may be left, and with
 // zeros there may be nothing at all.
