@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -21,15 +23,17 @@ type onboarded struct {
 	Servers int           `json:"servers"`
 	Took    time.Duration `json:"tookNanoseconds"` // from the first Endpoint to the last Available
 	// Writes to Server objects, and how many of them are of status.
-	ServerWrites  float64 `json:"writesPerServerObject"`
-	StatusWrites  float64 `json:"statusWritesPerServerObject"`
-	AllWrites     float64 `json:"writesPerServer"` // to objects of all kinds
-	StatusSeconds float64 `json:"statusShareOfAPIUpdateTime"`
-	Heap          float64 `json:"managerHeapBytesPerServer"`
-	PeakRSS       int64   `json:"managerPeakRSSBytes"`
-	Logins        int     `json:"loginsPerBMCMost"`
-	Requests      float64 `json:"requestsPerBMC"`
-	PowerOns      int     `json:"powerOnsPerMachineMost"`
+	ServerWrites float64 `json:"writesPerServerObject"`
+	StatusWrites float64 `json:"statusWritesPerServerObject"`
+	AllWrites    float64 `json:"writesPerServer"` // to objects of all kinds
+	// WritesOf are those to each kind, and their updates of status.
+	WritesOf      map[string][2]float64 `json:"writesAndStatusWritesPerServerByKind"`
+	StatusSeconds float64               `json:"statusShareOfAPIUpdateTime"`
+	Heap          float64               `json:"managerHeapBytesPerServer"`
+	PeakRSS       int64                 `json:"managerPeakRSSBytes"`
+	Logins        int                   `json:"loginsPerBMCMost"`
+	Requests      float64               `json:"requestsPerBMC"`
+	PowerOns      int                   `json:"powerOnsPerMachineMost"`
 	// Processor time by process.
 	ManagerCPU time.Duration `json:"managerCPUNanoseconds"`
 	APICPU     time.Duration `json:"apiCPUNanoseconds"`
@@ -100,8 +104,12 @@ func (o *onboarded) read(ctx context.Context, s *site.Site, empty int64, before 
 		return err
 	}
 	var updates, statusUpdates float64
+	o.WritesOf = map[string][2]float64{}
 	for kind, r := range after {
-		o.AllWrites += float64(r.Writes()-before[kind].Writes()) / n
+		writes := float64(r.Writes()-before[kind].Writes()) / n
+		if o.AllWrites += writes; writes > 0.5 {
+			o.WritesOf[kind] = [2]float64{writes, float64(r.StatusUpdates-before[kind].StatusUpdates) / n}
+		}
 		updates += r.Seconds - before[kind].Seconds
 		statusUpdates += r.StatusSeconds - before[kind].StatusSeconds
 	}
@@ -138,6 +146,11 @@ func (f findings) print(w io.Writer) {
 	}, "10,000 after 1,000: 11")
 	line("writes to a Server object", func(o onboarded) string { return fmt.Sprintf("%.2f (status: %.2f)", o.ServerWrites, o.StatusWrites) }, "8")
 	line("writes per server, objects of all kinds", func(o onboarded) string { return fmt.Sprintf("%.1f", o.AllWrites) }, "")
+	for _, kind := range slices.Sorted(maps.Keys(f.Runs[len(f.Runs)-1].WritesOf)) {
+		line("of them to "+kind, func(o onboarded) string {
+			return fmt.Sprintf("%.1f (status: %.1f)", o.WritesOf[kind][0], o.WritesOf[kind][1])
+		}, "")
+	}
 	line("status writes, of the API's time for updates", func(o onboarded) string { return fmt.Sprintf("%.0f %%", 100*o.StatusSeconds) }, "")
 	line("manager heap per server", func(o onboarded) string { return fmt.Sprintf("%.1f KiB", o.Heap/kib) }, "40 KiB")
 	line("manager memory at its peak (RSS)", func(o onboarded) string { return fmt.Sprintf("%.0f MiB", float64(o.PeakRSS)/mib) }, "")

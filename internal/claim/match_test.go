@@ -1,7 +1,9 @@
 package claim
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -268,4 +270,32 @@ func TestExplanationsCountEveryReason(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", c.Name, diff)
 		}
 	}
+}
+
+// TestFromSeveralGoroutines is for the race detector.
+func TestFromSeveralGoroutines(t *testing.T) {
+	p := poolOf(nil)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 50 {
+				name := fmt.Sprintf("%d-%d", i, n)
+				p.Observe(available(name))
+				c := asking(name)
+				if _, err := p.Pend(c); err != nil {
+					t.Error(err)
+				}
+				given, _ := p.Match()
+				for _, g := range given {
+					p.Taken(g.UID, "2")
+				}
+				p.Explain(c)
+				p.GivenTo(c.UID)
+				p.Lost(c.UID, "1")
+				p.Withdraw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name})
+				p.Forget(name)
+			}
+		})
+	}
+	all.Wait()
 }
