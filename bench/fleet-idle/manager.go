@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/program"
+	"github.com/farrier-dev/farrier/bench/internal/site"
 )
-
-const managerPackage = "github.com/farrier-dev/farrier/cmd/farrier-manager"
 
 // manager is a farrier-manager.
 type manager struct {
@@ -24,13 +23,13 @@ type manager struct {
 }
 
 func startManager(ctx context.Context, binary, kubeconfig, folder string, c config) (*manager, error) {
-	addresses, err := freeAddresses(2)
+	addresses, err := site.FreeAddresses(2)
 	if err != nil {
 		return nil, err
 	}
 	m := &manager{metrics: "http://" + addresses[0] + "/metrics", client: http.Client{Timeout: 10 * time.Second}}
 	args := []string{
-		"--kubeconfig", kubeconfig, "--manager-namespace", namespace, "--data-dir", folder,
+		"--kubeconfig", kubeconfig, "--manager-namespace", site.Namespace, "--data-dir", folder,
 		"--metrics-address", addresses[0], "--boot-address", addresses[1], "--health-address", "",
 		"--bmc-poll-interval", c.Interval.String(),
 	}
@@ -39,19 +38,6 @@ func startManager(ctx context.Context, binary, kubeconfig, folder string, c conf
 	}
 	m.process, err = program.Start(ctx, binary, func(string) {}, args...)
 	return m, err
-}
-
-// freeAddresses are some that nobody listens on now.
-func freeAddresses(n int) (addresses []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("a free port: %w", err)
-		}
-		defer func() { _ = l.Close() }()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses, nil
 }
 
 // fleetState is what the manager says of its fleet.

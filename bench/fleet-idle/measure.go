@@ -9,6 +9,7 @@ import (
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/program"
+	"github.com/farrier-dev/farrier/bench/internal/site"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -62,7 +63,7 @@ type bench struct {
 	config
 	folder  string
 	rack    *child.Process
-	cluster *cluster
+	api     *site.API
 	manager *manager
 	found   findings
 }
@@ -85,21 +86,16 @@ func measure(ctx context.Context, c config) (_ findings, err error) {
 	if err := b.measure(ctx); err != nil {
 		return findings{}, err
 	}
-	return b.found, errors.Join(b.manager.process.Stop(), b.cluster.process.Stop(), b.rack.Stop())
+	return b.found, errors.Join(b.manager.process.Stop(), b.api.Process.Stop(), b.rack.Stop())
 }
 
 // start starts the three processes, the manager last: what is measured of it begins with everything there.
 func (b *bench) start(ctx context.Context) (err error) {
-	if b.API == "" {
-		if b.API, err = program.Build(ctx, b.folder, apiPackage); err != nil {
-			return err
-		}
+	binaries := site.Binaries{API: b.API, Manager: b.Manager}
+	if err := binaries.Build(ctx, b.folder); err != nil {
+		return err
 	}
-	if b.Manager == "" {
-		if b.Manager, err = program.Build(ctx, b.folder, managerPackage); err != nil {
-			return err
-		}
-	}
+	b.Manager = binaries.Manager
 	if b.rack, err = child.Start(ctx, roleRack); err != nil {
 		return err
 	}
@@ -107,15 +103,15 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err := b.rack.Ask(rackRequest{Config: &b.config}, &rack); err != nil {
 		return err
 	}
-	if b.cluster, err = startCluster(ctx, b.API, b.folder); err != nil {
+	if b.api, err = site.StartAPI(ctx, binaries.API, b.folder); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := b.cluster.populate(ctx, rack.BMCs, b.behaviours()); err != nil {
+	if err := populate(ctx, b.api, rack.BMCs, b.behaviours()); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d objects created in %v\n", 3*b.BMCs, time.Since(began).Round(time.Second))
-	b.manager, err = startManager(ctx, b.Manager, b.cluster.kubeconfig, b.folder, b.config)
+	b.manager, err = startManager(ctx, b.Manager, b.api.Kubeconfig, b.folder, b.config)
 	return err
 }
 
@@ -157,11 +153,11 @@ func (b *bench) firstLook(ctx context.Context) error {
 			b.found.FirstLook = time.Since(began)
 		}
 		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
-			available, err := b.cluster.available(ctx)
+			free, err := available(ctx, b.api)
 			if err != nil {
 				return err
 			}
-			if available == b.found.Healthy {
+			if free == b.found.Healthy {
 				b.found.Available = time.Since(began)
 			}
 			nextList = time.Now().Add(min(listEvery, b.Interval))
@@ -190,7 +186,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	if err := b.manager.process.Stop(); err != nil {
 		return err
 	}
-	if b.manager, err = startManager(ctx, b.Manager, b.cluster.kubeconfig, b.folder, b.config); err != nil {
+	if b.manager, err = startManager(ctx, b.Manager, b.api.Kubeconfig, b.folder, b.config); err != nil {
 		return err
 	}
 	began := time.Now()
