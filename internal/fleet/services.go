@@ -27,6 +27,9 @@ type Services interface {
 	SetBIOS(ctx context.Context, b bmc.BIOS, change map[string]any, applyTime string) (bmc.Task, error)
 	ResetBIOS(ctx context.Context, b bmc.BIOS) error
 
+	ManagerAttributes(ctx context.Context) (bmc.ManagerAttributes, error)
+	SetManagerAttributes(ctx context.Context, m bmc.ManagerAttributes, change map[string]any) ([]bmc.Task, error)
+
 	SimpleUpdate(ctx context.Context, u bmc.Update) (bmc.Task, error)
 	Task(ctx context.Context, uri string) (bmc.Task, error)
 	Tasks(ctx context.Context) ([]bmc.Task, error)
