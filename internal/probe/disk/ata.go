@@ -12,6 +12,7 @@ import (
 const (
 	ataIdentify        = 0xec
 	ataSetPassword     = 0xf1
+	ataUnlock          = 0xf2
 	ataErasePrepare    = 0xf3
 	ataEraseUnit       = 0xf4
 	ataDisablePassword = 0xf6
@@ -21,8 +22,8 @@ const (
 	ataSector  = 512
 	ataTimeout = time.Minute
 	// ataPassword locks the disk only from SECURITY SET PASSWORD to the end of the
-	// erase, which takes it away again. It is no secret: it is here so that a person
-	// can unlock a disk that lost power in between.
+	// erase, which takes it away again. It is no secret: it is here so that the next agent,
+	// or a person, can unlock a disk that lost power in between.
 	ataPassword = "farrier"
 )
 
@@ -116,10 +117,6 @@ func (f *ataFacts) methods() ([]Method, string) {
 	switch {
 	case !f.supported:
 		return nil, ""
-	case f.locked:
-		return nil, "ATA secure erase: the disk is locked with a password"
-	case f.enabled:
-		return nil, "ATA secure erase: somebody set a password"
 	case f.frozen:
 		return nil, "ATA secure erase: the firmware has frozen the disk's security settings"
 	case f.expired:
@@ -133,8 +130,8 @@ func (f *ataFacts) methods() ([]Method, string) {
 // secureErase runs the whole sequence (ACS-4 §7.35 and following): only with a user
 // password set does a disk take ERASE UNIT, and only right after ERASE PREPARE.
 func (f *ataFacts) secureErase(ctx context.Context, t SCSITarget, enhanced bool) error {
-	if err := t.Command(ctx, ataCommand(ataSetPassword, ToDevice, ataPasswordBlock(0), ataTimeout)); err != nil {
-		return fmt.Errorf("set password: %w", err)
+	if err := f.takePassword(ctx, t); err != nil {
+		return err
 	}
 	if err := f.erase(ctx, t, enhanced); err != nil {
 		return errors.Join(err, removePassword(ctx, t))
@@ -147,6 +144,29 @@ func (f *ataFacts) secureErase(ctx context.Context, t SCSITarget, enhanced bool)
 		return errors.Join(errors.New("the password is still set after the erase"), removePassword(ctx, t))
 	}
 	return nil
+}
+
+// takePassword sees to it that the user password is ours. One that is set already may be:
+// an agent before this one may have been turned off in the middle of an erase. One that is not
+// counts as one wrong attempt of the five that a disk allows until the next power-on.
+func (f *ataFacts) takePassword(ctx context.Context, t SCSITarget) error {
+	command, what := uint8(ataSetPassword), "set password"
+	switch {
+	case f.locked:
+		command, what = ataUnlock, "unlock: the disk is locked with a password that is not ours"
+	case f.enabled:
+		command, what = ataDisablePassword, "disable password: somebody else set one, which locks the disk at the next power-on"
+	}
+	if err := t.Command(ctx, ataCommand(command, ToDevice, ataPasswordBlock(0), ataTimeout)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	// Should the erase fail, it is taken away, and a second try finds none.
+	set := f.locked || !f.enabled
+	f.locked, f.enabled = false, false
+	if set {
+		return nil
+	}
+	return f.takePassword(ctx, t)
 }
 
 func (f *ataFacts) erase(ctx context.Context, t SCSITarget, enhanced bool) error {

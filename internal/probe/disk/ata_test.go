@@ -20,6 +20,8 @@ type fakeATA struct {
 	times    [2]uint16
 	fails    map[uint8]error // by ATA command
 	keeps    bool            // the password stays after the erase
+	failOnce map[uint8]error
+	theirs   bool // a password that is set is not ours
 	cdbs     []string
 	data     []string // the first 40 bytes of what was sent
 	limits   map[uint8]time.Duration
@@ -39,7 +41,16 @@ func (a *fakeATA) Command(_ context.Context, c SCSICommand) error {
 	if err := a.fails[command]; err != nil {
 		return err
 	}
+	if err := a.failOnce[command]; err != nil {
+		delete(a.failOnce, command)
+		return err
+	}
+	if a.theirs && (command == ataUnlock || command == ataDisablePassword) {
+		return &SenseError{Key: 0xb}
+	}
 	switch command {
+	case ataUnlock:
+		a.security &^= 1 << 2
 	case ataIdentify:
 		binary.LittleEndian.PutUint16(c.Data[2*128:], a.security)
 		binary.LittleEndian.PutUint16(c.Data[2*89:], a.times[0])
@@ -59,6 +70,7 @@ func (a *fakeATA) Command(_ context.Context, c SCSICommand) error {
 
 const (
 	goldenIdentify = "85080e00000001000000000000" + "00ec00"
+	goldenUnlock   = "850a0600000001000000000000" + "00f200"
 	goldenSet      = "850a0600000001000000000000" + "00f100"
 	goldenPrepare  = "85060000000000000000000000" + "00f300"
 	goldenErase    = "850a0600000001000000000000" + "00f400"
@@ -101,8 +113,6 @@ func TestSecureEraseIsNotTried(t *testing.T) {
 		note     string
 	}{
 		"not supported": {0, ""},
-		"locked":        {1 | 1<<1 | 1<<2, "locked with a password"},
-		"password":      {1 | 1<<1, "somebody set a password"},
 		"frozen":        {1 | 1<<3 | 1<<5, "frozen"},
 		"expired":       {1 | 1<<4, "too many attempts"},
 	} {
@@ -114,6 +124,45 @@ func TestSecureEraseIsNotTried(t *testing.T) {
 		if diff := cmp.Diff([]string{goldenIdentify}, a.cdbs); diff != "" {
 			t.Errorf("%s: CDBs (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestPasswordThatIsSetAlready: ours is of an agent that was turned off in the middle.
+func TestPasswordThatIsSetAlready(t *testing.T) {
+	for name, tc := range map[string]struct {
+		security     uint16
+		theirs       bool
+		method, note string
+		cdbs         []string
+	}{
+		"locked, ours":   {1 | 1<<1 | 1<<2, false, "ata-secure-erase", "", []string{goldenIdentify, goldenUnlock, goldenPrepare, goldenErase, goldenIdentify}},
+		"locked, theirs": {1 | 1<<1 | 1<<2, true, "overwrite", "locked with a password that is not ours", []string{goldenIdentify, goldenUnlock}},
+		"open, ours":     {1 | 1<<1, false, "ata-secure-erase", "", []string{goldenIdentify, goldenDisable, goldenSet, goldenPrepare, goldenErase, goldenIdentify}},
+		"open, theirs":   {1 | 1<<1, true, "overwrite", "somebody else set one", []string{goldenIdentify, goldenDisable}},
+	} {
+		a := newATA(tc.security)
+		a.theirs = tc.theirs
+		r := one(t, Disk{ATA: true}, a, inspection.CleanFull)
+		if r.Result != inspection.CleanedOK || r.Method != tc.method || !strings.Contains(r.Note, tc.note) || (r.Note == "") != (tc.note == "") {
+			t.Errorf("%s: record %+v", name, r)
+		}
+		if diff := cmp.Diff(tc.cdbs, a.cdbs); diff != "" {
+			t.Errorf("%s: CDBs (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestSecondTryAfterUnlocking: the enhanced erase fails, the plain one begins anew.
+func TestSecondTryAfterUnlocking(t *testing.T) {
+	a := newATA(1 | 1<<1 | 1<<2 | 1<<5)
+	a.failOnce = map[uint8]error{ataEraseUnit: &SenseError{Key: 0xb}}
+	r := one(t, Disk{ATA: true}, a, inspection.CleanFull)
+	if r.Result != inspection.CleanedOK || r.Method != "ata-secure-erase" || !strings.Contains(r.Note, "ata-secure-erase-enhanced: erase unit") {
+		t.Errorf("record %+v", r)
+	}
+	want := []string{goldenIdentify, goldenUnlock, goldenPrepare, goldenErase, goldenDisable, goldenSet, goldenPrepare, goldenErase, goldenIdentify}
+	if diff := cmp.Diff(want, a.cdbs); diff != "" {
+		t.Errorf("CDBs (-want +got):\n%s", diff)
 	}
 }
 
