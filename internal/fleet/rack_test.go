@@ -131,9 +131,9 @@ func sessions(t *testing.T, info sim.BMCInfo) int {
 // eventually waits for what happens in goroutines that nobody can be told by.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not within %s", what, patient)
 		}
 	}
 }

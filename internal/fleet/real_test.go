@@ -15,6 +15,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
+// patient is how long what happens in real time may take before a test gives up: a limit against hanging, not a
+// measurement.
+const patient = 2 * time.Minute
+
 // running is a fleet at work, with a way to wait for what it observes.
 type running struct {
 	*fleet.Fleet
@@ -49,7 +53,7 @@ func run(t *testing.T, o fleet.Options) *running {
 // until waits for an observation that satisfies ok.
 func (r *running) until(key fleet.Key, what string, ok func(fleet.Observation) bool) fleet.Observation {
 	r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patient)
 	for {
 		r.mu.Lock()
 		changed := r.changed
@@ -61,7 +65,7 @@ func (r *running) until(key fleet.Key, what string, ok func(fleet.Observation) b
 		select {
 		case <-changed:
 		case <-deadline:
-			r.t.Fatalf("%s: not within 20 s; last: %+v", what, o)
+			r.t.Fatalf("%s: not within %s; last: %+v", what, patient, o)
 		}
 	}
 }
