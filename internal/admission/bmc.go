@@ -15,20 +15,20 @@ import (
 func bmcReferences(ctx context.Context, c *check, now, before *metalv1.BMC) error {
 	spec := field.NewPath("spec")
 	if name := referent(now.Spec.EndpointRef); name != "" && name != referent(before.Spec.EndpointRef) {
-		exists, err := c.exists(ctx, types.NamespacedName{Name: name}, &metalv1.Endpoint{})
+		missing, err := c.missed(ctx, types.NamespacedName{Name: name}, &metalv1.Endpoint{})
 		if err != nil {
 			return err
 		}
-		if !exists {
+		if missing {
 			c.warn(spec.Child("endpointRef"), "Endpoint %q does not exist", name)
 		}
 	}
 	if name := now.Spec.BMCSecretRef.Name; name != "" && name != before.Spec.BMCSecretRef.Name {
-		exists, err := c.live(ctx, types.NamespacedName{Name: name}, &metalv1.BMCSecret{})
+		missing, err := c.missedLive(ctx, types.NamespacedName{Name: name}, &metalv1.BMCSecret{})
 		if err != nil {
 			return err
 		}
-		if !exists {
+		if missing {
 			c.warn(spec.Child("bmcSecretRef"), "BMCSecret %q does not exist", name)
 		}
 	}

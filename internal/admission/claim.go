@@ -43,7 +43,7 @@ func claimName(ctx context.Context, c *check, now, _ *metalv1.ServerClaim) error
 	if !c.created() || now.Name == "" || c.Namespace != c.ManagerNamespace {
 		return nil
 	}
-	exists, err := c.exists(ctx, types.NamespacedName{Name: now.Name}, &metalv1.Server{})
+	exists, err := c.taken(ctx, metal("Server"), types.NamespacedName{Name: now.Name}, &metalv1.Server{})
 	if err != nil || !exists {
 		return err
 	}
@@ -70,13 +70,13 @@ func claimSelection(ctx context.Context, c *check, now, before *metalv1.ServerCl
 	}
 	name, path := now.Spec.ServerRef.Name, field.NewPath("spec", "serverRef")
 	var server metalv1.Server
-	exists, err := c.exists(ctx, types.NamespacedName{Name: name}, &server)
+	missing, err := c.missed(ctx, types.NamespacedName{Name: name}, &server)
 	switch {
 	case err != nil:
 		return err
-	case !exists:
+	case missing:
 		c.warn(path, "Server %q does not exist; the claim waits for it", name)
-	case !selector.Matches(labels.Set(server.Labels)):
+	case server.Name != "" && !selector.Matches(labels.Set(server.Labels)):
 		c.warn(path, "the labels of Server %q do not match spec.serverSelector, and both can not be changed: the claim will not be bound while they do not", name)
 	}
 	return nil
@@ -108,16 +108,15 @@ func claimSecrets(ctx context.Context, c *check, now, before *metalv1.ServerClai
 	return nil
 }
 
-// secret reads a Secret in the namespace of the request. It is nil, and the warning is written, if there is none.
+// secret reads a Secret in the namespace of the request. It is nil if there is none, of which it warns, or if the API could not be asked.
 func (c *check) secret(ctx context.Context, path *field.Path, name string) (*corev1.Secret, error) {
 	var secret corev1.Secret
-	exists, err := c.live(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &secret)
-	if err != nil {
-		return nil, err
-	}
-	if !exists {
+	missing, err := c.missedLive(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name}, &secret)
+	if missing && err == nil {
 		c.warn(path, "Secret %q does not exist in namespace %q", name, c.Namespace)
-		return nil, nil
+	}
+	if missing || err != nil || secret.Name == "" {
+		return nil, err
 	}
 	return &secret, nil
 }

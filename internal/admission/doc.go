@@ -10,7 +10,7 @@
 //	request.go       Request, Verdict: what a shell hands in and gets back
 //	rules.go         Rules: which rules there are for which kind, and how they are run
 //	check.go         what a rule has to work with
-//	others.go        how a rule sees other objects: an index, confirmed by a read
+//	others.go        how a rule sees other objects: memory first, and a read of the API where that says something is wrong
 //	recent.go        what was admitted a moment ago and the index may not know yet
 //	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go
 //	                 the rules, a file a subject

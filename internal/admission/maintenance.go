@@ -36,8 +36,8 @@ func (c *check) knownServer(ctx context.Context, now, before string) error {
 	if now == "" || now == before {
 		return nil
 	}
-	exists, err := c.exists(ctx, types.NamespacedName{Name: now}, &metalv1.Server{})
-	if err == nil && !exists {
+	missing, err := c.missed(ctx, types.NamespacedName{Name: now}, &metalv1.Server{})
+	if err == nil && missing {
 		c.warn(field.NewPath("spec", "serverRef"), "Server %q does not exist", now)
 	}
 	return err

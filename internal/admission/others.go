@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -60,12 +61,36 @@ func (c *check) live(ctx context.Context, key types.NamespacedName, into client.
 	return true, nil
 }
 
-// exists is live for an object that most often exists: then memory answers.
-func (c *check) exists(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
-	if err := c.Cached.Get(ctx, key, into); err == nil {
-		return true, nil
+// taken says whether there is an object of a name, for a rule that refuses if there is. Like holders it looks into memory, and at what was
+// admitted a moment ago, and asks the API only about a hit.
+func (c *check) taken(ctx context.Context, kind schema.GroupKind, key types.NamespacedName, into client.Object) (bool, error) {
+	if err := c.Cached.Get(ctx, key, into); apierrors.IsNotFound(err) && len(c.recent.holders(named(kind, key))) == 0 {
+		return false, nil
 	}
 	return c.live(ctx, key, into)
+}
+
+// missed says that there is no object of a name, for a rule that warns of it. The API is asked where memory does not know, but not more often
+// than it can spare: a warning is not worth holding others up, and who makes thousands of objects reads none.
+func (c *check) missed(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
+	if err := c.Cached.Get(ctx, key, into); err == nil {
+		return false, nil
+	}
+	return c.missedLive(ctx, key, into)
+}
+
+// missedLive is missed for kinds of which memory holds nothing: it is not asked, as it would pass the question on to the API.
+func (c *check) missedLive(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
+	if !c.spare.TryAccept() {
+		return false, nil
+	}
+	exists, err := c.live(ctx, key, into)
+	return !exists, err
+}
+
+// named is under which an object is remembered by its name.
+func named(kind schema.GroupKind, key types.NamespacedName) held {
+	return held{kind, "metadata.name", key.String()}
 }
 
 // name is the key of the object that the request is about.

@@ -155,3 +155,55 @@ func TestOtherShapesAreLeftToTheSchema(t *testing.T) {
 		}
 	}
 }
+
+// counting counts what is read of an API.
+type counting struct {
+	client.Reader
+	gets int
+}
+
+func (c *counting) Get(ctx context.Context, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+	c.gets++
+	return c.Reader.Get(ctx, key, into, opts...)
+}
+
+// TestWarningsAreSparing: a thousand claims at once are not held up by reads for warnings alone, and what memory knows is not asked for at all.
+func TestWarningsAreSparing(t *testing.T) {
+	a := newAlone(t)
+	live := &counting{Reader: a.store}
+	a.Rules = &admission.Rules{ManagerNamespace: "farrier-system", Cached: a.store, Live: live}
+	const n = 1000
+	for i := range n {
+		claim := admissiontest.Parse(t, fmt.Sprintf("{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {name: c%d, namespace: default}, "+
+			"spec: {power: 'On', image: 'registry/os:1', ignitionSecretRef: {name: missing}}}", i))
+		outcome := a.Request(t, claim, nil)
+		if len(outcome.Causes) > 0 || i == 0 && len(outcome.Warnings) != 1 {
+			t.Fatalf("claim %d: %q %q", i, outcome.Causes, outcome.Warnings)
+		}
+	}
+	if live.gets > n/2 {
+		t.Errorf("%d reads for %d claims", live.gets, n)
+	}
+	live.gets = 0
+	for i := range n {
+		a.Request(t, endpoint(t, fmt.Sprintf("e%d", i), fmt.Sprintf("02:00:00:00:%02x:%02x", i/256, i%256)), nil)
+	}
+	if live.gets > 0 {
+		t.Errorf("%d reads for %d Endpoints of which nothing is wrong", live.gets, n)
+	}
+}
+
+// TestNamesThatWereTakenAMomentAgo: a claim in the manager's namespace whose name the cache has not heard of.
+func TestNamesThatWereTakenAMomentAgo(t *testing.T) {
+	a := newAlone(t)
+	a.Rules = &admission.Rules{ManagerNamespace: "farrier-system", Cached: newAlone(t).store, Live: a.store}
+	claim := admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {name: s, namespace: farrier-system}, spec: {power: 'On', image: i}}")
+	if outcome := a.Request(t, claim, nil); len(outcome.Causes) > 0 {
+		t.Fatalf("the claim is refused: %q", outcome.Causes)
+	}
+	a.Give(t, claim)
+	server := admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: Server, metadata: {name: s}, spec: {systemUUID: ''}}")
+	if outcome := a.Request(t, server, nil); len(outcome.Causes) != 1 {
+		t.Errorf("refused for %q, want the claim's name", outcome.Causes)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,12 @@ import (
 // waits for an API server that has other troubles.
 const Timeout = 4 * time.Second
 
+// At most so many reads of the API a second, and so many at once, are for warnings alone.
+const (
+	spareReads = 20
+	spareBurst = 100
+)
+
 // Rules are all rules of one installation.
 type Rules struct {
 	// ManagerNamespace is where the manager keeps its own objects.
@@ -34,6 +41,7 @@ type Rules struct {
 
 	once   sync.Once
 	recent *recent
+	spare  flowcontrol.RateLimiter
 }
 
 // kind is what is done for the objects of a kind.
@@ -99,6 +107,9 @@ func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) 
 		}
 	}
 	if c.verdict.Allowed() && !request.DryRun {
+		if request.created() {
+			c.holds = append(c.holds, named(request.Kind, c.name()))
+		}
 		r.recent.remember(c.name(), c.holds)
 	}
 	return c.verdict, nil
@@ -109,6 +120,7 @@ func (r *Rules) init() {
 		r.Clock = clock.RealClock{}
 	}
 	r.recent = newRecent(r.Clock)
+	r.spare = flowcontrol.NewTokenBucketRateLimiter(spareReads, spareBurst)
 }
 
 // repair changes an object, which is its own, and says what it changed. Old is nil when the object is created.

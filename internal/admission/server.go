@@ -53,7 +53,7 @@ func freeNames(ctx context.Context, c *check, now, _ *metalv1.Server) error {
 	if err := c.freeOfServers(ctx, now.Name); err != nil {
 		return err
 	}
-	for _, taken := range []struct {
+	for _, other := range []struct {
 		name, kind string
 		obj        client.Object
 	}{
@@ -62,14 +62,19 @@ func freeNames(ctx context.Context, c *check, now, _ *metalv1.Server) error {
 		{now.Name, "ServerBootConfiguration", &metalv1.ServerBootConfiguration{}},
 		{now.Name, "ServerClaim", &metalv1.ServerClaim{}},
 	} {
-		exists, err := c.live(ctx, types.NamespacedName{Namespace: c.ManagerNamespace, Name: taken.name}, taken.obj)
+		key := types.NamespacedName{Namespace: c.ManagerNamespace, Name: other.name}
+		read := func() (bool, error) { return c.taken(ctx, metal(other.kind), key, other.obj) }
+		if other.kind == "Secret" {
+			read = func() (bool, error) { return c.live(ctx, key, other.obj) } // memory holds none
+		}
+		exists, err := read()
 		if err != nil {
 			return err
 		}
 		// What a Server of this name left behind is replaced when it is discovered.
-		if exists && taken.obj.GetAnnotations()[metalv1.AnnotationType] != metalv1.TypeInternal {
+		if exists && other.obj.GetAnnotations()[metalv1.AnnotationType] != metalv1.TypeInternal {
 			c.refuse(field.Invalid(field.NewPath("metadata", "name"), now.Name, fmt.Sprintf(
-				"%s %s/%s has a name that the discovery of Server %q needs", taken.kind, c.ManagerNamespace, taken.name, now.Name)))
+				"%s %s/%s has a name that the discovery of Server %q needs", other.kind, c.ManagerNamespace, other.name, now.Name)))
 		}
 	}
 	return nil
@@ -82,7 +87,7 @@ func (c *check) freeOfServers(ctx context.Context, name string) error {
 		others = append(others, base)
 	}
 	for _, other := range others {
-		exists, err := c.exists(ctx, types.NamespacedName{Name: other}, &metalv1.Server{})
+		exists, err := c.taken(ctx, metal("Server"), types.NamespacedName{Name: other}, &metalv1.Server{})
 		if err != nil {
 			return err
 		}
