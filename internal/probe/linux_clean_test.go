@@ -20,8 +20,9 @@ func storage() fstest.MapFS {
 40 22 0:5 / /proc rw - proc proc rw
 nonsense
 `,
-		"proc/swaps":   "Filename Type Size Used Priority\n/dev/sdc2 partition 1 0 -2\n",
-		"proc/cmdline": "BOOT_IMAGE=/vmlinuz root=PARTUUID=1234-01 quiet\n",
+		"proc/1/mountinfo": "22 1 179:8 / / rw - ext4 /dev/sdk1 rw\n",
+		"proc/swaps":       "Filename Type Size Used Priority\n/dev/sdc2 partition 1 0 -2\n",
+		"proc/cmdline":     "BOOT_IMAGE=/vmlinuz root=PARTUUID=1234-01 quiet\n",
 		// UTF-16 with attributes in front.
 		"sys/firmware/efi/efivars/LoaderDevicePartUUID-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f": "\x06\x00\x00\x00A\x00B\x00-\x001\x00\x00\x00",
 		"sys/fs/btrfs/0a1b/devices/sdf/x": "", "sys/fs/btrfs/0a1b/devices/sdg/x": "", "sys/fs/btrfs/features/x": "",
@@ -33,14 +34,14 @@ nonsense
 		"sys/block/nvme1c0n1/device/x": "", "sys/block/nvme1c0n1/hidden": "1\n",
 		"sys/block/mmcblk0boot0/device/type": "MMC\n", "sys/block/mmcblk0boot0/ro": "1\n", "sys/block/mmcblk0boot0/size": "8192\n",
 	})
-	for i, name := range []string{"sda", "sdb", "sdc", "sdd", "sde", "sdf", "sdg", "sdh", "sdi", "sdj"} {
+	for i, name := range []string{"sda", "sdb", "sdc", "sdd", "sde", "sdf", "sdg", "sdh", "sdi", "sdj", "sdk"} {
 		dir := "sys/block/" + name
 		maps.Copy(m, files(map[string]string{
 			dir + "/dev": "8:" + string(rune('0'+i)) + "0\n", dir + "/device/vendor": "ATA     \n", dir + "/size": "1000\n",
 			dir + "/queue/write_zeroes_max_bytes": "0\n",
 		}))
 	}
-	for part, dev := range map[string]string{"sda/sda1": "8:1", "sdc/sdc2": "8:34", "sdd/sdd1": "8:49", "sdi/sdi1": "8:129", "sdj/sdj3": "8:147"} {
+	for part, dev := range map[string]string{"sda/sda1": "8:1", "sdc/sdc2": "8:34", "sdd/sdd1": "8:49", "sdi/sdi1": "8:129", "sdj/sdj3": "8:147", "sdk/sdk1": "179:8"} {
 		maps.Copy(m, files(map[string]string{
 			"sys/block/" + part + "/partition": "1\n", "sys/block/" + part + "/dev": dev + "\n",
 			"sys/block/" + part + "/start": "8\n", "sys/block/" + part + "/size": "16\n",
@@ -68,6 +69,7 @@ func TestDisksInUse(t *testing.T) {
 		"sdf": "mounted at /data", "sdg": "part of a mounted Btrfs",
 		"sdh": "", // an array that nobody uses
 		"sdi": "boot medium of the running system", "sdj": "boot medium of the running system",
+		"sdk":          "mounted at /", // of the host that a container runs on
 		"mmcblk0boot0": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

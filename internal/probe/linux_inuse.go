@@ -99,11 +99,12 @@ func inUse(t tree) map[string]string {
 
 type mount struct{ dev, at, source string }
 
-// mounts reads /proc/self/mountinfo (proc_pid_mountinfo(5)). The kernel escapes spaces, so
-// fields are separated by nothing else.
+// mounts reads what is mounted for this process and, as this one may be in a container, for
+// the first (proc_pid_mountinfo(5)). The kernel escapes spaces, so fields are separated by
+// nothing else.
 func mounts(t tree) []mount {
 	var out []mount
-	for line := range strings.Lines(t.read("proc/self/mountinfo", 4<<20)) {
+	for line := range strings.Lines(t.read("proc/self/mountinfo", 4<<20) + t.read("proc/1/mountinfo", 4<<20)) {
 		before, after, ok := strings.Cut(line, " - ")
 		fields, more := strings.Fields(before), strings.Fields(after)
 		if ok && len(fields) >= 5 && len(more) >= 2 {

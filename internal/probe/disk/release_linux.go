@@ -23,16 +23,20 @@ const (
 // same time.
 var releasing sync.Mutex
 
-// Release takes apart the MD arrays and device mapper volumes that stand on a disk, uppermost
-// first. The kernel refuses those that are in use. Nothing is written to any disk but what
+// Release takes apart the MD arrays, bcache devices and device mapper volumes that stand on a
+// disk, uppermost first. The kernel refuses those that are in use. Nothing is written to any disk but what
 // stopping an array writes.
 func Release(name string) error {
 	releasing.Lock()
 	defer releasing.Unlock()
-	return release(filepath.Join("/sys/block", name), maxLayers)
+	return releaser{blocks: "/sys/block", mapper: "/dev/mapper/control"}.release(name, maxLayers)
 }
 
-func release(dir string, layers int) error {
+// releaser has the places where the kernel is asked.
+type releaser struct{ blocks, mapper string }
+
+func (r releaser) release(name string, layers int) error {
+	dir := filepath.Join(r.blocks, name)
 	if layers == 0 {
 		return errors.New("too many layers of devices")
 	}
@@ -47,36 +51,41 @@ func release(dir string, layers int) error {
 	}
 	for _, h := range append(holders, ofPartitions...) {
 		holder := filepath.Base(h)
-		at := filepath.Join("/sys/block", holder)
-		if err := release(at, layers-1); err != nil {
+		if _, err := os.Stat(filepath.Join(r.blocks, holder)); errors.Is(err, os.ErrNotExist) {
+			continue // gone with another disk that it stood on
+		}
+		if err := r.release(holder, layers-1); err != nil {
 			return err
 		}
-		if err := stop(at, holder); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := r.stop(holder); err != nil {
 			return fmt.Errorf("%s: %w", holder, err)
 		}
 	}
 	return nil
 }
 
-func stop(dir, name string) error {
+func (r releaser) stop(name string) error {
+	dir := filepath.Join(r.blocks, name)
 	switch {
 	case strings.HasPrefix(name, "md"):
 		return os.WriteFile(filepath.Join(dir, "md", "array_state"), []byte("clear"), 0)
+	case strings.HasPrefix(name, "bcache"):
+		return os.WriteFile(filepath.Join(dir, "bcache", "stop"), []byte("1"), 0)
 	case strings.HasPrefix(name, "dm-"):
 		volume, err := os.ReadFile(filepath.Join(dir, "dm", "name"))
 		if err != nil {
 			return err
 		}
-		return removeMapped(strings.TrimSpace(string(volume)))
+		return r.removeMapped(strings.TrimSpace(string(volume)))
 	}
 	return errors.New("do not know how to stop it")
 }
 
-func removeMapped(volume string) error {
+func (r releaser) removeMapped(volume string) error {
 	if len(volume) >= dmNameBytes {
 		return fmt.Errorf("name %q is too long", volume)
 	}
-	control, err := os.OpenFile("/dev/mapper/control", os.O_RDWR, 0)
+	control, err := os.OpenFile(r.mapper, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
