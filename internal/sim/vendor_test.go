@@ -3,6 +3,7 @@ package sim
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -196,6 +197,8 @@ func TestGofishReadsEveryVendor(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", info.Vendor, err)
 			}
+			read := &reads{}
+			rack.SetFault(i, read)
 			walkServices(t, c, rack.bmcs[i])
 			list := must[[]*schemas.ComputerSystem](t)(c.Service.Systems())
 			if len(list) != systems {
@@ -205,8 +208,47 @@ func TestGofishReadsEveryVendor(t *testing.T) {
 				walkSystem(t, s, rack.Machines(i)[k])
 			}
 			c.Logout()
+			rack.SetFault(i, nil)
+			if scheme != "http" {
+				continue
+			}
+			for uri := range collections(t, rack, i) {
+				if _, ok := read.uris.Load(uri); !ok {
+					t.Errorf("%s: collection %s was not read", info.Vendor, uri)
+				}
+			}
 		}
 	}
+}
+
+// reads remembers what was read of a BMC.
+type reads struct{ uris sync.Map }
+
+func (r *reads) Effect(req *http.Request) Effect {
+	if req.Method == http.MethodGet {
+		r.uris.Store(strings.TrimRight(req.URL.Path, "/"), true)
+	}
+	return EffectNone
+}
+
+// collections follows every link of a BMC, and returns what has members.
+func collections(t *testing.T, rack *Rack, i int) map[string]bool {
+	t.Helper()
+	c := rack.client(t, i)
+	visited, found := map[string]bool{}, map[string]bool{}
+	for queue := []string{"/redfish/v1"}; len(queue) > 0; queue = queue[1:] {
+		uri := strings.TrimRight(queue[0], "/")
+		if visited[uri] {
+			continue
+		}
+		visited[uri] = true
+		r := c.want(http.StatusOK, http.MethodGet, uri, nil)
+		if _, has := r.body["Members"]; has {
+			found[uri] = true
+		}
+		queue = append(queue, odataIDs(r.body)...)
+	}
+	return found
 }
 
 func walkServices(t *testing.T, c *gofish.APIClient, b *bmc) {
@@ -221,12 +263,21 @@ func walkServices(t *testing.T, c *gofish.APIClient, b *bmc) {
 	if list := must[[]*schemas.ManagerAccount](t)(accounts.Accounts()); len(list) != max(1, b.ways.slots) {
 		t.Errorf("%d accounts", len(list))
 	}
+	if list := must[[]*schemas.Role](t)(accounts.Roles()); len(list) != len(roles) {
+		t.Errorf("%d roles", len(list))
+	}
+	sessions := must[*schemas.SessionService](t)(c.Service.SessionService())
+	must[[]*schemas.Session](t)(sessions.Sessions())
 	update := must[*schemas.UpdateService](t)(c.Service.UpdateService())
 	must[[]*schemas.SoftwareInventory](t)(update.FirmwareInventory())
 	events := must[*schemas.EventService](t)(c.Service.EventService())
 	must[[]*schemas.EventDestination](t)(events.Subscriptions())
 	tasks := must[*schemas.TaskService](t)(c.Service.Tasks())
 	must[[]*schemas.Task](t)(tasks.Tasks())
+	if b.ways.updateBecomesJob {
+		jobs := must[*schemas.JobService](t)(c.Service.JobService())
+		must[[]*schemas.Job](t)(jobs.Jobs())
+	}
 	telemetry := must[*schemas.TelemetryService](t)(c.Service.TelemetryService())
 	if list := must[[]*schemas.MetricReport](t)(telemetry.MetricReports()); len(list) != 1 {
 		t.Errorf("%d metric reports", len(list))

@@ -111,7 +111,8 @@ func (s *stand) strike(t *testing.T, struck map[int]trouble) {
 }
 
 // recovers waits until BMCs are well again. What was under way when a fault ended may still fail; the attempt
-// after that, at the end of the step of the back-off that it began, does not.
+// after that, at the end of the step of the back-off that it began, does not. A busy machine may have an attempt
+// or two miss its deadline all the same; a BMC that stays ill fails more often than that.
 func (s *stand) recovers(t *testing.T, failures map[int]int) {
 	t.Helper()
 	until(t, "recovery", func() string {
@@ -120,8 +121,8 @@ func (s *stand) recovers(t *testing.T, failures map[int]int) {
 			if o.Err == nil {
 				continue
 			}
-			if o.Failures > before+1 {
-				t.Errorf("%s goes on failing when its fault is over: %v", s.names[i], o.Err)
+			if o.Failures > before+1+slack {
+				t.Fatalf("%s goes on failing when its fault is over: %v", s.names[i], o.Err)
 			}
 			return fmt.Sprintf("%s: %v", s.names[i], o.Err)
 		}

@@ -58,7 +58,7 @@ const (
 // machine a healthy BMC must not be taken for one that hangs.
 var timing = fleet.Options{
 	PollInterval: interval, FastPoll: 80 * time.Millisecond, MaxBackoff: 300 * time.Millisecond, AuthBackoff: 300 * time.Millisecond,
-	RequestTimeout: 3 * time.Second, ForceBudget: time.Second, Seed: 1,
+	RequestTimeout: 4 * time.Second, ForceBudget: time.Second, Seed: 1,
 }
 
 // stand is a rack and the part of the product that looks after it.
