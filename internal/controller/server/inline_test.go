@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // inline is a Server that names the BMC of the stand itself, with credentials of its own.
@@ -71,4 +72,29 @@ func TestACoreSecretWakesServersWithAnInlineBMC(t *testing.T) {
 			t.Errorf("the Secret still wakes %v", got)
 		}
 	}, core, team, backed, inline("backed"))
+}
+
+// leaver is a Farewell that is not over at once.
+type leaver struct{ asked int }
+
+func (l *leaver) LeaveServer(*metalv1.Server, fleet.Key) (bool, error) {
+	l.asked++
+	return l.asked > 1, nil
+}
+
+func TestAnInlineBMCIsLeftBeforeItsServerGoes(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		server := s.look(t, "inline")
+		l := &leaver{}
+		s.Reconciler.Farewell = l
+		s.Remove(t, server)
+		s.Step(t, s.Reconciler, "inline")
+		if controllertest.Gone[metalv1.Server](t, s.API, "inline") {
+			t.Error("gone while its BMC is still being left")
+		}
+		s.Settle(t, s.Reconciler, "inline")
+		if !controllertest.Gone[metalv1.Server](t, s.API, "inline") || l.asked != 2 {
+			t.Errorf("asked %d times, and the Server stays", l.asked)
+		}
+	}, inline("s"))
 }
