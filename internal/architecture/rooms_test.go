@@ -72,6 +72,13 @@ var rooms = []room{
 		because: "what the kernel knows of a connection is below everything",
 	},
 	{
+		path:    "internal/assignment",
+		may:     []string{"internal/identity"},
+		only:    []string{},
+		never:   kubernetes,
+		because: "which profile a machine runs is a function of what it says and what is assigned, the same on every replica",
+	},
+	{
 		path:    "internal/claim",
 		may:     []string{"api"},
 		never:   kubernetesClients,

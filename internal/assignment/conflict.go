@@ -1,0 +1,174 @@
+package assignment
+
+import (
+	"maps"
+	"slices"
+)
+
+// ConflictKind says how two assignments get in each other's way.
+type ConflictKind string
+
+const (
+	// Duplicate: the same machines, the same priority, another profile. The older serves.
+	Duplicate ConflictKind = "Duplicate"
+	// Ambiguous: some machines are selected by both, and neither is the more special one.
+	// Order decides, but hardly what its author meant.
+	Ambiguous ConflictKind = "Ambiguous"
+)
+
+const (
+	// maxPeers bounds how many peers a conflict names.
+	maxPeers = 3
+	// maxLooked bounds how many assignments are compared to find them.
+	maxLooked = 4096
+)
+
+// Conflict is said of the assignment that yields.
+type Conflict struct {
+	Kind  ConflictKind
+	Peers []*Assignment
+}
+
+// Conflicts tells whether an assignment yields to others that it could not be ordered
+// against by what it selects. It need not be in the index: admission asks before.
+func (x *Index) Conflicts(a *Assignment) (Conflict, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, peer := range x.twins[twinKey{a.Selector.String(), a.Priority}] {
+		if peer.Key() != a.Key() && better(peer, a) && !sameProfile(peer, a) {
+			return Conflict{Kind: Duplicate, Peers: []*Assignment{peer}}, true
+		}
+	}
+	var peers []*Assignment
+	looked := 0
+	for _, name := range slices.Sorted(maps.Keys(x.shapes)) {
+		s := x.shapes[name]
+		if len(s.keys) == 0 || ClassOf(s.keys[0]) != a.Selector.Class() {
+			continue // of another class, which decides; or defaults, which are twins
+		}
+		s.sharing(a.Selector, func(peer *Assignment) bool {
+			looked++
+			if peer.Key() != a.Key() && better(peer, a) && ambiguous(peer, a) && !slices.Contains(peers, peer) {
+				peers = append(peers, peer)
+			}
+			return len(peers) < maxPeers && looked < maxLooked
+		})
+		if len(peers) == maxPeers || looked >= maxLooked {
+			break
+		}
+	}
+	if len(peers) == 0 {
+		return Conflict{}, false
+	}
+	slices.SortFunc(peers, byKey)
+	return Conflict{Kind: Ambiguous, Peers: peers}, true
+}
+
+// sharing calls look with assignments of the shape that may select a machine which the
+// selector selects too, until look has seen enough.
+func (s *shape) sharing(selector Selector, look func(*Assignment) bool) {
+	for _, values := range s.candidates(selector) {
+		for _, a := range s.buckets[values] {
+			if !look(a) {
+				return
+			}
+		}
+	}
+}
+
+// candidates are the buckets to look into. Among attributes that have no key in common
+// every pair of assignments overlaps; a shape that has very many of them is left out.
+func (s *shape) candidates(selector Selector) []string {
+	if fixed := s.fixed(selector); fixed != nil {
+		return fixed
+	}
+	if values, ok := selector[anchorOf(s.keys)]; ok {
+		var found []string
+		for _, value := range values {
+			found = append(found, s.byFirst[value]...)
+		}
+		slices.Sort(found)
+		return found
+	}
+	if len(s.buckets) > maxLooked || len(s.keys) > 0 && ClassOf(s.keys[0]) != Attribute && !s.sharesIdentity(selector) {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.buckets))
+}
+
+func (s *shape) sharesIdentity(selector Selector) bool {
+	return slices.ContainsFunc(s.keys, func(key string) bool {
+		_, ok := selector[key]
+		return ok && ClassOf(key) != Attribute
+	})
+}
+
+// fixed are the shape's hash keys that a selector allows, nil if it leaves one open.
+func (s *shape) fixed(selector Selector) []string {
+	combined := []string{""}
+	for _, key := range s.keys {
+		values, ok := selector[key]
+		if !ok || len(combined)*len(values) > maxExpanded {
+			return nil
+		}
+		var next []string
+		for _, prefix := range combined {
+			for _, value := range values {
+				next = append(next, prefix+value+"\x00")
+			}
+		}
+		combined = next
+	}
+	return combined
+}
+
+func better(a, b *Assignment) bool { order, _ := Compare(a, b); return order < 0 }
+
+func sameProfile(a, b *Assignment) bool {
+	return a.Namespace == b.Namespace && a.Profile == b.Profile && a.Profile != ""
+}
+
+// ambiguous reports whether a machine can be selected by both, of the same class and
+// priority, while neither selects less than the other.
+func ambiguous(a, b *Assignment) bool {
+	class := a.Selector.Class()
+	if class != b.Selector.Class() || a.Priority != b.Priority || sameProfile(a, b) || !overlap(a.Selector, b.Selector) {
+		return false
+	}
+	if narrower(a.Selector, b.Selector) || narrower(b.Selector, a.Selector) {
+		return false
+	}
+	// What identifies machines is named by different keys all the time, for different
+	// machines; that both are the same one is known only where they share a key.
+	return class == Attribute || shareKey(a.Selector, b.Selector, class)
+}
+
+// overlap reports whether some machine could be selected by both.
+func overlap(a, b Selector) bool {
+	for key, values := range a {
+		if others, ok := b[key]; ok && !slices.ContainsFunc(values, func(v string) bool { return has(others, v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// narrower reports whether every machine that a selects is selected by b as well.
+func narrower(a, b Selector) bool {
+	for key, values := range b {
+		own, ok := a[key]
+		if !ok || slices.ContainsFunc(own, func(v string) bool { return !has(values, v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func shareKey(a, b Selector, class Class) bool {
+	for key := range a {
+		if _, ok := b[key]; ok && ClassOf(key) == class {
+			return true
+		}
+	}
+	return false
+}

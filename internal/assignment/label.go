@@ -1,0 +1,207 @@
+package assignment
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/farrier-dev/farrier/internal/identity"
+)
+
+const (
+	// MaxLabels bounds how many labels a subject has; iPXE has some thirty settings worth sending.
+	MaxLabels = 64
+	// MaxKey and MaxValue bound a label, in bytes.
+	MaxKey, MaxValue = 128, 512
+)
+
+// Canonical keys of the labels that mean something here.
+const (
+	KeyUUID         = "uuid"
+	KeyMAC          = "mac"
+	KeySerial       = "serial"
+	KeyAsset        = "asset"
+	KeyHostname     = "hostname"
+	KeyIP           = "ip"
+	KeyArchitecture = "buildarch"
+	KeyCPU          = "cpuarch" // what the processor can, where buildarch is what the boot program is
+)
+
+// aliases are other spellings of keys, in lower case.
+var aliases = map[string]string{
+	"serialnumber": KeySerial, "serials": KeySerial,
+	"uuids": KeyUUID, "systemuuid": KeyUUID, "uuidlist": KeyUUID,
+	"arch": KeyArchitecture, "architecture": KeyArchitecture,
+	"macs": KeyMAC, "macaddress": KeyMAC,
+	"assettag": KeyAsset,
+}
+
+// prefixes say where a label comes from in manifests, which matters to nobody here.
+var prefixes = []string{"assignment/ipxe-", "assignment/ipxe/", "assignment/extrinsic-", "assignment/extrinsic/"}
+
+// CanonicalKey is the one spelling of a key.
+func CanonicalKey(key string) string {
+	key = strings.ToLower(strings.TrimSpace(key))
+	for _, prefix := range prefixes {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			key = rest
+			break
+		}
+	}
+	if canonical, ok := aliases[key]; ok {
+		return canonical
+	}
+	return key
+}
+
+// architectures are other names of the architectures of iPXE.
+var architectures = map[string]string{
+	"aarch64": "arm64", "amd64": "x86_64", "x64": "x86_64", "x86-64": "x86_64",
+	"x86": "i386", "i486": "i386", "i586": "i386", "i686": "i386",
+}
+
+// CanonicalValue is the one spelling of the value of a canonical key. What is no UUID
+// or no address stays as it is: an assignment for it matches nothing, and says so.
+func CanonicalValue(key, value string) string {
+	value = strings.TrimSpace(value)
+	switch key {
+	case KeyUUID:
+		if canonical, err := identity.UUID(value); err == nil {
+			return canonical
+		}
+		return strings.ToLower(value)
+	case KeyMAC:
+		if canonical, err := identity.MAC(value); err == nil {
+			return canonical
+		}
+		return strings.ToLower(value)
+	case KeyIP:
+		if canonical, err := identity.IP(value); err == nil {
+			return canonical
+		}
+	case KeyArchitecture, KeyCPU:
+		value = strings.ToLower(value)
+		if canonical, ok := architectures[value]; ok {
+			return canonical
+		}
+	case KeyHostname:
+		return strings.ToLower(strings.TrimSuffix(value, "."))
+	}
+	return value
+}
+
+// placeholders are what manufacturers leave where a value should be, in lower case.
+var placeholders = []string{
+	"to be filled by o.e.m.", "to be filled by o.e.m", "default string", "not specified", "not applicable", "none", "n/a", "na",
+	"system serial number", "system product name", "system manufacturer", "chassis serial number", "no asset tag", "no asset information",
+	"asset-1234567890", "0123456789", "123456789", "unknown", "empty", "o.e.m.", "oem", "invalid", "x.x", "0", "00000000",
+	"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "03000200-0400-0500-0006-000700080009",
+	"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff",
+}
+
+// Placeholder reports whether a canonical value of a key that should identify a machine
+// identifies none.
+func Placeholder(key, value string) bool {
+	if class := ClassOf(key); class != Hardware {
+		return false
+	}
+	return slices.Contains(placeholders, strings.ToLower(value)) || strings.Trim(value, "0-:. ") == ""
+}
+
+// Subject is a machine as it names itself: canonical labels, none of them empty and none
+// a placeholder.
+type Subject struct{ labels map[string]string }
+
+// LabelError says which label of a request cannot be used, and why.
+type LabelError struct{ Key, Reason string }
+
+// Error never repeats a value: it comes from anybody.
+func (e *LabelError) Error() string { return fmt.Sprintf("label %q: %s", e.Key, e.Reason) }
+
+// NewSubject reads the labels of a request. A key that is given twice must say the same
+// both times, in whatever spelling; empty values and placeholders are absent.
+func NewSubject(query url.Values) (Subject, error) {
+	if len(query) > MaxLabels {
+		return Subject{}, &LabelError{Key: "…", Reason: fmt.Sprintf("more than %d labels", MaxLabels)}
+	}
+	s := Subject{labels: make(map[string]string, len(query))}
+	for written, values := range query {
+		if len(written) > MaxKey {
+			return Subject{}, &LabelError{Key: written[:16] + "…", Reason: fmt.Sprintf("the key is longer than %d bytes", MaxKey)}
+		}
+		if err := printable(written); err != nil {
+			return Subject{}, &LabelError{Key: strings.ToValidUTF8(written, "?"), Reason: err.Error()}
+		}
+		key := CanonicalKey(written)
+		for _, value := range values {
+			if err := s.add(key, value); err != nil {
+				return Subject{}, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s Subject) add(key, value string) error {
+	if len(value) > MaxValue {
+		return &LabelError{Key: key, Reason: fmt.Sprintf("longer than %d bytes", MaxValue)}
+	}
+	if err := printable(value); err != nil {
+		return &LabelError{Key: key, Reason: err.Error()}
+	}
+	value = CanonicalValue(key, value)
+	if key == "" || value == "" || Placeholder(key, value) {
+		return nil
+	}
+	if had, ok := s.labels[key]; ok && had != value {
+		return &LabelError{Key: key, Reason: "given twice with different values"}
+	}
+	s.labels[key] = value
+	return nil
+}
+
+// printable refuses what could begin a new line in a script.
+func printable(text string) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("not UTF-8")
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("it holds a control character")
+	}
+	return nil
+}
+
+// Get returns the value of a canonical key, empty if the machine did not name it.
+func (s Subject) Get(key string) string { return s.labels[key] }
+
+// values are what a selector may mean by a key. A 64-bit processor runs BIOS iPXE built for
+// i386: whoever assigns by architecture may mean either.
+func (s Subject) values(key string) (first, second string) {
+	first = s.labels[key]
+	if key == KeyArchitecture && s.labels[KeyCPU] != first {
+		second = s.labels[KeyCPU]
+	}
+	return first, second
+}
+
+// Labels returns a copy of all labels.
+func (s Subject) Labels() map[string]string {
+	labels := make(map[string]string, len(s.labels))
+	for k, v := range s.labels {
+		labels[k] = v
+	}
+	return labels
+}
+
+// Keys returns the canonical keys in order.
+func (s Subject) Keys() []string {
+	keys := make([]string, 0, len(s.labels))
+	for key := range s.labels {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,188 @@
+package assignment
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Class ranks what an assignment knows a machine by. The strongest of its keys counts,
+// and counting keys comes later: one MAC address beats three attributes.
+type Class int
+
+// Classes, the strongest last.
+const (
+	Default   Class = iota // an empty selector
+	Attribute              // architecture, platform, manufacturer, region, …
+	Network                // hostname, ip
+	Hardware               // uuid, mac, serial, asset
+)
+
+// String is the class in the words of explanations.
+func (c Class) String() string {
+	return [...]string{"default", "attribute", "network identity", "hardware identity"}[c]
+}
+
+// ClassOf is the class of a canonical key.
+func ClassOf(key string) Class {
+	switch key {
+	case KeyUUID, KeyMAC, KeySerial, KeyAsset:
+		return Hardware
+	case KeyHostname, KeyIP:
+		return Network
+	}
+	return Attribute
+}
+
+// Selector is what an assignment selects machines by: each key has one of the values.
+// Keys and values are canonical, values in order and without repetition.
+type Selector map[string][]string
+
+// NewSelector normalises the two spellings of a selector, of which one is given.
+func NewSelector(single map[string]string, several map[string][]string) Selector {
+	s := Selector{}
+	for key, value := range single {
+		s.add(key, value)
+	}
+	for key, values := range several {
+		s.add(key, values...)
+	}
+	for key, values := range s {
+		slices.Sort(values)
+		s[key] = slices.Compact(values)
+	}
+	return s
+}
+
+// add keeps a key without a value: nothing matches it, which is what it says.
+func (s Selector) add(written string, values ...string) {
+	key := CanonicalKey(written)
+	s[key] = append([]string{}, s[key]...)
+	for _, value := range values {
+		if value = CanonicalValue(key, value); value != "" && !Placeholder(key, value) {
+			s[key] = append(s[key], value)
+		}
+	}
+}
+
+// Class is that of the strongest key.
+func (s Selector) Class() Class {
+	class := Default
+	for key := range s {
+		class = max(class, ClassOf(key))
+	}
+	return class
+}
+
+// Matches reports whether a machine is selected.
+func (s Selector) Matches(subject Subject) bool {
+	for key, values := range s {
+		first, second := subject.values(key)
+		if (first == "" || !has(values, first)) && (second == "" || !has(values, second)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Impossible names a key for which no value is left that a machine could have.
+func (s Selector) Impossible() (key string, ok bool) {
+	for _, key := range s.keys() {
+		if len(s[key]) == 0 {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// keys are in order, the strongest class first.
+func (s Selector) keys() []string {
+	keys := make([]string, 0, len(s))
+	for key := range s {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(ClassOf(b), ClassOf(a)), strings.Compare(a, b))
+	})
+	return keys
+}
+
+// String writes the selector so that equal ones are written alike.
+func (s Selector) String() string {
+	var b strings.Builder
+	for i, key := range s.keys() {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(key)
+		b.WriteByte('=')
+		b.WriteString(strings.Join(s[key], "|"))
+	}
+	return b.String()
+}
+
+func has(sorted []string, value string) bool {
+	_, ok := slices.BinarySearch(sorted, value)
+	return ok
+}
+
+// Assignment gives the machines that it selects a profile. It is put into one [Index] and
+// never changed after that.
+type Assignment struct {
+	Namespace, Name string
+	Created         time.Time
+	Selector        Selector
+	Priority        int32
+	// Profile is the name of the profile, in the namespace of the assignment; empty when
+	// there is none.
+	Profile string
+	// Broken says why machines cannot be given the profile. They get nothing else either.
+	Broken string
+
+	// What the index has found out: the selector's class, and whether its hash table compares
+	// all of the selector.
+	indexed, hashed bool
+	class           Class
+}
+
+// Class is that of the selector.
+func (a *Assignment) Class() Class {
+	if a.indexed {
+		return a.class
+	}
+	return a.Selector.Class()
+}
+
+// Key is namespace/name.
+func (a *Assignment) Key() string { return a.Namespace + "/" + a.Name }
+
+// Rule is what put one assignment before another.
+type Rule string
+
+// Rules, in the order in which they are asked.
+const (
+	ByClass    Rule = "class"
+	ByPriority Rule = "priority"
+	ByKeys     Rule = "more keys"
+	ByAge      Rule = "older"
+	ByName     Rule = "name"
+)
+
+// Compare orders assignments that match the same machine, the best first, and says by
+// which rule. It is zero for one and the same only.
+func Compare(a, b *Assignment) (order int, by Rule) {
+	if order = cmp.Compare(b.Class(), a.Class()); order != 0 {
+		return order, ByClass
+	}
+	if order = cmp.Compare(b.Priority, a.Priority); order != 0 {
+		return order, ByPriority
+	}
+	if order = cmp.Compare(len(b.Selector), len(a.Selector)); order != 0 {
+		return order, ByKeys
+	}
+	if order = a.Created.Compare(b.Created); order != 0 {
+		return order, ByAge
+	}
+	return byKey(a, b), ByName
+}
