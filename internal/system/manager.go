@@ -105,7 +105,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			(&claim.Reconciler{
 				Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
 			}).SetupWithManager,
-			s.maintenance,
+			func(mgr ctrl.Manager) error { return s.maintenance(mgr, registry, servers) },
 		)
 	}
 	if s.settings.foreignBoot {

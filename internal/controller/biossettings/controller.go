@@ -1,0 +1,255 @@
+package biossettings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Reconciler applies BIOSSettings.
+type Reconciler struct {
+	client.Client
+	Fleet    *fleet.Fleet
+	Registry *connection.Registry
+	// KeyOf is the BMC of a Server, as the controller of Servers knows it.
+	KeyOf    func(server string) (fleet.Key, bool)
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// Namespace is the manager's own: the maintenances that are asked for live there.
+	Namespace string
+	// EnforcePowerOff lets a machine be forced off that does not shut down.
+	EnforcePowerOff bool
+	// Wake is the way in for observations.
+	Wake wake.Source
+	// Workers is how many objects are decided at the same time.
+	Workers int
+
+	memories memories
+}
+
+// Reconcile looks at one BIOSSettings.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var obj metalv1.BIOSSettings
+	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	result, err := r.reconcile(ctx, obj.DeepCopy())
+	return outcome.Handle(ctx, result, err)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (reconcile.Result, error) {
+	operation := obj.Annotations[metalv1.AnnotationOperation]
+	deleting := !obj.DeletionTimestamp.IsZero()
+	if deleting && (!progressOf(obj).active() || operation == metalv1.OperationAllowInProgressDelete) {
+		return reconcile.Result{}, r.finalize(ctx, obj)
+	}
+	if operation == metalv1.OperationIgnore || operation == metalv1.OperationIgnorePropagated {
+		return reconcile.Result{}, nil
+	}
+	if done, err := r.adopt(ctx, obj, deleting); done || err != nil {
+		return reconcile.Result{}, err
+	}
+	v, key, err := r.gather(ctx, obj)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	p := v.decide()
+	if err := r.act(ctx, v, key, &p); err != nil {
+		return reconcile.Result{}, err
+	}
+	if !p.quiet {
+		if err := r.report(ctx, v, &p); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: p.after}, nil
+}
+
+// adopt sets the finalizer and takes the operation. Its write wakes the object again. What allows something stays
+// as long as the object does.
+func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BIOSSettings, deleting bool) (bool, error) {
+	before := obj.DeepCopy()
+	changed := !deleting && controllerutil.AddFinalizer(obj, metalv1.FinalizerBIOSSettings)
+	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	known := true
+	switch operation {
+	case metalv1.OperationAllowInProgressDelete, metalv1.OperationAllowInProgressUpdate:
+		asked = false
+	case metalv1.OperationRetry, metalv1.OperationRetryPropagated:
+		if p := progressOf(obj); p != nil && p.Step == stepFailed {
+			delete(obj.Annotations, annotationProgress)
+		} else if p.active() {
+			p.NotBefore = nil
+			obj.Annotations[annotationProgress] = p.String()
+		}
+		r.memories.forget(obj.UID)
+	default:
+		known = false
+	}
+	if asked {
+		delete(obj.Annotations, metalv1.AnnotationOperation)
+	}
+	if !changed && !asked {
+		return false, nil
+	}
+	if err := r.patch(ctx, obj, before); err != nil {
+		return true, err
+	}
+	if asked && !known {
+		r.event(obj, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on BIOSSettings", operation))
+	}
+	return true, nil
+}
+
+// finalize lets an object go, with what it has asked for.
+func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) error {
+	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerBIOSSettings) {
+		return nil
+	}
+	if err := r.endMaintenance(ctx, obj); err != nil {
+		return err
+	}
+	if key, bound := r.Registry.Key(&r.Wake, obj.Name); bound {
+		r.Fleet.Unfence(key, holder(obj))
+	}
+	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
+		r.Fleet.Remove(key)
+	}
+	r.memories.forget(obj.UID)
+	before := obj.DeepCopy()
+	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBIOSSettings)
+	return client.IgnoreNotFound(r.patch(ctx, obj, before))
+}
+
+// gather reads everything that decisions look at, and has the BMC to itself while something is under way.
+func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*view, fleet.Key, error) {
+	v := &view{now: r.Clock.Now(), obj: obj, flow: flowOf(obj), asked: askedFor(obj), progress: progressOf(obj), enforce: r.EnforcePowerOff}
+	if obj.Spec.ServerRef == nil || obj.Spec.ServerRef.Name == "" {
+		return v, "", nil
+	}
+	var server metalv1.Server
+	if err := r.Get(ctx, client.ObjectKey{Name: obj.Spec.ServerRef.Name}, &server); apierrors.IsNotFound(err) {
+		return v, "", nil
+	} else if err != nil {
+		return nil, "", fmt.Errorf("Server %q: %w", obj.Spec.ServerRef.Name, err)
+	}
+	v.server = &server
+	var err error
+	if v.first, err = r.firstOf(ctx, obj); err != nil {
+		return nil, "", err
+	}
+	if err := r.gatherMaintenance(ctx, v); err != nil {
+		return nil, "", err
+	}
+	key, known := r.KeyOf(server.Name)
+	if !known {
+		return v, "", nil
+	}
+	if old, last := r.Registry.Bind(&r.Wake, obj.Name, key); last {
+		r.Fleet.Remove(old)
+	}
+	r.observe(v, key)
+	if v.granted && v.progress.active() {
+		v.fenced = r.Fleet.Fence(key, holder(obj), fenceTime)
+	} else {
+		r.Fleet.Unfence(key, holder(obj))
+	}
+	return v, key, nil
+}
+
+// observe fills in what the BMC said, and what became of jobs and commands.
+func (r *Reconciler) observe(v *view, key fleet.Key) {
+	observation, _ := r.Fleet.Observe(key)
+	v.unreachable = observation.Err
+	for i := range observation.Systems {
+		if s := &observation.Systems[i]; connection.IsSystem(v.server, s.System) && !s.Seen.IsZero() {
+			v.system = s
+			if v.unreachable == nil {
+				v.unreachable = s.Err
+			}
+			break
+		}
+	}
+	v.looked, v.busy = r.memories.take(v.obj.UID, r.Fleet, key)
+	if v.progress.active() {
+		v.power, _ = r.Fleet.Command(key, v.powerID())
+	}
+}
+
+// firstOf names the BIOSSettings that has the server before this one, if one has.
+func (r *Reconciler) firstOf(ctx context.Context, obj *metalv1.BIOSSettings) (string, error) {
+	var list metalv1.BIOSSettingsList
+	if err := r.List(ctx, &list, client.MatchingFields{index.BIOSSettingsByServer: obj.Spec.ServerRef.Name}); err != nil {
+		return "", fmt.Errorf("list the BIOSSettings of Server %q: %w", obj.Spec.ServerRef.Name, err)
+	}
+	slices.SortFunc(list.Items, func(a, b metalv1.BIOSSettings) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return slices.Compare([]string{a.Name}, []string{b.Name})
+	})
+	if len(list.Items) == 0 || list.Items[0].UID == obj.UID {
+		return "", nil
+	}
+	return list.Items[0].Name, nil
+}
+
+func (r *Reconciler) event(obj *metalv1.BIOSSettings, kind, reason, message string) {
+	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
+}
+
+// patch writes what changed of spec and metadata, and only if nobody wrote in between.
+func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.BIOSSettings) error {
+	return r.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+}
+
+// SetupWithManager registers the controller and everything that wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("biossettings").
+		For(&metalv1.BIOSSettings{}).
+		Owns(&metalv1.ServerMaintenance{}).
+		Watches(&metalv1.BIOSSettings{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+			if s, ok := obj.(*metalv1.BIOSSettings); ok && s.Spec.ServerRef != nil {
+				return r.of(ctx, s.Spec.ServerRef.Name)
+			}
+			return nil
+		})).
+		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
+			return r.of(ctx, obj.GetName())
+		})).
+		WatchesRawSource(&r.Wake).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}
+
+// of finds the BIOSSettings of a server.
+func (r *Reconciler) of(ctx context.Context, server string) []reconcile.Request {
+	var list metalv1.BIOSSettingsList
+	if err := r.List(ctx, &list, client.MatchingFields{index.BIOSSettingsByServer: server}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

@@ -1,0 +1,190 @@
+package biossettings
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Reasons of the condition Ready beside those of flow.go.
+const (
+	reasonServerRefMissing      = "ServerRefMissing"
+	reasonServerNotFound        = "ServerNotFound"
+	reasonAnotherGoesFirst      = "AnotherBIOSSettings"
+	reasonBMCUnreachable        = "BMCUnreachable"
+	reasonVersionMismatch       = "VersionMismatch"
+	reasonReading               = "ReadingSettings"
+	reasonNotReadable           = "SettingsNotReadable"
+	reasonWaitingForMaintenance = "WaitingForMaintenance"
+	reasonWaitingForBMC         = "WaitingForBMC"
+	reasonApplying              = "Applying"
+	reasonRetrying              = "Retrying"
+	reasonApplied               = "SettingsApplied"
+)
+
+const (
+	// lookEvery is how long settings that were seen right are believed to be: people change them at the console.
+	lookEvery = 6 * time.Hour
+	// lookRetry is how long a BMC is left alone that did not tell its settings.
+	lookRetry = time.Minute
+)
+
+// view is everything that decisions look at.
+type view struct {
+	now  time.Time
+	obj  *metalv1.BIOSSettings
+	flow []metalv1.SettingsFlowItem
+	// asked tells what obj asks for from what it asked for before.
+	asked string
+	// server is nil where there is none, first the BIOSSettings that has it, if that is another.
+	server *metalv1.Server
+	first  string
+	// system is nil until its BMC has told of it; unreachable is why it does not now.
+	system      *fleet.SystemObservation
+	unreachable error
+	progress    *progress
+	// looked is what the last job found; busy says that one is under way.
+	looked *look
+	busy   bool
+	// granted says that the maintenance has the server; maintenance is nil where there is none.
+	granted     bool
+	maintenance *metalv1.ServerMaintenance
+	// power is how the power command of the present step stands.
+	power fleet.CommandStatus
+	// fenced is why the BMC cannot be had alone now.
+	fenced error
+	// enforce lets a machine be forced off that does not shut down.
+	enforce bool
+}
+
+// plan is what is to be done. State, reason and message go into status.
+type plan struct {
+	state           metalv1.BIOSSettingsState
+	reason, message string
+	// quiet leaves status as it is: what is to be found out is known in a moment.
+	quiet bool
+	// progress is written where it is not what is there.
+	progress *progress
+	// look and write are the job that is ordered.
+	look, write bool
+	power       fleet.CommandKind
+	// maintain asks for the maintenance, release ends it.
+	maintain, release bool
+	after             time.Duration
+}
+
+func (p *plan) say(state metalv1.BIOSSettingsState, reason, format string, args ...any) plan {
+	p.state, p.reason, p.message = state, reason, fmt.Sprintf(format, args...)
+	return *p
+}
+
+// wake asks to be looked at again at t.
+func (p *plan) wake(now, t time.Time) {
+	if d := max(t.Sub(now), time.Millisecond); p.after == 0 || d < p.after {
+		p.after = d
+	}
+}
+
+// decide says what to do.
+func (v *view) decide() plan {
+	p := plan{progress: v.progress}
+	if v.progress.active() {
+		return v.advance(&p)
+	}
+	p.release = true // unless it is found to be needed
+	pending := metalv1.BIOSSettingsStatePending
+	switch ref := v.obj.Spec.ServerRef; {
+	case ref == nil || ref.Name == "":
+		return p.say(pending, reasonServerRefMissing, "spec.serverRef names no Server")
+	case v.server == nil:
+		return p.say(pending, reasonServerNotFound, "spec.serverRef: Server %q does not exist", ref.Name)
+	case v.first != "":
+		return p.say(pending, reasonAnotherGoesFirst, "BIOSSettings %q is older and for the same Server; a server has one", v.first)
+	case v.progress != nil && v.progress.Step == stepFailed && v.progress.Asked == v.asked:
+		return p.say(metalv1.BIOSSettingsStateFailed, v.progress.Reason, "%s (after %d attempts; the annotation %s=retry tries again)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
+	case v.unreachable != nil:
+		return p.say(pending, reasonBMCUnreachable, "%v", v.unreachable)
+	case v.system == nil:
+		return p.say(pending, reasonBMCUnreachable, "The BMC has not been heard of yet")
+	case bmc.CompareVersions(v.system.BIOSVersion, v.obj.Spec.Version) != 0:
+		return p.say(pending, reasonVersionMismatch, "The BIOS has version %q, the settings are for %q", v.system.BIOSVersion, v.obj.Spec.Version)
+	}
+	return v.compare(&p)
+}
+
+// compare reads the settings where that was not done lately, and says what follows.
+func (v *view) compare(p *plan) plan {
+	l := v.looked
+	known := l != nil && l.asked == v.asked
+	age := lookEvery
+	if known && l.err != nil {
+		age = lookRetry
+	}
+	if !known || !v.now.Before(l.begun.Add(age)) {
+		p.look, p.release = !v.busy, false
+		p.quiet = v.obj.Status.State != "" && v.obj.Status.ObservedGeneration == v.obj.Generation
+		return p.say(metalv1.BIOSSettingsStatePending, reasonReading, "The settings are being read")
+	}
+	p.wake(v.now, l.begun.Add(age))
+	if l.err != nil {
+		return p.say(metalv1.BIOSSettingsStatePending, reasonNotReadable, "%v", l.err)
+	}
+	wanted := final(v.flow)
+	names := differing(wanted, l.bios.Attributes)
+	if len(names) == 0 {
+		if v.progress == nil || v.progress.Asked != v.asked || v.progress.Step != stepDone {
+			p.progress = &progress{Asked: v.asked, Step: stepDone, Since: v.now.UTC()}
+		}
+		return p.say(metalv1.BIOSSettingsStateApplied, reasonApplied, "The BIOS has all %d settings", len(wanted))
+	}
+	if err := v.check(l); err != nil {
+		return p.say(metalv1.BIOSSettingsStateFailed, reasonOf(err, reasonInvalidValue), "%v", err)
+	}
+	p.release, p.maintain = false, true
+	if !v.granted {
+		return p.say(metalv1.BIOSSettingsStatePending, reasonWaitingForMaintenance, "%s differ; %s", strings.Join(names, ", "), v.waiting())
+	}
+	p.progress = &progress{Asked: v.asked, Step: stepBegin, Since: v.now.UTC()}
+	return p.say(metalv1.BIOSSettingsStateInProgress, reasonApplying, "%s differ", strings.Join(names, ", "))
+}
+
+// check looks at every part of the flow before the first is applied: half of a flow is nothing that anybody asked for.
+func (v *view) check(l *look) error {
+	for _, item := range v.flow {
+		if _, err := change(differing(item.Settings, l.bios.Attributes), item.Settings, l); err != nil {
+			return outcome.Terminal{Reason: reasonOf(err, reasonInvalidValue), Err: fmt.Errorf("spec.settingsFlow %q: %w", item.Name, err)}
+		}
+	}
+	return nil
+}
+
+// waiting is what the maintenance says of itself.
+func (v *view) waiting() string {
+	if v.maintenance == nil {
+		if ref := v.obj.Spec.ServerMaintenanceRef; ref != nil {
+			return fmt.Sprintf("ServerMaintenance %s/%s does not exist", ref.Namespace, ref.Name)
+		}
+		return "a maintenance is being asked for"
+	}
+	text := fmt.Sprintf("ServerMaintenance %s/%s does not have the server yet", v.maintenance.Namespace, v.maintenance.Name)
+	if c := apimeta.FindStatusCondition(v.maintenance.Status.Conditions, metalv1.ConditionInMaintenance); c != nil {
+		text += ": " + c.Message
+	}
+	return text
+}
+
+// reasonOf is the reason that a Terminal names, or otherwise what is given.
+func reasonOf(err error, otherwise string) string {
+	if terminal, ok := errors.AsType[outcome.Terminal](err); ok {
+		return terminal.Reason
+	}
+	return otherwise
+}
