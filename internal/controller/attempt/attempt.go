@@ -30,6 +30,19 @@ type Attempt struct {
 	Clean inspection.CleanMode `json:"clean,omitempty"`
 	// Defaults is when the BMC took the order to restore the defaults of the BIOS with this boot.
 	Defaults *time.Time `json:"defaults,omitempty"`
+
+	// The rest is for a claim whose boot policy is Once.
+
+	// Installed is when the machine had told that it booted: nothing of this attempt is served any more.
+	Installed *time.Time `json:"installed,omitempty"`
+	// Disk says that the machine boots its disk.
+	Disk bool `json:"disk,omitempty"`
+	// Cold says that it has to be seen off first: what runs on it is to be installed anew.
+	Cold bool `json:"cold,omitempty"`
+	// Reinstall is the value of the annotation that asked last for that, and Generation that of the boot
+	// configuration, when it was installed last.
+	Reinstall  string `json:"reinstall,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
 }
 
 // Of reads the attempt of a boot configuration. None, or one that cannot
@@ -49,8 +62,14 @@ func Of(config *metalv1.ServerBootConfiguration) *Attempt {
 	return &a
 }
 
-// Open says whether a machine may use this attempt's token: from the order on.
-func (a *Attempt) Open() bool { return a != nil && a.Ordered != nil }
+// Begun says whether the boot was decided.
+func (a *Attempt) Begun() bool { return a != nil && a.Ordered != nil }
+
+// Exits says that the machine is installed: whatever it asks for, it is sent to its disk.
+func (a *Attempt) Exits() bool { return a != nil && (a.Disk || a.Installed != nil) }
+
+// Open says whether a machine may use this attempt's token: from the order on, until it is installed.
+func (a *Attempt) Open() bool { return a.Begun() && !a.Exits() }
 
 // String is the annotation's value.
 func (a *Attempt) String() string {
@@ -73,6 +92,13 @@ func (a *Attempt) Next(id string, now time.Time) *Attempt {
 	}
 	n.Number = a.Number + 1
 	return n
+}
+
+// SeenInstalled is the attempt with the moment at which the machine had told that it booted.
+func (a *Attempt) SeenInstalled(now time.Time) *Attempt {
+	n := *a
+	n.Installed = &now
+	return &n
 }
 
 // SeenOff is the attempt with the moment at which the machine was seen off.

@@ -110,7 +110,7 @@ func describe(v *view) {
 		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting)
 	default:
 		status.State = metalv1.ServerBootConfigurationStateReady
-		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest)
+		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", imageOf+v.image.Plan.Digest)
 	}
 	v.mirrorDeliveries()
 	if !v.bootStateIsCurrent() {
@@ -206,3 +206,15 @@ func Problem(config *metalv1.ServerBootConfiguration) string {
 	}
 	return "It is being prepared"
 }
+
+// Digest is that of the image that a boot configuration boots; empty: it is not known now.
+func Digest(config *metalv1.ServerBootConfiguration) string {
+	c := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != config.Generation {
+		return ""
+	}
+	return strings.TrimPrefix(c.Message, imageOf)
+}
+
+// imageOf begins the message of the condition Ready where it is true.
+const imageOf = "Image "

@@ -179,6 +179,10 @@ func rankOf(config *metalv1.ServerBootConfiguration, server *metalv1.Server) boo
 }
 
 func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootview.Entry) string {
+	if in.attempt.Exits() {
+		e.Script = bootview.ExitScript()
+		return ""
+	}
 	if ref := o.Spec.IPXEScriptSecretRef; ref != nil && ref.Name != "" {
 		switch {
 		case in.script == nil:

@@ -70,7 +70,9 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
-		{&metalv1.ServerBootConfiguration{}, BootConfigByPullSecret, of(func(c *metalv1.ServerBootConfiguration) string { return c.Annotations[metalv1.AnnotationImagePullSecret] })},
+		{&metalv1.ServerBootConfiguration{}, BootConfigByPullSecret, of(func(c *metalv1.ServerBootConfiguration) string {
+			return c.Annotations[metalv1.AnnotationImagePullSecret]
+		})},
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},

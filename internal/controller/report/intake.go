@@ -124,8 +124,11 @@ func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
 		if err != nil {
 			return err
 		}
-		if a.Open() && (s.Attempt == a.ID || s.Attempt == "") {
+		switch {
+		case a.Open() && (s.Attempt == a.ID || s.Attempt == ""):
 			return i.note(ctx, config, a, s.Booted)
+		case a.Exits() && s.Attempt != "" && received(config, s.Attempt):
+			return nil // a machine that did not hear the answer asks again
 		}
 	}
 	return fmt.Errorf("system %s: %w", s.SystemUUID, ErrNoAttempt)
@@ -145,6 +148,12 @@ func (i *Intake) note(ctx context.Context, config *metalv1.ServerBootConfigurati
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return i.Status().Patch(ctx, config, patch, client.FieldOwner(metalv1.FieldManager))
+}
+
+// received says whether the machine has told that it booted in that attempt.
+func received(config *metalv1.ServerBootConfiguration, attemptID string) bool {
+	c := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionBootStateReceived)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Message == OfAttempt(attemptID)
 }
 
 // OfAttempt is the message of the condition BootStateReceived that is about an attempt.

@@ -131,6 +131,7 @@ func (v *View) finishCleanup(p *Plan, want cleaning) {
 	p.Facts = func(s *metalv1.Server) {
 		delete(s.Annotations, metalv1.AnnotationClaimedBy)
 		delete(s.Annotations, metalv1.AnnotationClaimCleanup)
+		delete(s.Annotations, metalv1.AnnotationInstalled)
 		s.Spec.BootConfigurationRef = nil // the probe's, or still the claim's, where its reference was removed by hand
 	}
 }

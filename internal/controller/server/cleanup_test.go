@@ -124,6 +124,9 @@ func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
 		if count(s.told, metalv1.ReasonCleaned) != 1 {
 			t.Errorf("events: %v", s.told)
 		}
+		controllertest.ChangeStatus(t, s.API, host, func(o *metalv1.Server) { o.Status = metalv1.ServerStatus{} })
+		s.settle(t)
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionTrue, metalv1.ReasonCleaned, "2 disks wiped")
 	})
 }
 

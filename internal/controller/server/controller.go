@@ -60,6 +60,7 @@ type Reconciler struct {
 	backings connection.Backings
 	resets   begun
 	deferred begun
+	census   census
 }
 
 // Reconcile decides and acts for one server.
@@ -150,6 +151,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 // forget ends what is kept in memory about a server that is no more.
 func (r *Reconciler) forget(name string) {
 	r.backings.Note(name, nil)
+	r.census.forget(name)
 	if key, last := r.Registry.Unbind(&r.Wake, name); last {
 		r.Fleet.Remove(key)
 	}

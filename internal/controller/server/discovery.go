@@ -21,7 +21,7 @@ func decideDiscovery(v *View) Plan {
 	}
 	if !v.boot(&p, bootWay{cold: true, force: true}) {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
-		if !v.Attempt.Open() && p.Attempt == nil {
+		if !v.Attempt.Begun() && p.Attempt == nil {
 			p.brief(v.Now, v.Boot.CreationTimestamp.Time)
 		}
 		return p

@@ -79,7 +79,7 @@ func (v *View) endMaintenance() Plan {
 // disturbed says whether something runs on the machine, or may, that is the maintenance's own.
 func (v *View) disturbed() bool {
 	if v.Server.Spec.MaintenanceBootConfigurationRef != nil {
-		return v.Attempt.Open() || v.Boot == nil
+		return v.Attempt.Begun() || v.Boot == nil
 	}
 	return v.Claim == nil && v.EndingMaintenance != nil && v.EndingMaintenance.Spec.ServerPower == metalv1.PowerOn
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -213,6 +214,15 @@ func TestADiscoveryThatTimesOutIsTriedAgainLaterAndThenGivenUp(t *testing.T) {
 	})
 }
 
+// lateInitial is what the metrics say when one server is late.
+const lateInitial = `
+# HELP farrier_servers_late Servers that have been longer in their state than is usual.
+# TYPE farrier_servers_late gauge
+farrier_servers_late{state="Cleanup"} 0
+farrier_servers_late{state="Discovery"} 0
+farrier_servers_late{state="Initial"} 1
+`
+
 func TestLateIsSaidInTime(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set() // the system has gone before anybody could look at it
@@ -230,6 +240,16 @@ func TestLateIsSaidInTime(t *testing.T) {
 		}
 		s.pass(t, result.RequeueAfter)
 		s.says(t, conditionLate, metav1.ConditionTrue, "LateInInitial")
+		s.pass(t, 10*time.Minute)
+		if got := count(s.told, "LateInInitial"); got != 1 {
+			t.Errorf("told %d times", got)
+		}
+		if got := testutil.CollectAndCount(&s.census, "farrier_servers_late"); got != 3 {
+			t.Errorf("%d states can be late", got)
+		}
+		if err := testutil.CollectAndCompare(&s.census, strings.NewReader(lateInitial), "farrier_servers_late"); err != nil {
+			t.Error(err)
+		}
 		s.hw.Set(controllertest.System(uri, uuid))
 		s.rack.Look(address)
 		s.pass(t, 2*moment)

@@ -135,16 +135,19 @@ type bootWay struct {
 	cold, force bool
 	// defaults: before it is switched on the BIOS gets its defaults back.
 	defaults bool
-	// again: when it is found off after it had started, it gets a new attempt.
-	again bool
+	// again: when it is found off after it had started, it gets a new attempt; anew: it gets one now.
+	again, anew bool
+	// disk: a new attempt boots the disk; reinstall is what asked for the newest that does not.
+	disk      bool
+	reinstall string
 }
 
 // boot takes the boot attempt of v.Boot one step further. It returns whether the attempt has started.
 func (v *View) boot(p *Plan, way bootWay) bool {
 	a, ready := v.Attempt, v.bootReady(p)
-	if !a.Open() || (way.again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
-		if ready && v.System != nil {
-			p.Attempt = a.Next(v.NewID(), v.Now)
+	if !a.Begun() || way.anew || (way.again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
+		if (ready || way.disk) && v.System != nil {
+			p.Attempt = v.nextAttempt(way)
 		}
 		return false
 	}
@@ -167,7 +170,7 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 		}
 	case v.on() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOn(v.Now)
-	case !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
+	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
 		p.brief(v.Now, *a.Ordered)
@@ -177,9 +180,23 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 	return false
 }
 
+// nextAttempt is the attempt that follows v.Attempt.
+func (v *View) nextAttempt(way bootWay) *attempt.Attempt {
+	n := v.Attempt.Next(v.NewID(), v.Now)
+	n.Disk, n.Cold, n.Reinstall, n.Generation = way.disk, way.anew, way.reinstall, v.Boot.Generation
+	if way.disk && v.Attempt != nil {
+		n.Generation = v.Attempt.Generation
+	}
+	return n
+}
+
 // powerOn orders the boot of v.Boot in its present attempt.
 func (v *View) powerOn(p *Plan, step string) {
-	v.command(p, v.Attempt.ID, step, fleet.Command{Kind: fleet.PowerOn, Boot: v.bootOverride()})
+	cmd := fleet.Command{Kind: fleet.PowerOn}
+	if !v.Attempt.Exits() { // an override that is left is cleared
+		cmd.Boot = v.bootOverride()
+	}
+	v.command(p, v.Attempt.ID, step, cmd)
 	v.poweringOn(p)
 }
 

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -28,6 +30,10 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return err
 	}
 	r.conditions(v, ph, p)
+	if err := r.lastCleaned(ctx, v); err != nil {
+		return err
+	}
+	r.tellLate(v)
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
@@ -39,6 +45,32 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if before.Status.State != status.State {
 		r.Logger.Info("Server is "+string(status.State), "server", v.Server.Name)
 	}
+	return nil
+}
+
+// tellLate counts where servers are, and tells once of each that becomes late.
+func (r *Reconciler) tellLate(v *View) {
+	late := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionLate)
+	is := standing{v.Server.Status.State, late != nil && late.Status == metav1.ConditionTrue}
+	if r.census.note(v.Server.Name, is) {
+		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, late.Reason, late.Reason, "%s", late.Message)
+	}
+}
+
+// lastCleaned says again of a free server how it was cleaned last, where status does not say so any more.
+func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
+	status := &v.Server.Status
+	if status.State != metalv1.ServerStateAvailable || v.claimedBy() != "" || apimeta.IsStatusConditionTrue(status.Conditions, metalv1.ConditionCleaned) {
+		return nil
+	}
+	records, err := r.cleanups(ctx, v.Server.Name)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	apimeta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: metalv1.ConditionCleaned, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCleaned, Message: record.CleanupMetaOf(&records[0]).Summary,
+		ObservedGeneration: v.Server.Generation, LastTransitionTime: metav1.NewTime(v.Now),
+	})
 	return nil
 }
 

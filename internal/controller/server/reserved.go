@@ -23,16 +23,30 @@ func decideReserved(v *View) Plan {
 		// The claim is gone when this is needed.
 		p.Facts = func(s *metalv1.Server) { setOrDelete(s, metalv1.AnnotationClaimCleanup, wish) }
 	}
+	if v.BootInternal {
+		// Its reference was removed by hand, and set again while it was cleaned.
+		ref := *v.Server.Spec.ServerClaimRef
+		p.alsoFacts(func(s *metalv1.Server) {
+			s.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name}
+		})
+		return p
+	}
+	way := v.installing(&p)
+	if p.Attempt != nil {
+		return p
+	}
 	if v.Claim.Spec.Power != metalv1.PowerOn {
 		v.bootReady(&p)
+		v.reinstallPending(&p, way)
 		if v.running() {
 			v.powerOff(&p, "claim-"+v.claimedBy()+"-"+v.attemptID(), false)
 		}
 		return p
 	}
-	if v.boot(&p, bootWay{again: true}) {
+	if v.boot(&p, way) {
 		p.condition(metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started", "The machine was started at %s", v.Attempt.Started.UTC().Format("15:04:05"))
 	}
+	v.reinstallPending(&p, way)
 	return p
 }
 

@@ -21,6 +21,9 @@ import (
 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := r.census.publish(mgr); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server").
 		For(&metalv1.Server{}).

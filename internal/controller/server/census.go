@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// census counts servers by state, and those that are late. It is a prometheus.Collector without a label per server. Its
+// zero value is ready.
+type census struct {
+	mu sync.Mutex
+	by map[string]standing
+}
+
+type standing struct {
+	state metalv1.ServerState
+	late  bool
+}
+
+var (
+	serversDesc = prometheus.NewDesc("farrier_servers", "Servers by state.", []string{"state"}, nil)
+	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual.", []string{"state"}, nil)
+)
+
+// note says where a server is, and whether it has just become late.
+func (c *census) note(name string, is standing) (becameLate bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[string]standing{}
+	}
+	was := c.by[name]
+	c.by[name] = is
+	return is.late && (!was.late || was.state != is.state)
+}
+
+func (c *census) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.by, name)
+}
+
+// Describe implements prometheus.Collector.
+func (c *census) Describe(ch chan<- *prometheus.Desc) {
+	ch <- serversDesc
+	ch <- lateDesc
+}
+
+// Collect implements prometheus.Collector. Every state is there, at 0 too, so that an alert can be written on it.
+func (c *census) Collect(ch chan<- prometheus.Metric) {
+	all, late := map[metalv1.ServerState]int{}, map[metalv1.ServerState]int{}
+	c.mu.Lock()
+	for _, s := range c.by {
+		all[s.state]++
+		if s.late {
+			late[s.state]++
+		}
+	}
+	c.mu.Unlock()
+	for _, s := range states {
+		ch <- prometheus.MustNewConstMetric(serversDesc, prometheus.GaugeValue, float64(all[s.state]), string(s.state))
+		if s.usual > 0 {
+			ch <- prometheus.MustNewConstMetric(lateDesc, prometheus.GaugeValue, float64(late[s.state]), string(s.state))
+		}
+	}
+}
+
+// publish shows the census among the metrics of the process for as long as the manager runs.
+func (c *census) publish(mgr ctrl.Manager) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := metrics.Registry.Register(c); err != nil {
+			return fmt.Errorf("metrics of servers: %w", err)
+		}
+		defer metrics.Registry.Unregister(c)
+		<-ctx.Done()
+		return nil
+	}))
+}
