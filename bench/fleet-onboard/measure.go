@@ -44,8 +44,6 @@ type onboarded struct {
 const pollInterval = 2 * time.Minute
 
 func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	s, err := site.Start(ctx, site.Config{
 		Binaries: c.binaries, BMCs: n, Timing: c.Timing, PollInterval: pollInterval, FastPoll: c.FastPoll, Profiles: c.Profiles,
 	})
@@ -53,6 +51,8 @@ func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
+	ctx, cancel := context.WithTimeout(ctx, c.Limit) // the site outlives it, and tells how far it came
+	defer cancel()
 	empty, err := s.Manager.Heap(ctx)
 	if err != nil {
 		return o, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -33,8 +34,7 @@ type onboarded struct {
 }
 
 func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
+	running := ctx
 	s, err := site.Start(ctx, site.Config{
 		Binaries: c.binaries, BMCs: c.Servers, Timing: c.Timing, Dead: c.Dead, PollInterval: c.Interval, FastPoll: c.FastPoll,
 	})
@@ -42,6 +42,8 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 		return o, err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
+	ctx, cancel := context.WithTimeout(ctx, c.Limit) // the site outlives it, and tells how far it came
+	defer cancel()
 	o.Healthy = s.Rack.Healthy()
 	began := time.Now()
 	if err := s.CreateEndpoints(ctx); err != nil {
@@ -53,7 +55,7 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 			return o, fmt.Errorf("inspected before the kill: %w", err)
 		}
 		o.KilledAt = time.Since(began)
-		if err := s.KillManager(ctx); err != nil {
+		if err := s.KillManager(running); err != nil {
 			return o, err
 		}
 		if err := o.atKill(ctx, s); err != nil {
@@ -61,13 +63,28 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 		}
 	}
 	if err := s.Await(ctx, o.Healthy, every, s.Inspected); err != nil {
-		return o, fmt.Errorf("inspected: %w", err)
+		return o, fmt.Errorf("inspected: %w; %s", err, stuck(s))
 	}
 	if err := s.Await(ctx, o.Healthy, every, s.Available); err != nil {
 		return o, fmt.Errorf("available: %w", err)
 	}
 	o.Took = time.Since(began)
 	return o, o.read(ctx, s)
+}
+
+// stuck tells of machines whose last boot came to nothing.
+func stuck(s *site.Site) string {
+	machines, _, err := s.Rack.Machines()
+	if err != nil {
+		return err.Error()
+	}
+	var text strings.Builder
+	for i, m := range machines {
+		if !m.Dead && m.Outcome != "probe" {
+			fmt.Fprintf(&text, "%s: boot %d %s %s, resets %v; ", s.Rack.BMCs[i].Name, m.Boots, m.Outcome, m.Why, m.Resets)
+		}
+	}
+	return text.String()
 }
 
 // atKill says how far it had come.

@@ -58,6 +58,9 @@ type Machine struct {
 	Logins   int
 	// Resets are by type, as the BMC was told.
 	Resets map[string]int
+	// Boots is how often it began to boot; Outcome and Why are what the last time came to.
+	Boots        int
+	Outcome, Why string
 }
 
 // Rack is a running rack.
@@ -120,8 +123,7 @@ func ServeRack(ctx context.Context) error {
 		}
 		a.Machines = make([]Machine, config.BMCs)
 		for i := range a.Machines {
-			stats := rack.Stats(i)
-			a.Machines[i] = Machine{config.dead(i), stats.Requests, stats.Logins + stats.BasicLogins, rack.Machine(i).Resets()}
+			a.Machines[i] = machineOf(rack, i, config.dead(i))
 		}
 		return a, nil
 	})
@@ -129,6 +131,16 @@ func ServeRack(ctx context.Context) error {
 		err = errors.Join(err, rack.Stop(ctx), registry.Stop())
 	}
 	return err
+}
+
+func machineOf(rack *sim.Rack, i int, dead bool) Machine {
+	stats := rack.Stats(i)
+	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, Resets: rack.Machine(i).Resets()}
+	if boots := rack.Machine(i).Record(); len(boots) > 0 {
+		last := boots[len(boots)-1]
+		m.Boots, m.Outcome, m.Why = last.Number, string(last.Outcome), last.Why
+	}
+	return m
 }
 
 func startRack(ctx context.Context, c RackConfig) (*sim.Rack, *localregistry.Registry, error) {
