@@ -70,6 +70,15 @@ func (c *check) taken(ctx context.Context, kind schema.GroupKind, key types.Name
 	return c.live(ctx, key, into)
 }
 
+// spared is live for kinds of which memory holds nothing, as long as the API can spare it: who makes thousands of Servers is a controller, and
+// the names that it makes are not those of Secrets.
+func (c *check) spared(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
+	if !c.spare.TryAccept() {
+		return false, nil
+	}
+	return c.live(ctx, key, into)
+}
+
 // missed says that there is no object of a name, for a rule that warns of it. The API is asked where memory does not know, but not more often
 // than it can spare: a warning is not worth holding others up, and who makes thousands of objects reads none.
 func (c *check) missed(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {

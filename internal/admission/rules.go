@@ -24,7 +24,7 @@ import (
 // waits for an API server that has other troubles.
 const Timeout = 4 * time.Second
 
-// At most so many reads of the API a second, and so many at once, are for warnings alone.
+// At most so many reads of the API a second, and so many at once, are for what memory does not hold and the object can be stored without.
 const (
 	spareReads = 20
 	spareBurst = 100

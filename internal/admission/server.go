@@ -65,7 +65,7 @@ func freeNames(ctx context.Context, c *check, now, _ *metalv1.Server) error {
 		key := types.NamespacedName{Namespace: c.ManagerNamespace, Name: other.name}
 		read := func() (bool, error) { return c.taken(ctx, metal(other.kind), key, other.obj) }
 		if other.kind == "Secret" {
-			read = func() (bool, error) { return c.live(ctx, key, other.obj) } // memory holds none
+			read = func() (bool, error) { return c.spared(ctx, key, other.obj) } // memory holds none
 		}
 		exists, err := read()
 		if err != nil {

@@ -259,7 +259,7 @@ var rooms = []room{
 	{
 		path: "bench",
 		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controlplane/crds", "internal/sim"},
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds", "internal/sim"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
 	},
