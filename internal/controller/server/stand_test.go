@@ -43,6 +43,7 @@ type stand struct {
 	ids    int
 	silent bool // boot servers acknowledge nothing
 	mode   inspection.CleanMode
+	watch  func(*metalv1.Server) // after each reconcile
 }
 
 // stands runs a test in a bubble, with a BMC "b" that has one system, which is off.
@@ -109,6 +110,9 @@ func (s *stand) settle(t *testing.T) {
 		s.rack.Pass(time.Millisecond)
 		if !controllertest.Gone[metalv1.Server](t, s.API, host) {
 			s.Step(t, s.Reconciler, host)
+			if s.watch != nil {
+				s.watch(s.read(t))
+			}
 			s.rack.Pass(time.Millisecond)
 		}
 		if len(s.Writes("")) == before {
