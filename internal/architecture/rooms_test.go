@@ -79,6 +79,12 @@ var rooms = []room{
 		because: "which profile a machine runs is a function of what it says and what is assigned, the same on every replica",
 	},
 	{
+		path:    "internal/profile",
+		may:     []string{"internal/assignment", "internal/identity"},
+		never:   kubernetes,
+		because: "what a machine is given is rendered from what is handed in, and tested without an API",
+	},
+	{
 		path:    "internal/claim",
 		may:     []string{"api"},
 		never:   kubernetesClients,

@@ -1,0 +1,238 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
+)
+
+// Why a machine is not given what it asks for.
+var (
+	// ErrUnsynced says that not everything is known yet.
+	ErrUnsynced = errors.New("not synchronised")
+	// ErrUnassigned says that no assignment matches.
+	ErrUnassigned = errors.New("no assignment")
+	// ErrBroken says that the machine's assignment cannot be served.
+	ErrBroken = errors.New("the assignment cannot be served")
+	// ErrUnknown says that there is no such config, or no longer.
+	ErrUnknown = errors.New("no such config")
+	// ErrForbidden says that a URL is not signed, or no longer good.
+	ErrForbidden = errors.New("the URL is not signed, or has expired")
+)
+
+// Parameters of a config's URL beside the machine's labels.
+const (
+	paramRevision  = "revision"
+	paramExpires   = "expires"
+	paramSignature = "signature"
+)
+
+// View is what boot servers answer from. It may be used by many at once.
+type View struct {
+	clock  clock.PassiveClock
+	signer *Signer // nil: URLs are not signed
+
+	*assignment.Index
+
+	mu       sync.RWMutex
+	synced   bool
+	profiles map[string]*Profile
+	// before is the revision of each profile that the present one replaced: machines that
+	// were given its script are still booting.
+	before map[string]*Profile
+	owners map[string]owner // by config ID
+}
+
+// owner is whose a config is, and under which name.
+type owner struct{ profile, name string }
+
+// NewView returns an empty view. Without a signer URLs are open.
+func NewView(c clock.PassiveClock, signer *Signer) *View {
+	return &View{
+		clock: c, signer: signer, Index: assignment.NewIndex(),
+		profiles: map[string]*Profile{}, before: map[string]*Profile{}, owners: map[string]owner{},
+	}
+}
+
+// SetSynced says whether everything that exists is in the view.
+func (v *View) SetSynced(synced bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.synced = synced
+}
+
+// Synced reports whether everything that exists is in the view.
+func (v *View) Synced() bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.synced
+}
+
+// PutProfile adds a profile, in place of the one of the same name.
+func (v *View) PutProfile(p *Profile) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.profiles[p.Key()]
+	if old != nil && old.Revision == p.Revision {
+		return
+	}
+	v.forget(v.before[p.Key()])
+	delete(v.before, p.Key())
+	if old != nil {
+		v.before[p.Key()] = old
+	}
+	v.profiles[p.Key()] = p
+	v.remember(old) // a config that the new revision has not is gone with the one before
+	v.remember(p)
+}
+
+// DeleteProfile removes a profile and its configs.
+func (v *View) DeleteProfile(namespace, name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := namespace + "/" + name
+	v.forget(v.profiles[key])
+	v.forget(v.before[key])
+	delete(v.profiles, key)
+	delete(v.before, key)
+}
+
+func (v *View) remember(p *Profile) {
+	if p == nil {
+		return
+	}
+	for name, id := range p.ids {
+		v.owners[id] = owner{p.Key(), name}
+	}
+}
+
+func (v *View) forget(p *Profile) {
+	if p == nil {
+		return
+	}
+	for _, id := range p.ids {
+		delete(v.owners, id)
+	}
+}
+
+// Script is what a machine is given to run.
+type Script struct {
+	Body       []byte
+	Assignment *assignment.Assignment
+	Profile    *Profile
+}
+
+// Script answers which script a machine runs. base is the URL of the boot server, without a
+// slash at its end. An error is one of those above; with ErrBroken the script still names the
+// assignment.
+func (v *View) Script(subject assignment.Subject, base string) (Script, error) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if !v.synced {
+		return Script{}, ErrUnsynced
+	}
+	winner := v.Decide(subject).Winner
+	if winner == nil {
+		return Script{}, ErrUnassigned
+	}
+	s := Script{Assignment: winner}
+	if winner.Broken != "" {
+		return s, fmt.Errorf("%w: %s", ErrBroken, winner.Broken)
+	}
+	if s.Profile = v.profiles[winner.Namespace+"/"+winner.Profile]; s.Profile == nil {
+		return s, fmt.Errorf("%w: profile %s/%s is not there", ErrBroken, winner.Namespace, winner.Profile)
+	}
+	labels := Query(subject)
+	body, err := s.Profile.Render(subject, func(id string) string { return base + v.configPath(id, s.Profile.Revision, labels) })
+	if err != nil {
+		return s, fmt.Errorf("%w: profile %s: %w", ErrBroken, s.Profile.Key(), err)
+	}
+	s.Body = body
+	return s, nil
+}
+
+func (v *View) configPath(id, revision, labels string) string {
+	var b strings.Builder
+	b.WriteString("/config/" + id + "?")
+	if labels != "" {
+		b.WriteString(labels + "&")
+	}
+	b.WriteString(paramRevision + "=" + revision)
+	if v.signer != nil {
+		b.WriteString(v.signer.sign(id, revision, labels, v.clock.Now()))
+	}
+	return b.String()
+}
+
+// Config is what a config's URL is answered with.
+type Config struct {
+	Bytes       []byte
+	ContentType string
+	// Profile and Name say which config of which profile it is.
+	Profile *Profile
+	Name    string
+}
+
+// Config answers what a config's URL names: of the revision that its script came from, if that
+// is still known; without a revision, the present one.
+func (v *View) Config(id string, query url.Values) (Config, error) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if !v.synced {
+		return Config{}, ErrUnsynced
+	}
+	id = strings.ToLower(id)
+	revision := query.Get(paramRevision)
+	if v.signer != nil && !v.signed(id, revision, query) {
+		return Config{}, ErrForbidden
+	}
+	who, ok := v.owners[id]
+	if !ok {
+		return Config{}, ErrUnknown
+	}
+	p := v.profiles[who.profile]
+	if revision != "" && p.Revision != revision {
+		p = v.before[who.profile]
+	}
+	if p == nil || revision != "" && p.Revision != revision {
+		return Config{}, ErrUnknown
+	}
+	content, ok := p.configs[who.name]
+	if !ok || content.Inserted {
+		return Config{}, ErrUnknown
+	}
+	if content.Err != "" {
+		return Config{}, fmt.Errorf("%w: config %q of profile %s: %s", ErrBroken, who.name, p.Key(), content.Err)
+	}
+	return Config{Bytes: content.Bytes, ContentType: content.mediaType(), Profile: p, Name: who.name}, nil
+}
+
+// signed reports whether a URL is one of ours. Its labels are those that the signature was made
+// with, whatever their order.
+func (v *View) signed(id, revision string, query url.Values) bool {
+	labels := url.Values{}
+	for key, values := range query {
+		if key != paramRevision && key != paramExpires && key != paramSignature {
+			labels[key] = values
+		}
+	}
+	subject, err := assignment.NewSubject(labels)
+	if err != nil {
+		return false
+	}
+	return v.signer.verify(id, revision, Query(subject), query.Get(paramExpires), query.Get(paramSignature), v.clock.Now())
+}
+
+// Profiles returns the profile of that name.
+func (v *View) Profile(namespace, name string) (*Profile, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	p, ok := v.profiles[namespace+"/"+name]
+	return p, ok
+}
