@@ -1,7 +1,9 @@
 package report
 
 import (
+	"encoding/base64"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -203,5 +205,43 @@ func TestABootStateBecomesACondition(t *testing.T) {
 	controllertest.Change(t, api, "s", func(s *metalv1.Server) { s.Spec.BootConfigurationRef = nil })
 	if err := i.BootState(t.Context(), inspection.BootState{SystemUUID: uuid, Attempt: "a"}); !errors.Is(err, ErrNoAttempt) {
 		t.Errorf("of a machine with nothing to boot: %v", err)
+	}
+}
+
+// TestAReportThatNoObjectCanHoldIsRefusedForGood: random bytes do not become smaller.
+func TestAReportThatNoObjectCanHoldIsRefusedForGood(t *testing.T) {
+	i, api := intake(t, discovering("s", "a")...)
+	r := registration("a")
+	noise := make([]byte, maxRecord)
+	source := rand.NewPCG(1, 2)
+	for n := range noise {
+		noise[n] = byte(source.Uint64())
+	}
+	r.Raw = []byte(`{"agentVersion":"` + base64.StdEncoding.EncodeToString(noise) + `"}`)
+	if err := i.Register(t.Context(), r); !errors.Is(err, inspection.ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+	if w := api.Writes("ConfigMap"); len(w) != 0 {
+		t.Errorf("written: %v", w)
+	}
+}
+
+// TestABootStateIsAcknowledgedAgain: with boot policy Once it closes the attempt that its token is of.
+func TestABootStateIsAcknowledgedAgain(t *testing.T) {
+	i, api := intake(t, discovering("s", "a")...)
+	state := inspection.BootState{SystemUUID: uuid, Attempt: "a", Booted: true}
+	if err := i.BootState(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	controllertest.Change(t, api, namespace+"/s", func(c *metalv1.ServerBootConfiguration) {
+		c.Annotations[metalv1.AnnotationBootAttempt] = attempt.Of(c).SeenInstalled(controllertest.Start).String()
+	})
+	api.ForgetWrites()
+	if err := i.BootState(t.Context(), state); err != nil || len(api.Writes("")) != 0 {
+		t.Errorf("%v, written %v", err, api.Writes(""))
+	}
+	state.Attempt = "b"
+	if err := i.BootState(t.Context(), state); err == nil {
+		t.Error("a boot of another attempt was acknowledged")
 	}
 }
