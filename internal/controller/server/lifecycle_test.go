@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -386,5 +387,29 @@ func TestAttemptsAreReadableByPeopleAndPrograms(t *testing.T) {
 				t.Errorf("the attempt has no %s: %v", key, fields)
 			}
 		}
+	})
+}
+
+// TestAReleaseWithoutForceWaitsAndSaysSo: for as long as the operating system ignores its shutdown.
+func TestAReleaseWithoutForceWaitsAndSaysSo(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.Reconciler.Policy.EnforcePowerOff = false
+		claim := s.reserved(t)
+		s.hw.Ignores(true)
+		s.ends(t, claim)
+		s.pass(t, 10*time.Minute)
+		if server := s.read(t); server.Status.State != metalv1.ServerStateReserved || server.Spec.ServerClaimRef == nil {
+			t.Errorf("state %s, claim %v", server.Status.State, server.Spec.ServerClaimRef)
+		}
+		c := apimeta.FindStatusCondition(s.read(t).Status.Conditions, metalv1.ConditionWaitingForPowerOff)
+		if c == nil || c.Status != metav1.ConditionTrue {
+			t.Errorf("it is not said: %v", c)
+		}
+		if got := count(s.hw.Resets(), " ForceOff"); got != 0 {
+			t.Errorf("the machine was told %v", s.hw.Resets())
+		}
+		s.hw.Ignores(false)
+		s.pass(t, 2*time.Minute)
+		s.is(t, metalv1.ServerStateAvailable)
 	})
 }
