@@ -530,3 +530,35 @@ func TestABIOSThatHasNoDefaultsIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// TestACleanupWritesOnceForEachStep: one patch of the Server releases it, one names the probe's boot, one ends it.
+func TestACleanupWritesOnceForEachStep(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.cleans(inspection.CleanMetadata)
+		claim := s.reserved(t)
+		s.ForgetWrites()
+		s.ends(t, claim)
+		s.cleaning(t)
+		s.mustTell(t, both)
+		s.mustTell(t, both, good)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		writes := map[string]int{}
+		for _, w := range s.Writes("") {
+			if w.Verb == controllertest.PatchStatus && w.Kind != "Server" {
+				continue // the test's own
+			}
+			writes[w.Kind+" "+w.Verb]++
+		}
+		t.Log(writes)
+		for what, most := range map[string]int{
+			"Server patch": 3, "Server patch status": 9, // what a person sees of it: shutting down, off, booting, on, registered, wiping, clean, available, off
+			"ServerBootConfiguration create": 1, "ServerBootConfiguration patch": 3, // ordered, off, on
+			"ServerBootConfiguration delete": 2, "ConfigMap create": 1, "ConfigMap update": 1, "ConfigMap delete": 0,
+		} {
+			if writes[what] > most {
+				t.Errorf("%s: %d times, want %d at most", what, writes[what], most)
+			}
+		}
+	})
+}
