@@ -260,8 +260,9 @@ func TestTheTableIsWhatCanHappen(t *testing.T) {
 		if from.phase.state == metalv1.ServerStateAvailable && w.dirty {
 			t.Fatalf("Available and dirty, by %s: %+v", cameBy[w], w)
 		}
-		for _, name := range slices.Sorted(maps.Keys(w.moves())) {
-			n := w.moves()[name]
+		moves := w.moves()
+		for _, name := range slices.Sorted(maps.Keys(moves)) {
+			n := moves[name]
 			if _, known := cameBy[n]; !known {
 				cameBy[n] = name
 				queue = append(queue, n)

@@ -129,7 +129,7 @@ func TestWhateverHappensIsInTheTable(t *testing.T) {
 }
 
 // walks is how many sequences are tried.
-const walks = 20
+const walks = 12
 
 // look checks a change of state.
 func (w *walk) look(t *testing.T, o *metalv1.Server) (wrong string) {
