@@ -111,7 +111,7 @@ func parseScript(script string, configs map[string]Content) (*template.Template,
 			names[name] = func() string { return "" } // for the parser; rewrite replaces it
 		}
 	}
-	t, err := template.New("ipxe").Funcs(functions).Funcs(names).Parse(script)
+	t, err := template.New("ipxe").Option("missingkey=zero").Funcs(functions).Funcs(names).Parse(script)
 	if err != nil {
 		return nil, readable(err)
 	}
