@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
 	"github.com/farrier-dev/farrier/internal/cli/console"
@@ -75,6 +76,7 @@ others keep their caches filled and wait for their turn.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(console.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
+			klog.SetLogger(system.Quiet(o.Logger)) // client-go's, of leases for example
 			return run(cmd.Context(), o)
 		},
 	}

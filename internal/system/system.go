@@ -67,7 +67,7 @@ func New(options Options) (*System, error) {
 		return nil, err
 	}
 	s := &System{logger: options.Logger, settings: settings, synced: make(chan struct{}), failed: make(chan error, 8)}
-	ctrl.SetLogger(options.Logger.V(1))
+	ctrl.SetLogger(Quiet(options.Logger))
 	var reached string
 	if s.bootListener, reached, err = s.listen("boot-address", s.settings.BootAddress, false); err != nil {
 		return nil, err
