@@ -125,6 +125,13 @@ func (b *Blobs) describeLocked(key blobKey, size int64) {
 	b.sizes[key] = size
 }
 
+// described is how large a blob is by the manifest of an image, zero if none has told.
+func (b *Blobs) described(d *download) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sizes[blobKey{d.ref.Name(), d.digest}]
+}
+
 // content is a blob to be read by one client.
 type content struct {
 	io.ReadSeeker
@@ -153,7 +160,7 @@ func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified
 			continue // it has been stored since
 		}
 		if err = b.awaitStart(ctx, d); err == nil && verified {
-			_, err = d.await(ctx, d.size)
+			_, _, err = d.await(ctx, d.size)
 		}
 		if err != nil {
 			d.leave()
@@ -206,7 +213,7 @@ func (b *Blobs) awaitStart(ctx context.Context, d *download) error {
 		return fmt.Errorf("%w: download of %s has not begun", context.DeadlineExceeded, d.digest)
 	}
 	if d.file == nil {
-		_, _, err := d.readable()
+		_, _, _, err := d.readable()
 		return err
 	}
 	return nil

@@ -10,7 +10,9 @@
 // Blobs answers these URLs. It keeps layers on disk, bounded; downloads each
 // once however many machines want it, and passes it on while it downloads. The
 // last byte of a blob leaves only after the whole was verified, so that a
-// machine never has a bad one.
+// machine never has a bad one. A part of a blob is sent of a verified one only.
+// A download that broke off, in this run or an earlier one, is taken up where
+// it was; what mirrors send is believed no more than that.
 //
 // Both sides share one registry client (upstream), which talks to allowed
 // registries only, verifies every manifest, and does not let a registry

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,13 +32,23 @@ type download struct {
 	size    int64
 	file    *os.File
 
+	// What only run uses: the hash of what is written, what an earlier download
+	// left, the mirrors that sent some of it, and whether they may be asked.
+	sum     hash.Hash
+	left    *leftover
+	mirrors []*mirror
+	direct  bool
+
 	mu      sync.Mutex
 	written int64 // only run changes it
-	done    bool  // verified and stored; or failed with err
-	err     error
-	changed chan struct{} // closed at the next change, nil while nobody waits
-	users   int           // readers, and run
-	release func()        // lets the store evict the blob
+	// generation counts how often it was started over: bytes of an earlier one may
+	// be others.
+	generation int
+	done       bool // verified and stored; or failed with err
+	err        error
+	changed    chan struct{} // closed at the next change, nil while nobody waits
+	users      int           // readers, and run
+	release    func()        // lets the store evict the blob
 }
 
 const (
@@ -48,7 +60,7 @@ const (
 )
 
 func newDownload(ref Reference, digest string, client *auth.Client) *download {
-	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), users: 1}
+	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), users: 1, sum: sha256.New()}
 }
 
 // run downloads, verifies and stores the blob.
@@ -61,9 +73,7 @@ func (d *download) run(ctx context.Context, b *Blobs) {
 	}
 	if err != nil {
 		b.opts.Logger.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
-		if d.file != nil {
-			b.store.discard(d.file, d.size)
-		}
+		d.giveUp(b, err)
 	}
 	// Before anybody hears of a failure: who tries again gets a new download.
 	b.forget(d)
@@ -79,10 +89,22 @@ func (d *download) fetch(ctx context.Context, b *Blobs) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	sum := sha256.New()
+	if err := d.takeUp(ctx, b); err != nil {
+		return err
+	}
+	for {
+		err := d.fill(ctx, b)
+		if !errors.Is(err, ErrCorrupt) || !d.startOver() {
+			return err
+		}
+	}
+}
+
+// fill fetches all that is missing and verifies the whole.
+func (d *download) fill(ctx context.Context, b *Blobs) error {
 	for failures := 0; ; {
 		before := d.written
-		err := d.attempt(ctx, b, sum)
+		err := d.attempt(ctx, b)
 		if err == nil {
 			break
 		}
@@ -97,7 +119,7 @@ func (d *download) fetch(ctx context.Context, b *Blobs) error {
 			return err
 		}
 	}
-	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != d.digest {
+	if got := "sha256:" + hex.EncodeToString(d.sum.Sum(nil)); got != d.digest {
 		return fmt.Errorf("%w: blob %s of %s has %s", ErrCorrupt, d.digest, d.ref.Name(), got)
 	}
 	return nil
@@ -124,20 +146,14 @@ func pause(ctx context.Context, b *Blobs, failures int) error {
 }
 
 // attempt makes one request for what is missing.
-func (d *download) attempt(ctx context.Context, b *Blobs, sum hash.Hash) error {
+func (d *download) attempt(ctx context.Context, b *Blobs) error {
 	guarded, wrap, stop := guardStalls(ctx, b.opts.Timeout)
 	defer stop()
-	body, size, err := b.upstream.blob(guarded, d.client, d.ref, d.digest, d.written, d.size)
+	opened, err := b.upstream.blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
 	if err == nil {
-		defer body.Close()
-		switch {
-		case d.file == nil:
-			err = d.start(b, size)
-		case size != d.size:
-			err = fmt.Errorf("%w: blob %s of %s had %d bytes and now has %d", ErrCorrupt, d.digest, d.ref.Name(), d.size, size)
-		}
-		if err == nil {
-			err = d.copy(wrap(body), sum)
+		defer opened.Close()
+		if err = d.receive(b, opened, wrap(opened)); err != nil && opened.mirror != nil {
+			opened.mirror.rest(mirrorRest) // what is missing is asked of the next
 		}
 	}
 	if err != nil && guarded.Err() != nil {
@@ -146,9 +162,34 @@ func (d *download) attempt(ctx context.Context, b *Blobs, sum hash.Hash) error {
 	return err
 }
 
+// receive takes an answer of the registry, or of a mirror.
+func (d *download) receive(b *Blobs, opened openedBlob, body io.Reader) error {
+	if opened.mirror != nil && !slices.Contains(d.mirrors, opened.mirror) {
+		d.mirrors = append(d.mirrors, opened.mirror)
+	}
+	if known := cmp.Or(d.size, b.described(d)); known > 0 && opened.size != known {
+		return fmt.Errorf("%w: blob %s of %s has %d bytes and not %d", ErrCorrupt, d.digest, d.ref.Name(), opened.size, known)
+	}
+	if d.file == nil {
+		if err := d.start(b, opened.size); err != nil {
+			return err
+		}
+	}
+	// A registry may ignore a range (RFC 9110 §14.2).
+	if _, err := io.CopyN(io.Discard, body, opened.skip); err != nil {
+		return callError(err)
+	}
+	return d.copy(body)
+}
+
 // start opens the download to readers.
-func (d *download) start(b *Blobs, size int64) error {
-	file, err := b.store.create(size)
+func (d *download) start(b *Blobs, size int64) (err error) {
+	var file *os.File
+	if d.left != nil {
+		file, err = b.store.resume(d.left)
+	} else {
+		file, err = b.store.create(d.digest, size)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +199,7 @@ func (d *download) start(b *Blobs, size int64) error {
 }
 
 // copy appends to the file, hashes what it appends, and tells readers.
-func (d *download) copy(body io.Reader, sum hash.Hash) error {
+func (d *download) copy(body io.Reader) error {
 	buffer := make([]byte, copyBuffer)
 	for d.written < d.size {
 		n, err := body.Read(buffer[:min(copyBuffer, d.size-d.written)])
@@ -166,7 +207,7 @@ func (d *download) copy(body io.Reader, sum hash.Hash) error {
 			if _, err := d.file.WriteAt(buffer[:n], d.written); err != nil {
 				return fmt.Errorf("image cache: %w", err)
 			}
-			sum.Write(buffer[:n])
+			d.sum.Write(buffer[:n])
 			d.progress(int64(n))
 		}
 		if err != nil && d.written < d.size {
@@ -233,29 +274,29 @@ func (d *download) leave() {
 // readable tells how many bytes readers may have. The last byte is held back
 // until the blob is verified, so that no client ever completes a bad one. The
 // channel is closed when there may be more.
-func (d *download) readable() (n int64, more <-chan struct{}, err error) {
+func (d *download) readable() (n int64, generation int, more <-chan struct{}, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
-		return d.size, nil, d.err
+		return d.size, d.generation, nil, d.err
 	}
 	if d.changed == nil {
 		d.changed = make(chan struct{})
 	}
-	return min(d.written, d.size-1), d.changed, nil
+	return min(d.written, d.size-1), d.generation, d.changed, nil
 }
 
 // await waits until more than offset bytes are readable, or until it is done.
-func (d *download) await(ctx context.Context, offset int64) (readable int64, err error) {
+func (d *download) await(ctx context.Context, offset int64) (readable int64, generation int, err error) {
 	for {
-		n, more, err := d.readable()
+		n, generation, more, err := d.readable()
 		if err != nil || more == nil || n > offset {
-			return n, err
+			return n, generation, err
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return 0, 0, context.Cause(ctx)
 		}
 	}
 }
@@ -266,6 +307,9 @@ type follower struct {
 	ctx      context.Context
 	download *download
 	offset   int64
+	// begun says that bytes of a generation have been handed out.
+	begun      bool
+	generation int
 }
 
 // Read waits for bytes that are not there yet.
@@ -273,14 +317,23 @@ func (f *follower) Read(p []byte) (int, error) {
 	if f.offset >= f.download.size {
 		return 0, io.EOF
 	}
-	n, err := f.download.await(f.ctx, f.offset)
-	if err != nil {
-		return 0, err
+	for {
+		n, generation, err := f.download.await(f.ctx, f.offset)
+		if err != nil {
+			return 0, err
+		}
+		if f.begun && generation != f.generation {
+			return 0, fmt.Errorf("%w: blob %s is fetched again", ErrCorrupt, f.download.digest)
+		}
+		read, err := f.download.file.ReadAt(p[:min(int64(len(p)), n-f.offset)], f.offset)
+		// Started over meanwhile: what was read may be of either.
+		if _, now, _, _ := f.download.readable(); now != generation {
+			continue
+		}
+		f.begun, f.generation = true, generation
+		f.offset += int64(read)
+		return read, err
 	}
-	p = p[:min(int64(len(p)), n-f.offset)]
-	read, err := f.download.file.ReadAt(p, f.offset)
-	f.offset += int64(read)
-	return read, err
 }
 
 // Seek never waits.

@@ -24,6 +24,9 @@ func (s *store) fits(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	free := s.max - s.used
+	for _, l := range s.left {
+		free += l.have
+	}
 	for digest, b := range s.blobs {
 		if free >= size {
 			break

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -10,8 +11,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// mirrorRest is how long a mirror that has failed is left alone.
-const mirrorRest = time.Minute
+const (
+	// mirrorRest is how long a mirror that has failed is left alone.
+	mirrorRest = time.Minute
+	// mirrorDistrust is the same for one that sent what was asked of nobody: it will
+	// hardly be mended by itself.
+	mirrorDistrust = time.Hour
+)
 
 // mirrors are what is asked in the place of registries, by registry.
 type mirrors map[string][]*mirror
@@ -71,26 +77,36 @@ func (m *mirror) resting() bool {
 	return m.clock.Now().Before(m.until)
 }
 
-// try sends a request and reports whether the answer is good. That a mirror does
-// not have something, or not for us, is no failure of it.
-func (m *mirror) try(ctx context.Context, send func(context.Context) (*http.Response, error)) (*http.Response, bool) {
+// rest leaves the mirror alone for a while.
+func (m *mirror) rest(during time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.until = m.clock.Now().Add(during)
+}
+
+// try sends a request and reports whether the answer is good, as accept finds it.
+// That a mirror does not have something, or not for us, is no failure of it.
+func (m *mirror) try(ctx context.Context, send func(context.Context) (*http.Response, error), accept func(*http.Response) error) bool {
 	call, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(m.limit, cancel)
 	resp, err := send(call)
-	switch begun := timer.Stop(); {
-	case err == nil && begun && statusError(resp) == nil, err == nil && begun && resp.StatusCode == http.StatusPartialContent:
+	if err == nil {
 		resp.Body = &cancelOnClose{resp.Body, cancel}
-		return resp, true
-	case err == nil:
+		if err = accept(resp); err == nil && timer.Stop() {
+			return true
+		}
 		resp.Body.Close()
 	}
+	timer.Stop()
 	cancel()
-	if ctx.Err() == nil && (err != nil || !refused(resp)) {
-		m.mu.Lock()
-		m.until = m.clock.Now().Add(mirrorRest)
-		m.mu.Unlock()
+	switch {
+	case ctx.Err() != nil, resp != nil && refused(resp):
+	case errors.Is(err, ErrCorrupt):
+		m.rest(mirrorDistrust)
+	default:
+		m.rest(mirrorRest)
 	}
-	return nil, false
+	return false
 }
 
 func refused(resp *http.Response) bool {

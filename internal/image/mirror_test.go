@@ -1,7 +1,9 @@
 package image
 
 import (
+	"bytes"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,5 +81,62 @@ func TestParseMirrors(t *testing.T) {
 		if _, err := ParseMirrors("--registry-mirrors", []string{bad}); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+}
+
+// What a mirror sends is not believed: it costs one client its answer at most, and
+// none that waits for a verified blob.
+func TestAMirrorThatSendsGarbageBlocksNothing(t *testing.T) {
+	longer := func(next http.Handler, w http.ResponseWriter, req *http.Request) {
+		recorder := recorded(next, req)
+		replay(w, recorder, append(recorder.Body.Bytes(), "and more"...))
+	}
+	half := func(next http.Handler, w http.ResponseWriter, req *http.Request) {
+		recorder := recorded(next, req)
+		w.Header().Set("Content-Length", strconv.Itoa(recorder.Body.Len()))
+		_, _ = w.Write(recorder.Body.Bytes()[:recorder.Body.Len()/2])
+	}
+	for _, tt := range []struct {
+		name   string
+		handle func(next http.Handler, w http.ResponseWriter, req *http.Request)
+		lost   bool // the client that streams loses its answer
+	}{
+		{"other bytes", corrupt, true},
+		{"other bytes from the start", func(_ http.Handler, w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>welcome"))
+		}, false},
+		{"more bytes", longer, false},
+		{"half", half, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			origin, mirror := startRegistry(t), startRegistry(t, onPath("/v2/org/", tt.handle))
+			image := large(21)
+			pushed := push(t, origin, "v1", image)
+			push(t, mirror, "v1", image)
+			o := registryOptions(origin)
+			o.PlainHTTP = append(o.PlainHTTP, mirror.Address())
+			o.Mirrors = map[string][]string{origin.Address(): {mirror.Address()}}
+			r := startResolver(t, o)
+			plan := r.resolve(t, Request{Reference: origin.Address() + "/org/os@" + pushed.Digest})
+			if plan.Err != nil {
+				t.Errorf("manifest: %v", plan.Err)
+			}
+
+			whole, part := startBlobs(t, o), startBlobs(t, o)
+			for _, s := range []*serving{whole, part} {
+				s.describe(blobKey{origin.Address() + "/org/os", pushed.Kernel}, int64(len(image.Kernel)))
+			}
+			got := get(t, whole.layerURL(origin, pushed.Kernel))
+			if lost := got.Err != nil; lost && !tt.lost || !lost && !bytes.Equal(got.Body, image.Kernel) {
+				t.Errorf("first: status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
+			}
+			if got = get(t, whole.layerURL(origin, pushed.Kernel)); got.Err != nil || !bytes.Equal(got.Body, image.Kernel) {
+				t.Errorf("next: status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
+			}
+			got = request(t, http.MethodGet, part.layerURL(origin, pushed.Kernel), http.Header{"Range": {"bytes=0-9"}})
+			if got.Err != nil || !bytes.Equal(got.Body, image.Kernel[:10]) {
+				t.Errorf("part: status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
+			}
+		})
 	}
 }

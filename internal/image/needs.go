@@ -245,6 +245,6 @@ func (b *Blobs) fetchQuietly(ctx context.Context, blob *neededBlob) error {
 	if err := b.awaitStart(ctx, d); err != nil {
 		return err
 	}
-	_, err = d.await(ctx, d.size)
+	_, _, err = d.await(ctx, d.size)
 	return err
 }

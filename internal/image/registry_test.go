@@ -87,6 +87,11 @@ func replay(w http.ResponseWriter, recorder *httptest.ResponseRecorder, body []b
 	_, _ = w.Write(body)
 }
 
+// huge has a layer of which half is worth keeping.
+func huge(seed uint64) localregistry.Image {
+	return localregistry.Image{Kernel: bytes.Repeat(localregistry.SmallImage(seed).Kernel, 5), Initramfs: []byte("initramfs")}
+}
+
 // corrupt flips the last bit of an answer.
 func corrupt(next http.Handler, w http.ResponseWriter, req *http.Request) {
 	recorder := recorded(next, req)

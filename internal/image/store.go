@@ -29,7 +29,7 @@ var (
 //
 //	<dir>/sha256/<64 hex digits>   complete and verified
 //	<dir>/private/<64 hex digits>  the same, opened by a pull secret
-//	<dir>/partial/<random>         a download under way
+//	<dir>/partial/<64 hex digits>-<size>.<random>  a download under way, or what one left
 type store struct {
 	dir string
 	max int64
@@ -37,7 +37,8 @@ type store struct {
 	mu    sync.Mutex
 	blobs map[string]*stored // by digest
 	pins  map[string]int     // by digest: how many have asked to keep it
-	used  int64              // bytes stored and promised
+	left  map[string]*leftover
+	used  int64 // bytes stored, left and promised
 	// recent has every *stored, the most recently used in front.
 	recent *list.List
 }
@@ -72,16 +73,16 @@ func (b *stored) check(path string) error {
 const touchAfter = time.Minute
 
 func openStore(dir string, maxBytes int64) (*store, error) {
-	s := &store{dir: dir, max: maxBytes, blobs: make(map[string]*stored), pins: make(map[string]int), recent: list.New()}
-	if err := os.RemoveAll(s.partialDir()); err != nil {
-		return nil, fmt.Errorf("image cache: %w", err)
+	s := &store{
+		dir: dir, max: maxBytes, recent: list.New(),
+		blobs: make(map[string]*stored), pins: make(map[string]int), left: make(map[string]*leftover),
 	}
 	for _, dir := range []string{s.blobDir(false), s.blobDir(true), s.partialDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("image cache: %w", err)
 		}
 	}
-	if err := s.scan(); err != nil {
+	if err := errors.Join(s.scan(), s.scanPartial()); err != nil {
 		return nil, fmt.Errorf("image cache: %w", err)
 	}
 	return s, nil
@@ -234,8 +235,14 @@ func (s *store) remove(b *stored) {
 }
 
 // evict makes used at most limit, if blobs without readers suffice for that.
-// Pinned ones go last. The caller holds mu.
+// Leftovers go first, pinned blobs last. The caller holds mu.
 func (s *store) evict(limit int64) {
+	for _, l := range s.left {
+		if s.used <= limit {
+			return
+		}
+		s.dropLeftover(l)
+	}
 	for _, pinned := range []bool{false, true} {
 		for element := s.recent.Back(); element != nil && s.used > limit; {
 			b := element.Value.(*stored)
@@ -248,26 +255,31 @@ func (s *store) evict(limit int64) {
 }
 
 // create promises room for a blob and opens a file to download it to. Either
-// commit or discard must follow.
-func (s *store) create(size int64) (*os.File, error) {
-	if size > s.max {
-		return nil, fmt.Errorf("%w: %d bytes, the cache holds %d", ErrTooLarge, size, s.max)
+// commit, discard or interrupt must follow.
+func (s *store) create(digest string, size int64) (*os.File, error) {
+	if err := s.reserve(size); err != nil {
+		return nil, err
 	}
-	s.mu.Lock()
-	s.evict(s.max - size)
-	if s.used+size > s.max {
-		s.mu.Unlock()
-		return nil, ErrCacheFull
-	}
-	s.used += size
-	s.mu.Unlock()
-
-	file, err := os.CreateTemp(s.partialDir(), "")
+	file, err := os.CreateTemp(s.partialDir(), partialPattern(digest, size))
 	if err != nil {
 		s.unreserve(size)
 		return nil, fmt.Errorf("image cache: %w", err)
 	}
 	return file, nil
+}
+
+func (s *store) reserve(size int64) error {
+	if size > s.max {
+		return fmt.Errorf("%w: %d bytes, the cache holds %d", ErrTooLarge, size, s.max)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evict(s.max - size)
+	if s.used+size > s.max {
+		return ErrCacheFull
+	}
+	s.used += size
+	return nil
 }
 
 func (s *store) unreserve(size int64) {

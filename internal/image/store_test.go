@@ -30,7 +30,7 @@ func newStore(t *testing.T, dir string, maxBytes int64) *store {
 func (s *store) keep(t *testing.T, content string, now time.Time) (digest string) {
 	t.Helper()
 	digest, size := digestOf([]byte(content)), int64(len(content))
-	file, err := s.create(size)
+	file, err := s.create(digest, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestStoreKeepsWhatIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.create(8); !errors.Is(err, ErrCacheFull) {
+	if _, err := s.create(testDigest, 8); !errors.Is(err, ErrCacheFull) {
 		t.Errorf("error %v, want %v", err, ErrCacheFull)
 	}
 	c := s.keep(t, "cccc", testTime) // takes the room of b
@@ -107,7 +107,7 @@ func TestStoreKeepsWhatIsRead(t *testing.T) {
 	releaseA()
 	d := s.keep(t, "dddddddd", testTime)
 	s.expect(t, 8, d)
-	if _, err := s.create(9); !errors.Is(err, ErrTooLarge) {
+	if _, err := s.create(testDigest, 9); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v, want %v", err, ErrTooLarge)
 	}
 	s.expect(t, 8, d)
@@ -115,12 +115,12 @@ func TestStoreKeepsWhatIsRead(t *testing.T) {
 
 func TestStoreCountsDownloads(t *testing.T) {
 	s := newStore(t, t.TempDir(), 8)
-	file, err := s.create(6)
+	file, err := s.create(testDigest, 6)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := s.create(6); !errors.Is(err, ErrCacheFull) {
+	if _, err := s.create(testDigest, 6); !errors.Is(err, ErrCacheFull) {
 		t.Errorf("error %v, want %v", err, ErrCacheFull)
 	}
 	s.discard(file, 6)

@@ -83,27 +83,35 @@ type fetched struct {
 
 // manifest fetches the manifest of a version (tag or digest) of the reference's
 // repository.
-func (u *upstream) manifest(ctx context.Context, client *auth.Client, ref Reference, version string) (fetched, error) {
+func (u *upstream) manifest(ctx context.Context, client *auth.Client, ref Reference, version string) (got fetched, err error) {
 	header := http.Header{"Accept": {strings.Join(manifestTypes, ", ")}}
-	resp, err := u.get(ctx, client, ref, "manifests/"+version, header)
-	if err != nil {
-		return fetched{}, err
+	read := func(resp *http.Response) error {
+		defer resp.Body.Close()
+		if got, err = readManifest(resp, version); err != nil {
+			return fmt.Errorf("manifest %s of %s: %w", version, ref.Name(), err)
+		}
+		return nil
 	}
-	defer resp.Body.Close()
+	_, err = u.get(ctx, client, ref, "manifests/"+version, header, read, false)
+	return got, err
+}
+
+// readManifest takes a manifest from an answer and verifies it.
+func readManifest(resp *http.Response, version string) (fetched, error) {
 	if err := statusError(resp); err != nil {
-		return fetched{}, fmt.Errorf("manifest %s of %s: %w", version, ref.Name(), err)
+		return fetched{}, err
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
 	if err != nil {
-		return fetched{}, fmt.Errorf("manifest %s of %s: %w", version, ref.Name(), callError(err))
+		return fetched{}, callError(err)
 	}
 	if len(body) > maxManifest {
-		return fetched{}, fmt.Errorf("%w: manifest %s of %s is larger than %d bytes", ErrInvalidManifest, version, ref.Name(), maxManifest)
+		return fetched{}, fmt.Errorf("%w: it is larger than %d bytes", ErrInvalidManifest, maxManifest)
 	}
 	digest := digestOf(body)
 	for _, claimed := range []string{version, resp.Header.Get("Docker-Content-Digest")} {
 		if digestText.MatchString(claimed) && claimed != digest {
-			return fetched{}, fmt.Errorf("%w: manifest %s of %s has digest %s", ErrCorrupt, claimed, ref.Name(), digest)
+			return fetched{}, fmt.Errorf("%w: %s has digest %s", ErrCorrupt, claimed, digest)
 		}
 	}
 	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -153,64 +161,78 @@ func (u *upstream) resolve(ctx context.Context, client *auth.Client, ref Referen
 	return resolved{ref: ref, digest: got.digest, layers: m.layers()}, nil
 }
 
-// blob opens a blob from an offset on; size is that of the whole blob. To begin
-// in the middle the size must be known from an earlier call.
-func (u *upstream) blob(ctx context.Context, client *auth.Client, ref Reference, digest string, offset, size int64) (io.ReadCloser, int64, error) {
-	header := http.Header{}
-	if offset > 0 {
-		// A closed range: some registries do not understand an open one.
-		header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, size-1))
-	}
-	resp, err := u.get(ctx, client, ref, "blobs/"+digest, header)
-	if err != nil {
-		return nil, 0, err
-	}
-	total, err := blobStart(resp, offset)
-	if err != nil {
-		resp.Body.Close()
-		return nil, 0, fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
-	}
-	return resp.Body, total, nil
+// blobPart is a blob from an offset on. To begin in the middle, the size of the
+// whole must be known from an earlier call.
+type blobPart struct {
+	ref          Reference
+	digest       string
+	offset, size int64
+	direct       bool // without mirrors
 }
 
-// blobStart returns the size of the blob that an answer begins to send, and
-// leads its body to the offset.
-func blobStart(resp *http.Response, offset int64) (int64, error) {
-	if resp.StatusCode == http.StatusPartialContent {
+// openedBlob is the answer: its body begins skip bytes before the part.
+type openedBlob struct {
+	io.ReadCloser
+	size   int64 // of the whole blob
+	skip   int64
+	mirror *mirror // that sends it, nil for the registry itself
+}
+
+func (u *upstream) blob(ctx context.Context, client *auth.Client, p blobPart) (opened openedBlob, err error) {
+	header := http.Header{}
+	if p.offset > 0 {
+		// A closed range: some registries do not understand an open one.
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", p.offset, p.size-1))
+	}
+	begin := func(resp *http.Response) error {
+		size, skip, err := blobStart(resp, p.offset)
+		if err != nil {
+			resp.Body.Close()
+			return fmt.Errorf("blob %s of %s: %w", p.digest, p.ref.Name(), err)
+		}
+		opened = openedBlob{ReadCloser: resp.Body, size: size, skip: skip}
+		return nil
+	}
+	opened.mirror, err = u.get(ctx, client, p.ref, "blobs/"+p.digest, header, begin, p.direct)
+	return opened, err
+}
+
+// blobStart returns the size of the blob that an answer begins to send, and how
+// far before the offset it begins.
+func blobStart(resp *http.Response, offset int64) (size, skip int64, err error) {
+	switch resp.StatusCode {
+	case http.StatusPartialContent:
 		first, total, err := contentRange(resp)
 		if err == nil && first != offset {
 			err = fmt.Errorf("%w: asked for bytes from %d on, got them from %d on", ErrUnreachable, offset, first)
 		}
-		return total, err
+		return total, 0, err
+	case http.StatusRequestedRangeNotSatisfiable:
+		return 0, 0, fmt.Errorf("%w: it ends before byte %d", ErrCorrupt, offset)
 	}
 	if err := statusError(resp); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if resp.ContentLength < 0 {
-		return 0, fmt.Errorf("%w: it does not say how large the blob is", ErrUnreachable)
+		return 0, 0, fmt.Errorf("%w: it does not say how large the blob is", ErrUnreachable)
 	}
-	// A registry may ignore a range (RFC 9110 §14.2).
-	if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {
-		return 0, callError(err)
-	}
-	return resp.ContentLength, nil
+	return resp.ContentLength, offset, nil
 }
 
 // blobSize asks how large a blob is, by a range of one byte.
-func (u *upstream) blobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (int64, error) {
-	resp, err := u.get(ctx, client, ref, "blobs/"+digest, http.Header{"Range": {"bytes=0-0"}})
-	if err != nil {
-		return 0, err
+func (u *upstream) blobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (size int64, err error) {
+	begin := func(resp *http.Response) error {
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+			return nil // the blob is empty: RFC 9110 §14.1.2 leaves no other reason
+		}
+		if size, _, err = blobStart(resp, 0); err != nil {
+			return fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
+		}
+		return nil
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-		return 0, nil // the blob is empty: RFC 9110 §14.1.2 leaves no other reason
-	}
-	size, err := blobStart(resp, 0)
-	if err != nil {
-		return 0, fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
-	}
-	return size, nil
+	_, err = u.get(ctx, client, ref, "blobs/"+digest, http.Header{"Range": {"bytes=0-0"}}, begin, false)
+	return size, err
 }
 
 // contentRange reads "bytes first-last/total" (RFC 9110 §14.4).
@@ -224,19 +246,28 @@ func contentRange(resp *http.Response) (first, total int64, err error) {
 }
 
 // get sends one request for something of the reference's repository, to a mirror
-// if one answers, else to the registry itself.
-func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header) (*http.Response, error) {
+// if one has an answer that accept finds good, else to the registry itself. It
+// returns the mirror whose answer it is; accept closes the body, or keeps it.
+func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header,
+	accept func(*http.Response) error, direct bool,
+) (*mirror, error) {
 	if err := u.check(ref); err != nil {
 		return nil, err
 	}
-	for _, mirror := range u.mirrors.of(ref.Registry) {
-		if resp, ok := mirror.try(ctx, func(ctx context.Context) (*http.Response, error) {
-			return u.send(ctx, client, Reference{Registry: mirror.registry, Repository: ref.Repository}, path, header)
-		}); ok {
-			return resp, nil
+	if !direct {
+		for _, mirror := range u.mirrors.of(ref.Registry) {
+			if mirror.try(ctx, func(ctx context.Context) (*http.Response, error) {
+				return u.send(ctx, client, Reference{Registry: mirror.registry, Repository: ref.Repository}, path, header)
+			}, accept) {
+				return mirror, nil
+			}
 		}
 	}
-	return u.send(ctx, client, ref, path, header)
+	resp, err := u.send(ctx, client, ref, path, header)
+	if err != nil {
+		return nil, err
+	}
+	return nil, accept(resp)
 }
 
 func (u *upstream) send(ctx context.Context, client *auth.Client, ref Reference, path string, header http.Header) (*http.Response, error) {
