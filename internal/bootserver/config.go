@@ -15,6 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/internal/profile"
 )
 
 // Access says who may read ignition.
@@ -58,6 +59,12 @@ type Reports interface {
 // Config is what a Server is made of. Only View is required.
 type Config struct {
 	View *bootview.View
+	// Profiles answers machines that name themselves (/ipxe?labels, /config); nil: nobody
+	// is assigned anything.
+	Profiles *profile.View
+	// NoAssignment is the status for a machine that nothing is assigned to: 503, which
+	// iPXE asks again after, or 404 for those who chain to something else. Zero: 503.
+	NoAssignment int
 	// Blobs serves artifacts; nil: there are none, 404.
 	Blobs Blobs
 	// Reports takes probe reports; nil: 503.
