@@ -182,7 +182,7 @@ var rooms = []room{
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
-		path:    "internal/admission",
+		path: "internal/admission",
 		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/assignment", "internal/profile", "internal/ignition",
 			"internal/controller/index"},
 		never:   controlPlane,
