@@ -56,7 +56,7 @@ func measure(ctx context.Context, c config, n int) (runs []claimed, err error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	b := &bench{config: c}
-	if b.api, err = site.StartAPI(ctx, c.API, folder); err != nil {
+	if b.api, err = site.StartAPI(ctx, c.API, folder, ""); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.api.Process.Stop()) }()

@@ -103,7 +103,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err := b.rack.Ask(rackRequest{Config: &b.config}, &rack); err != nil {
 		return err
 	}
-	if b.api, err = site.StartAPI(ctx, binaries.API, b.folder); err != nil {
+	if b.api, err = site.StartAPI(ctx, binaries.API, b.folder, ""); err != nil {
 		return err
 	}
 	began := time.Now()

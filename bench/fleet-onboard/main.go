@@ -30,7 +30,9 @@ type config struct {
 	Limit    time.Duration `json:"-"`
 	Out      string        `json:"-"`
 	Profiles string        `json:"-"`
-	binaries site.Binaries
+	// APIProfiles is an address, too.
+	APIProfiles string `json:"-"`
+	binaries    site.Binaries
 }
 
 // timing is that of machines that boot in two seconds behind BMCs that answer after 50 ms.
@@ -65,6 +67,7 @@ func parseFlags() (config, error) {
 	flag.StringVar(&c.binaries.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
 	flag.StringVar(&c.binaries.API, "api", "", "Kubernetes API to run (default: built from this tree)")
 	flag.StringVar(&c.Profiles, "pprof-address", "", "address at which the manager serves profiles of itself (default: any)")
+	flag.StringVar(&c.APIProfiles, "api-pprof-address", "", "address at which the API serves profiles of itself (default: none)")
 	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
 	flag.Parse()
 	if *smoke {

@@ -26,26 +26,39 @@ type onboarded struct {
 	ServerWrites float64 `json:"writesPerServerObject"`
 	StatusWrites float64 `json:"statusWritesPerServerObject"`
 	AllWrites    float64 `json:"writesPerServer"` // to objects of all kinds
-	// WritesOf are those to each kind, and their updates of status.
-	WritesOf      map[string][2]float64 `json:"writesAndStatusWritesPerServerByKind"`
-	StatusSeconds float64               `json:"statusShareOfAPIUpdateTime"`
-	Heap          float64               `json:"managerHeapBytesPerServer"`
-	PeakRSS       int64                 `json:"managerPeakRSSBytes"`
-	Logins        int                   `json:"loginsPerBMCMost"`
-	Requests      float64               `json:"requestsPerBMC"`
-	PowerOns      int                   `json:"powerOnsPerMachineMost"`
+	Deletes      float64 `json:"deletionsPerServer"`
+	Reads        float64 `json:"readsPerServer"` // of single objects, past the manager's caches
+	// Of has the requests about each kind.
+	Of            map[string]requests `json:"requestsPerServerByKind"`
+	StatusSeconds float64             `json:"statusShareOfAPIUpdateTime"`
+	Heap          float64             `json:"managerHeapBytesPerServer"`
+	PeakRSS       int64               `json:"managerPeakRSSBytes"`
+	Logins        int                 `json:"loginsPerBMCMost"`
+	Requests      float64             `json:"requestsPerBMC"`
+	PowerOns      int                 `json:"powerOnsPerMachineMost"`
 	// Processor time by process.
 	ManagerCPU time.Duration `json:"managerCPUNanoseconds"`
 	APICPU     time.Duration `json:"apiCPUNanoseconds"`
 	RackCPU    time.Duration `json:"rackCPUNanoseconds"`
 }
 
+// requests are those about objects of one kind, per server.
+type requests struct {
+	Creates       float64 `json:"creates"`
+	Updates       float64 `json:"updates"`
+	StatusUpdates float64 `json:"statusUpdates"`
+	Deletes       float64 `json:"deletions"`
+	Reads         float64 `json:"reads"`
+}
+
+func (r requests) writes() float64 { return r.Creates + r.Updates + r.StatusUpdates }
+
 // pollInterval is what a site has by default.
 const pollInterval = 2 * time.Minute
 
 func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
 	s, err := site.Start(ctx, site.Config{
-		Binaries: c.binaries, BMCs: n, Timing: c.Timing, PollInterval: pollInterval, FastPoll: c.FastPoll, Profiles: c.Profiles,
+		Binaries: c.binaries, BMCs: n, Timing: c.Timing, PollInterval: pollInterval, FastPoll: c.FastPoll, Profiles: c.Profiles, APIProfiles: c.APIProfiles,
 	})
 	if err != nil {
 		return o, err
@@ -104,11 +117,17 @@ func (o *onboarded) read(ctx context.Context, s *site.Site, empty int64, before 
 		return err
 	}
 	var updates, statusUpdates float64
-	o.WritesOf = map[string][2]float64{}
+	o.Of = map[string]requests{}
 	for kind, r := range after {
-		writes := float64(r.Writes()-before[kind].Writes()) / n
-		if o.AllWrites += writes; writes > 0.5 {
-			o.WritesOf[kind] = [2]float64{writes, float64(r.StatusUpdates-before[kind].StatusUpdates) / n}
+		b := before[kind]
+		one := requests{
+			Creates: float64(r.Creates-b.Creates) / n, Updates: float64(r.Updates-b.Updates) / n,
+			StatusUpdates: float64(r.StatusUpdates-b.StatusUpdates) / n, Deletes: float64(r.Deletes-b.Deletes) / n, Reads: float64(r.Reads-b.Reads) / n,
+		}
+		o.AllWrites += one.writes()
+		o.Deletes += one.Deletes
+		if o.Reads += one.Reads; one.writes() > 0.5 || one.Reads > 0.5 {
+			o.Of[kind] = one
 		}
 		updates += r.Seconds - before[kind].Seconds
 		statusUpdates += r.StatusSeconds - before[kind].StatusSeconds
@@ -146,11 +165,13 @@ func (f findings) print(w io.Writer) {
 	}, "10,000 after 1,000: 11")
 	line("writes to a Server object", func(o onboarded) string { return fmt.Sprintf("%.2f (status: %.2f)", o.ServerWrites, o.StatusWrites) }, "8")
 	line("writes per server, objects of all kinds", func(o onboarded) string { return fmt.Sprintf("%.1f", o.AllWrites) }, "")
-	for _, kind := range slices.Sorted(maps.Keys(f.Runs[len(f.Runs)-1].WritesOf)) {
+	for _, kind := range slices.Sorted(maps.Keys(f.Runs[len(f.Runs)-1].Of)) {
 		line("of them to "+kind, func(o onboarded) string {
-			return fmt.Sprintf("%.1f (status: %.1f)", o.WritesOf[kind][0], o.WritesOf[kind][1])
+			r := o.Of[kind]
+			return fmt.Sprintf("%.1f (status: %.1f), read %.1f, deleted %.1f", r.writes(), r.StatusUpdates, r.Reads, r.Deletes)
 		}, "")
 	}
+	line("deletions, and reads past caches, per server", func(o onboarded) string { return fmt.Sprintf("%.1f, %.1f", o.Deletes, o.Reads) }, "")
 	line("status writes, of the API's time for updates", func(o onboarded) string { return fmt.Sprintf("%.0f %%", 100*o.StatusSeconds) }, "")
 	line("manager heap per server", func(o onboarded) string { return fmt.Sprintf("%.1f KiB", o.Heap/kib) }, "40 KiB")
 	line("manager memory at its peak (RSS)", func(o onboarded) string { return fmt.Sprintf("%.0f MiB", float64(o.PeakRSS)/mib) }, "")

@@ -20,18 +20,27 @@ type Usage struct {
 const tick = 10 * time.Millisecond
 
 // Usage asks the kernel.
-func (p *Program) Usage() (u Usage, err error) {
-	folder := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
-	stat, err := os.ReadFile(folder + "stat")
+func (p *Program) Usage() (Usage, error) {
+	u, err := UsageOf(p.cmd.Process.Pid)
 	if err != nil {
 		return u, fmt.Errorf("usage of %s: %w", p.name, err)
 	}
+	return u, nil
+}
+
+// UsageOf asks the kernel about any process.
+func UsageOf(pid int) (u Usage, err error) {
+	folder := fmt.Sprintf("/proc/%d/", pid)
+	stat, err := os.ReadFile(folder + "stat")
+	if err != nil {
+		return u, err
+	}
 	if u.CPU, err = cpuTime(string(stat)); err != nil {
-		return u, fmt.Errorf("usage of %s: %w", p.name, err)
+		return u, err
 	}
 	status, err := os.ReadFile(folder + "status")
 	if err != nil {
-		return u, fmt.Errorf("usage of %s: %w", p.name, err)
+		return u, err
 	}
 	u.RSS, u.PeakRSS = kib(string(status), "VmRSS:"), kib(string(status), "VmHWM:")
 	return u, nil

@@ -45,8 +45,8 @@ type API struct {
 	http       *http.Client
 }
 
-// StartAPI starts one with an empty store in a folder.
-func StartAPI(ctx context.Context, binary, folder string) (*API, error) {
+// StartAPI starts one with an empty store in a folder. It serves profiles of itself at an address, if there is one.
+func StartAPI(ctx context.Context, binary, folder, profiles string) (*API, error) {
 	a := &API{Kubeconfig: filepath.Join(folder, "kubeconfig")}
 	ready := make(chan struct{})
 	var once sync.Once
@@ -55,7 +55,7 @@ func StartAPI(ctx context.Context, binary, folder string) (*API, error) {
 		if strings.HasPrefix(line, "ready ") {
 			once.Do(func() { close(ready) })
 		}
-	}, "--data-dir", filepath.Join(folder, "api"), "--kubeconfig", a.Kubeconfig)
+	}, "--data-dir", filepath.Join(folder, "api"), "--kubeconfig", a.Kubeconfig, "--pprof-address", profiles)
 	if err != nil {
 		return nil, err
 	}

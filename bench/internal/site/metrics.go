@@ -67,8 +67,8 @@ func parse(line string) (s sample, ok bool) {
 
 // Requests are the requests that an API has answered, to objects of one kind.
 type Requests struct {
-	// Creates, Updates and StatusUpdates are writes; deletions count as neither.
-	Creates, Updates, StatusUpdates int
+	// Creates, Updates and StatusUpdates are writes; deletions and reads of single objects count as neither.
+	Creates, Updates, StatusUpdates, Deletes, Reads int
 	// Seconds and StatusSeconds are what the API took for updates, and for those of status.
 	Seconds, StatusSeconds float64
 }
@@ -99,6 +99,10 @@ func (r *Requests) count(s sample) {
 		switch {
 		case verb == "POST":
 			r.Creates += int(s.value)
+		case verb == "DELETE":
+			r.Deletes += int(s.value)
+		case verb == "GET":
+			r.Reads += int(s.value)
 		case update && status:
 			r.StatusUpdates += int(s.value)
 		case update:

@@ -40,8 +40,8 @@ type Config struct {
 	Timing                 sim.Timing
 	Dead                   float64
 	PollInterval, FastPoll time.Duration
-	// Profiles is an address for profiles of the manager; empty: any.
-	Profiles string
+	// Profiles is an address for profiles of the manager; empty: any. APIProfiles is one for those of the API; empty: none.
+	Profiles, APIProfiles string
 }
 
 // Site is a site that runs.
@@ -70,7 +70,7 @@ func Start(ctx context.Context, c Config) (_ *Site, err error) {
 	if c.Profiles != "" {
 		addresses[2] = c.Profiles
 	}
-	if s.API, err = StartAPI(ctx, c.API, s.folder); err != nil {
+	if s.API, err = StartAPI(ctx, c.API, s.folder, c.APIProfiles); err != nil {
 		return nil, err
 	}
 	if s.Rack, err = StartRack(ctx, RackConfig{BMCs: c.BMCs, Timing: c.Timing, Dead: c.Dead, BootURL: "http://" + addresses[0]}); err != nil {

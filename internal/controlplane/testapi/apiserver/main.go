@@ -30,6 +30,7 @@ func main() {
 	remove := flags.String("remove", "", "directory to remove when standard input ends")
 	fenced := flags.Bool("fence", false, "run the admission plugin of plugin.go")
 	ruled := flags.Bool("rules", false, "run the admission rules of Farrier")
+	profiles := flags.String("pprof-address", "", "where to serve profiles of this process; empty: nowhere")
 	verbosity := flags.Int("v", 0, "verbosity of the log on standard error")
 	_ = flags.Parse(os.Args[1:]) // ends the process when it fails
 	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
@@ -50,6 +51,10 @@ func main() {
 		}
 		os.Exit(1)
 	}()
+	if err := serveProfiles(*profiles); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
 	if err := run(opts, rules); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
