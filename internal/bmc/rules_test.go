@@ -1,6 +1,7 @@
 package bmc_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // What the client costs a BMC, and how it takes what a BMC does to it, counted at the simulator.
 
-func (r *rack) strike(s fault.Spec) (clear func()) {
+func (r *rack) strike(s fault.Spec) (end func()) {
 	r.t.Helper()
 	s.BMCs = []int{1}
 	e, err := r.InjectFault(s)
@@ -115,17 +116,17 @@ func TestWhatTheBMCAsksForIsHeard(t *testing.T) {
 		r := newRack(t, sim.Standard, 1)
 		c := r.client(bmc.Options{})
 		ask(t, c, 1)
-		clear := r.strike(fault.Spec{Kind: kind, Value: "30"})
+		end := r.strike(fault.Spec{Kind: kind, Value: "30"})
 		before := r.Stats(0).Requests
 		_, err := c.Systems(t.Context())
-		e, ok := err.(*bmc.Error)
+		e, ok := errors.AsType[*bmc.Error](err)
 		if !ok || e.Kind != bmc.KindServer || e.StatusCode != status || e.RetryAfter != 30*time.Second {
 			t.Errorf("%s: %#v", kind, err)
 		}
 		if n := r.Stats(0).Requests - before; n != 1 {
 			t.Errorf("%s: asked %d times", kind, n)
 		}
-		clear()
+		end()
 		ask(t, c, 1)
 	}
 }
@@ -135,12 +136,12 @@ func TestHangingCostsNoMoreThanTheDeadline(t *testing.T) {
 	for kind, says := range map[fault.Kind]string{fault.Hang: "no answer in time", fault.HangBody: "the answer stopped in the middle"} {
 		r := newRack(t, sim.Standard, 1)
 		c := r.client(bmc.Options{RequestTimeout: time.Second})
-		clear := r.strike(fault.Spec{Kind: kind})
+		end := r.strike(fault.Spec{Kind: kind})
 		_, err := c.Systems(t.Context())
-		if e, ok := err.(*bmc.Error); !ok || e.Kind != bmc.KindTimeout || e.Message != says {
+		if e, ok := errors.AsType[*bmc.Error](err); !ok || e.Kind != bmc.KindTimeout || e.Message != says {
 			t.Errorf("%s: %v", kind, err)
 		}
-		clear()
+		end()
 		c = r.client(bmc.Options{})
 		ask(t, c, 1)
 		if s := r.Stats(0); s.MaxConnections > 2 {

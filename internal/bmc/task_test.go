@@ -28,7 +28,7 @@ func TestTask(t *testing.T) {
 			bmc.Task{URI: "/t/7", State: bmc.TaskRunning, Said: "Pending", Percent: 40, Message: "words"}, "",
 		},
 		{"ended", "", answer(200, bmctest.Resource{"@odata.id": "/what/it/made"}), bmc.Task{URI: monitor, State: bmc.TaskCompleted, Percent: 100}, ""},
-		{"ended without a word", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, bmc.Task{URI: monitor, State: bmc.TaskCompleted, Percent: 100}, ""},
+		{"ended without a word", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, bmc.Task{URI: monitor, State: bmc.TaskCompleted, Percent: 100}, ""},
 		{
 			"failed", "", func(w http.ResponseWriter, _ *http.Request) {
 				bmctest.Fail(w, 400, "Base.1.8.ActionParameterNotSupported")

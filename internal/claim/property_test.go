@@ -100,23 +100,23 @@ func (w *world) hear(name string) {
 // take does with what was given what the controller does: a write that succeeds only on the latest version.
 func (w *world) take(t *rapid.T, given []Given) {
 	for _, g := range given {
-		known, real := w.heard[g.Server], w.servers[g.Server]
-		if known != real || rapid.IntRange(0, 9).Draw(t, "conflict") == 0 {
-			if known == real { // somebody was there first
-				other := real.DeepCopy()
+		known, stored := w.heard[g.Server], w.servers[g.Server]
+		if known != stored || rapid.IntRange(0, 9).Draw(t, "conflict") == 0 {
+			if known == stored { // somebody was there first
+				other := stored.DeepCopy()
 				other.Annotations = map[string]string{"note": fmt.Sprint(w.version)}
 				w.write(other)
 			}
 			w.pool.Lost(g.UID, known.ResourceVersion)
 			continue
 		}
-		if real.Spec.ServerClaimRef != nil || w.has[g.Claim.Name] != "" {
-			t.Fatalf("%s is given %s, which is %v's; it has %q", g.Claim.Name, g.Server, real.Spec.ServerClaimRef, w.has[g.Claim.Name])
+		if stored.Spec.ServerClaimRef != nil || w.has[g.Claim.Name] != "" {
+			t.Fatalf("%s is given %s, which is %v's; it has %q", g.Claim.Name, g.Server, stored.Spec.ServerClaimRef, w.has[g.Claim.Name])
 		}
-		if c := w.claims[g.Claim.Name]; c == nil || c.UID != g.UID || !Fits(c, real) {
+		if c := w.claims[g.Claim.Name]; c == nil || c.UID != g.UID || !Fits(c, stored) {
 			t.Fatalf("%s does not fit %s", g.Server, g.Claim.Name)
 		}
-		bound := real.DeepCopy()
+		bound := stored.DeepCopy()
 		claimed(string(g.UID))(bound)
 		w.write(bound)
 		w.has[g.Claim.Name] = g.Server

@@ -71,7 +71,7 @@ func (p *Program) Exited() <-chan struct{} { return p.exited }
 
 // Err is about a program that has ended before it should have.
 func (p *Program) Err() error {
-	return fmt.Errorf("%s ended: %v: %s", p.name, p.err, p.log.String())
+	return fmt.Errorf("%s ended (%s): %s", p.name, p.cmd.ProcessState, p.log.String())
 }
 
 // Stop asks the program to end and waits for it.

@@ -94,8 +94,8 @@ func stored(t *testing.T, api *API, object *unstructured.Unstructured, labels ma
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	for _, entry := range found.GetManagedFields() {
-		if strings.Contains(string(entry.FieldsV1.Raw), illegalArch) {
-			t.Errorf("%s owns a key that is not there: %s", entry.Manager, entry.FieldsV1.Raw)
+		if strings.Contains(entry.FieldsV1.GetRawString(), illegalArch) {
+			t.Errorf("%s owns a key that is not there: %s", entry.Manager, entry.FieldsV1.GetRawString())
 		}
 	}
 	return found
@@ -104,7 +104,7 @@ func stored(t *testing.T, api *API, object *unstructured.Unstructured, labels ma
 // owns says whether a manager owns a label.
 func owns(object *unstructured.Unstructured, manager, key string) bool {
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == manager && strings.Contains(string(entry.FieldsV1.Raw), `"f:`+key+`"`) {
+		if entry.Manager == manager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+key+`"`) {
 			return true
 		}
 	}

@@ -89,15 +89,16 @@ func (r *Reconciler) takeGiven(ctx context.Context, obj *metalv1.ServerClaim) (*
 	case err == nil:
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		// A patch whose answer was lost has failed for its own success.
-		if mine, readErr := r.mine(ctx, obj, name); readErr != nil || mine == nil {
-			if readErr == nil {
-				r.Logger.V(1).Info("Somebody else was there first", "claim", obj.Namespace+"/"+obj.Name, "server", name, "cause", err.Error())
-				r.lost(obj, seen)
-			}
+		mine, readErr := r.mine(ctx, obj, name)
+		if readErr != nil {
 			return nil, readErr
-		} else {
-			server = *mine
 		}
+		if mine == nil {
+			r.Logger.V(1).Info("Somebody else was there first", "claim", obj.Namespace+"/"+obj.Name, "server", name, "cause", err.Error())
+			r.lost(obj, seen)
+			return nil, nil
+		}
+		server = *mine
 	default:
 		return nil, err // it may have been written; the same server is tried again
 	}

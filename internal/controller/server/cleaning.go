@@ -47,11 +47,6 @@ func (c *cleaning) add(word string) {
 	}
 }
 
-// nothing says that there is nothing to do at all.
-func (c *cleaning) nothing() bool {
-	return c.mode == inspection.CleanNone && !c.bootOrder && !c.biosDefaults && len(c.unknown) == 0
-}
-
 // clean says whether the disks are as clean as is wanted, and that is on record.
 func (v *View) clean(c cleaning) bool {
 	return v.Cleaned != nil && v.Cleaned.Outcome == record.Clean && v.Cleaned.Mode.Covers(c.mode)
