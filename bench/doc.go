@@ -6,6 +6,9 @@
 //	fleet-onboard/    how long it takes from a BMC's address to a free Server
 //	recovery/         the same with the manager killed in the middle
 //	claims/           what a claim costs, alone and among a thousand
+//	image-proxy/      how fast a layer is passed on, beside nginx and its registry
+//	boot-storm/       thousands of machines that boot at once from one boot server
+//	internal/origin   a registry with one blob and a limited rate
 //	internal/site     a Kubernetes API, a manager and a rack in processes of their own
 //	internal/child    the command again, as a process of its own
 //	internal/load     a load generator over HTTP/1.1 keep-alive connections
