@@ -33,6 +33,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/reread"
 	"github.com/farrier-dev/farrier/internal/controller/server"
 )
 
@@ -71,20 +72,23 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, nil, nil, err
 	}
+	// Secrets are in no cache; those that are looked at again and again are read when they have changed.
+	uncached := reread.New(mgr.GetAPIReader(), mgr.GetCache())
+	writer := uncached.Client(mgr.GetClient())
 	registry := connection.NewRegistry(s.fleet)
 	servers := &server.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
+		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, BootURL: s.BootURL,
 		DiscoveryTemplate: s.settings.template, Workers: workers, Logger: s.logger,
 	}
 	delivery := &bootdelivery.Delivery{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
+		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
 		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 	}
 	servers.Boots = delivery
 	bmcs := &bmc.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
+		Client: writer, APIReader: uncached, Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes,
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 	}
@@ -98,7 +102,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	var setups []func(ctrl.Manager) error
 	if !s.settings.foreignLifecycle {
 		setups = append(setups,
-			(&endpoint.Reconciler{Client: mgr.GetClient(), Prefixes: s.settings.prefixes}).SetupWithManager,
+			(&endpoint.Reconciler{Client: writer, Prefixes: s.settings.prefixes}).SetupWithManager,
 			bmcs.SetupWithManager,
 			subscriptions.SetupWithManager,
 			servers.SetupWithManager,
@@ -114,7 +118,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, (&bootconfig.Reconciler{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL,
 			Architecture: s.settings.Architecture, Workers: workers,
-		}).SetupWithManager, delivery.Setup)
+		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config) })
 	}
 	for _, setup := range setups {
 		if err := setup(mgr); err != nil {
@@ -130,6 +134,10 @@ func (s *System) managerOptions() ctrl.Options {
 	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
 	utilruntime.Must(err)
 	yes := true
+	objects := map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*recorded), Namespaces: map[string]cache.Config{s.settings.ManagerNamespace: {}}},
+	}
+	ipxeObjects(objects)
 	return ctrl.Options{
 		Scheme: Scheme(),
 		// What controller-runtime says of itself is for those who ask for more.
@@ -145,9 +153,7 @@ func (s *System) managerOptions() ctrl.Options {
 		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
 			DefaultTransform: compact,
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*recorded), Namespaces: map[string]cache.Config{s.settings.ManagerNamespace: {}}},
-			},
+			ByObject:         objects,
 		},
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &metalv1.BMCSecret{}}}},
 		// Several systems may be started in one process, as tests do. One that stands by keeps its caches filled.

@@ -22,7 +22,7 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 		}
 	}
 	if p.Remove {
-		if err := r.removeInternal(ctx, v.Server); err != nil {
+		if err := r.removeInternal(ctx, v.Server, true); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	if !controllerutil.ContainsFinalizer(server, metalv1.FinalizerServer) {
 		return nil
 	}
-	if err := r.removeInternal(ctx, server); err != nil {
+	if err := r.removeInternal(ctx, server, true); err != nil {
 		return err
 	}
 	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(record.Selector(server.Name))); err != nil {

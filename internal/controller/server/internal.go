@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +40,7 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, clean inspect
 	if err := r.patch(ctx, v.Server, before); err != nil {
 		return err
 	}
-	if err := r.removeInternal(ctx, v.Server); err != nil {
+	if err := r.removeInternal(ctx, v.Server, false); err != nil {
 		return err
 	}
 	objects, err := r.internalObjects(v, clean)
@@ -100,17 +101,24 @@ func (r *Reconciler) internalObjects(v *View, clean inspection.CleanMode) ([]cli
 }
 
 // removeInternal deletes what prepareInternal made, and nothing else: an object of the same name that is
-// not marked as internal is somebody's own.
-func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server) error {
+// not marked as internal is somebody's own. For good: a cache that has no such object is not believed, for nobody looks
+// again. Otherwise whoever makes it anew would find out.
+func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server, forGood bool) error {
 	for _, made := range []struct {
 		name string
+		kind schema.GroupVersionKind
 		obj  client.Object
 	}{
-		{server.Name, &metalv1.ServerBootConfiguration{}},
-		{server.Name, &corev1.Secret{}},
-		{server.Name + sshSuffix, &corev1.Secret{}},
+		{server.Name, metalv1.GroupVersion.WithKind("ServerBootConfiguration"), &metalv1.ServerBootConfiguration{}},
+		{server.Name, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}},
+		{server.Name + sshSuffix, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}},
 	} {
-		err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: made.name}, made.obj)
+		made.obj.GetObjectKind().SetGroupVersionKind(made.kind)
+		key := client.ObjectKey{Namespace: r.Namespace, Name: made.name}
+		err := r.Get(ctx, key, made.obj)
+		if forGood && apierrors.IsNotFound(err) {
+			err = r.APIReader.Get(ctx, key, made.obj)
+		}
 		if err == nil && made.obj.GetAnnotations()[metalv1.AnnotationType] == metalv1.TypeInternal {
 			err = r.Delete(ctx, made.obj, client.Preconditions{UID: ptr.To(made.obj.GetUID())})
 		}

@@ -1,0 +1,133 @@
+package reread
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// kept bounds how many are kept: as many as servers are under way at a time, and not as many as there are.
+const kept = 1024
+
+var (
+	secrets    = corev1.SchemeGroupVersion.WithKind("Secret")
+	bmcSecrets = metalv1.GroupVersion.WithKind("BMCSecret")
+)
+
+// Reader reads past the caches, and Secrets and BMCSecrets only when they have changed.
+type Reader struct {
+	client.Reader // past the caches
+	metadata      client.Reader
+	last          *lru.Cache // id to client.Object
+}
+
+// New reads from live; metadata is a cache that has the metadata of all.
+func New(live, metadata client.Reader) *Reader {
+	return &Reader{Reader: live, metadata: metadata, last: lru.New(kept)}
+}
+
+// id names an object.
+type id struct {
+	kind schema.GroupVersionKind
+	key  client.ObjectKey
+}
+
+// kindOf is the kind of what is kept; of anything else it is empty.
+func kindOf(obj client.Object) schema.GroupVersionKind {
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		return secrets
+	case *metalv1.BMCSecret:
+		return bmcSecrets
+	case *metav1.PartialObjectMetadata:
+		if kind := o.GroupVersionKind(); kind == secrets || kind == bmcSecrets {
+			return kind
+		}
+	}
+	return schema.GroupVersionKind{}
+}
+
+// Get reads an object.
+func (r *Reader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	kind := kindOf(obj)
+	if _, metadata := obj.(*metav1.PartialObjectMetadata); kind.Empty() || metadata || len(opts) > 0 {
+		return r.Reader.Get(ctx, key, obj, opts...)
+	}
+	if r.again(ctx, id{kind, key}, obj) {
+		return nil
+	}
+	if err := r.Reader.Get(ctx, key, obj); err != nil {
+		return err
+	}
+	if copied, ok := obj.DeepCopyObject().(client.Object); ok {
+		r.last.Add(id{kind, key}, copied)
+	}
+	return nil
+}
+
+// again fills in what was read before, if that is what there is.
+func (r *Reader) again(ctx context.Context, i id, obj client.Object) bool {
+	found, ok := r.last.Get(i)
+	if !ok {
+		return false
+	}
+	var now metav1.PartialObjectMetadata
+	now.SetGroupVersionKind(i.kind)
+	before, ok := found.(client.Object)
+	if err := r.metadata.Get(ctx, i.key, &now); err != nil || !ok || now.UID != before.GetUID() || now.ResourceVersion != before.GetResourceVersion() {
+		return false
+	}
+	switch o := before.(type) {
+	case *corev1.Secret:
+		o.DeepCopyInto(obj.(*corev1.Secret)) // of the kind that it is kept under
+	case *metalv1.BMCSecret:
+		o.DeepCopyInto(obj.(*metalv1.BMCSecret))
+	}
+	return true
+}
+
+// forget drops what was read of an object that is about to be written, and again when it was: what is read in between may be either.
+func (r *Reader) forget(obj client.Object) {
+	if kind := kindOf(obj); !kind.Empty() {
+		r.last.Remove(id{kind, client.ObjectKeyFromObject(obj)})
+	}
+}
+
+// Client is c whose writes r knows of. The metadata of Secrets and BMCSecrets it reads from the cache.
+func (r *Reader) Client(c client.Client) client.Client { return &writer{Client: c, reader: r} }
+
+type writer struct {
+	client.Client
+	reader *Reader
+}
+
+func (w *writer) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata && !kindOf(obj).Empty() {
+		return w.reader.metadata.Get(ctx, key, obj, opts...)
+	}
+	return w.Client.Get(ctx, key, obj, opts...)
+}
+
+func (w *writer) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	w.reader.forget(obj)
+	defer w.reader.forget(obj)
+	return w.Client.Update(ctx, obj, opts...)
+}
+
+func (w *writer) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	w.reader.forget(obj)
+	defer w.reader.forget(obj)
+	return w.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (w *writer) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	w.reader.forget(obj)
+	defer w.reader.forget(obj)
+	return w.Client.Delete(ctx, obj, opts...)
+}
