@@ -58,6 +58,7 @@ type options struct {
 
 func newCommand() *cobra.Command {
 	o := options{Options: system.DefaultOptions()}
+	o.BootNamespaces = nil // the manager's: a cluster has tenants
 	cmd := &cobra.Command{
 		Use:   "farrier-manager",
 		Short: "Run the controllers of Farrier on a Kubernetes API",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 const (
@@ -48,6 +49,8 @@ func (s Source) revision() string {
 		part(name)
 		part(string(s.Configs[name].Bytes))
 		part(s.Configs[name].Type)
+		part(strconv.FormatBool(s.Configs[name].Inserted))
+		part(s.Configs[name].Err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }

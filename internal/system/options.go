@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -16,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/macprefix"
@@ -48,6 +50,13 @@ type Options struct {
 	TrustedForwarders         []string
 	// DefaultUKIURL, or the UKI of DefaultUKIImage, is for machines that /httpboot does not know.
 	DefaultUKIURL, DefaultUKIImage string
+	// BootNamespaces are those whose Profiles and Assignments count: AllNamespaces, or empty for the manager's.
+	BootNamespaces []string
+	// WebhookHosts are the servers that profiles may name webhooks of.
+	WebhookHosts []string
+	// SignConfigURLs has the URLs of configs end; NoAssignment is the status for machines without an assignment.
+	SignConfigURLs bool
+	NoAssignment   int
 	// BootProvider and ServerLifecycle are who does one half of the work: farrier or external.
 	BootProvider, ServerLifecycle string
 
@@ -93,6 +102,8 @@ func DefaultOptions() Options {
 		AllowedRegistries: []string{image.DefaultRegistry},
 		ImageCacheSize:    10 << 30,
 		IgnitionAccess:    string(bootserver.AccessExpected),
+		BootNamespaces:    []string{AllNamespaces},
+		NoAssignment:      http.StatusServiceUnavailable,
 		BootProvider:      partOurs,
 		ServerLifecycle:   partOurs,
 		BMCPollInterval:   2 * time.Minute,
@@ -133,6 +144,8 @@ type settings struct {
 	template   string
 	cleanup    inspection.CleanMode
 	eventsTLS  *tls.Config // nil: plain HTTP
+
+	webhookHosts content.Hosts
 
 	foreignBoot, foreignLifecycle bool
 }
@@ -177,7 +190,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkParts())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkParts(), s.checkIPXE())
 	return s, errors.Join(errs...)
 }
 

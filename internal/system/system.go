@@ -23,6 +23,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/macprefix"
+	"github.com/farrier-dev/farrier/internal/profile"
 )
 
 // readyTimeout bounds the wait for the boot view to be complete. Its cost grows with the number of objects.
@@ -37,6 +38,7 @@ type System struct {
 	settings *settings
 	fleet    *fleet.Fleet
 	view     *bootview.View
+	profiles *profile.View // nil where somebody else delivers boots
 	images   *image.Resolver
 	blobs    *image.Blobs
 	keys     keys
@@ -164,6 +166,9 @@ func (s *System) newImages() (err error) {
 // like it stand by, and ends before the turn is given up.
 func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
 	s.view = bootview.New()
+	if !s.settings.foreignBoot {
+		s.profiles = s.newProfiles()
+	}
 	mgr, delivery, intake, err := s.newManager(ctx, config)
 	if err != nil {
 		return nil, err
@@ -218,7 +223,7 @@ func (s *System) WaitReady(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for !s.view.Synced() {
+	for !s.view.Synced() || s.profiles != nil && !s.profiles.Synced() {
 		select {
 		case <-ctx.Done():
 			return errors.New("the boot view was not complete in time")

@@ -12,8 +12,20 @@ const (
 	ConditionProgrammed = "Programmed"
 )
 
-// ConditionReady says whether a Profile can be served.
-const ConditionReady = "Ready"
+// ConditionOverridden says whether something else than an Assignment speaks for a machine that
+// it names.
+const ConditionOverridden = "Overridden"
+
+// Conditions of a Profile.
+const (
+	// ConditionReady says whether a Profile can be served.
+	ConditionReady = "Ready"
+	// ConditionContentResolved says whether all additional content is there and fresh.
+	ConditionContentResolved = "ContentResolved"
+	// ConditionTransformed says what became of content that is transformed, with the
+	// translator's warnings.
+	ConditionTransformed = "Transformed"
+)
 
 // Reasons of ConditionConflicted and ConditionProfileResolved.
 const (

@@ -8,3 +8,7 @@ const (
 	// LabelExtrinsicPrefix starts labels that operators know, such as assignment/extrinsic-region.
 	LabelExtrinsicPrefix = "assignment/extrinsic-"
 )
+
+// AnnotationAllowProfilesFrom on a Secret or ConfigMap lists the namespaces, separated by
+// commas, whose Profiles may refer to it; * means all. As a label it names one.
+const AnnotationAllowProfilesFrom = "farrier.dev/allow-profiles-from"

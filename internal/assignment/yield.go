@@ -1,0 +1,38 @@
+package assignment
+
+import (
+	"maps"
+	"slices"
+)
+
+// Yielding are the assignments that have a conflict with this one and yield to it: the other
+// side of [Index.Conflicts], for whoever tells them when it comes or goes.
+func (x *Index) Yielding(a *Assignment) []*Assignment {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var found []*Assignment
+	for _, other := range x.twins[twinKey{a.Selector.String(), a.Priority}] {
+		if other.Key() != a.Key() && better(a, other) && !sameProfile(a, other) {
+			found = append(found, other)
+		}
+	}
+	looked := 0
+	for _, name := range slices.Sorted(maps.Keys(x.shapes)) {
+		s := x.shapes[name]
+		if len(s.keys) == 0 || ClassOf(s.keys[0]) != a.Selector.Class() {
+			continue
+		}
+		s.sharing(a.Selector, func(other *Assignment) bool {
+			looked++
+			if other.Key() != a.Key() && better(a, other) && ambiguous(a, other) {
+				found = append(found, other)
+			}
+			return looked < maxLooked
+		})
+		if looked >= maxLooked {
+			break
+		}
+	}
+	slices.SortFunc(found, byKey)
+	return slices.Compact(found)
+}

@@ -1,0 +1,206 @@
+package ipxeapi
+
+import (
+	"context"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+// Assignments compiles Assignments into the view.
+type Assignments struct {
+	client.Client
+	View *profile.View
+	// Serves says whose assignments count.
+	Serves  func(namespace string) bool
+	Initial *Initial
+	// Workers is how many assignments are compiled at the same time.
+	Workers int
+
+	wake wake.Source
+	// peers are whom an assignment yields to, machines the UUIDs that it names.
+	peers    dependents[types.NamespacedName]
+	machines dependents[string]
+}
+
+// SetupWithManager registers the reconciler.
+func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("ipxe-assignment").
+		For(&ipxev1.Assignment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), onProfileChange()).
+		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
+		WatchesRawSource(&r.wake).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		Complete(r)
+}
+
+// usersOf finds the assignments that a profile is, or was, for.
+func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
+	var all ipxev1.AssignmentList
+	if err := r.List(ctx, &all, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var found []types.NamespacedName
+	for i := range all.Items {
+		a := &all.Items[i]
+		compiled, known := r.View.Get(a.Namespace, a.Name)
+		if a.Spec.ProfileName == obj.GetName() || known && compiled.Profile == obj.GetName() || a.Spec.ProfileName == "" && (!known || compiled.Profile == "" || selects(a, obj)) {
+			found = append(found, client.ObjectKeyFromObject(a))
+		}
+	}
+	return requests(found)
+}
+
+func (r *Assignments) namingServer(_ context.Context, obj client.Object) []reconcile.Request {
+	server, ok := obj.(*metalv1.Server)
+	if !ok {
+		return nil
+	}
+	return requests(r.machines.of(index.UUID(server.Spec.SystemUUID)))
+}
+
+// onProfileChange lets through what an assignment depends on: labels, and whether it is ready.
+func onProfileChange() builder.WatchesOption {
+	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*ipxev1.Profile)
+		after, ok2 := e.ObjectNew.(*ipxev1.Profile)
+		return !ok1 || !ok2 || !reflect.DeepEqual(before.Labels, after.Labels) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!reflect.DeepEqual(readiness(before), readiness(after))
+	}})
+}
+
+func onBootChange() builder.WatchesOption {
+	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*metalv1.Server)
+		after, ok2 := e.ObjectNew.(*metalv1.Server)
+		return !ok1 || !ok2 || before.Generation != after.Generation
+	}})
+}
+
+// Reconcile compiles one assignment.
+func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var a ipxev1.Assignment
+	err := r.Get(ctx, req.NamespacedName, &a)
+	if apierrors.IsNotFound(err) || err == nil && !a.DeletionTimestamp.IsZero() {
+		r.withdraw(req.NamespacedName)
+		r.Initial.done(kindAssignment, req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err == nil {
+		err = r.compile(ctx, a.DeepCopy())
+	}
+	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+// withdraw takes an assignment out of the view and tells those that yielded to it.
+func (r *Assignments) withdraw(name types.NamespacedName) {
+	r.View.Delete(name.Namespace, name.Name)
+	r.peers.set(name)
+	r.machines.set(name)
+	r.tell(r.peers.of(name))
+}
+
+func (r *Assignments) tell(names []types.NamespacedName) {
+	for _, name := range names {
+		r.wake.Wake(name.Namespace, name.Name)
+	}
+}
+
+// compile puts an assignment into the view and says in status what came of it.
+func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
+	name, before := client.ObjectKeyFromObject(a), a.DeepCopy()
+	if !r.Serves(a.Namespace) {
+		r.withdraw(name)
+		r.Initial.done(kindAssignment, name)
+		a.Status.ObservedGeneration = a.Generation
+		a.Status.Conditions = keepOnly(a.Status.Conditions, ipxev1.ConditionAccepted)
+		apimeta.SetStatusCondition(&a.Status.Conditions, foreign(ipxev1.ConditionAccepted, a.Generation))
+		return r.report(ctx, before, a)
+	}
+	found, err := r.profileOf(ctx, a)
+	if err != nil {
+		return err
+	}
+	compiled := &assignment.Assignment{
+		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Priority: a.Spec.Priority,
+		Selector: assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors),
+		Profile:  found.name, Broken: found.broken,
+	}
+	r.put(name, compiled)
+	r.Initial.done(kindAssignment, name)
+	conflict := r.conflict(name, compiled)
+	overrides, err := r.overrides(ctx, name, compiled.Selector)
+	if err != nil {
+		return err
+	}
+	describeAssignment(a, compiled, found, conflict, overrides)
+	return r.report(ctx, before, a)
+}
+
+// put makes an assignment count, and tells those whose conflicts are others now.
+func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
+	if old, ok := r.View.Get(a.Namespace, a.Name); ok && same(old, a) {
+		return
+	}
+	r.View.Put(a)
+	r.tell(r.peers.of(name))
+	for _, yielding := range r.View.Yielding(a) {
+		r.wake.Wake(yielding.Namespace, yielding.Name)
+	}
+}
+
+func same(a, b *assignment.Assignment) bool {
+	return a.Priority == b.Priority && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && reflect.DeepEqual(a.Selector, b.Selector)
+}
+
+// conflict finds whom an assignment yields to. It looks again after it has said so: a peer
+// that went in between has not told it.
+func (r *Assignments) conflict(name types.NamespacedName, a *assignment.Assignment) *assignment.Conflict {
+	look := func() (*assignment.Conflict, []types.NamespacedName) {
+		c, conflicted := r.View.Conflicts(a)
+		if !conflicted {
+			return nil, nil
+		}
+		var peers []types.NamespacedName
+		for _, peer := range c.Peers {
+			peers = append(peers, types.NamespacedName{Namespace: peer.Namespace, Name: peer.Name})
+		}
+		return &c, peers
+	}
+	_, peers := look()
+	r.peers.set(name, peers...)
+	found, again := look()
+	if !reflect.DeepEqual(peers, again) {
+		r.peers.set(name, again...)
+		r.wake.Wake(name.Namespace, name.Name)
+	}
+	return found
+}
+
+// report writes status, if it says anything new.
+func (r *Assignments) report(ctx context.Context, before, a *ipxev1.Assignment) error {
+	if reflect.DeepEqual(before.Status, a.Status) {
+		return nil
+	}
+	err := r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,220 @@
+package ipxeapi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+)
+
+// Reasons of conditions of Assignments.
+const (
+	reasonAccepted        = "Accepted"
+	reasonMatchesNothing  = "MatchesNothing"
+	reasonProfileMissing  = "ProfileMissing"
+	reasonNoConflict      = "NoConflict"
+	reasonProgrammed      = "Programmed"
+	reasonProfileNotReady = "ProfileNotReady"
+	reasonPending         = "Pending"
+	reasonBootConfig      = "BootConfiguration"
+)
+
+// resolved is the profile of an assignment.
+type resolved struct {
+	name   string
+	broken string // why there is none
+	others []string
+	ready  *metav1.Condition // of the profile as it is now; nil: not looked at yet
+}
+
+// profileOf finds the profile of an assignment in its namespace.
+func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (resolved, error) {
+	if a.Spec.ProfileName != "" {
+		var p ipxev1.Profile
+		err := r.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.ProfileName}, &p, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
+			return resolved{name: a.Spec.ProfileName, broken: fmt.Sprintf("Profile %q is not there", a.Spec.ProfileName)}, nil
+		}
+		return resolved{name: p.Name, ready: readiness(&p)}, err
+	}
+	var all ipxev1.ProfileList
+	if err := r.List(ctx, &all, client.InNamespace(a.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return resolved{}, err
+	}
+	var found []*ipxev1.Profile
+	for i := range all.Items {
+		if p := &all.Items[i]; p.DeletionTimestamp.IsZero() && selects(a, p) {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		return resolved{broken: "no Profile has the labels of profileSelectors" + nearMiss(a, all.Items)}, nil
+	}
+	slices.SortFunc(found, func(a, b *ipxev1.Profile) int {
+		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	result := resolved{name: found[0].Name, ready: readiness(found[0])}
+	for _, p := range found[1:] {
+		result.others = append(result.others, p.Name)
+	}
+	return result, nil
+}
+
+// readiness is what a profile's status says of the profile as it is now.
+func readiness(p *ipxev1.Profile) *metav1.Condition {
+	c := apimeta.FindStatusCondition(p.Status.Conditions, ipxev1.ConditionReady)
+	if c == nil || c.ObservedGeneration != p.Generation {
+		return nil
+	}
+	return &metav1.Condition{Status: c.Status, Reason: c.Reason, Message: c.Message}
+}
+
+// selects says whether an assignment selects a profile. Keys with two slashes are no label
+// keys; admission renames them, and what came past it means the same.
+func selects(a *ipxev1.Assignment, p client.Object) bool {
+	labels := p.GetLabels()
+	for key, value := range a.Spec.ProfileSelectors {
+		if got, ok := labels[legal(key)]; !ok || got != value {
+			return false
+		}
+	}
+	return len(a.Spec.ProfileSelectors) > 0
+}
+
+func legal(key string) string {
+	if prefix, name, ok := strings.Cut(key, "/"); ok {
+		return prefix + "/" + strings.ReplaceAll(name, "/", "-")
+	}
+	return key
+}
+
+// nearMiss names a profile that would be selected if keys were compared as people read them.
+func nearMiss(a *ipxev1.Assignment, profiles []ipxev1.Profile) string {
+	for i := range profiles {
+		readable := map[string]string{}
+		for key, value := range profiles[i].Labels {
+			readable[loose(key)+"="+strings.ToLower(value)] = key
+		}
+		hints := make([]string, 0, len(a.Spec.ProfileSelectors))
+		for key, value := range a.Spec.ProfileSelectors {
+			if label, ok := readable[loose(key)+"="+strings.ToLower(value)]; ok {
+				hints = append(hints, fmt.Sprintf("%s=%s, which selector key %q with %q nearly is", label, profiles[i].Labels[label], key, value))
+			}
+		}
+		if len(hints) > 0 && len(hints) == len(a.Spec.ProfileSelectors) {
+			slices.Sort(hints)
+			return fmt.Sprintf("; Profile %q has %s", profiles[i].Name, strings.Join(hints, "; "))
+		}
+	}
+	return ""
+}
+
+// loose is what is left of a key when spelling does not count.
+func loose(key string) string {
+	key = strings.ToLower(key)
+	for _, prefix := range []string{"assignment/", "assigment/", "assignments/", "asignment/"} {
+		key = strings.TrimPrefix(key, prefix)
+	}
+	for _, prefix := range []string{"ipxe-", "ipxe/", "extrinsic-", "extrinsic/"} {
+		key = strings.TrimPrefix(key, prefix)
+	}
+	return assignment.CanonicalKey(key)
+}
+
+// overrides names the machines that an assignment selects by UUID and a boot configuration
+// speaks for, which wins.
+func (r *Assignments) overrides(ctx context.Context, name types.NamespacedName, selector assignment.Selector) ([]string, error) {
+	r.machines.set(name, selector[assignment.KeyUUID]...)
+	var found []string
+	for _, uuid := range selector[assignment.KeyUUID] {
+		var servers metalv1.ServerList
+		if err := r.List(ctx, &servers, client.MatchingFields{index.ServerByUUID: uuid}); err != nil {
+			return nil, err
+		}
+		for i := range servers.Items {
+			if s := &servers.Items[i]; s.Spec.BootConfigurationRef != nil || s.Spec.MaintenanceBootConfigurationRef != nil {
+				found = append(found, fmt.Sprintf("Server %q boots by its boot configuration", s.Name))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// describeAssignment says in the status of an assignment what came of it.
+func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, found resolved, conflict *assignment.Conflict, overrides []string) {
+	n := a.Generation
+	a.Status.ObservedGeneration = n
+	set := func(c metav1.Condition) { apimeta.SetStatusCondition(&a.Status.Conditions, c) }
+
+	key, impossible := compiled.Selector.Impossible()
+	if impossible {
+		set(condition(ipxev1.ConditionAccepted, false, reasonMatchesNothing, n, fmt.Sprintf("label %q has no value that a machine could have", key)))
+	} else {
+		set(condition(ipxev1.ConditionAccepted, true, reasonAccepted, n))
+	}
+	switch {
+	case found.broken != "":
+		set(condition(ipxev1.ConditionProfileResolved, false, reasonProfileMissing, n, found.broken))
+	case len(found.others) > 0:
+		set(condition(ipxev1.ConditionProfileResolved, true, ipxev1.ReasonProfileAmbiguous, n,
+			fmt.Sprintf("Profile %q is served, the oldest; also selected: %s", found.name, strings.Join(found.others, ", "))))
+	default:
+		set(condition(ipxev1.ConditionProfileResolved, true, reasonResolved, n, fmt.Sprintf("Profile %q", found.name)))
+	}
+	if conflict == nil {
+		set(condition(ipxev1.ConditionConflicted, false, reasonNoConflict, n))
+	} else {
+		set(condition(ipxev1.ConditionConflicted, true, string(conflict.Kind), n, conflictMessage(a.Namespace, conflict)))
+	}
+	if len(overrides) > 0 {
+		set(condition(ipxev1.ConditionOverridden, true, reasonBootConfig, n, overrides...))
+	} else {
+		apimeta.RemoveStatusCondition(&a.Status.Conditions, ipxev1.ConditionOverridden)
+	}
+	switch {
+	case impossible:
+		set(condition(ipxev1.ConditionProgrammed, false, reasonMatchesNothing, n))
+	case found.broken != "":
+		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileMissing, n, "its machines wait: "+found.broken))
+	case found.ready == nil:
+		set(condition(ipxev1.ConditionProgrammed, false, reasonPending, n, "the Profile is not compiled yet"))
+	case found.ready.Status != metav1.ConditionTrue:
+		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileNotReady, n, fmt.Sprintf("its machines wait: Profile %q: %s", found.name, found.ready.Message)))
+	case conflict != nil && conflict.Kind == assignment.Duplicate:
+		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "the older one serves"))
+	default:
+		set(condition(ipxev1.ConditionProgrammed, true, reasonProgrammed, n))
+	}
+}
+
+// conflictMessage names peers; what is in other namespaces is not for everybody to know.
+func conflictMessage(namespace string, conflict *assignment.Conflict) string {
+	var names []string
+	for _, peer := range conflict.Peers {
+		if name := peer.Name; peer.Namespace == namespace {
+			names = append(names, fmt.Sprintf("Assignment %q", name))
+		} else {
+			names = append(names, "one in another namespace")
+		}
+	}
+	what := "the same machines, the same priority and another profile: "
+	if conflict.Kind == assignment.Ambiguous {
+		what = "some machines are selected by both, and neither is more specific: "
+	}
+	return what + strings.Join(names, ", ")
+}

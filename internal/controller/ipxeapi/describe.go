@@ -1,0 +1,99 @@
+package ipxeapi
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+)
+
+// Reasons of conditions of Profiles.
+const (
+	reasonReady              = "Ready"
+	reasonInvalidTemplate    = "InvalidTemplate"
+	reasonContentUnavailable = "ContentUnavailable"
+	reasonContentStale       = "ContentStale"
+	reasonResolved           = "Resolved"
+	reasonInvalidButane      = "InvalidButane"
+	reasonWarnings           = "Warnings"
+	reasonTransformed        = "Transformed"
+	reasonForeignNamespace   = "NamespaceNotServed"
+)
+
+// maxMessage bounds a message; the API takes 32 KiB (metav1.Condition).
+const maxMessage = 2048
+
+func condition(kind string, is bool, reason string, generation int64, parts ...string) metav1.Condition {
+	message := strings.Join(parts, "; ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	if !utf8.ValidString(message) {
+		message = strings.ToValidUTF8(message, "?")
+	}
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: generation}
+	if is {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// describe says in the status of a profile how it is.
+func describe(p *ipxev1.Profile, g *gathered, problem error) {
+	n := p.Generation
+	p.Status.ObservedGeneration = n
+	set := func(c metav1.Condition) { apimeta.SetStatusCondition(&p.Status.Conditions, c) }
+
+	switch {
+	case len(g.missing) > 0:
+		set(condition(ipxev1.ConditionContentResolved, false, reasonContentUnavailable, n, g.missing...))
+	case len(g.stale) > 0:
+		set(condition(ipxev1.ConditionContentResolved, false, reasonContentStale, n, g.stale...))
+	default:
+		set(condition(ipxev1.ConditionContentResolved, true, reasonResolved, n))
+	}
+	switch {
+	case !g.transformed:
+		apimeta.RemoveStatusCondition(&p.Status.Conditions, ipxev1.ConditionTransformed)
+	case len(g.invalid) > 0:
+		set(condition(ipxev1.ConditionTransformed, false, reasonInvalidButane, n, append(g.invalid, g.warned...)...))
+	case len(g.warned) > 0:
+		set(condition(ipxev1.ConditionTransformed, true, reasonWarnings, n, g.warned...))
+	default:
+		set(condition(ipxev1.ConditionTransformed, true, reasonTransformed, n))
+	}
+	switch {
+	case problem != nil:
+		set(condition(ipxev1.ConditionReady, false, reasonInvalidTemplate, n, "spec.ipxe: "+problem.Error()))
+	case len(g.missing) > 0:
+		set(condition(ipxev1.ConditionReady, false, reasonContentUnavailable, n, g.missing...))
+	case len(g.invalid) > 0:
+		set(condition(ipxev1.ConditionReady, false, reasonInvalidButane, n, g.invalid...))
+	default:
+		set(condition(ipxev1.ConditionReady, true, reasonReady, n))
+	}
+}
+
+// describeForeign says of a profile that it does not count where it is.
+func describeForeign(p *ipxev1.Profile) {
+	p.Status.ObservedGeneration = p.Generation
+	p.Status.Conditions = keepOnly(p.Status.Conditions, ipxev1.ConditionReady)
+	apimeta.SetStatusCondition(&p.Status.Conditions, foreign(ipxev1.ConditionReady, p.Generation))
+}
+
+func foreign(kind string, generation int64) metav1.Condition {
+	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces")
+}
+
+func keepOnly(conditions []metav1.Condition, kind string) []metav1.Condition {
+	var kept []metav1.Condition
+	for _, c := range conditions {
+		if c.Type == kind {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}

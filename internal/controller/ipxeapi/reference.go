@@ -1,0 +1,117 @@
+package ipxeapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+)
+
+const (
+	kindSecret    = "Secret"
+	kindConfigMap = "ConfigMap"
+)
+
+// reference names an object that a profile is made of.
+type reference struct {
+	kind string
+	name types.NamespacedName
+}
+
+// errNoGrant is the same whether or not the object is there: what is in other namespaces is
+// not for everybody to find out.
+var errNoGrant = errors.New("it is in another namespace and does not allow it; the annotation " + ipxev1.AnnotationAllowProfilesFrom + " there would")
+
+// Granted says whether profiles of a namespace may read an object.
+func Granted(obj client.Object, namespace string) bool {
+	if obj.GetNamespace() == namespace || obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace {
+		return true
+	}
+	allowed := strings.Split(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], ",")
+	return slices.ContainsFunc(allowed, func(name string) bool {
+		name = strings.TrimSpace(name)
+		return name == "*" || name == namespace && name != ""
+	})
+}
+
+func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+	var secret corev1.Secret
+	if problem, err = r.read(ctx, reference{kindSecret, nameOf(namespace, ref)}, namespace, &secret); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	if secret.Type == corev1.SecretTypeServiceAccountToken || client.ObjectKeyFromObject(&secret) == r.KeysSecret {
+		return nil, fmt.Errorf("Secret %q is not for machines", ref.Name), nil
+	}
+	data, ok := secret.Data[ref.Key]
+	if !ok {
+		return nil, fmt.Errorf("Secret %q has no key %q", ref.Name, ref.Key), nil
+	}
+	return data, nil, nil
+}
+
+func (r *Profiles) configMapKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+	var m corev1.ConfigMap
+	if problem, err = r.read(ctx, reference{kindConfigMap, nameOf(namespace, ref)}, namespace, &m); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	if text, ok := m.Data[ref.Key]; ok {
+		return []byte(text), nil, nil
+	}
+	if data, ok := m.BinaryData[ref.Key]; ok {
+		return data, nil, nil
+	}
+	return nil, fmt.Errorf("ConfigMap %q has no key %q", ref.Name, ref.Key), nil
+}
+
+// referencesOf are all objects that a profile refers to.
+func referencesOf(p *ipxev1.Profile) []reference {
+	var found []reference
+	secret := func(ref ipxev1.LocalObjectReference) {
+		found = append(found, reference{kindSecret, types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}})
+	}
+	for i := range p.Spec.AdditionalContent {
+		c := &p.Spec.AdditionalContent[i]
+		if c.SecretRef != nil {
+			found = append(found, reference{kindSecret, nameOf(p.Namespace, c.SecretRef)})
+		}
+		if c.ConfigMapRef != nil {
+			found = append(found, reference{kindConfigMap, nameOf(p.Namespace, c.ConfigMapRef)})
+		}
+		if c.Webhook != nil && c.Webhook.MTLS != nil {
+			secret(c.Webhook.MTLS.SecretRef)
+		}
+		if c.Webhook != nil && c.Webhook.BasicAuth != nil {
+			secret(c.Webhook.BasicAuth.SecretRef)
+		}
+	}
+	return found
+}
+
+func nameOf(namespace string, ref *ipxev1.KeyReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
+}
+
+// read reads an object that a profile of that namespace refers to.
+func (r *Profiles) read(ctx context.Context, ref reference, namespace string, into client.Object) (problem, err error) {
+	err = r.APIReader.Get(ctx, ref.name, into)
+	switch {
+	case apierrors.IsNotFound(err) && ref.name.Namespace != namespace:
+		return errNoGrant, nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s %q is not there", ref.kind, ref.name.Name), nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s %s: %w", ref.kind, ref.name, err)
+	case !Granted(into, namespace):
+		return errNoGrant, nil
+	}
+	return nil, nil
+}

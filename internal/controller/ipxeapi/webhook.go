@@ -1,0 +1,109 @@
+package ipxeapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/content"
+)
+
+// Webhooks asks servers in the background; content.Resolver does.
+type Webhooks interface {
+	Lookup(content.Request) (content.Result, bool)
+	Forget(content.Request)
+	Subscribe(func(content.Request))
+}
+
+var errNotAsked = errors.New("the webhook has not answered yet")
+
+// webhook looks up what a server answers.
+func (r *Profiles) webhook(g *gathered, name string) (data []byte, problem error) {
+	if problem := g.refused[name]; problem != nil {
+		return nil, problem
+	}
+	result, asked := r.Webhooks.Lookup(g.asks[name])
+	switch {
+	case !asked:
+		return nil, errNotAsked
+	case result.Found && result.Err != nil:
+		g.stale = append(g.stale, fmt.Sprintf("%s: its last good answer is served; webhook: %s", name, result.Err))
+	case !result.Found:
+		return nil, fmt.Errorf("webhook: %w", result.Err)
+	}
+	return result.Bytes, nil
+}
+
+// request reads the Secrets that a webhook is asked with; they are of the profile's namespace.
+func (r *Profiles) request(ctx context.Context, namespace string, w *ipxev1.Webhook) (request content.Request, problem, err error) {
+	request.URL = w.URL
+	keys := func(name string, keys ...string) (*corev1.Secret, error, error) {
+		secret := &corev1.Secret{}
+		ref := reference{kindSecret, types.NamespacedName{Namespace: namespace, Name: name}}
+		if problem, err := r.read(ctx, ref, namespace, secret); problem != nil || err != nil {
+			return nil, problem, err
+		}
+		for _, key := range keys {
+			if len(secret.Data[key]) == 0 {
+				return nil, fmt.Errorf("Secret %q has no key %q", name, key), nil
+			}
+		}
+		return secret, nil, nil
+	}
+	if w.MTLS != nil {
+		secret, problem, err := keys(w.MTLS.SecretRef.Name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey)
+		if problem != nil || err != nil {
+			return request, problem, err
+		}
+		request.Certificate, request.Key = secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
+		request.CA = secret.Data[corev1.ServiceAccountRootCAKey]
+	}
+	if w.BasicAuth != nil {
+		secret, problem, err := keys(w.BasicAuth.SecretRef.Name, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
+		if problem != nil || err != nil {
+			return request, problem, err
+		}
+		request.Username, request.Password = string(secret.Data[corev1.BasicAuthUsernameKey]), secret.Data[corev1.BasicAuthPasswordKey]
+	}
+	return request, nil, nil
+}
+
+// inquiries remembers which profiles wait for which webhooks, so that an answer wakes
+// those, and what nobody needs is asked no more.
+type inquiries struct {
+	mu       sync.Mutex
+	users    dependents[[sha256.Size]byte]
+	requests map[[sha256.Size]byte]content.Request
+}
+
+func (i *inquiries) set(name types.NamespacedName, forget func(content.Request), wanted ...content.Request) {
+	i.mu.Lock()
+	if i.requests == nil {
+		i.requests = map[[sha256.Size]byte]content.Request{}
+	}
+	var keys [][sha256.Size]byte
+	for _, request := range wanted {
+		key := request.ID()
+		i.requests[key] = request
+		keys = append(keys, key)
+	}
+	var unused []content.Request
+	for _, key := range i.users.set(name, keys...) {
+		unused = append(unused, i.requests[key])
+		delete(i.requests, key)
+	}
+	i.mu.Unlock()
+	for _, request := range unused {
+		forget(request)
+	}
+}
+
+func (i *inquiries) of(request content.Request) []types.NamespacedName {
+	return i.users.of(request.ID())
+}
