@@ -30,6 +30,7 @@ const (
 	textUnsynced     = "Not synchronised yet\n"
 	textConflict     = "Conflict: more than one boot configuration claims this machine\n"
 	textIPXEDisabled = "iPXE is disabled\n"
+	textTooMany      = "Too Many Requests\n"
 	textNoDefaultUKI = "HTTP boot is not configured (missing default UKI)\n"
 )
 

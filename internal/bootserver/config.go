@@ -81,10 +81,18 @@ type Config struct {
 
 	// TrustedForwarders may say in X-Forwarded-For whom they ask for.
 	TrustedForwarders []netip.Prefix
+	// TrustPrivateNetworks trusts hosts of private networks that send the header, for DHCP servers that stand there
+	// already when nobody has named them.
+	TrustPrivateNetworks bool
 	// IgnitionAccess is AccessExpected when empty.
 	IgnitionAccess Access
 	// AllowUnauthenticatedProbe takes reports without a token.
 	AllowUnauthenticatedProbe bool
+
+	// ProgramsDir holds the network boot programs of /boot, <arch>/<file>; empty: none.
+	ProgramsDir string
+	// RateLimit is how many requests a second one address may make, ten seconds' worth of them at once; zero: any.
+	RateLimit int
 
 	// MaxReport is the longest probe report in bytes; zero: DefaultMaxReport.
 	MaxReport int64
@@ -113,6 +121,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.IgnitionAccess, err = ParseAccess(string(c.IgnitionAccess)); err != nil {
 		return Config{}, err
+	}
+	if c.RateLimit < 0 {
+		return Config{}, fmt.Errorf("boot server: a rate limit of %d requests a second", c.RateLimit)
 	}
 	if c.MaxReport == 0 {
 		c.MaxReport = DefaultMaxReport

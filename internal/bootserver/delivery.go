@@ -21,6 +21,7 @@ const (
 	UKI       = bootview.DeliveredUKI
 	Artifact  = bootview.DeliveredArtifact
 	Ignition  = bootview.DeliveredIgnition
+	Program   = bootview.DeliveredProgram
 )
 
 // delivered reports an answer to m, which may be nil. HEAD delivers nothing.

@@ -8,6 +8,7 @@
 //	                       ignition.go  /ignition/{uuid}             how to set itself up
 //	                       httpboot.go  /httpboot                    what UEFI firmware boots
 //	                       artifact.go  /image, /httpboot/….efi      the bytes of it
+//	                       programs.go  /boot/{arch}/{file}          what firmware loads before iPXE
 //	                       probe.go     /register, /bootstate, /probe/…
 //	                       health.go    /healthz, /readyz
 //

@@ -21,7 +21,7 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 	var forwarded []string
 	var m *bootview.Machine
 	var status bootview.Status
-	if s.isForwarder(from) {
+	if s.isForwarder(from, r) {
 		// Its own address never stands for a machine.
 		forwarded = r.Header[forwardedFor]
 		m, status = s.firstMatch(forwarded)
@@ -85,7 +85,18 @@ func (s *Server) firstMatch(values []string) (*bootview.Machine, bootview.Status
 	return nil, bootview.Unknown
 }
 
-func (s *Server) isForwarder(a netip.Addr) bool {
+// isForwarder says whether the header of this request is believed. Whoever is believed only because it is near must
+// have sent one; without it speaks for itself, as machines do.
+func (s *Server) isForwarder(a netip.Addr, r *http.Request) bool {
+	if s.trusted(a) {
+		return true
+	}
+	near := a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast()
+	return s.cfg.TrustPrivateNetworks && near && len(r.Header[forwardedFor]) > 0
+}
+
+// trusted says whether a is of a forwarder that was named.
+func (s *Server) trusted(a netip.Addr) bool {
 	for _, prefix := range s.cfg.TrustedForwarders {
 		if prefix.Contains(a) {
 			return true

@@ -10,8 +10,10 @@ import (
 // paths that are not clean, and firmware does not follow redirects.
 type route struct {
 	// post routes take POST, all others GET and HEAD.
-	post  bool
-	serve func(s *Server, w http.ResponseWriter, r *http.Request, rest string)
+	post bool
+	// health routes are asked by load balancers, as often as they like.
+	health bool
+	serve  func(s *Server, w http.ResponseWriter, r *http.Request, rest string)
 }
 
 // exact are the routes without a variable part.
@@ -22,14 +24,15 @@ var exact = map[string]*route{
 	"/image":     {serve: (*Server).serveImage},
 	"/register":  {serve: (*Server).serveRegister, post: true},
 	"/bootstate": {serve: (*Server).serveBootState, post: true},
-	"/healthz":   {serve: (*Server).serveHealth},
-	"/readyz":    {serve: (*Server).serveReady},
+	"/healthz":   {serve: (*Server).serveHealth, health: true},
+	"/readyz":    {serve: (*Server).serveReady, health: true},
 }
 
 var (
 	scriptRoute    = &route{serve: (*Server).serveScript}
 	ignitionRoute  = &route{serve: (*Server).serveIgnition}
 	ukiRoute       = &route{serve: (*Server).serveUKI}
+	programRoute   = &route{serve: (*Server).serveProgram}
 	probeRoute     = &route{serve: (*Server).serveProbe}
 	tokenRegister  = &route{serve: (*Server).serveTokenRegister, post: true}
 	tokenBootState = &route{serve: (*Server).serveTokenBootState, post: true}
@@ -52,6 +55,9 @@ func find(path string) (*route, string) {
 	}
 	if strings.HasPrefix(path, "/httpboot/") && strings.HasSuffix(path, ".efi") {
 		return ukiRoute, ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/boot/"); ok {
+		return programRoute, rest
 	}
 	if rest, ok := strings.CutPrefix(path, "/probe/"); ok && rest != "" {
 		id, action, _ := strings.Cut(rest, "/")

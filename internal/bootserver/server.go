@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -39,6 +40,8 @@ type Server struct {
 	// chainload is the answer to everyone, rendered once; nil without a boot URL.
 	chainload []byte
 	heard     heard
+	programs  *os.Root // nil: none
+	limiter   *limiter // nil: no limit
 }
 
 // New checks the configuration.
@@ -53,6 +56,13 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.IgnitionAccess == AccessOpen {
 		cfg.Logger.Info("Ignition is served to whoever asks", "ignitionAccess", cfg.IgnitionAccess)
+	}
+	s.limiter = newLimiter(cfg.RateLimit, cfg.Clock)
+	if s.programs, err = openPrograms(cfg.ProgramsDir); err != nil {
+		return nil, err
+	}
+	if cfg.TrustPrivateNetworks {
+		cfg.Logger.Info("Every host of a private network may ask /httpboot in the name of any machine, since no trusted forwarders are named")
 	}
 	warnForwarders(cfg.Logger, cfg.TrustedForwarders)
 	return s, nil
@@ -69,6 +79,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		setReadDeadline(w, time.Now().Add(s.timeouts.body))
 	}
 	route, rest := find(r.URL.Path)
+	if (route == nil || !route.health) && s.limited(w, r) {
+		return
+	}
 	switch {
 	case route == nil && !isRead(r.Method):
 		notAllowed(w, r, readMethods)
@@ -92,8 +105,25 @@ func setReadDeadline(w http.ResponseWriter, t time.Time) {
 // Serve answers on l until ctx ends, then lets running answers finish for a
 // moment. It closes l. The error is nil when ctx ended it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return s.serve(ctx, l, s)
+}
+
+// ServeImages is Serve for an address that answers /image alone, and whether it is there.
+func (s *Server) ServeImages(ctx context.Context, l net.Listener) error {
+	return s.serve(ctx, l, http.HandlerFunc(s.imagesOnly))
+}
+
+func (s *Server) imagesOnly(w http.ResponseWriter, r *http.Request) {
+	if route := exact[r.URL.Path]; route != nil && (route.health || r.URL.Path == "/image") {
+		s.ServeHTTP(w, r)
+		return
+	}
+	notFound(w, r)
+}
+
+func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
-		Handler:           s,
+		Handler:           h,
 		ReadHeaderTimeout: s.timeouts.header,
 		WriteTimeout:      s.timeouts.answer,
 		IdleTimeout:       s.timeouts.idle,

@@ -12,6 +12,7 @@ const (
 	DeliveredUKI       DeliveryKind = "UKI"
 	DeliveredArtifact  DeliveryKind = "Artifact"
 	DeliveredIgnition  DeliveryKind = "Ignition"
+	DeliveredProgram   DeliveryKind = "Program"
 )
 
 // Delivery is one answer of a boot server to one machine: the way back of what went
