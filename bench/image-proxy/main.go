@@ -57,9 +57,9 @@ func parseFlags() config {
 	var c config
 	flag.Int64Var(&c.Size, "size", 1<<30, "bytes of the layer")
 	flag.IntVar(&c.Clients, "clients", 32, "clients at the same time, beside the rows of one")
-	flag.IntVar(&c.Rounds, "rounds", 9, "rounds with a cached layer; each asks every server once")
+	flag.IntVar(&c.Rounds, "rounds", 31, "rounds with a cached layer; each asks every server once")
 	flag.IntVar(&c.ColdRounds, "cold-rounds", 3, "rounds with a layer that is not cached")
-	flag.DurationVar(&c.Duration, "duration", 2*time.Second, "how long one server is asked in a round")
+	flag.DurationVar(&c.Duration, "duration", 500*time.Millisecond, "how long one server is asked in a round")
 	flag.Int64Var(&c.Rate, "rate", 125_000_000, "bytes per second of the registry, in the cold rounds")
 	flag.StringVar(&c.Nginx, "nginx", "/usr/sbin/nginx", "nginx; empty: none")
 	flag.StringVar(&c.Folder, "folder", "", "folder for the layer and the caches (default: a temporary one)")

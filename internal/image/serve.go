@@ -197,7 +197,8 @@ type steadyWriter struct {
 }
 
 const (
-	steadyChunk = 1 << 20
+	// steadyChunk is as much as Go gives to sendfile(2) at once.
+	steadyChunk = 4 << 20
 	steadyLimit = time.Minute
 )
 
