@@ -6,7 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
-// serveChainload answers /ipxe and /ipxe/, the same to everyone.
+// serveChainload answers /ipxe and /ipxe/, the same to everyone, and leads /ipxe?label=value… on.
 //
 // The chainload script of a machine whose SMBIOS has no UUID comes back as
 // /ipxe/?mac=…&serial=…, with nothing where the UUID would be.
@@ -17,7 +17,7 @@ func (s *Server) serveChainload(w http.ResponseWriter, r *http.Request, _ string
 		s.serveScript(w, r, "")
 		return
 	default:
-		notFound(w, r)
+		s.serveLabels(w, r)
 		return
 	}
 	if s.chainload == nil {
@@ -40,6 +40,11 @@ func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string
 		s.refuseLookup(w, r, m, status)
 		return
 	}
+	s.sendScript(w, r, m)
+}
+
+// sendScript answers with the script of a machine, if it has one.
+func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.Machine) {
 	switch {
 	case m.Script.IsZero():
 		notFound(w, r)

@@ -13,7 +13,7 @@ func TestIPXE(t *testing.T) {
 	s.run(t, []exchange{
 		{name: "chainload", path: "/ipxe", status: 200, headers: script, want: "golden:chainload.ipxe"},
 		{name: "chainload with slash", path: "/ipxe/", status: 200, headers: script, want: "golden:chainload.ipxe"},
-		{name: "labels, not served yet", path: "/ipxe?uuid=" + uuidA, status: 404, headers: plain, want: textNotFound},
+		{name: "labels of a machine with a boot configuration", path: "/ipxe?uuid=" + uuidA, status: 200, headers: script, want: "golden:script-a.ipxe"},
 		{name: "script", path: "/ipxe/" + uuidA, status: 200, headers: script, want: "golden:script-a.ipxe"},
 		{name: "upper case", path: "/ipxe/4C4C4544-0043-3510-8052-B7C04F4E4D32", status: 200, headers: script, want: "golden:script-a.ipxe"},
 		{name: "what the chainload script asks", path: "/ipxe/" + uuidA + "?mac=02-fa-44-00-00-0a&serial=SN-A", status: 200, headers: script, want: "golden:script-a.ipxe"},

@@ -18,19 +18,22 @@ type route struct {
 
 // exact are the routes without a variable part.
 var exact = map[string]*route{
-	"/ipxe":      {serve: (*Server).serveChainload},
-	"/ipxe/":     {serve: (*Server).serveChainload},
-	"/httpboot":  {serve: (*Server).serveHTTPBoot},
-	"/image":     {serve: (*Server).serveImage},
-	"/register":  {serve: (*Server).serveRegister, post: true},
-	"/bootstate": {serve: (*Server).serveBootState, post: true},
-	"/healthz":   {serve: (*Server).serveHealth, health: true},
-	"/readyz":    {serve: (*Server).serveReady, health: true},
+	"/ipxe":        {serve: (*Server).serveChainload},
+	"/ipxe/":       {serve: (*Server).serveChainload},
+	"/httpboot":    {serve: (*Server).serveHTTPBoot},
+	"/image":       {serve: (*Server).serveImage},
+	"/boot.ipxe":   {serve: (*Server).serveBootstrap},
+	"/boot.ipxe.0": {serve: (*Server).serveBootstrap},
+	"/register":    {serve: (*Server).serveRegister, post: true},
+	"/bootstate":   {serve: (*Server).serveBootState, post: true},
+	"/healthz":     {serve: (*Server).serveHealth, health: true},
+	"/readyz":      {serve: (*Server).serveReady, health: true},
 }
 
 var (
 	scriptRoute    = &route{serve: (*Server).serveScript}
 	ignitionRoute  = &route{serve: (*Server).serveIgnition}
+	configRoute    = &route{serve: (*Server).serveConfig}
 	ukiRoute       = &route{serve: (*Server).serveUKI}
 	programRoute   = &route{serve: (*Server).serveProgram}
 	probeRoute     = &route{serve: (*Server).serveProbe}
@@ -52,6 +55,12 @@ func find(path string) (*route, string) {
 	}
 	if r := exact[path]; r != nil {
 		return r, ""
+	}
+	if rest, ok := strings.CutPrefix(path, "/config/"); ok && rest != "" {
+		return configRoute, rest
+	}
+	if rest, ok := strings.CutPrefix(path, "/content/"); ok && rest != "" {
+		return configRoute, rest
 	}
 	if strings.HasPrefix(path, "/httpboot/") && strings.HasSuffix(path, ".efi") {
 		return ukiRoute, ""

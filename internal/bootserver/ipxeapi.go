@@ -1,0 +1,169 @@
+package bootserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+// Codes of error answers to machines that name themselves.
+const (
+	codeBadRequest   = "BadRequest"
+	codeForbidden    = "Forbidden"
+	codeNotFound     = "NotFound"
+	codeUnassigned   = "NoAssignment"
+	codeUnsynced     = "NotSynchronised"
+	codeBroken       = "AssignmentBroken"
+	messageNoConfig  = "There is no such config, or no longer."
+)
+
+// problem is the body of an error answer. It says nothing of what is inside.
+type problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (s *Server) refuseProblem(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	body, err := json.Marshal(problem{code, message})
+	if err != nil { // two strings can always be marshalled
+		body = nil
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header()["Retry-After"] = retryAfter[rand.IntN(len(retryAfter))]
+	}
+	w.Header()["X-Content-Type-Options"] = nosniff
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, status, typeJSON, append(body, '\n'))
+}
+
+// serveBootstrap answers /boot.ipxe: the same to everyone.
+func (s *Server) serveBootstrap(w http.ResponseWriter, r *http.Request, _ string) {
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusOK, typeScript, bootstrap(s.cfg.NoAssignment))
+	s.delivered(r, Chainload, nil, "", http.StatusOK)
+}
+
+// serveLabels answers /ipxe?labels: the script of the profile that the machine is assigned. A boot
+// configuration of the same machine comes first, and its answer is that of /ipxe/{uuid}.
+func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, "The query cannot be read.")
+		return
+	}
+	subject, err := assignment.NewSubject(query)
+	if err != nil {
+		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
+		return
+	}
+	switch m, status := s.configured(subject); status {
+	case bootview.Found:
+		if !m.Script.IsZero() {
+			s.sendScript(w, r, m)
+			return
+		}
+	case bootview.Unsynced:
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeUnsynced, textUnsyncedMessage)
+		return
+	case bootview.Conflict:
+		s.refuseLookup(w, r, m, status)
+		return
+	}
+	s.serveAssigned(w, r, subject)
+}
+
+// configured finds the machine among those of boot objects. A machine that has a UUID is looked for
+// by nothing else: what it says of its cards may be true of two.
+func (s *Server) configured(subject assignment.Subject) (*bootview.Machine, bootview.Status) {
+	if uuid := subject.Get(assignment.KeyUUID); uuid != "" {
+		return s.view.ByUUID(uuid)
+	}
+	return s.view.Find("", subject.Get(assignment.KeyMAC), subject.Get(assignment.KeySerial))
+}
+
+func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject assignment.Subject) {
+	if s.cfg.Profiles == nil {
+		s.refuseAssigned(w, r, profile.ErrUnassigned)
+		return
+	}
+	script, err := s.cfg.Profiles.Script(subject, s.cfg.BootURL)
+	if err != nil {
+		if script.Assignment != nil {
+			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
+		}
+		s.refuseAssigned(w, r, err)
+		return
+	}
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusOK, typeScript, script.Body)
+	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusOK)
+}
+
+const textUnsyncedMessage = "Not synchronised yet; ask again."
+
+// refuseAssigned asks a machine to come back, whatever keeps it from its script: what is missing may be
+// there a moment later, and a machine that is told 404 leaves network boot.
+func (s *Server) refuseAssigned(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, profile.ErrUnassigned) && s.cfg.NoAssignment == http.StatusNotFound:
+		s.refuseProblem(w, r, http.StatusNotFound, codeUnassigned, "Nothing is assigned to this machine.")
+	case errors.Is(err, profile.ErrUnassigned):
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeUnassigned, "Nothing is assigned to this machine yet; ask again.")
+	case errors.Is(err, profile.ErrUnsynced):
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeUnsynced, textUnsyncedMessage)
+	default:
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeBroken, "What is assigned to this machine cannot be served now; ask again.")
+	}
+}
+
+// serveConfig answers /config/{uuid} and /content/{uuid}: one config of a profile.
+func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) {
+	if s.cfg.Profiles == nil {
+		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
+		return
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, "The query cannot be read.")
+		return
+	}
+	config, err := s.cfg.Profiles.Config(id, query)
+	switch {
+	case err == nil:
+		s.sendConfig(w, r, query, config)
+	case errors.Is(err, profile.ErrUnknown):
+		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
+	case errors.Is(err, profile.ErrForbidden):
+		s.refuseProblem(w, r, http.StatusForbidden, codeForbidden, "The URL is not signed, or has expired.")
+	default:
+		s.cfg.Logger.V(1).Info("Config cannot be served", "config", id, "reason", err.Error())
+		s.refuseAssigned(w, r, err)
+	}
+}
+
+func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query url.Values, c profile.Config) {
+	sum := sha256.Sum256(c.Bytes)
+	w.Header()["Cache-Control"] = noStore
+	w.Header()["Etag"] = []string{`"` + hex.EncodeToString(sum[:16]) + `"`}
+	send(w, r, http.StatusOK, []string{c.ContentType}, c.Bytes)
+	s.deliveredTo(r, Ignition, assignment.CanonicalValue(assignment.KeyUUID, query.Get(assignment.KeyUUID)),
+		"Profile/"+c.Profile.Key(), http.StatusOK)
+}
+
+func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Key() }
+
+// deliveredTo reports an answer to a machine that has named itself.
+func (s *Server) deliveredTo(r *http.Request, kind DeliveryKind, uuid, entry string, status int) {
+	if r.Method != http.MethodGet {
+		return
+	}
+	s.cfg.Deliver(Delivery{Kind: kind, Entry: entry, UUID: uuid, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status})
+}

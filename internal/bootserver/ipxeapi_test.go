@@ -1,0 +1,182 @@
+package bootserver
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+const (
+	uuidS = "4c4c4544-0043-3510-8052-b7c04f4e4d40" // assigned, with configs
+	uuidT = "4c4c4544-0043-3510-8052-b7c04f4e4d41" // assigned a profile that is not there
+)
+
+var idKey = []byte("key of the IDs")
+
+func assigned(name string, selector map[string]string, to string) *assignment.Assignment {
+	return &assignment.Assignment{Namespace: "ns", Name: name, Created: now, Selector: assignment.NewSelector(selector, nil), Profile: to}
+}
+
+// profiles is a view with one assignment of each sort.
+func profiles(t *testing.T, signer *profile.Signer) *profile.View {
+	t.Helper()
+	v := profile.NewView(clocktesting.NewFakePassiveClock(now), signer)
+	for _, source := range []profile.Source{
+		{Namespace: "ns", Name: "flatcar", UID: "uid-1",
+			Script:  "#!ipxe\nkernel http://images/vmlinuz ignition.config.url={{ .ignition }} host={{ .Subject.serial }}\ninitrd {{ notes }}\nboot\n",
+			Configs: map[string]profile.Content{"ignition": {Bytes: []byte(`{"ignition":{"version":"3.4.0"}}`)}, "notes": {Bytes: []byte("plain\n")}}},
+		{Namespace: "ns", Name: "shell", UID: "uid-2", Script: "#!ipxe\nshell\n"},
+		{Namespace: "ns", Name: "rotten", UID: "uid-3", Script: "#!ipxe\nchain {{ .gone }}\n",
+			Configs: map[string]profile.Content{"gone": {Err: "the Secret is not there"}}},
+	} {
+		p, err := profile.Compile(source, idKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.PutProfile(p)
+	}
+	for _, a := range []*assignment.Assignment{
+		assigned("one", map[string]string{"uuid": uuidS}, "flatcar"),
+		assigned("missing", map[string]string{"uuid": uuidT}, "nowhere"),
+		assigned("rotten", map[string]string{"mac": "02:fa:44:00:01:01"}, "rotten"),
+		assigned("configured", map[string]string{"uuid": uuidA}, "shell"),
+		assigned("by-http", map[string]string{"uuid": uuidE}, "shell"),
+		assigned("arch", map[string]string{"buildarch": "arm64"}, "shell"),
+		assigned("product", map[string]string{"product": "A+B & C"}, "shell"),
+	} {
+		v.Put(a)
+	}
+	v.SetSynced(true)
+	return v
+}
+
+func configID(name string) string { return profile.ConfigID(idKey, "uid-1", name) }
+
+func errorBody(code, message string) string {
+	return `{"code":"` + code + `","message":"` + message + "\"}\n"
+}
+
+func TestLabels(t *testing.T) {
+	const shell = "#!ipxe\nshell\n"
+	script := map[string]string{"Content-Type": "text/plain", "Cache-Control": "no-store"}
+	wait := map[string]string{"Content-Type": "application/json", "Retry-After": "*", "Cache-Control": "no-store"}
+	refused := map[string]string{"Content-Type": "application/json", "Retry-After": ""}
+
+	unassigned := errorBody("NoAssignment", "Nothing is assigned to this machine yet; ask again.")
+	broken := errorBody("AssignmentBroken", "What is assigned to this machine cannot be served now; ask again.")
+	exchanges := []exchange{
+		{name: "assigned", path: "/ipxe?uuid=" + strings.ToUpper(uuidS) + "&mac=02-fa-44-00-01-00&serial=S%201", status: 200, headers: script, want: "golden:assigned.ipxe"},
+		{name: "attribute", path: "/ipxe?uuid=" + uuidX + "&buildarch=aarch64", status: 200, headers: script, want: shell},
+		{name: "with a boot configuration", path: "/ipxe?uuid=" + uuidA, status: 200, headers: script, want: "golden:script-a.ipxe"},
+		{name: "without UUID, boot configuration of its MAC", path: "/ipxe?mac=02-fa-44-00-00-0a", status: 200, headers: script, want: "golden:script-a.ipxe"},
+		{name: "UUID of nobody, MAC of another", path: "/ipxe?uuid=" + uuidX + "&mac=02-fa-44-00-00-0a", status: 503, headers: wait, want: unassigned},
+		{name: "configuration without script", path: "/ipxe?uuid=" + uuidE, status: 200, headers: script, want: shell},
+		{name: "conflicting configurations", path: "/ipxe?uuid=" + uuidC, status: 409, want: textConflict},
+		{name: "unassigned", path: "/ipxe?uuid=" + uuidX, status: 503, headers: wait, want: unassigned},
+		{name: "no label at all", path: "/ipxe?uuid=&serial=To%20Be%20Filled%20By%20O.E.M.", status: 503, headers: wait, want: unassigned},
+		{name: "profile missing", path: "/ipxe?uuid=" + uuidT + "&buildarch=arm64", status: 503, headers: wait, want: broken},
+		{name: "content missing", path: "/ipxe?mac=02fa44000101", status: 503, headers: wait, want: broken},
+		{name: "a key twice", path: "/ipxe?serial=a&serialNumber=b", status: 400, headers: refused, want: errorBody("BadRequest", `label \"serial\": given twice with different values`)},
+		{name: "a newline", path: "/ipxe?serial=a%0ashell", status: 400, headers: refused, want: errorBody("BadRequest", `label \"serial\": it holds a control character`)},
+		{name: "an escape that is none", path: "/ipxe?serial=%zz", status: 400, headers: refused, want: errorBody("BadRequest", "The query cannot be read.")},
+		{name: "the same by anybody else", path: "/ipxe?product=A%2BB+%26+C", status: 200, headers: script, want: shell},
+	}
+	newSite(t, func(c *Config) { c.Profiles = profiles(t, nil) }).run(t, exchanges)
+	newSite(t, func(c *Config) { c.Profiles, c.NoAssignment = profiles(t, nil), http.StatusNotFound }).run(t, []exchange{
+		{name: "unassigned is 404", path: "/ipxe?uuid=" + uuidX, status: 404, headers: refused, want: errorBody("NoAssignment", "Nothing is assigned to this machine.")},
+		{name: "broken waits all the same", path: "/ipxe?uuid=" + uuidT, status: 503, headers: wait, want: broken},
+	})
+	newSite(t, nil).run(t, []exchange{{name: "no profiles", path: "/ipxe?uuid=" + uuidX, status: 503, headers: wait, want: unassigned}})
+}
+
+func TestLabelsBeforeEverythingIsKnown(t *testing.T) {
+	unsynced := errorBody("NotSynchronised", "Not synchronised yet; ask again.")
+	wait := map[string]string{"Content-Type": "application/json", "Retry-After": "*"}
+	v := profiles(t, nil)
+	s := newSite(t, func(c *Config) { c.Profiles, c.NoAssignment = v, http.StatusNotFound })
+	paths := []exchange{
+		{name: "script", path: "/ipxe?uuid=" + uuidS, status: 503, headers: wait, want: unsynced},
+		{name: "config", path: "/config/" + configID("notes"), status: 503, headers: wait, want: unsynced},
+	}
+	v.SetSynced(false)
+	s.run(t, paths)
+	v.SetSynced(true)
+	s.view.SetSynced(false) // a boot configuration may be on its way
+	s.run(t, paths[:1])
+}
+
+func TestBootstrap(t *testing.T) {
+	script := map[string]string{"Content-Type": "text/plain", "Cache-Control": "no-store"}
+	newSite(t, func(c *Config) { c.BootURL = "" }).run(t, []exchange{
+		{name: "bootstrap", path: "/boot.ipxe", status: 200, headers: script, want: "golden:boot.ipxe"},
+		{name: "as UEFI asks", path: "/boot.ipxe.0", status: 200, headers: script, want: "golden:boot.ipxe"},
+	})
+	newSite(t, func(c *Config) { c.NoAssignment = http.StatusNotFound }).run(t, []exchange{
+		{name: "bootstrap that leaves", path: "/boot.ipxe", status: 200, headers: script, want: "golden:boot-leaving.ipxe"},
+	})
+	for _, secret := range []string{"${password", "${privkey", "${key", "${username", "${uuid:uristring"} {
+		if strings.Contains(string(waitingBootstrap), secret) {
+			t.Errorf("the bootstrap script sends %s", secret)
+		}
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	notes := map[string]string{"Content-Type": "text/plain; charset=utf-8", "Etag": "*", "Cache-Control": "no-store"}
+	ignition := map[string]string{"Content-Type": "application/json", "Etag": "*"}
+	gone := errorBody("NotFound", "There is no such config, or no longer.")
+	none := map[string]string{"Content-Type": "application/json", "Etag": "", "Retry-After": ""}
+	v := profiles(t, nil)
+	p, _ := v.Profile("ns", "flatcar")
+	newSite(t, func(c *Config) { c.Profiles = v }).run(t, []exchange{
+		{name: "text", path: "/config/" + configID("notes"), status: 200, headers: notes, want: "plain\n"},
+		{name: "content", path: "/content/" + strings.ToUpper(configID("notes")) + "?uuid=" + uuidS, status: 200, headers: notes, want: "plain\n"},
+		{name: "ignition", path: "/config/" + configID("ignition") + "?uuid=" + uuidS + "&revision=" + p.Revision, status: 200, headers: ignition, want: `{"ignition":{"version":"3.4.0"}}`},
+		{name: "another revision", path: "/config/" + configID("ignition") + "?revision=0", status: 404, headers: none, want: gone},
+		{name: "unknown", path: "/config/" + uuidX, status: 404, headers: none, want: gone},
+		{name: "nonsense", path: "/config/x/y", status: 404, headers: none, want: gone},
+		{name: "a query that is none", path: "/config/" + configID("notes") + "?a=%zz", status: 400, headers: none, want: errorBody("BadRequest", "The query cannot be read.")},
+	})
+	newSite(t, nil).run(t, []exchange{{name: "no profiles", path: "/config/" + uuidX, status: 404, want: gone}})
+	signer := &profile.Signer{Key: []byte("k"), TTL: time.Minute}
+	newSite(t, func(c *Config) { c.Profiles = profiles(t, signer) }).run(t, []exchange{
+		{name: "unsigned", path: "/config/" + configID("notes"), status: 403, headers: none, want: errorBody("Forbidden", "The URL is not signed, or has expired.")},
+	})
+}
+
+// Every URL in a script works exactly as it stands there.
+func TestURLsOfScriptsWork(t *testing.T) {
+	for name, signer := range map[string]*profile.Signer{"open": nil, "signed": {Key: []byte("k"), TTL: time.Minute}} {
+		s := newSite(t, func(c *Config) { c.Profiles = profiles(t, signer) })
+		script := s.do("GET", exchange{path: "/ipxe?uuid=" + uuidS + "&serial=S%201%20%26%2B"}).Body.String()
+		_, after, _ := strings.Cut(script, "ignition.config.url="+bootURL)
+		path, _, _ := strings.Cut(after, " ")
+		if got := s.do("GET", exchange{path: path}); got.Code != http.StatusOK || got.Body.String() != `{"ignition":{"version":"3.4.0"}}` {
+			t.Errorf("%s: %s: %d %s", name, path, got.Code, got.Body)
+		}
+	}
+}
+
+func TestAssignedDeliveries(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Profiles = profiles(t, nil) })
+	for _, path := range []string{"/boot.ipxe", "/ipxe?uuid=" + strings.ToUpper(uuidS), "/config/" + configID("notes") + "?uuid=" + uuidS, "/ipxe?uuid=" + uuidA, "/ipxe?uuid=" + uuidX} {
+		s.do("GET", exchange{path: path})
+		s.do("HEAD", exchange{path: path})
+	}
+	want := []Delivery{
+		{Kind: Chainload, Addr: stranger, Time: now, Status: 200},
+		{Kind: Script, Entry: "Assignment/ns/one", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
+		{Kind: Ignition, Entry: "Profile/ns/flatcar", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
+		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200},
+	}
+	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
+		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+}
