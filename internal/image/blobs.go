@@ -159,14 +159,24 @@ func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified
 		if d == nil {
 			continue // it has been stored since
 		}
-		if err = b.awaitStart(ctx, d); err == nil && verified {
-			_, _, err = d.await(ctx, d.size)
-		}
-		if err != nil {
+		if err = b.awaitStart(ctx, d); err != nil {
 			d.leave()
 			return content{}, err
 		}
-		return content{&follower{ctx: ctx, download: d}, d.leave}, nil
+		if !verified {
+			return content{&follower{ctx: ctx, download: d}, d.leave}, nil
+		}
+		// From the store, where the kernel sends it. As long as this reader has not
+		// left the download, nothing evicts it.
+		err = d.awaitEnd(ctx)
+		if err == nil {
+			file, release, err = b.store.open(digest, b.opts.Clock.Now())
+		}
+		d.leave()
+		if err != nil {
+			return content{}, err
+		}
+		return content{file, release}, nil
 	}
 }
 

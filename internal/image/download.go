@@ -29,8 +29,11 @@ type download struct {
 	// started is closed when size and file are set and reading may begin, or
 	// when it failed before that.
 	started chan struct{}
-	size    int64
-	file    *os.File
+	// ended is closed when it is done. Who wants all or nothing waits for that, and
+	// is not woken by thousands for each piece that comes.
+	ended chan struct{}
+	size  int64
+	file  *os.File
 
 	// What only run uses: the hash of what is written, what an earlier download
 	// left, the mirrors that sent some of it, and whether they may be asked.
@@ -57,10 +60,13 @@ const (
 	maxResumes  = 3
 	resumePause = 500 * time.Millisecond
 	copyBuffer  = 256 << 10
+	// followBuffer is what a reader of a running download needs; there may be ten
+	// thousand.
+	followBuffer = 64 << 10
 )
 
 func newDownload(ref Reference, digest string, client *auth.Client) *download {
-	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), users: 1, sum: sha256.New()}
+	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), ended: make(chan struct{}), users: 1, sum: sha256.New()}
 }
 
 // run downloads, verifies and stores the blob.
@@ -236,7 +242,18 @@ func (d *download) finish(release func(), err error) {
 	if d.file == nil {
 		close(d.started)
 	}
+	close(d.ended)
 	d.signal()
+}
+
+// awaitEnd waits until the blob is verified and stored.
+func (d *download) awaitEnd(ctx context.Context) error {
+	select {
+	case <-d.ended:
+		return d.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // signal wakes who waits for a change. The caller holds mu.

@@ -245,6 +245,5 @@ func (b *Blobs) fetchQuietly(ctx context.Context, blob *neededBlob) error {
 	if err := b.awaitStart(ctx, d); err != nil {
 		return err
 	}
-	_, _, err = d.await(ctx, d.size)
-	return err
+	return d.awaitEnd(ctx)
 }

@@ -245,7 +245,7 @@ func (w *steadyWriter) ReadFrom(r io.Reader) (total int64, err error) {
 
 func (w *steadyWriter) copy(r io.Reader) (int64, error) {
 	_ = w.control.Flush() // the status and the length, before the first bytes are there
-	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, copyBuffer))
+	return io.CopyBuffer(struct{ io.Writer }{w}, r, make([]byte, followBuffer))
 }
 
 // Unwrap is for http.ResponseController.
