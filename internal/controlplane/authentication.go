@@ -17,6 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 	"k8s.io/kubernetes/pkg/serviceaccount"
+	"k8s.io/utils/clock"
 )
 
 // tokenIssuer is the issuer of service account tokens and, as usual, their audience.
@@ -46,7 +47,8 @@ func openHealth(config *genericapiserver.Config) error {
 	for _, p := range healthPaths {
 		conditions = append(conditions, apiserver.AnonymousAuthCondition{Path: p})
 	}
-	config.Authentication.Authenticator = authenticators.NewFailOnError(config.Authentication.Authenticator, anonymous.NewAuthenticator(conditions))
+	known := newRemembered(config.Authentication.Authenticator, clock.RealClock{})
+	config.Authentication.Authenticator = authenticators.NewFailOnError(known, anonymous.NewAuthenticator(conditions))
 
 	open, err := path.NewAuthorizer(healthPaths)
 	if err != nil {

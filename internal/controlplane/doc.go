@@ -14,6 +14,7 @@
 //	resources.go    the built-in kinds it serves
 //	certificates.go which certificates there are and what they prove
 //	authentication.go  who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
+//	remembered.go   for a minute a certificate need not be verified again
 //	admission.go    which admission plugins run, and the room for our own
 //	rbac.go         the few roles that exist from the start
 //	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
@@ -21,6 +22,7 @@
 //	crds.go         installing custom resource definitions
 //	version.go      which Kubernetes it says it is
 //	logging.go, etcdclientlog/  keeping three logging libraries quiet
+//	collector.go    memory for processor time, where there is some
 //	testapi/        all of it as a child process, for tests; acceptance/ has those of this package
 //
 // # The data directory

@@ -85,6 +85,7 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 
 // startAPI starts the control plane and puts into it what Farrier needs: its kinds and its namespace.
 func (s *System) startAPI(ctx context.Context) error {
+	controlplane.TuneCollector()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
 		AdmissionPlugins: []controlplane.AdmissionPlugin{{Name: plugin.Name, Factory: s.rules.Factory}},

@@ -51,6 +51,7 @@ func main() {
 		}
 		os.Exit(1)
 	}()
+	controlplane.TuneCollector()
 	if err := serveProfiles(*profiles); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
