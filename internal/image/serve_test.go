@@ -179,6 +179,13 @@ func TestBlobsAnswerForTheRegistry(t *testing.T) {
 		{"denying", status(401), 502},
 		{"failing", status(500), 502},
 		{"without length", unsized, 502},
+		{"looping", func(_ http.Handler, w http.ResponseWriter, req *http.Request) {
+			http.Redirect(w, req, req.URL.Path, http.StatusTemporaryRedirect)
+		}, 502},
+		{"pointing at a neighbour", func(_ http.Handler, w http.ResponseWriter, req *http.Request) {
+			http.Redirect(w, req, "http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect)
+		}, 502},
+		{"pointing nowhere", status(http.StatusFound), 502},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			registry := startRegistry(t, onPath("/blobs/", tt.handle))
