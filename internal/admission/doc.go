@@ -12,7 +12,8 @@
 //	check.go         what a rule has to work with
 //	others.go        how a rule sees other objects: memory first, and a read of the API where that says something is wrong
 //	recent.go        what was admitted a moment ago and the index may not know yet
-//	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go
+//	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go,
+//	ipxeprofile.go, ipxeassignment.go
 //	                 the rules, a file a subject
 //	labelkeys.go     the repair of label keys that Kubernetes does not allow, with managedkeys.go for who owns them
 //

@@ -65,8 +65,10 @@ var kinds = map[schema.GroupKind]kind{
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), operations}},
 	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(oneIPXEConfig)}},
 	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(oneHTTPConfig)}},
-	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}},
-	ipxe("Assignment"):               {resource: "assignments", mutate: []repair{labelKeys, selectorKeys}},
+	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}, validate: []rule{of(profileScript), of(profileWebhooks), of(profileReferences)}},
+	ipxe("Assignment"): {resource: "assignments", mutate: []repair{labelKeys, selectorKeys}, validate: []rule{
+		of(assignmentSelectors), of(oneAssignment), of(assignmentProfile),
+	}},
 }
 
 func metal(name string) schema.GroupKind { return metalv1.GroupVersion.WithKind(name).GroupKind() }

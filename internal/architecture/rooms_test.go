@@ -183,7 +183,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/assignment", "internal/profile", "internal/ignition",
+		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/assignment", "internal/profile",
 			"internal/controller/index"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",

@@ -1,5 +1,7 @@
 package admissiontest
 
+import "slices"
+
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
 	Name string
@@ -35,7 +37,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = append(append(append(rackCases, claimCases...), annotationCases...), bootCases...)
+var Cases = slices.Concat(rackCases, claimCases, annotationCases, bootCases, ipxeCases)
 
 var rackCases = []Case{
 	{

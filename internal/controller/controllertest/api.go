@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
@@ -83,7 +84,7 @@ func NewAPI(t testing.TB, objects ...client.Object) *API {
 func builder(t testing.TB) *fake.ClientBuilder {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func builder(t testing.TB) *fake.ClientBuilder {
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(
 		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{},
 		&metalv1.ServerMaintenance{}, &metalv1.BIOSSettings{}, &metalv1.ServerReadinessRule{},
-		&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{},
+		&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
 	)
 	if err := index.Register(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -48,6 +49,8 @@ const (
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
 	CleanupByServer = "cleanupOf"
+	// AssignmentByTwin finds Assignments by what they select and at which priority, as Twin spells it.
+	AssignmentByTwin = "twin"
 	// BySecret finds boot configs by the names of the Secrets they refer to.
 	BySecret = "spec.secretRefs"
 )
@@ -77,6 +80,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
 		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
+		{&ipxev1.Assignment{}, AssignmentByTwin, of(Twin)},
 		{recordMeta(), CleanupByServer, cleanupOf},
 		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
 		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},

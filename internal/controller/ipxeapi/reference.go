@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/profile"
 )
 
 const (
@@ -33,14 +32,8 @@ var errNoGrant = errors.New("it is in another namespace and does not allow it; t
 
 // Granted says whether profiles of a namespace may read an object.
 func Granted(obj client.Object, namespace string) bool {
-	if obj.GetNamespace() == namespace || obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace {
-		return true
-	}
-	allowed := strings.Split(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], ",")
-	return slices.ContainsFunc(allowed, func(name string) bool {
-		name = strings.TrimSpace(name)
-		return name == "*" || name == namespace && name != ""
-	})
+	return obj.GetNamespace() == namespace || obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace ||
+		profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
 }
 
 func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {

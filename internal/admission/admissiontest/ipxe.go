@@ -1,0 +1,90 @@
+package admissiontest
+
+const ipxeAPI = "apiVersion: ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1\n"
+
+func profileOf(spec string) string {
+	return ipxeAPI + "kind: Profile\nmetadata: {name: p, namespace: $ns}\nspec: {" + spec + "}"
+}
+
+func assignmentOf(name, spec string) string {
+	return ipxeAPI + "kind: Assignment\nmetadata: {name: " + name + ", namespace: $ns}\nspec: {" + spec + "}"
+}
+
+// existing is a profile that assignments name.
+var existing = profileOf(`ipxe: "#!ipxe\nboot\n"`)
+
+var ipxeCases = []Case{
+	{Name: "a Profile in three dialects", Object: profileOf(`ipxe: "#!ipxe\nchain {{ a }} {{ .a }} {{ .AdditionalContent.b }}\n", additionalConfig: {a: x}, additionalContent: [{name: b, inline: text, exposed: true}]`)},
+	{Name: "a script that begins in another way", Object: profileOf(`ipxe: "\n# ipxe\nboot\n"`)},
+	{Name: "a script that iPXE would not know", Object: profileOf(`ipxe: "boot\n"`), Refused: "spec.ipxe", Text: "does not begin with #!ipxe"},
+	{Name: "a template that does not parse", Object: profileOf(`ipxe: "#!ipxe\n{{ .a\n"`), Refused: "spec.ipxe", Text: "unclosed action"},
+	{Name: "a template that names no config", Object: profileOf(`ipxe: "#!ipxe\n{{ .b }}\n", additionalConfig: {a: x}`), Refused: "spec.ipxe", Text: `there is no config "b"`},
+	{
+		Name:    "a stored template is refused when a config that it names goes",
+		Old:     profileOf(`ipxe: "#!ipxe\n{{ .a }}\n", additionalConfig: {a: x}`),
+		Object:  profileOf(`ipxe: "#!ipxe\n{{ .a }}\n"`),
+		Refused: "spec.ipxe", Text: `there is no config "a"`,
+	},
+	{Name: "a config that is there twice", Object: profileOf(`ipxe: "#!ipxe\n", additionalConfig: {a: x}, additionalContent: [{name: a, inline: text}]`), Refused: "spec.additionalContent[0].name", Text: "additionalConfig has"},
+	{Name: "a config whose name begins a line", Object: profileOf(`ipxe: "#!ipxe\n", additionalConfig: {"a\nb": x}`), Refused: "spec.additionalConfig[a\nb]", Text: "control"},
+	{
+		Name:    "a webhook with credentials in its URL",
+		Object:  profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "https://u:p@example.com/"}}]`),
+		Refused: "spec.additionalContent[0].webhook.url", Text: "basicAuth",
+	},
+	{
+		Name:     "a webhook on the manager's own host",
+		Object:   profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "http://127.0.0.1/"}}]`),
+		Warnings: []string{"--webhook-hosts"},
+	},
+	{
+		Name:     "a Secret of another namespace",
+		Object:   profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, secretRef: {namespace: kube-system, name: x, key: k}}]`),
+		Warnings: []string{"farrier.dev/allow-profiles-from"},
+	},
+	{
+		Name:   "an Assignment",
+		Given:  []string{existing},
+		Object: assignmentOf("a", `subjectSelector: {uuid: "4C4C4544-0043-3510-8052-B7C04F4E4D$n", assignment/extrinsic-region: eu}, profileName: p`),
+	},
+	{Name: "an Assignment of a Profile that is not there", Object: assignmentOf("a", `subjectSelector: {asset: "$ns"}, profileName: gone`), Warnings: []string{`there is no Profile "gone"`}},
+	{
+		Name:    "one label in two spellings that contradict each other",
+		Given:   []string{existing},
+		Object:  assignmentOf("a", `subjectSelector: {serial: a, serialNumber: b}, profileName: p`),
+		Refused: "spec.subjectSelector[serialNumber]", Text: `the same label as "serial"`,
+	},
+	{
+		Name:     "one label in two spellings that agree",
+		Given:    []string{existing},
+		Object:   assignmentOf("a", `subjectSelector: {serial: $ns, serialNumber: $ns}, profileName: p`),
+		Warnings: []string{`is the same label as "serial"`},
+	},
+	{
+		Name:    "a value that begins a line",
+		Given:   []string{existing},
+		Object:  assignmentOf("a", `subjectSelectors: {serial: ["a\nboot"]}, profileName: p`),
+		Refused: "spec.subjectSelectors[serial]", Text: "control characters",
+	},
+	{Name: "a label that no machine says", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {colour: "$ns"}, profileName: p`), Warnings: []string{"no machine says this of itself"}},
+	{Name: "an empty value", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {serial: "", uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p`), Warnings: []string{"an empty value"}},
+	{Name: "a placeholder", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {serial: To Be Filled By O.E.M., asset: "$ns"}, profileName: p`), Warnings: []string{"what makers leave"}},
+	{Name: "what is no UUID", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {uuid: "x$ns"}, profileName: p`), Warnings: []string{"is no UUID"}},
+	{Name: "an architecture that nobody has", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {arch: sparc, asset: "$ns"}, profileName: p`), Warnings: []string{`no architecture "sparc"`}},
+	{
+		Name:    "another profile for the same machines, spelled in another way",
+		Given:   []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
+		Object:  assignmentOf("a", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"]}, profileName: p`),
+		Refused: "spec.subjectSelectors", Text: `Assignment "b" selects the same machines`,
+	},
+	{
+		Name:   "the same profile for the same machines",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p`)},
+		Object: assignmentOf("a", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p`),
+	},
+	{
+		Name:   "another profile for the same machines, at another priority",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
+		Object: assignmentOf("a", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p, priority: 1`),
+	},
+}

@@ -1,0 +1,145 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/identity"
+)
+
+// knownLabels are what machines say of themselves: what the bootstrap script sends, and other settings of iPXE (https://ipxe.org/cfg).
+var knownLabels = []string{
+	assignment.KeyUUID, assignment.KeyMAC, assignment.KeySerial, assignment.KeyAsset, assignment.KeyHostname, assignment.KeyIP,
+	assignment.KeyArchitecture, assignment.KeyCPU, "platform", "manufacturer", "product", "version", "board-serial", "boardserial", "domain", "gateway", "netmask", "dns",
+	"next-server", "filename", "user-class", "vendor-class", "dhcp-server", "busid", "chip", "bustype", "ifname", "family", "sku", "net", "memsize", "unixtime",
+}
+
+// architectures are those that iPXE is built for (https://ipxe.org/appnote/buildtargets).
+var architectures = []string{"i386", "x86_64", "arm32", "arm64", "loong64", "riscv32", "riscv64"}
+
+// assignmentSelectors refuses a selector that contradicts itself, however its keys are spelled, and warns of one that no machine matches.
+func assignmentSelectors(_ context.Context, c *check, now, before *ipxev1.Assignment) error {
+	single, several := now.Spec.SubjectSelector, now.Spec.SubjectSelectors
+	if reflect.DeepEqual(single, before.Spec.SubjectSelector) && reflect.DeepEqual(several, before.Spec.SubjectSelectors) {
+		return nil
+	}
+	lists := make(map[string][]string, len(single))
+	for key, value := range single {
+		lists[key] = []string{value}
+	}
+	c.selector(field.NewPath("spec", "subjectSelector"), lists)
+	c.selector(field.NewPath("spec", "subjectSelectors"), several)
+	return nil
+}
+
+func (c *check) selector(path *field.Path, lists map[string][]string) {
+	written := map[string]string{} // by canonical key
+	for _, key := range slices.Sorted(maps.Keys(lists)) {
+		at, canonical := path.Key(key), assignment.CanonicalKey(key)
+		switch first, twice := written[canonical]; {
+		case canonical == "" || len(key) > assignment.MaxKey || strings.ContainsFunc(key, unicode.IsControl):
+			c.refuse(field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("want a key of 1 to %d bytes without control characters", assignment.MaxKey)))
+			continue
+		case twice && !sameValues(canonical, lists[first], lists[key]):
+			c.refuse(field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("%q is the same label as %q, and they differ", key, first)))
+			continue
+		case twice:
+			c.warn(at, "is the same label as %q", first)
+		}
+		written[canonical] = key
+		if !slices.Contains(knownLabels, canonical) && !strings.Contains(strings.ToLower(key), "extrinsic") {
+			c.warn(at, "no machine says this of itself; only one whose boot URL adds it is selected")
+		}
+		if len(lists[key]) == 0 {
+			c.warn(at, "without a value no machine is selected")
+		}
+		for _, value := range lists[key] {
+			c.selectorValue(at, canonical, value)
+		}
+	}
+}
+
+func (c *check) selectorValue(at *field.Path, key, value string) {
+	if len(value) > assignment.MaxValue || strings.ContainsFunc(value, unicode.IsControl) {
+		c.refuse(field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("want at most %d bytes without control characters", assignment.MaxValue)))
+		return
+	}
+	canonical := assignment.CanonicalValue(key, value)
+	switch {
+	case canonical == "":
+		c.warn(at, "an empty value selects no machine")
+	case assignment.Placeholder(key, canonical):
+		c.warn(at, "%q is what makers leave where a value should be, and identifies no machine", value)
+	case key == assignment.KeyUUID && !valid(identity.UUID, canonical):
+		c.warn(at, "%q is no UUID, and selects no machine", value)
+	case key == assignment.KeyMAC && !valid(identity.MAC, canonical):
+		c.warn(at, "%q is no MAC address, and selects no machine", value)
+	case key == assignment.KeyIP && !valid(identity.IP, canonical):
+		c.warn(at, "%q is no IP address, and selects no machine", value)
+	case (key == assignment.KeyArchitecture || key == assignment.KeyCPU) && !slices.Contains(architectures, canonical):
+		c.warn(at, "iPXE has no architecture %q; it has %s", value, strings.Join(architectures, ", "))
+	}
+}
+
+func valid(parse func(string) (string, error), text string) bool {
+	_, err := parse(text)
+	return err == nil
+}
+
+func sameValues(key string, a, b []string) bool {
+	x := assignment.NewSelector(nil, map[string][]string{key: a})
+	y := assignment.NewSelector(nil, map[string][]string{key: b})
+	return reflect.DeepEqual(x, y)
+}
+
+// oneAssignment refuses an assignment for exactly the machines of another one, at the same priority, that gives them another profile. Of one in
+// another namespace it warns: what tenants write does not keep others from writing.
+func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment) error {
+	if !c.created() && reflect.DeepEqual(now.Spec, before.Spec) {
+		return nil
+	}
+	twin := index.Twin(now)
+	others, err := holders(ctx, c, &ipxev1.AssignmentList{}, index.AssignmentByTwin, twin, func(o *ipxev1.Assignment) bool {
+		return index.Twin(o) == twin && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
+			!reflect.DeepEqual(o.Spec.ProfileSelectors, now.Spec.ProfileSelectors))
+	})
+	path := field.NewPath("spec", "subjectSelector")
+	if len(now.Spec.SubjectSelectors) > 0 {
+		path = field.NewPath("spec", "subjectSelectors")
+	}
+	for _, other := range others {
+		if other.Namespace == c.Namespace {
+			c.refuse(field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
+				"Assignment %q selects the same machines at the same priority and gives them another profile", other.Name)))
+			return err
+		}
+	}
+	if len(others) > 0 {
+		c.warn(path, "%s selects the same machines at the same priority; the older one serves", c.whose(others[0]))
+	}
+	return err
+}
+
+// assignmentProfile warns of a profile that is not there: until it is, the machines wait.
+func assignmentProfile(ctx context.Context, c *check, now, before *ipxev1.Assignment) error {
+	if now.Spec.ProfileName == "" || now.Spec.ProfileName == before.Spec.ProfileName {
+		return nil
+	}
+	key := types.NamespacedName{Namespace: c.Namespace, Name: now.Spec.ProfileName}
+	missing, err := c.missed(ctx, key, &ipxev1.Profile{})
+	if err == nil && missing {
+		c.warn(field.NewPath("spec", "profileName"), "there is no Profile %q; machines wait until there is", now.Spec.ProfileName)
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package admission
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+// profileScript refuses a script that cannot be rendered: one that iPXE would not know as such, that is no template, or that names what the
+// profile does not have. The same code compiles it later.
+func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) error {
+	if reflect.DeepEqual(now.Spec, before.Spec) {
+		return nil
+	}
+	source := profile.Source{Namespace: c.Namespace, Name: c.Name, Script: now.Spec.IPXE, Configs: map[string]profile.Content{}}
+	total := 0
+	for name, text := range now.Spec.AdditionalConfig {
+		path := field.NewPath("spec", "additionalConfig").Key(name)
+		c.configName(path, name)
+		if len(text) > profile.MaxConfig {
+			c.refuse(field.TooLong(path, field.OmitValueType{}, profile.MaxConfig))
+		}
+		total += len(text)
+		source.Configs[name] = profile.Content{}
+	}
+	for i, content := range now.Spec.AdditionalContent {
+		path := field.NewPath("spec", "additionalContent").Index(i)
+		c.configName(path.Child("name"), content.Name)
+		if _, twice := now.Spec.AdditionalConfig[content.Name]; twice {
+			c.refuse(field.Invalid(path.Child("name"), content.Name, "additionalConfig has a config of that name too"))
+		}
+		if content.Inline != nil {
+			if total += len(*content.Inline); len(*content.Inline) > profile.MaxConfig {
+				c.refuse(field.TooLong(path.Child("inline"), field.OmitValueType{}, profile.MaxConfig))
+			}
+		}
+		source.Configs[content.Name] = profile.Content{Inserted: !content.Exposed}
+	}
+	if total > profile.MaxConfigs {
+		c.refuse(field.TooLong(field.NewPath("spec"), field.OmitValueType{}, profile.MaxConfigs))
+	}
+	if _, err := profile.Compile(source, nil); err != nil {
+		c.refuse(field.Invalid(field.NewPath("spec", "ipxe"), field.OmitValueType{}, err.Error()))
+	}
+	return nil
+}
+
+// configName refuses what could not be told from something else in a log or in a script.
+func (c *check) configName(path *field.Path, name string) {
+	if name == "" || len(name) > 253 || strings.ContainsFunc(name, unicode.IsControl) {
+		c.refuse(field.Invalid(path, field.OmitValueType{}, "want a name of 1 to 253 bytes without control characters"))
+	}
+}
+
+// profileWebhooks refuses URLs that nobody would be asked at, and warns of those that are asked only where the operator has named them.
+func profileWebhooks(_ context.Context, c *check, now, before *ipxev1.Profile) error {
+	known := map[string]bool{}
+	for _, content := range before.Spec.AdditionalContent {
+		if content.Webhook != nil {
+			known[content.Webhook.URL] = true
+		}
+	}
+	for i, content := range now.Spec.AdditionalContent {
+		if content.Webhook == nil || known[content.Webhook.URL] {
+			continue
+		}
+		path := field.NewPath("spec", "additionalContent").Index(i).Child("webhook", "url")
+		u, err := url.Parse(content.Webhook.URL)
+		switch {
+		case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+			c.refuse(field.Invalid(path, field.OmitValueType{}, "want a http or https URL with a host"))
+		case u.User != nil:
+			c.refuse(field.Invalid(path, field.OmitValueType{}, "credentials do not belong into a URL; basicAuth names a Secret"))
+		case u.Fragment != "":
+			c.refuse(field.Invalid(path, field.OmitValueType{}, "a fragment is never sent (RFC 9110 §4.2.5)"))
+		case ownHost(u.Hostname()):
+			c.warn(path, "%s is of the manager's own host or link, and is asked only if --webhook-hosts names it", u.Hostname())
+		case u.Scheme == "http" && content.Webhook.BasicAuth != nil:
+			c.warn(path, "the password of basicAuth is sent without TLS")
+		case u.Scheme == "http" && content.Webhook.MTLS != nil:
+			c.warn(path, "mTLS has no effect on http")
+		}
+	}
+	return nil
+}
+
+// ownHost says whether a host is loopback or link-local (RFC 6890) by its name alone.
+func ownHost(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsLinkLocalUnicast() || ip.IsUnspecified())
+}
+
+// profileReferences warns of a Secret or ConfigMap of another namespace that does not allow it. What it says is the same whether or not the
+// object is there.
+func profileReferences(ctx context.Context, c *check, now, before *ipxev1.Profile) error {
+	if reflect.DeepEqual(now.Spec.AdditionalContent, before.Spec.AdditionalContent) {
+		return nil
+	}
+	for i, content := range now.Spec.AdditionalContent {
+		path := field.NewPath("spec", "additionalContent").Index(i)
+		for _, ref := range []struct {
+			*ipxev1.KeyReference
+			name string
+			obj  client.Object
+		}{{content.SecretRef, "secretRef", &corev1.Secret{}}, {content.ConfigMapRef, "configMapRef", &corev1.ConfigMap{}}} {
+			if ref.KeyReference == nil || ref.Namespace == "" || ref.Namespace == c.Namespace || !c.spare.TryAccept() {
+				continue
+			}
+			exists, err := c.live(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.obj)
+			if err != nil {
+				return err
+			}
+			if !exists || !granted(ref.obj, c.Namespace) {
+				c.warn(path.Child(ref.name), "it is in another namespace and does not allow it; the annotation %s there would", ipxev1.AnnotationAllowProfilesFrom)
+			}
+		}
+	}
+	return nil
+}
+
+func granted(obj client.Object, namespace string) bool {
+	return obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace || profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
+}
