@@ -12,7 +12,8 @@ func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.I
 	return bootserver.New(bootserver.Config{
 		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL,
 		DefaultUKI:        s.newDefaultUKI().get,
-		TrustedForwarders: s.settings.forwarders, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
+		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
+		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit,
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})
 }

@@ -10,6 +10,10 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsAddress, "metrics-address", "", "address to serve metrics on (default: none)")
 	f.StringVar(&o.BootURL, "boot-url", "", "base URL under which machines reach the boot server (default: from its address)")
 	f.StringVar(&o.BootURL, "ipxe-service-url", "", "another name of --boot-url")
+	f.StringVar(&o.ImageServerURL, "image-server-url", "", "base URL of images in objects, with or without /httpboot (default: the boot URL)")
+	f.StringVar(&o.ImageAddress, "image-address", "", "a second address that answers /image and nothing else (default: none)")
+	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "directory of network boot programs for /boot, <arch>/<file> (default: none)")
+	f.IntVar(&o.BootRateLimit, "boot-rate-limit", 0, "requests a second that the boot server takes from one address, ten seconds' worth at once; named forwarders are not limited (default 0: any)")
 	f.StringVar(&o.ManagerNamespace, "manager-namespace", o.ManagerNamespace, "namespace for what Farrier keeps for itself")
 	f.StringVar(&o.MACPrefixesFile, "mac-prefixes-file", "", "MAC prefix database, YAML")
 	f.StringVar(&o.ProbeImage, "probe-os-image", "", "OCI image that is booted to look at a server from inside")
@@ -46,5 +50,5 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.IntVar(&o.NoAssignment, "no-assignment", o.NoAssignment, "answer for a machine that nothing is assigned to: 503, it asks again, or 404, it goes on to something else")
 	f.StringVar(&o.IgnitionAccess, "ignition-access", o.IgnitionAccess, "who may read ignition: token, expected or open")
 	f.BoolVar(&o.AllowUnauthenticatedProbe, "allow-unauthenticated-probe", false, "accept probe reports without a token")
-	f.StringSliceVar(&o.TrustedForwarders, "trusted-forwarders", nil, "CIDRs whose X-Forwarded-For is believed on /httpboot")
+	f.StringSliceVar(&o.TrustedForwarders, "trusted-forwarders", nil, "CIDRs whose X-Forwarded-For is believed on /httpboot; none: nobody (default: private networks)")
 }

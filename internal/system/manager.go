@@ -116,7 +116,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup)
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
-			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.BootURL,
+			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.imageURL(),
 			Architecture: s.settings.Architecture, Workers: workers,
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config) })
 	}

@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,6 +31,13 @@ type Options struct {
 	// BootURL is the base URL under which machines reach the boot server; empty: derived
 	// from BootAddress.
 	BootURL string
+	// ImageServerURL is the base of image URLs in objects where it is not BootURL; ImageAddress answers /image and
+	// nothing else; empty: none.
+	ImageServerURL, ImageAddress string
+	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
+	BootProgramsDir string
+	// BootRateLimit is how many requests a second one address may make; 0: any.
+	BootRateLimit int
 
 	ManagerNamespace      string
 	MACPrefixesFile       string
@@ -47,7 +52,8 @@ type Options struct {
 
 	IgnitionAccess            string
 	AllowUnauthenticatedProbe bool
-	TrustedForwarders         []string
+	// TrustedForwarders are CIDRs; none of them: private networks; "none": nobody.
+	TrustedForwarders []string
 	// DefaultUKIURL, or the UKI of DefaultUKIImage, is for machines that /httpboot does not know.
 	DefaultUKIURL, DefaultUKIImage string
 	// BootNamespaces are those whose Profiles and Assignments count: AllNamespaces, or empty for the manager's.
@@ -140,10 +146,12 @@ func defaultDataDir() string {
 type settings struct {
 	Options
 	forwarders []netip.Prefix
-	prefixes   *macprefix.Database
-	template   string
-	cleanup    inspection.CleanMode
-	eventsTLS  *tls.Config // nil: plain HTTP
+	// trustPrivate: no forwarders are named, so those of private networks are believed.
+	trustPrivate bool
+	prefixes     *macprefix.Database
+	template     string
+	cleanup      inspection.CleanMode
+	eventsTLS    *tls.Config // nil: plain HTTP
 
 	webhookHosts content.Hosts
 
@@ -155,7 +163,7 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"boot-address": o.BootAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
+	for flag, address := range map[string]string{"boot-address": o.BootAddress, "image-address": o.ImageAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
 		if address == "" && flag != "boot-address" {
 			continue
 		}
@@ -163,20 +171,8 @@ func (o Options) check() (*settings, error) {
 			refuse(flag, err)
 		}
 	}
-	for _, text := range o.TrustedForwarders {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			refuse("trusted-forwarders", err)
-		}
-		s.forwarders = append(s.forwarders, prefix)
-	}
-	if o.BootURL != "" {
-		u, err := url.Parse(o.BootURL)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
-			refuse("boot-url", fmt.Errorf("%q is no http(s) URL without a query", o.BootURL))
-		}
-		s.BootURL = strings.TrimRight(o.BootURL, "/")
-	}
+	errs = append(errs, s.checkForwarders())
+	errs = append(errs, s.checkURLs())
 	if o.ProbeImage != "" {
 		if _, err := image.ParseReference(o.ProbeImage); err != nil {
 			refuse("probe-os-image", err)

@@ -184,6 +184,7 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 		{"fleet", s.fleet.Run},
 		{"image resolver", s.images.Run},
 		{"boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }},
+		{"image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }},
 		{"receiver of BMC events", s.serveEvents},
 	} {
 		if err := mgr.Add(named(part.name, part.run)); err != nil {
@@ -215,6 +216,18 @@ func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
 	}
 	s.logger.V(1).Info("Boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
 	return boot.Serve(ctx, listener)
+}
+
+// serveImages answers /image at an address of its own, where there is one.
+func (s *System) serveImages(ctx context.Context, boot *bootserver.Server) error {
+	if s.settings.ImageAddress == "" {
+		return nil
+	}
+	listener, err := opened(nil, "image-address", s.settings.ImageAddress)
+	if err != nil {
+		return err
+	}
+	return boot.ServeImages(ctx, listener)
 }
 
 // WaitReady returns when caches are full and the boot view is complete, so that no machine is told that it is unknown.

@@ -1,0 +1,65 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// nobody, in --trusted-forwarders, is the way to trust not even private networks.
+const nobody = "none"
+
+// checkForwarders: a DHCP server that stands in the network already asks /httpboot as it always did, so where nobody has
+// named the forwarders those of private networks are believed.
+func (s *settings) checkForwarders() error {
+	s.trustPrivate = len(s.TrustedForwarders) == 0
+	if len(s.TrustedForwarders) == 1 && s.TrustedForwarders[0] == nobody {
+		return nil
+	}
+	var errs []error
+	for _, text := range s.TrustedForwarders {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--trusted-forwarders: %w", err))
+			continue
+		}
+		s.forwarders = append(s.forwarders, prefix.Masked())
+	}
+	return errors.Join(errs...)
+}
+
+// checkURLs makes bases of the URLs that machines are given. --image-server-url comes from an operator that kept its
+// images below /httpboot and may have been given with that path.
+func (s *settings) checkURLs() error {
+	var errs []error
+	for _, base := range []struct {
+		flag, below string
+		value       *string
+	}{
+		{"boot-url", "", &s.BootURL},
+		{"image-server-url", "/httpboot", &s.ImageServerURL},
+	} {
+		if *base.value == "" {
+			continue
+		}
+		u, err := url.Parse(*base.value)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			errs = append(errs, fmt.Errorf("--%s: %q is no http(s) URL without a query", base.flag, *base.value))
+		}
+		*base.value = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(*base.value, "/"), base.below), "/")
+	}
+	if s.BootRateLimit < 0 {
+		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))
+	}
+	return errors.Join(errs...)
+}
+
+// imageURL is the base of image URLs in objects.
+func (s *System) imageURL() string {
+	if s.settings.ImageServerURL != "" {
+		return s.settings.ImageServerURL
+	}
+	return s.BootURL
+}

@@ -1,0 +1,61 @@
+package system
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestForwarderFlag(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		given        []string
+		trustPrivate bool
+		prefixes     int
+		err          string
+	}{
+		{name: "private networks by default", trustPrivate: true},
+		{name: "nobody", given: []string{"none"}},
+		{name: "named", given: []string{"10.0.0.1/32", "fd00::/8"}, prefixes: 2},
+		{name: "no CIDR", given: []string{"10.0.0.1"}, err: "--trusted-forwarders"},
+		{name: "nobody and somebody", given: []string{"none", "10.0.0.0/8"}, err: "--trusted-forwarders"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := DefaultOptions()
+			o.TrustedForwarders = c.given
+			s, err := o.check()
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want one about %s", err, c.err)
+				}
+				return
+			}
+			if err != nil || s.trustPrivate != c.trustPrivate || len(s.forwarders) != c.prefixes {
+				t.Errorf("error %v, private %v, %v", err, s.trustPrivate, s.forwarders)
+			}
+		})
+	}
+}
+
+func TestURLFlags(t *testing.T) {
+	for _, c := range []struct{ boot, images, wantBoot, wantImages, err string }{
+		{boot: "http://10.0.0.1:8082/", wantBoot: "http://10.0.0.1:8082"},
+		{images: "http://10.0.0.1:8083/httpboot", wantImages: "http://10.0.0.1:8083"},
+		{images: "http://10.0.0.1:8083/httpboot/", wantImages: "http://10.0.0.1:8083"},
+		{images: "http://[fd00::1]:8083", wantImages: "http://[fd00::1]:8083"},
+		{images: "10.0.0.1:8083", err: "--image-server-url"},
+		{boot: "http://10.0.0.1/?a=b", err: "--boot-url"},
+	} {
+		o := DefaultOptions()
+		o.BootURL, o.ImageServerURL = c.boot, c.images
+		s, err := o.check()
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%+v: error %v", c, err)
+			}
+			continue
+		}
+		if err != nil || s.BootURL != c.wantBoot || s.ImageServerURL != c.wantImages {
+			t.Errorf("%+v: error %v, %q %q", c, err, s.BootURL, s.ImageServerURL)
+		}
+	}
+}
