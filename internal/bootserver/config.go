@@ -89,6 +89,8 @@ type Config struct {
 	// AllowUnauthenticatedProbe takes reports without a token.
 	AllowUnauthenticatedProbe bool
 
+	// Instances answers the metadata service; nil: it is off, 404.
+	Instances *bootview.Instances
 	// ProgramsDir holds the network boot programs of /boot, <arch>/<file>; empty: none.
 	ProgramsDir string
 	// RateLimit is how many requests a second one address may make, ten seconds' worth of them at once; zero: any.

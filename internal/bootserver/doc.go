@@ -9,6 +9,7 @@
 //	                       httpboot.go  /httpboot                    what UEFI firmware boots
 //	                       artifact.go  /image, /httpboot/….efi      the bytes of it
 //	                       programs.go  /boot/{arch}/{file}          what firmware loads before iPXE
+//	                       metadata.go  /v1/…                        what a running machine learns of itself
 //	                       probe.go     /register, /bootstate, /probe/…
 //	                       health.go    /healthz, /readyz
 //

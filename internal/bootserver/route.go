@@ -26,6 +26,7 @@ var exact = map[string]*route{
 	"/boot.ipxe.0": {serve: (*Server).serveBootstrap},
 	"/register":    {serve: (*Server).serveRegister, post: true},
 	"/bootstate":   {serve: (*Server).serveBootState, post: true},
+	"/v1":          {serve: (*Server).serveMetadata},
 	"/healthz":     {serve: (*Server).serveHealth, health: true},
 	"/readyz":      {serve: (*Server).serveReady, health: true},
 }
@@ -36,6 +37,7 @@ var (
 	configRoute    = &route{serve: (*Server).serveConfig}
 	ukiRoute       = &route{serve: (*Server).serveUKI}
 	programRoute   = &route{serve: (*Server).serveProgram}
+	metadataRoute  = &route{serve: (*Server).serveMetadata}
 	probeRoute     = &route{serve: (*Server).serveProbe}
 	tokenRegister  = &route{serve: (*Server).serveTokenRegister, post: true}
 	tokenBootState = &route{serve: (*Server).serveTokenBootState, post: true}
@@ -67,6 +69,9 @@ func find(path string) (*route, string) {
 	}
 	if rest, ok := strings.CutPrefix(path, "/boot/"); ok {
 		return programRoute, rest
+	}
+	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+		return metadataRoute, rest
 	}
 	if rest, ok := strings.CutPrefix(path, "/probe/"); ok && rest != "" {
 		id, action, _ := strings.Cut(rest, "/")

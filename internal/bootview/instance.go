@@ -1,0 +1,98 @@
+package bootview
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// Instance is what a machine that runs may learn about itself.
+type Instance struct {
+	// Name is unique.
+	Name string
+	// IPs are its addresses, in any spelling; what is none is left out.
+	IPs []string
+	// Fields are what it is told; UserData is what its owner wrote for it. Neither may be changed afterwards.
+	Fields   map[string]string
+	UserData map[string][]byte
+}
+
+// Instances finds them by address. The zero value is empty and not synchronised.
+type Instances struct {
+	mu     sync.RWMutex
+	synced bool
+	byName map[string]*Instance
+	byIP   map[key][]*Instance
+}
+
+// Put adds an instance, or replaces the one of its name.
+func (x *Instances) Put(i Instance) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.remove(i.Name)
+	if x.byName == nil {
+		x.byName, x.byIP = map[string]*Instance{}, map[key][]*Instance{}
+	}
+	x.byName[i.Name] = &i
+	for _, k := range i.keys() {
+		x.byIP[k] = append(x.byIP[k], &i)
+	}
+}
+
+// Delete removes an instance; one that is not there is no error.
+func (x *Instances) Delete(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.remove(name)
+}
+
+func (x *Instances) remove(name string) {
+	old := x.byName[name]
+	if old == nil {
+		return
+	}
+	delete(x.byName, name)
+	for _, k := range old.keys() {
+		left := slices.DeleteFunc(x.byIP[k], func(o *Instance) bool { return o == old })
+		if x.byIP[k] = left; len(left) == 0 {
+			delete(x.byIP, k)
+		}
+	}
+}
+
+// keys are its addresses, each once. Loopback and link-local addresses are those of every machine.
+func (i *Instance) keys() []key {
+	var keys []key
+	for _, ip := range i.IPs {
+		k, ok := parseIP(ip)
+		if a := netip.AddrFrom16(k.data).Unmap(); ok && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// SetSynced says that every instance there is has been put.
+func (x *Instances) SetSynced(synced bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.synced = synced
+}
+
+// ByIP finds the instance of an address. An address of several is a Conflict: user data may hold secrets.
+func (x *Instances) ByIP(a netip.Addr) (*Instance, Status) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if !x.synced {
+		return nil, Unsynced
+	}
+	k, ok := ipKey(a)
+	found := x.byIP[k]
+	switch {
+	case !ok || len(found) == 0:
+		return nil, Unknown
+	case len(found) > 1:
+		return nil, Conflict
+	}
+	return found[0], Found
+}
