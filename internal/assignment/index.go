@@ -248,12 +248,12 @@ func (x *Index) visit(subject Subject, look func([]*Assignment)) {
 	for _, s := range x.anchored[""] {
 		s.visit(subject, 0, room[:0], look)
 	}
-	for key := range subject.labels {
-		for _, s := range x.anchored[key] {
+	for _, l := range subject.labels {
+		for _, s := range x.anchored[l.key] {
 			s.visit(subject, 0, room[:0], look)
 		}
 	}
-	if _, named := subject.labels[KeyArchitecture]; !named && subject.labels[KeyCPU] != "" {
+	if subject.Get(KeyArchitecture) == "" && subject.Get(KeyCPU) != "" {
 		for _, s := range x.anchored[KeyArchitecture] {
 			s.visit(subject, 0, room[:0], look)
 		}

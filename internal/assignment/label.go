@@ -1,12 +1,8 @@
 package assignment
 
 import (
-	"fmt"
-	"net/url"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -109,99 +105,4 @@ func Placeholder(key, value string) bool {
 		return false
 	}
 	return slices.Contains(placeholders, strings.ToLower(value)) || strings.Trim(value, "0-:. ") == ""
-}
-
-// Subject is a machine as it names itself: canonical labels, none of them empty and none
-// a placeholder.
-type Subject struct{ labels map[string]string }
-
-// LabelError says which label of a request cannot be used, and why.
-type LabelError struct{ Key, Reason string }
-
-// Error never repeats a value: it comes from anybody.
-func (e *LabelError) Error() string { return fmt.Sprintf("label %q: %s", e.Key, e.Reason) }
-
-// NewSubject reads the labels of a request. A key that is given twice must say the same
-// both times, in whatever spelling; empty values and placeholders are absent.
-func NewSubject(query url.Values) (Subject, error) {
-	if len(query) > MaxLabels {
-		return Subject{}, &LabelError{Key: "…", Reason: fmt.Sprintf("more than %d labels", MaxLabels)}
-	}
-	s := Subject{labels: make(map[string]string, len(query))}
-	for written, values := range query {
-		if len(written) > MaxKey {
-			return Subject{}, &LabelError{Key: written[:16] + "…", Reason: fmt.Sprintf("the key is longer than %d bytes", MaxKey)}
-		}
-		if err := printable(written); err != nil {
-			return Subject{}, &LabelError{Key: strings.ToValidUTF8(written, "?"), Reason: err.Error()}
-		}
-		key := CanonicalKey(written)
-		for _, value := range values {
-			if err := s.add(key, value); err != nil {
-				return Subject{}, err
-			}
-		}
-	}
-	return s, nil
-}
-
-func (s Subject) add(key, value string) error {
-	if len(value) > MaxValue {
-		return &LabelError{Key: key, Reason: fmt.Sprintf("longer than %d bytes", MaxValue)}
-	}
-	if err := printable(value); err != nil {
-		return &LabelError{Key: key, Reason: err.Error()}
-	}
-	value = CanonicalValue(key, value)
-	if key == "" || value == "" || Placeholder(key, value) {
-		return nil
-	}
-	if had, ok := s.labels[key]; ok && had != value {
-		return &LabelError{Key: key, Reason: "given twice with different values"}
-	}
-	s.labels[key] = value
-	return nil
-}
-
-// printable refuses what could begin a new line in a script.
-func printable(text string) error {
-	if !utf8.ValidString(text) {
-		return fmt.Errorf("not UTF-8")
-	}
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return fmt.Errorf("it holds a control character")
-	}
-	return nil
-}
-
-// Get returns the value of a canonical key, empty if the machine did not name it.
-func (s Subject) Get(key string) string { return s.labels[key] }
-
-// values are what a selector may mean by a key. A 64-bit processor runs BIOS iPXE built for
-// i386: whoever assigns by architecture may mean either.
-func (s Subject) values(key string) (first, second string) {
-	first = s.labels[key]
-	if key == KeyArchitecture && s.labels[KeyCPU] != first {
-		second = s.labels[KeyCPU]
-	}
-	return first, second
-}
-
-// Labels returns a copy of all labels.
-func (s Subject) Labels() map[string]string {
-	labels := make(map[string]string, len(s.labels))
-	for k, v := range s.labels {
-		labels[k] = v
-	}
-	return labels
-}
-
-// Keys returns the canonical keys in order.
-func (s Subject) Keys() []string {
-	keys := make([]string, 0, len(s.labels))
-	for key := range s.labels {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

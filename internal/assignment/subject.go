@@ -1,0 +1,185 @@
+package assignment
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Subject is a machine as it names itself: canonical labels, none of them empty and none
+// a placeholder.
+type Subject struct{ labels []label } // in order of their keys
+
+type label struct{ key, value string }
+
+// LabelError says which label of a request cannot be used, and why.
+type LabelError struct{ Key, Reason string }
+
+// Error never repeats a value: it comes from anybody.
+func (e *LabelError) Error() string { return fmt.Sprintf("label %q: %s", e.Key, e.Reason) }
+
+// NewSubject takes labels that have been read already. A key that is given twice must say the same
+// both times, in whatever spelling; empty values and placeholders are absent.
+func NewSubject(query url.Values) (Subject, error) {
+	s := Subject{labels: make([]label, 0, len(query))}
+	given := 0
+	for key, values := range query {
+		for _, value := range values {
+			if given++; given > MaxLabels {
+				return Subject{}, errTooMany
+			}
+			if err := s.add(key, value); err != nil {
+				return Subject{}, err
+			}
+		}
+	}
+	return s, nil
+}
+
+var errTooMany = &LabelError{Key: "…", Reason: fmt.Sprintf("more than %d labels", MaxLabels)}
+
+// usual is how many labels a bootstrap script sends.
+const usual = 18
+
+// ReadQuery reads the labels of a URL's query, in the way of the client that sent it.
+//
+// An iPXE before 2021 takes its URLs apart and puts them together again without what its script has escaped: of
+// "A+B & C" arrives "A+B%20&%20C". Nothing is lost by that, since iPXE itself writes a space as %20 and
+// each label with an equals sign: a plus is a plus, and what lacks the sign belongs to the value before it.
+func ReadQuery(raw string, fromIPXE bool) (Subject, error) {
+	s := Subject{labels: make([]label, 0, usual)}
+	unescape := url.QueryUnescape
+	if fromIPXE {
+		unescape = url.PathUnescape
+	}
+	for given := 0; raw != ""; {
+		var pair string
+		if pair, raw = nextPair(raw, fromIPXE); pair == "" {
+			continue
+		}
+		if given++; given > MaxLabels {
+			return Subject{}, errTooMany
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		key, err := unescape(key)
+		if err != nil {
+			return Subject{}, &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
+		}
+		if value, err = unescape(value); err != nil {
+			return Subject{}, &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
+		}
+		if err := s.add(key, value); err != nil {
+			return Subject{}, err
+		}
+	}
+	return s, nil
+}
+
+// nextPair cuts the first pair off a query.
+func nextPair(raw string, fromIPXE bool) (pair, rest string) {
+	end := strings.IndexByte(raw, '&')
+	for fromIPXE && end >= 0 {
+		next := strings.IndexAny(raw[end+1:], "&=")
+		if next >= 0 && raw[end+1+next] == '=' || next < 0 && end+1 == len(raw) {
+			break
+		}
+		if next < 0 {
+			return raw, ""
+		}
+		end += 1 + next
+	}
+	if end < 0 {
+		return raw, ""
+	}
+	return raw[:end], raw[end+1:]
+}
+
+func (s *Subject) add(written, value string) error {
+	switch {
+	case len(written) > MaxKey:
+		return &LabelError{Key: shown(written[:16]) + "…", Reason: fmt.Sprintf("the key is longer than %d bytes", MaxKey)}
+	case printable(written) != "":
+		return &LabelError{Key: shown(written), Reason: printable(written)}
+	}
+	key := CanonicalKey(written)
+	switch {
+	case len(value) > MaxValue:
+		return &LabelError{Key: key, Reason: fmt.Sprintf("longer than %d bytes", MaxValue)}
+	case printable(value) != "":
+		return &LabelError{Key: key, Reason: printable(value)}
+	}
+	value = CanonicalValue(key, value)
+	if key == "" || value == "" || Placeholder(key, value) {
+		return nil
+	}
+	at, had := slices.BinarySearchFunc(s.labels, key, func(l label, k string) int { return strings.Compare(l.key, k) })
+	if had && s.labels[at].value != value {
+		return &LabelError{Key: key, Reason: "given twice with different values"}
+	}
+	if !had {
+		s.labels = slices.Insert(s.labels, at, label{key, value})
+	}
+	return nil
+}
+
+func shown(key string) string { return strings.ToValidUTF8(key, "?") }
+
+// printable says why a text is refused: it could begin a new line in a script.
+func printable(text string) string {
+	plain := true
+	for i := range len(text) {
+		plain = plain && text[i] >= ' ' && text[i] < 0x7f
+	}
+	switch {
+	case plain:
+		return ""
+	case !utf8.ValidString(text):
+		return "not UTF-8"
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "it holds a control character"
+	}
+	return ""
+}
+
+// Get returns the value of a canonical key, empty if the machine did not name it.
+func (s Subject) Get(key string) string {
+	for i := range s.labels {
+		if s.labels[i].key == key {
+			return s.labels[i].value
+		}
+	}
+	return ""
+}
+
+// values are what a selector may mean by a key. A 64-bit processor runs BIOS iPXE built for
+// i386: whoever assigns by architecture may mean either.
+func (s Subject) values(key string) (first, second string) {
+	first = s.Get(key)
+	if key == KeyArchitecture {
+		if second = s.Get(KeyCPU); second == first {
+			second = ""
+		}
+	}
+	return first, second
+}
+
+// Labels returns a copy of all labels.
+func (s Subject) Labels() map[string]string {
+	labels := make(map[string]string, len(s.labels))
+	for _, l := range s.labels {
+		labels[l.key] = l.value
+	}
+	return labels
+}
+
+// Keys returns the canonical keys in order.
+func (s Subject) Keys() []string {
+	keys := make([]string, 0, len(s.labels))
+	for _, l := range s.labels {
+		keys = append(keys, l.key)
+	}
+	return keys
+}
