@@ -1,8 +1,14 @@
 package system
 
 import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
+	"github.com/farrier-dev/farrier/internal/controller/metadata"
 	"github.com/farrier-dev/farrier/internal/controller/report"
 )
 
@@ -10,10 +16,21 @@ import (
 // Kubernetes.
 func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
 	return bootserver.New(bootserver.Config{
-		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL,
+		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL, Instances: s.instances,
 		DefaultUKI:        s.newDefaultUKI().get,
 		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
 		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit,
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})
+}
+
+// newMetadata makes what keeps the metadata of running machines, where somebody wants it.
+func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
+	if !s.settings.Metadata {
+		return nil
+	}
+	s.instances = &bootview.Instances{}
+	return (&metadata.Reconciler{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static,
+	}).SetupWithManager(ctx, mgr)
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/controller/metadata"
 )
 
 // nobody, in --trusted-forwarders, is the way to trust not even private networks.
@@ -30,9 +32,9 @@ func (s *settings) checkForwarders() error {
 	return errors.Join(errs...)
 }
 
-// checkURLs makes bases of the URLs that machines are given. --image-server-url comes from an operator that kept its
+// checkBoot reads what the boot server is told by files, and makes bases of the URLs that machines are given. --image-server-url comes from an operator that kept its
 // images below /httpboot and may have been given with that path.
-func (s *settings) checkURLs() error {
+func (s *settings) checkBoot() error {
 	var errs []error
 	for _, base := range []struct {
 		flag, below string
@@ -49,6 +51,12 @@ func (s *settings) checkURLs() error {
 			errs = append(errs, fmt.Errorf("--%s: %q is no http(s) URL without a query", base.flag, *base.value))
 		}
 		*base.value = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(*base.value, "/"), base.below), "/")
+	}
+	if s.StaticMetadata != "" {
+		var err error
+		if s.static, err = metadata.ReadStatic(s.StaticMetadata); err != nil {
+			errs = append(errs, fmt.Errorf("--static-metadata: %w", err))
+		}
 	}
 	if s.BootRateLimit < 0 {
 		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))

@@ -14,6 +14,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.ImageAddress, "image-address", "", "a second address that answers /image and nothing else (default: none)")
 	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "directory of network boot programs for /boot, <arch>/<file> (default: none)")
 	f.IntVar(&o.BootRateLimit, "boot-rate-limit", 0, "requests a second that the boot server takes from one address, ten seconds' worth at once; named forwarders are not limited (default 0: any)")
+	f.BoolVar(&o.Metadata, "metadata", false, "answer running machines that ask about themselves, /v1/")
+	f.StringVar(&o.StaticMetadata, "static-metadata", "", "YAML file of metadata that is the same for all machines")
 	f.StringVar(&o.ManagerNamespace, "manager-namespace", o.ManagerNamespace, "namespace for what Farrier keeps for itself")
 	f.StringVar(&o.MACPrefixesFile, "mac-prefixes-file", "", "MAC prefix database, YAML")
 	f.StringVar(&o.ProbeImage, "probe-os-image", "", "OCI image that is booted to look at a server from inside")

@@ -36,6 +36,9 @@ type Options struct {
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
 	BootProgramsDir string
+	// Metadata answers /v1/…, with the fields of the file StaticMetadata for every machine.
+	Metadata       bool
+	StaticMetadata string
 	// BootRateLimit is how many requests a second one address may make; 0: any.
 	BootRateLimit int
 
@@ -146,6 +149,7 @@ func defaultDataDir() string {
 type settings struct {
 	Options
 	forwarders []netip.Prefix
+	static     map[string]string // metadata
 	// trustPrivate: no forwarders are named, so those of private networks are believed.
 	trustPrivate bool
 	prefixes     *macprefix.Database
@@ -172,7 +176,7 @@ func (o Options) check() (*settings, error) {
 		}
 	}
 	errs = append(errs, s.checkForwarders())
-	errs = append(errs, s.checkURLs())
+	errs = append(errs, s.checkBoot())
 	if o.ProbeImage != "" {
 		if _, err := image.ParseReference(o.ProbeImage); err != nil {
 			refuse("probe-os-image", err)

@@ -39,9 +39,11 @@ type System struct {
 	fleet    *fleet.Fleet
 	view     *bootview.View
 	profiles *profile.View // nil where somebody else delivers boots
-	images   *image.Resolver
-	blobs    *image.Blobs
-	keys     keys
+	// instances are what the metadata service tells; nil: it is off.
+	instances *bootview.Instances
+	images    *image.Resolver
+	blobs     *image.Blobs
+	keys      keys
 	// receiver takes the events of BMCs; nil without its listener.
 	receiver *bmcevents.Receiver
 	// bootListener and eventsListener are nil until they are needed, where others take turns with us.
@@ -171,6 +173,9 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	}
 	mgr, delivery, intake, err := s.newManager(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.newMetadata(ctx, mgr); err != nil {
 		return nil, err
 	}
 	boot, err := s.newBootServer(delivery, intake)
