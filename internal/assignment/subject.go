@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -44,31 +45,23 @@ var errTooMany = &LabelError{Key: "…", Reason: fmt.Sprintf("more than %d label
 // usual is how many labels a bootstrap script sends.
 const usual = 18
 
-// ReadQuery reads the labels of a URL's query, in the way of the client that sent it.
-//
-// An iPXE before 2021 takes its URLs apart and puts them together again without what its script has escaped: of
-// "A+B & C" arrives "A+B%20&%20C". Nothing is lost by that, since iPXE itself writes a space as %20 and
-// each label with an equals sign: a plus is a plus, and what lacks the sign belongs to the value before it.
-func ReadQuery(raw string, fromIPXE bool) (Subject, error) {
+// ReadQuery reads the labels of a URL's query as NewSubject does, and without its map.
+func ReadQuery(raw string) (Subject, error) {
 	s := Subject{labels: make([]label, 0, usual)}
-	unescape := url.QueryUnescape
-	if fromIPXE {
-		unescape = url.PathUnescape
-	}
 	for given := 0; raw != ""; {
 		var pair string
-		if pair, raw = nextPair(raw, fromIPXE); pair == "" {
+		if pair, raw, _ = strings.Cut(raw, "&"); pair == "" {
 			continue
 		}
 		if given++; given > MaxLabels {
 			return Subject{}, errTooMany
 		}
 		key, value, _ := strings.Cut(pair, "=")
-		key, err := unescape(key)
+		key, err := url.QueryUnescape(key)
 		if err != nil {
 			return Subject{}, &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
 		}
-		if value, err = unescape(value); err != nil {
+		if value, err = url.QueryUnescape(value); err != nil {
 			return Subject{}, &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
 		}
 		if err := s.add(key, value); err != nil {
@@ -78,23 +71,26 @@ func ReadQuery(raw string, fromIPXE bool) (Subject, error) {
 	return s, nil
 }
 
-// nextPair cuts the first pair off a query.
-func nextPair(raw string, fromIPXE bool) (pair, rest string) {
-	end := strings.IndexByte(raw, '&')
-	for fromIPXE && end >= 0 {
-		next := strings.IndexAny(raw[end+1:], "&=")
-		if next >= 0 && raw[end+1+next] == '=' || next < 0 && end+1 == len(raw) {
+// RepairQuery is the query that iPXE meant. One before 2021 takes its URLs apart and puts them together again without what
+// its script had escaped: of "A+B & C" arrives "A+B%20&%20C". Nothing is lost by that, since iPXE writes a space as
+// %20 and each label with an equals sign: a plus is a plus, and what lacks the sign belongs to the value before it.
+func RepairQuery(raw string) string {
+	if strings.IndexByte(raw, '+') >= 0 {
+		raw = strings.ReplaceAll(raw, "+", "%2B")
+	}
+	from := 0
+	for range MaxLabels { // more are refused anyway
+		next := strings.IndexByte(raw[from:], '&')
+		if next < 0 {
 			break
 		}
-		if next < 0 {
-			return raw, ""
+		from += next + 1
+		pair, _, _ := strings.Cut(raw[from:], "&")
+		if pair != "" && !strings.Contains(pair, "=") {
+			raw = raw[:from-1] + "%26" + raw[from:]
 		}
-		end += 1 + next
 	}
-	if end < 0 {
-		return raw, ""
-	}
-	return raw[:end], raw[end+1:]
+	return raw
 }
 
 func (s *Subject) add(written, value string) error {
@@ -164,6 +160,17 @@ func (s Subject) values(key string) (first, second string) {
 		}
 	}
 	return first, second
+}
+
+// All goes through the labels in the order of their keys.
+func (s Subject) All() iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		for i := range s.labels {
+			if !yield(s.labels[i].key, s.labels[i].value) {
+				return
+			}
+		}
+	}
 }
 
 // Labels returns a copy of all labels.

@@ -1,13 +1,12 @@
 package bootserver
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -16,13 +15,13 @@ import (
 
 // Codes of error answers to machines that name themselves.
 const (
-	codeBadRequest   = "BadRequest"
-	codeForbidden    = "Forbidden"
-	codeNotFound     = "NotFound"
-	codeUnassigned   = "NoAssignment"
-	codeUnsynced     = "NotSynchronised"
-	codeBroken       = "AssignmentBroken"
-	messageNoConfig  = "There is no such config, or no longer."
+	codeBadRequest  = "BadRequest"
+	codeForbidden   = "Forbidden"
+	codeNotFound    = "NotFound"
+	codeUnassigned  = "NoAssignment"
+	codeUnsynced    = "NotSynchronised"
+	codeBroken      = "AssignmentBroken"
+	messageNoConfig = "There is no such config, or no longer."
 )
 
 // problem is the body of an error answer. It says nothing of what is inside.
@@ -54,12 +53,7 @@ func (s *Server) serveBootstrap(w http.ResponseWriter, r *http.Request, _ string
 // serveLabels answers /ipxe?labels: the script of the profile that the machine is assigned. A boot
 // configuration of the same machine comes first, and its answer is that of /ipxe/{uuid}.
 func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, "The query cannot be read.")
-		return
-	}
-	subject, err := assignment.NewSubject(query)
+	subject, err := assignment.ReadQuery(queryOf(r))
 	if err != nil {
 		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
 		return
@@ -80,6 +74,14 @@ func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
 	s.serveAssigned(w, r, subject)
 }
 
+// queryOf is the query as its sender meant it.
+func queryOf(r *http.Request) string {
+	if agent := r.Header["User-Agent"]; len(agent) == 1 && strings.HasPrefix(agent[0], "iPXE/") {
+		return assignment.RepairQuery(r.URL.RawQuery)
+	}
+	return r.URL.RawQuery
+}
+
 // configured finds the machine among those of boot objects. A machine that has a UUID is looked for
 // by nothing else: what it says of its cards may be true of two.
 func (s *Server) configured(subject assignment.Subject) (*bootview.Machine, bootview.Status) {
@@ -94,8 +96,10 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		s.refuseAssigned(w, r, profile.ErrUnassigned)
 		return
 	}
-	script, err := s.cfg.Profiles.Script(subject, s.cfg.BootURL)
+	buf := buffers.Get().(*[]byte)
+	script, err := s.cfg.Profiles.AppendScript((*buf)[:0], subject, s.cfg.BootURL)
 	if err != nil {
+		release(buf, *buf)
 		if script.Assignment != nil {
 			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
 		}
@@ -104,6 +108,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 	}
 	w.Header()["Cache-Control"] = noStore
 	send(w, r, http.StatusOK, typeScript, script.Body)
+	release(buf, script.Body)
 	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusOK)
 }
 
@@ -130,7 +135,7 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
 		return
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := url.ParseQuery(queryOf(r))
 	if err != nil {
 		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, "The query cannot be read.")
 		return
@@ -150,9 +155,8 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 }
 
 func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query url.Values, c profile.Config) {
-	sum := sha256.Sum256(c.Bytes)
 	w.Header()["Cache-Control"] = noStore
-	w.Header()["Etag"] = []string{`"` + hex.EncodeToString(sum[:16]) + `"`}
+	w.Header()["Etag"] = []string{c.ETag}
 	send(w, r, http.StatusOK, []string{c.ContentType}, c.Bytes)
 	s.deliveredTo(r, Ignition, assignment.CanonicalValue(assignment.KeyUUID, query.Get(assignment.KeyUUID)),
 		"Profile/"+c.Profile.Key(), http.StatusOK)

@@ -2,6 +2,7 @@ package bootserver
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ func TestLabels(t *testing.T) {
 	wait := map[string]string{"Content-Type": "application/json", "Retry-After": "*", "Cache-Control": "no-store"}
 	refused := map[string]string{"Content-Type": "application/json", "Retry-After": ""}
 
+	ipxe := http.Header{"User-Agent": {"iPXE/1.0.0+git-20190125.36a4c85-5.1"}}
 	unassigned := errorBody("NoAssignment", "Nothing is assigned to this machine yet; ask again.")
 	broken := errorBody("AssignmentBroken", "What is assigned to this machine cannot be served now; ask again.")
 	exchanges := []exchange{
@@ -85,7 +87,8 @@ func TestLabels(t *testing.T) {
 		{name: "content missing", path: "/ipxe?mac=02fa44000101", status: 503, headers: wait, want: broken},
 		{name: "a key twice", path: "/ipxe?serial=a&serialNumber=b", status: 400, headers: refused, want: errorBody("BadRequest", `label \"serial\": given twice with different values`)},
 		{name: "a newline", path: "/ipxe?serial=a%0ashell", status: 400, headers: refused, want: errorBody("BadRequest", `label \"serial\": it holds a control character`)},
-		{name: "an escape that is none", path: "/ipxe?serial=%zz", status: 400, headers: refused, want: errorBody("BadRequest", "The query cannot be read.")},
+		{name: "an escape that is none", path: "/ipxe?serial=%zz", status: 400, headers: refused, want: errorBody("BadRequest", `label \"serial\": the value is not escaped as a URL is`)},
+		{name: "what iPXE leaves unescaped", path: "/ipxe?product=A+B%20&%20C&serial=", header: ipxe, status: 200, headers: script, want: shell},
 		{name: "the same by anybody else", path: "/ipxe?product=A%2BB+%26+C", status: 200, headers: script, want: shell},
 	}
 	newSite(t, func(c *Config) { c.Profiles = profiles(t, nil) }).run(t, exchanges)
@@ -178,5 +181,23 @@ func TestAssignedDeliveries(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+}
+
+// TestAllocationsOfLabels holds the budget of 12, which is that of all answers, for what a bootstrap script really sends.
+func TestAllocationsOfLabels(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.Deliver, c.Profiles = func(Delivery) {}, profiles(t, nil) })
+	for path, budget := range map[string]float64{
+		"/boot.ipxe": 2,
+		"/ipxe?uuid=" + uuidS + "&mac=52-54-00-12-34-56&ip=10.0.2.15&serial=S1&asset=&board-serial=&manufacturer=Emulated&product=Soft%20Ware&hostname=&domain=" +
+			"&buildarch=i386&cpuarch=x86_64&platform=pcbios&version=1.21.1&user-class=": 12,
+		"/config/" + configID("ignition") + "?uuid=" + uuidS: 8,
+	} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.RemoteAddr = stranger + ":50000"
+		w := &reused{header: http.Header{}}
+		if got := testing.AllocsPerRun(200, func() { s.ServeHTTP(w, r) }); got > budget {
+			t.Errorf("%s: %v allocations, want at most %v", path, got, budget)
+		}
 	}
 }

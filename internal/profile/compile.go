@@ -50,12 +50,17 @@ type Profile struct {
 	Namespace, Name, Revision string
 
 	template *template.Template
+	parts    []part // in place of the template, where it only inserts
+	broken   error  // what keeps machines from the script
 	configs  map[string]Content
 	ids      map[string]string // by name, of those that have a URL
+	served   map[string]served // the same
 }
 
 // Key is namespace/name.
 func (p *Profile) Key() string { return p.Namespace + "/" + p.Name }
+
+func (p *Profile) key() profileKey { return profileKey{p.Namespace, p.Name} }
 
 // IDs are the UUIDs under which configs are served, by name.
 func (p *Profile) IDs() map[string]string { return maps.Clone(p.ids) }
@@ -69,16 +74,18 @@ func Compile(s Source, key []byte) (*Profile, error) {
 	}
 	p := &Profile{
 		Namespace: s.Namespace, Name: s.Name, Revision: s.revision(),
-		configs: maps.Clone(s.Configs), ids: map[string]string{},
+		configs: maps.Clone(s.Configs), ids: map[string]string{}, served: map[string]served{},
 	}
 	for name, content := range s.Configs {
 		if !content.Inserted {
 			p.ids[name] = ConfigID(key, s.UID, name)
+			p.served[name] = served{content.mediaType(), content.etag()}
 		}
 	}
 	if p.template, err = parseScript(script, s.Configs); err != nil {
 		return nil, err
 	}
+	p.parts, p.broken = partsOf(p.template.Root, p.configs, p.ids), brokenContent(p.configs)
 	return p, nil
 }
 
@@ -244,7 +251,7 @@ type limited struct {
 
 func (l *limited) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > MaxScript {
-		l.err = fmt.Errorf("the rendered script is longer than %d bytes", MaxScript)
+		l.err = errTooLong
 		return 0, l.err
 	}
 	return l.Buffer.Write(p)

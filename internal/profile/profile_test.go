@@ -175,7 +175,7 @@ func fetch(v *View, u *url.URL) (Config, error) {
 func TestViewAnswers(t *testing.T) {
 	v, _ := stand(t, nil)
 	u := configURL(t, v)
-	if got := u.Scheme + "://" + u.Host; got != base || !strings.HasPrefix(u.RawQuery, "uuid="+someUUID+"&manufacturer=A+%26+B&revision=") {
+	if got := u.Scheme + "://" + u.Host; got != base || !strings.HasPrefix(u.RawQuery, "uuid="+someUUID+"&manufacturer=A%20%26%20B&revision=") {
 		t.Errorf("the URL is %s", u)
 	}
 	got, err := fetch(v, u)

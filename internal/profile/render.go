@@ -1,9 +1,9 @@
 package profile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/assignment"
@@ -11,14 +11,16 @@ import (
 
 // Render writes the script of a machine. urls makes the URL of a config from its ID.
 func (p *Profile) Render(subject assignment.Subject, urls func(id string) string) ([]byte, error) {
+	return p.appendScript(nil, subject, func(dst []byte, id string) []byte { return append(dst, urls(id)...) })
+}
+
+// execute is Render for scripts that decide, or call functions.
+func (p *Profile) execute(subject assignment.Subject, urls func(id string) string) ([]byte, error) {
 	contents := make(map[string]string, len(p.configs))
 	for name, content := range p.configs {
-		switch {
-		case content.Err != "":
-			return nil, fmt.Errorf("config %q: %s", name, content.Err)
-		case content.Inserted:
+		if content.Inserted {
 			contents[name] = string(content.Bytes)
-		default:
+		} else {
 			contents[name] = urls(p.ids[name])
 		}
 	}
@@ -39,23 +41,41 @@ func (p *Profile) Render(subject assignment.Subject, urls func(id string) string
 
 // Query is the labels of a machine as a URL carries them: the UUID first, so that a log tells
 // at a glance whose it is, then in order.
-func Query(subject assignment.Subject) string {
-	var b strings.Builder
-	add := func(key string) {
-		if b.Len() > 0 {
-			b.WriteByte('&')
+func Query(subject assignment.Subject) string { return string(appendQuery(nil, subject)) }
+
+func appendQuery(dst []byte, subject assignment.Subject) []byte {
+	start := len(dst)
+	add := func(key, value string) {
+		if len(dst) > start {
+			dst = append(dst, '&')
 		}
-		b.WriteString(url.QueryEscape(key) + "=" + url.QueryEscape(subject.Get(key)))
+		dst = append(appendEscaped(dst, key), '=')
+		dst = appendEscaped(dst, value)
 	}
-	if subject.Get(assignment.KeyUUID) != "" {
-		add(assignment.KeyUUID)
+	if uuid := subject.Get(assignment.KeyUUID); uuid != "" {
+		add(assignment.KeyUUID, uuid)
 	}
-	for _, key := range subject.Keys() {
+	for key, value := range subject.All() {
 		if key != assignment.KeyUUID {
-			add(key)
+			add(key, value)
 		}
 	}
-	return b.String()
+	return dst
+}
+
+// appendEscaped leaves the unreserved characters of RFC 3986 §2.3, and of the others those that a query may hold and that
+// iPXE and url.ParseQuery read alike. A space is never a plus, which iPXE takes for one.
+func appendEscaped(dst []byte, text string) []byte {
+	const digits = "0123456789ABCDEF"
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~:", c) >= 0 {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', digits[c>>4], digits[c&0xf])
+		}
+	}
+	return dst
 }
 
 // harmless replaces everything in a machine's label that means something to iPXE: expansion
@@ -73,6 +93,15 @@ func harmless(value string) string {
 
 // quote makes one word of a value for iPXE.
 func quote(value string) string { return `"` + harmless(value) + `"` }
+
+// served is what goes with a config over HTTP.
+type served struct{ mediaType, etag string }
+
+// etag is a strong validator (RFC 9110 §8.8.3).
+func (c Content) etag() string {
+	sum := sha256.Sum256(c.Bytes)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}
 
 // mediaType is what a config is served as. Ignition is JSON, and clients look.
 func (c Content) mediaType() string {

@@ -42,21 +42,26 @@ type View struct {
 
 	mu       sync.RWMutex
 	synced   bool
-	profiles map[string]*Profile
+	profiles map[profileKey]*Profile
 	// before is the revision of each profile that the present one replaced: machines that
 	// were given its script are still booting.
-	before map[string]*Profile
+	before map[profileKey]*Profile
 	owners map[string]owner // by config ID
 }
 
 // owner is whose a config is, and under which name.
-type owner struct{ profile, name string }
+type owner struct {
+	profile profileKey
+	name    string
+}
+
+type profileKey struct{ namespace, name string }
 
 // NewView returns an empty view. Without a signer URLs are open.
 func NewView(c clock.PassiveClock, signer *Signer) *View {
 	return &View{
 		clock: c, signer: signer, Index: assignment.NewIndex(),
-		profiles: map[string]*Profile{}, before: map[string]*Profile{}, owners: map[string]owner{},
+		profiles: map[profileKey]*Profile{}, before: map[profileKey]*Profile{}, owners: map[string]owner{},
 	}
 }
 
@@ -78,16 +83,17 @@ func (v *View) Synced() bool {
 func (v *View) PutProfile(p *Profile) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	old := v.profiles[p.Key()]
+	key := p.key()
+	old := v.profiles[key]
 	if old != nil && old.Revision == p.Revision {
 		return
 	}
-	v.forget(v.before[p.Key()])
-	delete(v.before, p.Key())
+	v.forget(v.before[key])
+	delete(v.before, key)
 	if old != nil {
-		v.before[p.Key()] = old
+		v.before[key] = old
 	}
-	v.profiles[p.Key()] = p
+	v.profiles[key] = p
 	v.remember(old) // a config that the new revision has not is gone with the one before
 	v.remember(p)
 }
@@ -96,7 +102,7 @@ func (v *View) PutProfile(p *Profile) {
 func (v *View) DeleteProfile(namespace, name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	key := namespace + "/" + name
+	key := profileKey{namespace, name}
 	v.forget(v.profiles[key])
 	v.forget(v.before[key])
 	delete(v.profiles, key)
@@ -108,7 +114,7 @@ func (v *View) remember(p *Profile) {
 		return
 	}
 	for name, id := range p.ids {
-		v.owners[id] = owner{p.Key(), name}
+		v.owners[id] = owner{p.key(), name}
 	}
 }
 
@@ -132,6 +138,11 @@ type Script struct {
 // slash at its end. An error is one of those above; with ErrBroken the script still names the
 // assignment.
 func (v *View) Script(subject assignment.Subject, base string) (Script, error) {
+	return v.AppendScript(nil, subject, base)
+}
+
+// AppendScript is Script with the body appended to dst.
+func (v *View) AppendScript(dst []byte, subject assignment.Subject, base string) (Script, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if !v.synced {
@@ -145,11 +156,12 @@ func (v *View) Script(subject assignment.Subject, base string) (Script, error) {
 	if winner.Broken != "" {
 		return s, fmt.Errorf("%w: %s", ErrBroken, winner.Broken)
 	}
-	if s.Profile = v.profiles[winner.Namespace+"/"+winner.Profile]; s.Profile == nil {
+	if s.Profile = v.profiles[profileKey{winner.Namespace, winner.Profile}]; s.Profile == nil {
 		return s, fmt.Errorf("%w: profile %s/%s is not there", ErrBroken, winner.Namespace, winner.Profile)
 	}
-	labels := Query(subject)
-	body, err := s.Profile.Render(subject, func(id string) string { return base + v.configPath(id, s.Profile.Revision, labels) })
+	body, err := s.Profile.appendScript(dst, subject, func(dst []byte, id string) []byte {
+		return v.appendConfigURL(append(dst, base...), id, s.Profile.Revision, subject)
+	})
 	if err != nil {
 		return s, fmt.Errorf("%w: profile %s: %w", ErrBroken, s.Profile.Key(), err)
 	}
@@ -157,23 +169,29 @@ func (v *View) Script(subject assignment.Subject, base string) (Script, error) {
 	return s, nil
 }
 
-func (v *View) configPath(id, revision, labels string) string {
-	var b strings.Builder
-	b.WriteString("/config/" + id + "?")
-	if labels != "" {
-		b.WriteString(labels + "&")
+func (v *View) appendConfigURL(dst []byte, id, revision string, subject assignment.Subject) []byte {
+	dst = append(dst, "/config/"...)
+	dst = append(dst, id...)
+	dst = append(dst, '?')
+	start := len(dst)
+	dst = appendQuery(dst, subject)
+	labels := dst[start:]
+	if len(labels) > 0 {
+		dst = append(dst, '&')
 	}
-	b.WriteString(paramRevision + "=" + revision)
+	dst = append(dst, paramRevision+"="...)
+	dst = append(dst, revision...)
 	if v.signer != nil {
-		b.WriteString(v.signer.sign(id, revision, labels, v.clock.Now()))
+		dst = append(dst, v.signer.sign(id, revision, string(labels), v.clock.Now())...)
 	}
-	return b.String()
+	return dst
 }
 
 // Config is what a config's URL is answered with.
 type Config struct {
 	Bytes       []byte
 	ContentType string
+	ETag        string
 	// Profile and Name say which config of which profile it is.
 	Profile *Profile
 	Name    string
@@ -210,7 +228,8 @@ func (v *View) Config(id string, query url.Values) (Config, error) {
 	if content.Err != "" {
 		return Config{}, fmt.Errorf("%w: config %q of profile %s: %s", ErrBroken, who.name, p.Key(), content.Err)
 	}
-	return Config{Bytes: content.Bytes, ContentType: content.mediaType(), Profile: p, Name: who.name}, nil
+	how := p.served[who.name]
+	return Config{Bytes: content.Bytes, ContentType: how.mediaType, ETag: how.etag, Profile: p, Name: who.name}, nil
 }
 
 // signed reports whether a URL is one of ours. Its labels are those that the signature was made
@@ -233,6 +252,6 @@ func (v *View) signed(id, revision string, query url.Values) bool {
 func (v *View) Profile(namespace, name string) (*Profile, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	p, ok := v.profiles[namespace+"/"+name]
+	p, ok := v.profiles[profileKey{namespace, name}]
 	return p, ok
 }
