@@ -1,0 +1,61 @@
+package bootview
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHistory(t *testing.T) {
+	var h History
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	for i, d := range []Delivery{
+		{Kind: DeliveredChainload, Addr: "10.0.0.1", Status: 200}, // of nobody
+		{Kind: DeliveredScript, UUID: "u", Attempt: "1", Entry: "e", Addr: "10.0.0.1", Status: 200},
+		{Kind: DeliveredArtifact, UUID: "u", Attempt: "1", Addr: "10.0.0.1", Status: 206},
+		{Kind: DeliveredArtifact, UUID: "u", Attempt: "1", Addr: "10.0.0.1", Status: 206},
+		{Kind: DeliveredIgnition, UUID: "u", Attempt: "1", Addr: "10.0.0.2", Status: 403},
+		{Kind: DeliveredScript, UUID: "u", Attempt: "2", Entry: "e", Addr: "10.0.0.1", Status: 200},
+	} {
+		d.Time = at(i)
+		h.Record(d)
+	}
+	want := []Boot{
+		{Attempt: "1", Steps: []Step{
+			{Kind: DeliveredScript, Entry: "e", Addr: "10.0.0.1", Status: 200, First: at(1), Last: at(1), Count: 1},
+			{Kind: DeliveredArtifact, Addr: "10.0.0.1", Status: 206, First: at(2), Last: at(3), Count: 2},
+			{Kind: DeliveredIgnition, Addr: "10.0.0.2", Status: 403, First: at(4), Last: at(4), Count: 1},
+		}},
+		{Attempt: "2", Steps: []Step{{Kind: DeliveredScript, Entry: "e", Addr: "10.0.0.1", Status: 200, First: at(5), Last: at(5), Count: 1}}},
+	}
+	if diff := cmp.Diff(want, h.Boots("u")); diff != "" {
+		t.Error(diff)
+	}
+	if got := h.Boots("another"); got != nil {
+		t.Errorf("of a machine that never asked: %v", got)
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	var h History
+	for i := range 2 * historySteps {
+		h.Record(Delivery{Kind: DeliveredScript, UUID: "u", Addr: fmt.Sprint(i), Attempt: "0"})
+	}
+	if b := h.Boots("u")[0]; len(b.Steps) != historySteps || b.Dropped != historySteps {
+		t.Errorf("%d steps, %d dropped", len(b.Steps), b.Dropped)
+	}
+	for i := range 3 * historyAttempts {
+		h.Record(Delivery{Kind: DeliveredScript, UUID: "u", Attempt: fmt.Sprint(i)})
+	}
+	if boots := h.Boots("u"); len(boots) != historyAttempts || boots[historyAttempts-1].Attempt != fmt.Sprint(3*historyAttempts-1) {
+		t.Errorf("%d boots, the last %q", len(boots), boots[len(boots)-1].Attempt)
+	}
+	for i := range historyMachines {
+		h.Record(Delivery{Kind: DeliveredScript, UUID: fmt.Sprint(i)})
+	}
+	if len(h.machines) != historyMachines || len(h.order) != historyMachines || h.Boots("u") != nil {
+		t.Errorf("%d machines, order of %d", len(h.machines), len(h.order))
+	}
+}
