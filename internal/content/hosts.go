@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -25,6 +26,9 @@ func ParseHosts(list []string) (Hosts, error) {
 		}
 		host = strings.Trim(host, "[]")
 		name := strings.TrimPrefix(host, "*.")
+		if _, err := strconv.ParseUint(port, 10, 16); port != "" && err != nil {
+			return Hosts{}, fmt.Errorf("%q: %q is no port", text, port)
+		}
 		if name == "" || strings.ContainsAny(name, "*/ @?#") || strings.Contains(name, ":") && !isAddress(name) {
 			return Hosts{}, fmt.Errorf("%q is no host, host:port or *.domain", text)
 		}

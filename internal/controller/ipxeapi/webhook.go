@@ -84,6 +84,7 @@ type inquiries struct {
 
 func (i *inquiries) set(name types.NamespacedName, forget func(content.Request), wanted ...content.Request) {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	if i.requests == nil {
 		i.requests = map[[sha256.Size]byte]content.Request{}
 	}
@@ -93,14 +94,10 @@ func (i *inquiries) set(name types.NamespacedName, forget func(content.Request),
 		i.requests[key] = request
 		keys = append(keys, key)
 	}
-	var unused []content.Request
+	// Under the lock: whoever begins to need it now looks it up after it was forgotten.
 	for _, key := range i.users.set(name, keys...) {
-		unused = append(unused, i.requests[key])
+		forget(i.requests[key])
 		delete(i.requests, key)
-	}
-	i.mu.Unlock()
-	for _, request := range unused {
-		forget(request)
 	}
 }
 
