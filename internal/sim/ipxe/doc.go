@@ -10,9 +10,9 @@
 //
 //   - a whole line is expanded before its first command runs, so
 //     "set a 1 && echo ${a}" echoes what a was before;
-//   - "||" and "&&" only decide whether the rest of the line is run. In
-//     "a || sleep 1 || goto retry" the goto is never reached, because sleep
-//     succeeds, and in "a && b || c" a failing a ends the line, c included;
+//   - "||" and "&&" decide whether the next command is run by how the last one
+//     ended that was. In "a || sleep 1 || goto retry" the goto is never reached,
+//     because sleep succeeds; in "a && b || c" a failing a leads to c;
 //   - a line that fails ends its script;
 //   - "chain --replace" ends the script that says it, so a "||" after it sees
 //     the download fail, but never the new script;

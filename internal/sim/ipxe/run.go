@@ -17,7 +17,6 @@ const (
 	maxLine       = 64 << 10
 	maxExpansions = 1000
 	maxDepth      = 16
-	maxRetries    = 10
 
 	defaultMaxSteps = 10_000
 	defaultMaxTime  = 30 * time.Minute
@@ -234,24 +233,33 @@ func (r *runner) line(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
+	run := true
 	for _, step := range splitLine(expanded) {
-		if len(step.argv) == 0 {
-			err = nil
-		} else {
-			r.trace("$ %s", joined(step.argv))
-			if err = r.command(ctx, step.argv); err != nil {
-				r.trace("  %v", err)
-			}
+		if run {
+			err = r.step(ctx, step)
 		}
-		if r.done != nil || r.stop != stopNone || fatal(err) || !step.next(err) {
+		if r.done != nil || r.stop != stopNone || fatal(err) {
 			return err
 		}
+		run = step.next(err)
+	}
+	return err
+}
+
+func (r *runner) step(ctx context.Context, step step) error {
+	if len(step.argv) == 0 {
+		return nil
+	}
+	r.trace("$ %s", joined(step.argv))
+	err := r.command(ctx, step.argv)
+	if err != nil {
+		r.trace("  %v", err)
 	}
 	return err
 }
 
 // fetch reads a file. iPXE repeats a request that was answered with 503 and a
-// Retry-After by itself, before the script hears of it.
+// Retry-After by itself, for as long as that goes on, before the script hears of it.
 func (r *runner) fetch(ctx context.Context, reference, name string, role Role, timeout time.Duration) (*Image, error) {
 	address, err := r.resolve(reference)
 	if err != nil {
@@ -262,7 +270,10 @@ func (r *runner) fetch(ctx context.Context, reference, name string, role Role, t
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	for attempt := 0; ; attempt++ {
+	for {
+		if err := r.limits(ctx); err != nil {
+			return nil, err
+		}
 		file, err := r.opts.Fetcher.Fetch(ctx, address.String(), role)
 		if err == nil {
 			r.trace("  %s %s", role, address)
@@ -272,7 +283,7 @@ func (r *runner) fetch(ctx context.Context, reference, name string, role Role, t
 			return &Image{Name: name, URL: address.String(), role: role, script: file.Script}, nil
 		}
 		var status *StatusError
-		if !errors.As(err, &status) || status.Code != http.StatusServiceUnavailable || !status.Retry || attempt == maxRetries {
+		if !errors.As(err, &status) || status.Code != http.StatusServiceUnavailable || !status.Retry {
 			return nil, fmt.Errorf("%s: %w", address, err)
 		}
 		if err := r.sleep(ctx, status.RetryAfter); err != nil {

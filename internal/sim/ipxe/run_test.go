@@ -181,6 +181,8 @@ func TestLanguage(t *testing.T) {
 		"isset":                         {[]string{"isset ${mac} && echo yes ||"}, []string{"yes"}},
 		"iseq":                          {[]string{"iseq ${platform} efi && echo efi ||", "iseq a b || echo differ", "iseq ${nothing} a || echo unset"}, []string{"efi", "differ", "unset"}},
 		"success skips what is after":   {[]string{"echo a || echo b", "echo c"}, []string{"a", "c"}},
+		"either or":                     {[]string{"false && echo a || echo b", "echo c && echo d || echo e"}, []string{"b", "c", "d"}},
+		"a last || forgives":            {[]string{"false && echo a ||", "echo b"}, []string{"b"}},
 		"trap of sleep before goto":     {[]string{"false || sleep 1 || goto end", "echo reached", ":end"}, []string{"reached"}},
 		"always":                        {[]string{"false ; echo a"}, []string{"a"}},
 		"goto":                          {[]string{"goto b", ":a", "echo a", "exit", ":b", "echo b", "goto a"}, []string{"b", "a"}},
@@ -213,7 +215,7 @@ func TestLanguage(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for name, tc := range map[string]struct{ line, want string }{
 		"a failing line ends the script":     {"false", "line 2: false: command not found"},
-		"&& ends the line, || or not":        {"false && echo a || echo b", "line 2: false"},
+		"&& skips the rest of the line":      {"false && echo a && echo b", "line 2: false"},
 		"exit with a status":                 {"exit 3", "exit: status 3"},
 		"boot of nothing":                    {"boot", "boot: no such image"},
 		"no URL":                             {"kernel", "kernel: wrong arguments"},
@@ -316,10 +318,11 @@ boot linux`}, "http://boot/old": {"b"}, "http://boot/k": {"b"}, "http://boot/1":
 	}
 }
 
-func TestRetryAfterIsBounded(t *testing.T) {
-	_, trace, err := run(t, site{start: {"503 1"}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "HTTP 503") || len(trace) != maxRetries {
-		t.Errorf("error %v after %d pauses, want HTTP 503 after %d", err, len(trace), maxRetries)
+// TestRetryAfter: iPXE repeats what was answered with 503 and Retry-After however often, here for as long as a boot may take.
+func TestRetryAfter(t *testing.T) {
+	_, trace, err := run(t, site{start: {"503 60"}}, func(o *Options) { o.MaxTime = time.Hour })
+	if err == nil || !strings.Contains(err.Error(), "still in a script after 1h0m0s") || len(trace) != 61 {
+		t.Errorf("error %v after %d pauses", err, len(trace))
 	}
 	if _, trace, err := run(t, site{start: {"503"}}, nil); err == nil || len(trace) != 0 {
 		t.Errorf("without Retry-After: error %v, trace %q", err, trace)
