@@ -1,14 +1,17 @@
 package ignition
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	"github.com/coreos/vcontext/report"
 	"gopkg.in/yaml.v3"
+	"k8s.io/utils/lru"
 )
 
 // FormatButane is the value of an ignition Secret's key "format" that asks for
@@ -46,11 +49,43 @@ func Payload(format string, data []byte) (payload []byte, warnings []string, err
 	if strings.TrimSpace(format) != FormatButane {
 		return data, nil, nil
 	}
+	return translated.of(data)
+}
+
+// keptTranslations bounds what is kept of translations: the same text is translated when it is made, and again and again while
+// the machine that it is for boots.
+const keptTranslations = 256
+
+// translations keeps what Butane made of texts, by their SHA-256.
+type translations struct{ made *lru.Cache }
+
+var translated = translations{lru.New(keptTranslations)}
+
+type translation struct {
+	payload  []byte
+	warnings []string
+}
+
+// of translates data, or knows already.
+func (t translations) of(data []byte) ([]byte, []string, error) {
+	key := sha256.Sum256(data)
+	if found, ok := t.made.Get(key); ok {
+		if known, ok := found.(translation); ok {
+			return slices.Clone(known.payload), slices.Clone(known.warnings), nil
+		}
+	}
 	if err := checkExpansion(data); err != nil {
 		return nil, nil, err
 	}
-	return translate(data)
+	payload, warnings, err := translate(data)
+	if err == nil && len(payload) <= maxKept {
+		t.made.Add(key, translation{slices.Clone(payload), slices.Clone(warnings)})
+	}
+	return payload, warnings, err
 }
+
+// maxKept is the size above which a payload is not kept; discovery's are some 2 KiB.
+const maxKept = 16 << 10
 
 // translate runs Butane. It is asked for the bare Ignition configuration (Raw)
 // and to leave inline contents uncompressed: what a machine gets must be what

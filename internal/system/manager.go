@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,6 +44,9 @@ const workers = 4
 
 // claimWorkers take servers: what they do is wait for the API.
 const claimWorkers = 8
+
+// deliveryPatience is how soon status tells that a machine has fetched something.
+const deliveryPatience = 3 * time.Second
 
 // leaseName is the Lease in the manager's namespace that the one process that acts holds. One that only delivers boots
 // does not take turns with one that looks after servers.
@@ -85,6 +89,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	delivery := &bootdelivery.Delivery{
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
 		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+		Patience: deliveryPatience,
 	}
 	servers.Boots = delivery
 	bmcs := &bmc.Reconciler{
@@ -116,7 +121,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup)
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
-			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, BootURL: s.imageURL(),
+			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, BootURL: s.imageURL(),
 			Architecture: s.settings.Architecture, Workers: workers,
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config) })
 	}

@@ -151,6 +151,10 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	before := s.obj.DeepCopy()
 	describe(s, r.SkipVerify)
+	if wait := s.introduction().Sub(r.Clock.Now()); wait > 0 {
+		s.again(wait)
+		return nil
+	}
 	if equality.Semantic.DeepEqual(before.Status, s.obj.Status) {
 		return nil
 	}
@@ -166,6 +170,22 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// introductionTime is how long nothing is said of a BMC that is new. In a large fleet it takes its turn to be asked, and each
+// write that says no more than that is one of ten thousand.
+const introductionTime = 2 * time.Minute
+
+// introduction is until when there is nothing to say of a BMC: it has just been made, nothing is wrong with what
+// it refers to, and it has not been heard of.
+func (s *scope) introduction() time.Time {
+	if s.unresolved != nil || !s.observation.Time.IsZero() || s.observation.Err != nil || s.heldBy != "" || len(s.obj.Status.Conditions) > 1 {
+		return time.Time{}
+	}
+	if s.obj.Status.State != metalv1.BMCStatePending || s.reset != nil || s.rotating != nil {
+		return time.Time{}
+	}
+	return s.obj.CreationTimestamp.Add(introductionTime)
 }
 
 // warnings are the conditions that people are told of when they become False.

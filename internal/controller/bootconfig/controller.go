@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +38,8 @@ type Reconciler struct {
 	BootURL string
 	// Architecture is assumed of servers that have not told theirs.
 	Architecture string
+	// Clock says how new a boot configuration is. Without one everything is told at once.
+	Clock clock.PassiveClock
 	// Workers is how many boot configurations are looked at at the same time.
 	Workers int
 
@@ -57,23 +61,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	err := r.reconcile(ctx, config.DeepCopy())
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	result, err := r.reconcile(ctx, config.DeepCopy())
+	return outcome.Handle(ctx, result, err)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) error {
+func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) (result reconcile.Result, err error) {
 	if !config.DeletionTimestamp.IsZero() || config.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
-		return nil
+		return result, nil
 	}
 	v := view{config: config}
 	if err := r.gather(ctx, &v); err != nil {
-		return err
+		return result, err
 	}
 	decide(&v)
 	if err := r.apply(ctx, &v); err != nil {
-		return err
+		return result, err
 	}
-	return r.report(ctx, &v)
+	result.RequeueAfter, err = r.report(ctx, &v)
+	return result, err
 }
 
 // gather reads the server, the image and the delivery objects that exist.
@@ -168,14 +173,24 @@ func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kin
 	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
 }
 
-func (r *Reconciler) report(ctx context.Context, v *view) error {
+// settleTime is how long a new boot configuration says nothing while all that it waits for are objects that it has
+// just made. They are ready within a moment, and tell.
+const settleTime = 3 * time.Second
+
+// report writes status, unless it is too early for that; then it says for how long.
+func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error) {
 	before := v.config.DeepCopy()
 	describe(v)
 	if reflect.DeepEqual(before.Status, v.config.Status) {
-		return nil
+		return 0, nil
+	}
+	if r.Clock != nil && before.Status.State == "" && v.known && v.problem == "" && v.waiting != "" {
+		if early := before.CreationTimestamp.Add(settleTime).Sub(r.Clock.Now()); early > 0 {
+			return early, nil
+		}
 	}
 	err := r.Status().Patch(ctx, v.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
-	return client.IgnoreNotFound(err)
+	return 0, client.IgnoreNotFound(err)
 }
 
 func (r *Reconciler) release(req reconcile.Request) {

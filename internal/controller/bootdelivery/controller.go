@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,9 @@ type Delivery struct {
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
 	WakeServer func(name string)
+	// Patience is how long a delivery waits for the next before status tells of both: a machine fetches its script, and
+	// its ignition a moment later, and each write of a boot config leads to others.
+	Patience time.Duration
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
 

@@ -46,16 +46,18 @@ func (d *Delivery) Delivered(delivery bootview.Delivery) {
 		return
 	}
 	if d.notes.add(delivery) {
-		d.notes.wake(delivery.Entry)
+		d.notes.wakeAfter(d.Patience, delivery.Entry)
 	}
 }
 
 // wake has the boot configs behind entries reconciled.
-func (n *notes) wake(entries ...string) {
+func (n *notes) wake(entries ...string) { n.wakeAfter(0, entries...) }
+
+func (n *notes) wakeAfter(d time.Duration, entries ...string) {
 	for _, entry := range entries {
 		parts := strings.SplitN(entry, "/", 3)
 		if len(parts) == 3 && n.sources[parts[0]] != nil {
-			n.sources[parts[0]].Wake(parts[1], parts[2])
+			n.sources[parts[0]].WakeAfter(parts[1], parts[2], d)
 		}
 	}
 }

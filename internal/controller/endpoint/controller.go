@@ -178,7 +178,8 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 }
 
 func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) error {
-	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name}}
+	// With its finalizer at once: setting it later would be a write of its own.
+	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name, Finalizers: []string{metalv1.FinalizerBMC}}}
 	bmc.Spec.EndpointRef = &metalv1.LocalObjectReference{Name: endpoint.Name}
 	bmc.Spec.BMCSecretRef.Name = endpoint.Name
 	bmc.Spec.Protocol = metalv1.Protocol{

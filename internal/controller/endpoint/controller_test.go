@@ -185,7 +185,11 @@ func TestADeletedBMCIsMadeAnew(t *testing.T) {
 	r := reconciler(t, api)
 	api.Settle(t, r, "e")
 	bmc := controllertest.Read[metalv1.BMC](t, api, "e")
+	if !slices.Equal(bmc.Finalizers, []string{metalv1.FinalizerBMC}) {
+		t.Errorf("it is made with finalizers %v", bmc.Finalizers)
+	}
 	api.Remove(t, bmc)
+	controllertest.Change(t, api, "e", func(b *metalv1.BMC) { b.Finalizers = nil }) // as the BMC's controller does
 	if got := ofBMC(t.Context(), bmc); !slices.Equal(got, []reconcile.Request{{NamespacedName: client.ObjectKey{Name: "e"}}}) {
 		t.Errorf("its end wakes %v", got)
 	}

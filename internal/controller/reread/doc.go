@@ -6,5 +6,7 @@
 //
 // What was read last is kept, of a bounded number of them. It may be older than what the API has by as much as a cache may lag,
 // and a change wakes whoever uses it, so decisions are as good as with a cache: they are written with an optimistic lock before
-// anything is done. What is written through Client is never read back in an older version.
+// anything is done.
+//
+// What is written through Client is never read back by it in an older version, of whatever kind: written.go.
 package reread

@@ -99,31 +99,60 @@ func (r *Reader) forget(obj client.Object) {
 	}
 }
 
-// Client is c whose writes r knows of. The metadata of Secrets and BMCSecrets it reads from the cache.
-func (r *Reader) Client(c client.Client) client.Client { return &writer{Client: c, reader: r} }
+// Client is c whose writes r knows of, and which never reads what is older than what was written through it. The metadata
+// of Secrets and BMCSecrets it reads from the cache.
+func (r *Reader) Client(c client.Client) client.Client {
+	return &writer{Client: c, reader: r, written: written{lru.New(kept)}}
+}
 
 type writer struct {
 	client.Client
-	reader *Reader
+	reader  *Reader
+	written written
 }
 
 func (w *writer) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if _, metadata := obj.(*metav1.PartialObjectMetadata); metadata && !kindOf(obj).Empty() {
 		return w.reader.metadata.Get(ctx, key, obj, opts...)
 	}
-	return w.Client.Get(ctx, key, obj, opts...)
+	err := w.Client.Get(ctx, key, obj, opts...)
+	if err == nil && len(opts) == 0 {
+		w.written.renew(key, obj)
+	}
+	return err
+}
+
+// Status writes status.
+func (w *writer) Status() client.SubResourceWriter {
+	return &status{SubResourceWriter: w.Client.Status(), written: w.written}
+}
+
+func (w *writer) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	err := w.Client.Create(ctx, obj, opts...)
+	if err == nil {
+		w.written.keep(obj)
+	}
+	return err
 }
 
 func (w *writer) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	w.reader.forget(obj)
 	defer w.reader.forget(obj)
-	return w.Client.Update(ctx, obj, opts...)
+	err := w.Client.Update(ctx, obj, opts...)
+	if err == nil {
+		w.written.keep(obj)
+	}
+	return err
 }
 
 func (w *writer) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	w.reader.forget(obj)
 	defer w.reader.forget(obj)
-	return w.Client.Patch(ctx, obj, patch, opts...)
+	err := w.Client.Patch(ctx, obj, patch, opts...)
+	if err == nil {
+		w.written.keep(obj)
+	}
+	return err
 }
 
 func (w *writer) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {

@@ -115,3 +115,74 @@ func TestReadsOnceForEachVersion(t *testing.T) {
 		})
 	}
 }
+
+// behind is a client whose cache has the objects as they were at the last sync.
+type behind struct {
+	client.Client
+	seen map[client.ObjectKey]*metalv1.Endpoint
+}
+
+func (b *behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if seen, ok := b.seen[key]; ok {
+		seen.DeepCopyInto(obj.(*metalv1.Endpoint))
+		return nil
+	}
+	return b.Client.Get(ctx, key, obj)
+}
+
+func TestWhatWasWrittenIsReadBack(t *testing.T) {
+	ctx := t.Context()
+	scheme := runtime.NewScheme()
+	if err := metalv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&metalv1.Endpoint{}).Build()
+	cache := &behind{Client: live, seen: map[client.ObjectKey]*metalv1.Endpoint{}}
+	ours := New(live, live).Client(cache)
+	key := client.ObjectKey{Name: "e"}
+	expect := func(what, ip string, generation int64) {
+		t.Helper()
+		var got metalv1.Endpoint
+		if err := ours.Get(ctx, key, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Spec.IP != ip || got.Status.ObservedGeneration != generation {
+			t.Errorf("%s: %s, %d; want %s, %d", what, got.Spec.IP, got.Status.ObservedGeneration, ip, generation)
+		}
+	}
+	e := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "e", UID: "1"}}
+	e.Spec.IP = "10.0.0.1"
+	if err := ours.Create(ctx, e); err != nil {
+		t.Fatal(err)
+	}
+	old := e.DeepCopy()
+	cache.seen[key] = old
+	expect("as it was made", "10.0.0.1", 0)
+
+	before := e.DeepCopy()
+	e.Spec.IP = "10.0.0.2"
+	if err := ours.Patch(ctx, e, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	expect("written since", "10.0.0.2", 0)
+	before = e.DeepCopy()
+	e.Status.ObservedGeneration = 7
+	if err := ours.Status().Patch(ctx, e, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	expect("its status too", "10.0.0.2", 7)
+
+	if err := live.Get(ctx, key, e); err != nil {
+		t.Fatal(err)
+	}
+	e.Spec.IP = "10.0.0.3"
+	if err := live.Update(ctx, e); err != nil {
+		t.Fatal(err)
+	}
+	cache.seen[key] = e
+	expect("somebody else's, later", "10.0.0.3", 7)
+	other := old.DeepCopy()
+	other.UID = "2"
+	cache.seen[key] = other
+	expect("another object of the name", "10.0.0.1", 0)
+}

@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -34,6 +35,18 @@ func (s *Source) Wake(namespace, name string) {
 	if queue != nil {
 		queue.Add(req)
 	}
+}
+
+// WakeAfter is Wake after a while. Several within it are one.
+func (s *Source) WakeAfter(namespace, name string, d time.Duration) {
+	s.mu.Lock()
+	queue := s.queue
+	s.mu.Unlock()
+	if queue == nil || d <= 0 {
+		s.Wake(namespace, name)
+		return
+	}
+	queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}, d)
 }
 
 // Start is called by controller-runtime when the controller starts.
