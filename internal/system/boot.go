@@ -16,12 +16,20 @@ import (
 // Kubernetes.
 func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
 	return bootserver.New(bootserver.Config{
-		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: delivery.Delivered, BootURL: s.BootURL, Instances: s.instances,
+		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: s.recorded(delivery.Delivered), BootURL: s.BootURL, Instances: s.instances,
 		DefaultUKI:        s.newDefaultUKI().get,
 		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
 		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit,
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})
+}
+
+// recorded has every answer recorded on its way to the conditions.
+func (s *System) recorded(deliver func(bootview.Delivery)) func(bootview.Delivery) {
+	return func(d bootview.Delivery) {
+		s.history.Record(d)
+		deliver(d)
+	}
 }
 
 // newMetadata makes what keeps the metadata of running machines, where somebody wants it.

@@ -59,3 +59,15 @@ func TestURLFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestOperatorCertificate(t *testing.T) {
+	o := DefaultOptions()
+	o.OperatorAddress = "127.0.0.1:0"
+	if pair, err := o.operatorCertificate(); err != nil || len(pair.Certificate) == 0 {
+		t.Errorf("self-signed: %v", err)
+	}
+	o.OperatorCertFile = "/none.pem"
+	if _, err := o.operatorCertificate(); err == nil || !strings.Contains(err.Error(), "--operator-cert-file") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}

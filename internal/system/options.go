@@ -36,6 +36,10 @@ type Options struct {
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
 	BootProgramsDir string
+	// OperatorAddress is where operators read reports and boots, over TLS; empty: nowhere. Without files its certificate is made anew
+	// at each start.
+	OperatorAddress                   string
+	OperatorCertFile, OperatorKeyFile string
 	// Metadata answers /v1/…, with the fields of the file StaticMetadata for every machine.
 	Metadata       bool
 	StaticMetadata string
@@ -167,7 +171,7 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"boot-address": o.BootAddress, "image-address": o.ImageAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
+	for flag, address := range map[string]string{"boot-address": o.BootAddress, "image-address": o.ImageAddress, "operator-address": o.OperatorAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
 		if address == "" && flag != "boot-address" {
 			continue
 		}

@@ -39,6 +39,8 @@ type System struct {
 	fleet    *fleet.Fleet
 	view     *bootview.View
 	profiles *profile.View // nil where somebody else delivers boots
+	// history is what was asked for and given in the newest boots.
+	history bootview.History
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
 	images    *image.Resolver
@@ -175,7 +177,7 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	if err != nil {
 		return nil, err
 	}
-	if err := s.newMetadata(ctx, mgr); err != nil {
+	if err := errors.Join(s.newMetadata(ctx, mgr), s.addOperator(mgr)); err != nil {
 		return nil, err
 	}
 	boot, err := s.newBootServer(delivery, intake)

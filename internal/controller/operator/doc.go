@@ -1,0 +1,9 @@
+// Package operator answers people and their programs, on an address of its own that no machine is given:
+//
+//	GET    /systems/{uuid}  the report of a machine's probe, as it was stored
+//	DELETE /delete/{uuid}   have it looked at again: the report is deleted
+//	GET    /boots/{uuid}    what its newest boots asked for, and were given
+//
+// Whoever asks proves itself to the Kubernetes API, by a bearer token that a TokenReview knows, and must be allowed the verb on that
+// path: a rule of a ClusterRole with nonResourceURLs, as for metrics. So there are no accounts and no passwords of ours.
+package operator

@@ -1,0 +1,179 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/inspection"
+)
+
+const (
+	// askTimeout bounds what the Kubernetes API is asked for one answer.
+	askTimeout = 20 * time.Second
+	// maxReport is the longest report that is unpacked.
+	maxReport = 16 << 20
+)
+
+// Server answers operators.
+type Server struct {
+	// API finds Servers by index, from a cache, and asks reviews; Live reads and deletes records.
+	API       client.Client
+	Live      client.Reader
+	Namespace string
+	History   *bootview.History
+	Logger    logr.Logger
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+	defer cancel()
+	if verbs[r.Method] == "" {
+		w.Header().Set("Allow", "GET, HEAD, DELETE")
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		return
+	}
+	switch err := s.authorize(ctx, r); {
+	case errors.Is(err, errUnknown):
+		w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
+		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
+	case errors.Is(err, errForbidden):
+		http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
+	case err != nil:
+		s.Logger.Info("An operator could not be identified", "reason", err.Error())
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+	default:
+		s.routes().ServeHTTP(w, r.WithContext(ctx))
+	}
+}
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /systems/{uuid}", s.answer(s.report))
+	mux.HandleFunc("DELETE /delete/{uuid}", s.answer(s.forget))
+	mux.HandleFunc("GET /boots/{uuid}", s.answer(s.boots))
+	return mux
+}
+
+var errNotFound = errors.New("not found")
+
+// answer sends what ask returns: JSON, or nothing for nil.
+func (s *Server) answer(ask func(ctx context.Context, uuid string) ([]byte, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		uuid, err := identity.UUID(r.PathValue("uuid"))
+		if err != nil {
+			http.Error(w, "uuid: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		body, err := ask(r.Context(), uuid)
+		switch {
+		case errors.Is(err, errNotFound):
+			http.Error(w, http.StatusText(http.StatusNotFound), http.StatusNotFound)
+		case err != nil:
+			s.Logger.Error(err, "An operator was not answered", "path", r.URL.Path)
+			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+		case body == nil:
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+			_, _ = w.Write(body) // an error means that nobody listens any more
+		}
+	}
+}
+
+// report is the body that the probe of a machine sent.
+func (s *Server) report(ctx context.Context, uuid string) ([]byte, error) {
+	obj, err := s.record(ctx, uuid)
+	if err != nil {
+		return nil, err
+	}
+	registration, err := inspection.Unpack(obj.BinaryData[record.Key], maxReport)
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %s: %w", obj.Name, err)
+	}
+	return json.Marshal(struct {
+		SystemUUID string          `json:"systemUUID"`
+		Attempt    string          `json:"attempt,omitempty"`
+		Data       json.RawMessage `json:"data"`
+	}{uuid, obj.Annotations[record.AnnotationAttempt], registration.Raw})
+}
+
+func (s *Server) forget(ctx context.Context, uuid string) ([]byte, error) {
+	obj, err := s.record(ctx, uuid)
+	if err != nil {
+		return nil, err
+	}
+	return nil, client.IgnoreNotFound(s.API.Delete(ctx, obj))
+}
+
+// record is the object of record of a machine's inspection.
+func (s *Server) record(ctx context.Context, uuid string) (*corev1.ConfigMap, error) {
+	var servers metalv1.ServerList
+	if err := s.API.List(ctx, &servers, client.MatchingFields{index.ServerByUUID: uuid}); err != nil {
+		return nil, fmt.Errorf("list Servers: %w", err)
+	}
+	for i := range servers.Items {
+		obj := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: s.Namespace, Name: record.InspectionName(servers.Items[i].Name)}
+		if err := s.Live.Get(ctx, key, obj); err == nil {
+			return obj, nil
+		} else if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("ConfigMap %s: %w", key, err)
+		}
+	}
+	return nil, errNotFound
+}
+
+func (s *Server) boots(_ context.Context, uuid string) ([]byte, error) {
+	boots := s.History.Boots(uuid)
+	if boots == nil {
+		return nil, errNotFound
+	}
+	return json.Marshal(struct {
+		SystemUUID string          `json:"systemUUID"`
+		Boots      []bootview.Boot `json:"boots"`
+	}{uuid, boots})
+}
+
+// Serve answers on l, over TLS, until ctx ends. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Certificate) error {
+	srv := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 2 * maxToken,
+		TLSConfig:      &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.ServeTLS(l, "", "") }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("operator address %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := srv.Shutdown(stop); err != nil {
+		_ = srv.Close() // answers that take longer than they may
+	}
+	<-served
+	return nil
+}
