@@ -5,6 +5,9 @@
 // server that knows few machines and one that knows many. A load generator, in a fourth process,
 // asks them in turns, for a random machine each time.
 //
+// Machines that name themselves (/config/{id}, /ipxe?labels) are counted in assignments: the
+// smaller site has 50 of them and the larger 50,000.
+//
 //	go run ./bench/boot-answers
 package main
 
@@ -24,6 +27,8 @@ import (
 type config struct {
 	Few         int           `json:"few"`
 	Many        int           `json:"many"`
+	FewAssign   int           `json:"fewAssignments"`
+	ManyAssign  int           `json:"manyAssignments"`
 	Connections int           `json:"connections"`
 	Rounds      int           `json:"rounds"`
 	Duration    time.Duration `json:"durationNanoseconds"`
@@ -52,6 +57,8 @@ func parseFlags() config {
 	var c config
 	flag.IntVar(&c.Few, "few", 1_000, "machines of the smaller site")
 	flag.IntVar(&c.Many, "many", 100_000, "machines of the larger site")
+	flag.IntVar(&c.FewAssign, "few-assignments", 50, "assignments of the smaller site")
+	flag.IntVar(&c.ManyAssign, "many-assignments", 50_000, "assignments of the larger site")
 	flag.IntVar(&c.Connections, "connections", 16, "keep-alive connections of the load generator")
 	flag.IntVar(&c.Rounds, "rounds", 31, "rounds; each asks every server once")
 	flag.DurationVar(&c.Duration, "duration", 300*time.Millisecond, "how long one server is asked in a round")
@@ -59,7 +66,7 @@ func parseFlags() config {
 	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
 	flag.Parse()
 	if *smoke {
-		c = config{Few: 10, Many: 1_000, Connections: 4, Rounds: 1, Duration: 50 * time.Millisecond}
+		c = config{Few: 10, Many: 1_000, FewAssign: 10, ManyAssign: 500, Connections: 4, Rounds: 1, Duration: 50 * time.Millisecond}
 	}
 	return c
 }
@@ -82,11 +89,12 @@ func run(ctx context.Context, c config) error {
 		return err
 	}
 	printTable(os.Stdout, c, rows)
-	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition.\n", b.heapPerMachine/1024, c.Many)
+	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition; %.2f KiB an assignment at %d assignments.\n",
+		b.heapPerMachine/1024, c.Many, b.heapPerAssignment/1024, c.ManyAssign)
 	if c.Out == "" {
 		return nil
 	}
-	started.Findings = map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine}
+	started.Findings = map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine, "heapBytesPerAssignment": b.heapPerAssignment}
 	return started.Write(c.Out)
 }
 

@@ -16,9 +16,10 @@ import (
 // bench is the processes of one run.
 type bench struct {
 	config
-	few, many      *server
-	load           *child.Process
-	heapPerMachine float64
+	few, many *server
+	load      *child.Process
+
+	heapPerMachine, heapPerAssignment float64
 }
 
 // server is one process that is asked.
@@ -40,14 +41,14 @@ func startChild(ctx context.Context, request serverRequest) (*server, serverAnsw
 func newBench(ctx context.Context, c config) (*bench, error) {
 	b := &bench{config: c}
 	var err error
-	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few}); err != nil {
+	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few, Assignments: c.FewAssign}); err != nil {
 		return nil, err
 	}
 	var a serverAnswer
-	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many}); err != nil {
+	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many, Assignments: c.ManyAssign}); err != nil {
 		return nil, err
 	}
-	b.heapPerMachine = a.HeapPerMachine
+	b.heapPerMachine, b.heapPerAssignment = a.HeapPerMachine, a.HeapPerAssignment
 	b.load, err = child.Start(ctx, roleLoad)
 	return b, err
 }
@@ -86,7 +87,8 @@ type row struct {
 }
 
 func (b *bench) measure(ctx context.Context, path string) (row, error) {
-	sample, err := load.Fetch(ctx, b.many.address, request(path, b.Few-1, nil))
+	few, many := b.sizes(path)
+	sample, err := load.Fetch(ctx, b.many.address, request(path, few-1, nil))
 	if err != nil {
 		return row{}, err
 	}
@@ -101,7 +103,7 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 			// Another one begins every round: what the others left behind in
 			// caches falls on each in turn.
 			i := (turn + round) % len(targets)
-			f, err := b.ask(targets[i], path, []int{b.Few, b.Few, b.Many}[i], uint64(round))
+			f, err := b.ask(targets[i], path, []int{few, few, many}[i], uint64(round))
 			if err != nil {
 				return row{}, err
 			}
@@ -115,6 +117,14 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 		Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]),
 		FewOfBare: compare(rounds[1], rounds[0]), ManyOfBare: compare(rounds[2], rounds[0]), ManyOfFew: compare(rounds[2], rounds[1]),
 	}, bare.Stop()
+}
+
+// sizes are how many machines of each site ask for a path: who names itself has an assignment of its own.
+func (c config) sizes(path string) (few, many int) {
+	if path == pathConfig || path == pathLabels {
+		return c.FewAssign, c.ManyAssign
+	}
+	return c.Few, c.Many
 }
 
 // ask puts load on one server for one turn.
@@ -173,14 +183,15 @@ func printTable(w io.Writer, c config, rows []row) {
 	fmt.Fprintln(t, "| path\t| server\t| bytes\t| answers/s\t| of bare\t| CPU an answer\t| of bare (CPU)\t| p50\t| p99\t| allocations\t|")
 	fmt.Fprintln(t, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
 	for _, r := range rows {
+		few, many := c.sizes(r.Path)
 		for _, line := range []struct {
 			name string
 			figures
 			ratios
 		}{
 			{"bare handler", r.Bare, ratios{1, 1}},
-			{fmt.Sprintf("%d machines", c.Few), r.Few, r.FewOfBare},
-			{fmt.Sprintf("%d machines", c.Many), r.Many, r.ManyOfBare},
+			{fmt.Sprintf("%d machines", few), r.Few, r.FewOfBare},
+			{fmt.Sprintf("%d machines", many), r.Many, r.ManyOfBare},
 		} {
 			fmt.Fprintf(t, "| `%s`\t| %s\t| %d\t| %.0f\t| %.2f\t| %.1f µs\t| %.2f\t| %d µs\t| %d µs\t| %.0f\t|\n",
 				r.Path, line.name, r.BodyBytes, line.PerSecond, line.Rate, float64(line.CPUPerAnswer)/1e3, line.CPU,
@@ -190,6 +201,7 @@ func printTable(w io.Writer, c config, rows []row) {
 	_ = t.Flush()
 	fmt.Fprintln(w)
 	for _, r := range rows {
-		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d.\n", r.Path, c.Many, r.ManyOfFew.Rate, c.Few)
+		few, many := c.sizes(r.Path)
+		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d.\n", r.Path, many, r.ManyOfFew.Rate, few)
 	}
 }

@@ -25,8 +25,9 @@ import (
 const roleServer = "server"
 
 type serverRequest struct {
-	Machines int // a boot server with that many machines
-	BareSize int // a bare handler that writes that many bytes
+	Machines    int // a boot server with that many machines
+	Assignments int // and that many that name themselves
+	BareSize    int // a bare handler that writes that many bytes
 }
 
 type serverAnswer struct {
@@ -36,6 +37,8 @@ type serverAnswer struct {
 	Mallocs uint64
 	// HeapPerMachine is what the view costs, ignition payloads included.
 	HeapPerMachine float64
+	// HeapPerAssignment is what the index of assignments costs.
+	HeapPerAssignment float64
 }
 
 func serveRole(ctx context.Context) error {
@@ -76,8 +79,14 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 		return a, err
 	}
 	a.HeapPerMachine = float64(heap()-before) / float64(request.Machines)
+	before = heap()
+	profiles, err := assign(request.Assignments)
+	if err != nil {
+		return a, err
+	}
+	a.HeapPerAssignment = (float64(heap()) - float64(before)) / float64(request.Assignments)
 	s, err := bootserver.New(bootserver.Config{
-		View: view, BootURL: "http://" + a.Address,
+		View: view, Profiles: profiles, BootURL: "http://" + a.Address,
 		TrustedForwarders: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Deliver:           func(bootserver.Delivery) {},
 		Logger:            logr.Discard(),

@@ -14,9 +14,11 @@ const (
 	pathIPXE     = "/ipxe/{uuid}"
 	pathIgnition = "/ignition/{uuid}"
 	pathHTTPBoot = "/httpboot"
+	pathConfig   = "/config/{id}"
+	pathLabels   = "/ipxe?labels"
 )
 
-var paths = []string{pathIPXE, pathIgnition, pathHTTPBoot}
+var paths = []string{pathIPXE, pathIgnition, pathHTTPBoot, pathConfig, pathLabels}
 
 // image is what all machines of the site boot.
 const image = "http://boot.example:8082/image?imageName=registry.example%2Fos%2Fgardenlinux&layerDigest=sha256%3A"
@@ -74,6 +76,14 @@ func request(path string, i int, dst []byte) []byte {
 		dst = appendPadded(dst, uint64(i), 16, 12)
 		dst = append(dst, "?token="...)
 		dst = appendPadded(dst, uint64(i), 10, 43)
+	case pathConfig:
+		dst = append(dst, "GET /config/"+configIDs[i%profileCount]+"?uuid="+namesStart...)
+		dst = appendPadded(dst, uint64(i), 16, 12)
+		dst = append(dst, namesRest...)
+	case pathLabels:
+		dst = append(dst, "GET /ipxe?uuid="+namesStart...)
+		dst = appendPadded(dst, uint64(i), 16, 12)
+		dst = append(dst, namesRest...)
 	case pathHTTPBoot:
 		// A DHCP server on the same host asks for the machine.
 		dst = append(dst, "GET /httpboot HTTP/1.1\r\nHost: boot.example:8082\r\nX-Forwarded-For: 10."...)

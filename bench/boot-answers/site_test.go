@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,8 @@ func TestRequestsNameTheirMachine(t *testing.T) {
 		for path, want := range map[string]string{
 			pathIPXE:     "GET /ipxe/" + uuid(i) + " HTTP/1.1\r\n",
 			pathIgnition: "GET /ignition/" + uuid(i) + "?token=" + token(i) + " HTTP/1.1\r\n",
+			pathConfig:   "GET /config/" + configIDs[i%profileCount] + "?uuid=" + fmt.Sprintf("%s%012x", namesStart, i) + "&mac=",
+			pathLabels:   "GET /ipxe?uuid=" + fmt.Sprintf("%s%012x", namesStart, i) + "&mac=",
 			pathHTTPBoot: "X-Forwarded-For: " + address(i) + "\r\n\r\n",
 		} {
 			if got := string(request(path, i, nil)); !strings.Contains(got, want) || !strings.HasSuffix(got, "\r\n\r\n") {

@@ -162,6 +162,17 @@ func (s Subject) values(key string) (first, second string) {
 	return first, second
 }
 
+// Without is the machine without some labels.
+func (s Subject) Without(keys ...string) Subject {
+	rest := make([]label, 0, len(s.labels))
+	for _, l := range s.labels {
+		if !slices.Contains(keys, l.key) {
+			rest = append(rest, l)
+		}
+	}
+	return Subject{rest}
+}
+
 // All goes through the labels in the order of their keys.
 func (s Subject) All() iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {

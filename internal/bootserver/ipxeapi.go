@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/assignment"
@@ -135,9 +134,9 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
 		return
 	}
-	query, err := url.ParseQuery(queryOf(r))
+	query, err := assignment.ReadQuery(queryOf(r))
 	if err != nil {
-		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, "The query cannot be read.")
+		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
 		return
 	}
 	config, err := s.cfg.Profiles.Config(id, query)
@@ -154,12 +153,11 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 	}
 }
 
-func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query url.Values, c profile.Config) {
+func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query assignment.Subject, c profile.Config) {
 	w.Header()["Cache-Control"] = noStore
 	w.Header()["Etag"] = []string{c.ETag}
 	send(w, r, http.StatusOK, []string{c.ContentType}, c.Bytes)
-	s.deliveredTo(r, Ignition, assignment.CanonicalValue(assignment.KeyUUID, query.Get(assignment.KeyUUID)),
-		"Profile/"+c.Profile.Key(), http.StatusOK)
+	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), "Profile/"+c.Profile.Key(), http.StatusOK)
 }
 
 func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Key() }

@@ -3,7 +3,6 @@ package profile
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 
@@ -198,8 +197,9 @@ type Config struct {
 }
 
 // Config answers what a config's URL names: of the revision that its script came from, if that
-// is still known; without a revision, the present one.
-func (v *View) Config(id string, query url.Values) (Config, error) {
+// is still known; without a revision, the present one. The query is the machine's labels and, among
+// them, our own parameters.
+func (v *View) Config(id string, query assignment.Subject) (Config, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if !v.synced {
@@ -234,18 +234,9 @@ func (v *View) Config(id string, query url.Values) (Config, error) {
 
 // signed reports whether a URL is one of ours. Its labels are those that the signature was made
 // with, whatever their order.
-func (v *View) signed(id, revision string, query url.Values) bool {
-	labels := url.Values{}
-	for key, values := range query {
-		if key != paramRevision && key != paramExpires && key != paramSignature {
-			labels[key] = values
-		}
-	}
-	subject, err := assignment.NewSubject(labels)
-	if err != nil {
-		return false
-	}
-	return v.signer.verify(id, revision, Query(subject), query.Get(paramExpires), query.Get(paramSignature), v.clock.Now())
+func (v *View) signed(id, revision string, query assignment.Subject) bool {
+	labels := Query(query.Without(paramRevision, paramExpires, paramSignature))
+	return v.signer.verify(id, revision, labels, query.Get(paramExpires), query.Get(paramSignature), v.clock.Now())
 }
 
 // Profiles returns the profile of that name.
