@@ -151,7 +151,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	before := s.obj.DeepCopy()
 	describe(s, r.SkipVerify)
-	if wait := s.introduction().Sub(r.Clock.Now()); wait > 0 {
+	if wait := s.introduction(before.Status.State).Sub(r.Clock.Now()); wait > 0 {
 		s.again(wait)
 		return nil
 	}
@@ -177,12 +177,10 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 const introductionTime = 2 * time.Minute
 
 // introduction is until when there is nothing to say of a BMC: it has just been made, nothing is wrong with what
-// it refers to, and it has not been heard of.
-func (s *scope) introduction() time.Time {
-	if s.unresolved != nil || !s.observation.Time.IsZero() || s.observation.Err != nil || s.heldBy != "" || len(s.obj.Status.Conditions) > 1 {
-		return time.Time{}
-	}
-	if s.obj.Status.State != metalv1.BMCStatePending || s.reset != nil || s.rotating != nil {
+// it refers to, and it has not been heard of. said is the state that its status tells.
+func (s *scope) introduction(said metalv1.BMCState) time.Time {
+	heard := !s.observation.Time.IsZero() || s.observation.Err != nil
+	if said != "" || heard || s.unresolved != nil || s.heldBy != "" || s.reset != nil || s.rotating != nil {
 		return time.Time{}
 	}
 	return s.obj.CreationTimestamp.Add(introductionTime)

@@ -72,6 +72,9 @@ func (p *Plan) reports(before, state metalv1.ServerState) bool {
 	return !p.Unsettled && p.Attempt == nil && (!p.Prepare || before != state)
 }
 
+// seenLately is how old an observation may be that tells that a machine is off which is about to be switched on.
+const seenLately = 10 * time.Second
+
 // moment is how long status is not written for what is usually over by then.
 const moment = 2 * time.Second
 
@@ -180,9 +183,20 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 	return false
 }
 
+// offLately says that the machine was off a moment ago and that nothing has been ordered since: a boot from cold need not look
+// again. Should somebody press its button this very moment, its boot comes to nothing and is made again.
+func (v *View) offLately() bool {
+	last := v.System.Command
+	settled := last.ID == "" || last.State.Ended() && v.System.Seen.After(last.End)
+	return v.off() && settled && v.Now.Before(v.System.Seen.Add(seenLately))
+}
+
 // nextAttempt is the attempt that follows v.Attempt.
 func (v *View) nextAttempt(way bootWay) *attempt.Attempt {
 	n := v.Attempt.Next(v.NewID(), v.Now)
+	if way.cold && v.offLately() {
+		n.Off = &v.Now // the order and what it begins with are one write
+	}
 	n.Disk, n.Cold, n.Reinstall, n.Generation = way.disk, way.anew, way.reinstall, v.Boot.Generation
 	if way.disk && v.Attempt != nil {
 		n.Generation = v.Attempt.Generation

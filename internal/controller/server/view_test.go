@@ -155,7 +155,14 @@ func TestDecisions(t *testing.T) {
 		"initial without a probe image": {newView(power(bmc.PowerOff), func(v *View) { v.Policy.ProbeImage = "" }), wanted{}},
 
 		"discovery prepares what is missing": {newView(internalBoot(nil), func(v *View) { v.Boot = nil }), wanted{prepare: true}},
-		"discovery orders a prepared boot":   {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
+		"discovery orders a prepared boot":   {newView(power(bmc.PowerOn), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
+		"discovery saw it off a moment ago":  {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "off"}},
+		"discovery saw it off long ago": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Seen = now.Add(-time.Minute)
+		}), wanted{attempt: "ordered"}},
+		"discovery saw it off, and something is under way": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Command = fleet.CommandStatus{ID: "another", State: fleet.Running}
+		}), wanted{attempt: "ordered"}},
 		"discovery waits for the image": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.Boot.Status.State = metalv1.ServerBootConfigurationStatePending
 		}), wanted{}},
