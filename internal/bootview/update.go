@@ -63,6 +63,14 @@ func (v *View) against(e *entry, names []string) []string {
 	return out
 }
 
+// Serves says whether an entry counts for its machine with this attempt, and the attempt is open.
+func (v *View) Serves(name, attemptID string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.entries[name]
+	return e != nil && e.rank == Current && e.attempt.Open && e.attempt.ID == attemptID
+}
+
 // Len is the number of entries.
 func (v *View) Len() int {
 	v.mu.Lock()

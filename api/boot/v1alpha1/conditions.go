@@ -10,6 +10,8 @@ const (
 	ConditionIgnitionDataFetched = "IgnitionDataFetched"
 	// ConditionIgnitionDataDelivered says whether the machine got all of its ignition.
 	ConditionIgnitionDataDelivered = "IgnitionDataDelivered"
+	// ConditionIgnitionReadAgain says that ignition was read more than once in one boot attempt, and by whom. Added by Farrier.
+	ConditionIgnitionReadAgain = "IgnitionReadAgain"
 	// ConditionUKIFetched says whether the machine has fetched its unified kernel image. Added by Farrier.
 	ConditionUKIFetched = "UKIFetched"
 )

@@ -176,7 +176,7 @@ func (v *view) mirrorDeliveries() {
 	if v.http != nil {
 		from = append(from, v.http.Status.Conditions...)
 	}
-	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched} {
+	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain} {
 		if c := apimeta.FindStatusCondition(from, kind); c != nil {
 			mirrored := *c
 			mirrored.ObservedGeneration = v.config.Generation

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -161,8 +162,8 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	}
 	entry, problem := r.render(&in)
 	r.put(entry)
-	if in.attempt.Open() && entry.Rank == bootview.Current && r.attempts.add(in.attempt.ID) {
-		r.WakeServer(in.server.Name)
+	if err := r.acknowledge(ctx, &in); err != nil {
+		return err
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
@@ -174,6 +175,32 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	}
 	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	return client.IgnoreNotFound(err)
+}
+
+// acknowledge tells the server that the view knows its attempt: when all that the boot configuration delivers is there,
+// for the machine chooses whether it boots by iPXE or by UEFI HTTP. Each object is put before it looks for the other, so
+// the last of them sees both.
+func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
+	if !in.attempt.Open() || !r.View.Serves(in.name, in.attempt.ID) {
+		return nil
+	}
+	other := kind{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }}
+	if r.kind.name == kindHTTP {
+		other = kind{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }}
+	}
+	obj := other.object()
+	err := r.Get(ctx, client.ObjectKeyFromObject(in.object), obj)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case err == nil && obj.GetDeletionTimestamp().IsZero() && metav1.IsControlledBy(obj, in.config) &&
+		!r.View.Serves(entryName(other.name, obj.GetNamespace(), obj.GetName()), in.attempt.ID):
+		return nil
+	}
+	if r.attempts.add(in.attempt.ID) {
+		r.WakeServer(in.server.Name)
+	}
+	return nil
 }
 
 // put makes the entry count, and wakes those that are in conflict because of it, or are not any longer: each

@@ -24,6 +24,8 @@ var conditionsOf = map[bootview.DeliveryKind][]string{
 type note struct {
 	attempt, addr string
 	at            time.Time
+	// again is who read ignition a second time in the attempt.
+	again string
 }
 
 // notes collects deliveries between two reconciles. Only the first of an attempt is news.
@@ -72,9 +74,15 @@ func (n *notes) add(delivery bootview.Delivery) bool {
 		n.byEntry[delivery.Entry] = kinds
 	}
 	if old, known := kinds[delivery.Kind]; known && old.attempt == delivery.Attempt {
-		return false
+		// Without an attempt of ours nothing tells a second read from a second boot.
+		if delivery.Kind != bootview.DeliveredIgnition || delivery.Attempt == "" || delivery.Attempt == notOrdered || old.again != "" {
+			return false
+		}
+		old.again = delivery.Addr
+		kinds[delivery.Kind] = old
+		return true
 	}
-	kinds[delivery.Kind] = note{delivery.Attempt, delivery.Addr, delivery.Time}
+	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, at: delivery.Time}
 	return true
 }
 
@@ -118,6 +126,29 @@ func (d *Delivery) describeDeliveries(in *source, conditions *[]metav1.Condition
 			}
 		}
 	}
+}
+
+// describeReadAgain says that ignition was read a second time in the open attempt, and takes it back with the next. It
+// may be the machine, trying again, or a stranger who came first: both addresses are told.
+func (d *Delivery) describeReadAgain(in *source, conditions *[]metav1.Condition) {
+	current := ""
+	if in.attempt.Open() {
+		current = in.attempt.ID
+	}
+	made, _ := d.notes.get(in.name, bootview.DeliveredIgnition)
+	old := apimeta.FindStatusCondition(*conditions, bootv1.ConditionIgnitionReadAgain)
+	said := old != nil && old.Status == metav1.ConditionTrue
+	c := metav1.Condition{Type: bootv1.ConditionIgnitionReadAgain, ObservedGeneration: in.object.GetGeneration()}
+	switch {
+	case current != "" && made.attempt == current && made.again != "":
+		c.Status, c.Reason = metav1.ConditionTrue, "ReadAgain"
+		c.Message = deliveryOf(current) + " to " + made.addr + ", and again to " + made.again
+	case said && in.config != nil && !strings.HasPrefix(old.Message, deliveryOf(current)+" "):
+		c.Status, c.Reason = metav1.ConditionFalse, "BootOrdered"
+	default:
+		return
+	}
+	apimeta.SetStatusCondition(conditions, c)
 }
 
 // deliveryOf begins the message of a delivery's condition.

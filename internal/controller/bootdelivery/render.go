@@ -130,6 +130,9 @@ func identify(e *bootview.Entry, server *metalv1.Server) {
 	}
 }
 
+// notOrdered stands for the attempt of a boot configuration whose boot is not ordered, or over.
+const notOrdered = "none"
+
 // attempt is the boot that the entry belongs to.
 func (d *Delivery) attempt(in *source) bootview.Attempt {
 	switch {
@@ -138,7 +141,7 @@ func (d *Delivery) attempt(in *source) bootview.Attempt {
 			ID: in.attempt.ID, Open: true, Token: ignition.Token(d.TokenKey, string(in.server.UID), in.attempt.ID), Clean: string(in.attempt.Clean),
 		}
 	case in.config != nil && !d.ForeignLifecycle:
-		return bootview.Attempt{ID: "none"} // ours, and not ordered: closed
+		return bootview.Attempt{ID: notOrdered} // ours, and not ordered: closed
 	}
 	return bootview.Attempt{} // no attempt of ours stands behind it: open
 }
@@ -198,6 +201,10 @@ func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootv
 	}
 	if in.server != nil {
 		params.KernelArgs = in.server.Annotations[metalv1.AnnotationKernelArgs]
+		field := fmt.Sprintf("Server %q: metadata.annotations[%s]", in.server.Name, metalv1.AnnotationKernelArgs)
+		if err := bootview.CheckArguments(field, params.KernelArgs); err != nil {
+			return err.Error()
+		}
 	}
 	script, err := bootview.DefaultScript(params)
 	if err != nil {

@@ -38,6 +38,7 @@ func (d *Delivery) describe(in *source, problem string) {
 	}
 	apimeta.SetStatusCondition(conditions, ready)
 	d.describeDeliveries(in, conditions)
+	d.describeReadAgain(in, conditions)
 }
 
 // entryName is the name of a boot config in the view.

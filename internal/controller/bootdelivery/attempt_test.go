@@ -1,0 +1,87 @@
+package bootdelivery
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+)
+
+// TestAnAttemptIsAcknowledgedWhenAllOfItIsServed: the firmware chooses between iPXE and UEFI HTTP, so both are needed,
+// in whatever order they come.
+func TestAnAttemptIsAcknowledgedWhenAllOfItIsServed(t *testing.T) {
+	for name, httpFirst := range map[string]bool{"iPXE first": false, "HTTP first": true} {
+		t.Run(name, func(t *testing.T) {
+			objects := ours(ordered("a"))
+			http := &bootv1.HTTPBootConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", OwnerReferences: objects[2].GetOwnerReferences()}}
+			http.Spec.SystemUUID, http.Spec.UKIURL = uuid, bootURL+"/httpboot/x.efi"
+			s := newStand(t, append(objects, http)...)
+			first, second := s.ipxe, s.http
+			if httpFirst {
+				first, second = second, first
+			}
+			s.Settle(t, first, "ns/c")
+			if s.Acknowledged("a") || len(s.servers) != 0 {
+				t.Error("half of it is served, and the boot goes ahead")
+			}
+			s.Settle(t, second, "ns/c")
+			if !s.Acknowledged("a") || len(s.servers) != 1 {
+				t.Errorf("acknowledged %v, servers woken %v", s.Acknowledged("a"), s.servers)
+			}
+		})
+	}
+}
+
+// TestIgnitionReadTwiceIsSaid: with both addresses, once, until the next boot is ordered.
+func TestIgnitionReadTwiceIsSaid(t *testing.T) {
+	s := newStand(t, ours(ordered("first"))...)
+	s.Delivered(fetched(bootview.DeliveredIgnition, "first", "10.0.0.7"))
+	s.Delivered(fetched(bootview.DeliveredIgnition, "first", "10.0.0.66"))
+	s.Settle(t, s.ipxe, "ns/c")
+	conditions := func() []metav1.Condition { return s.readIPXE(t, "ns/c").Status.Conditions }
+	controllertest.Says(t, conditions(), bootv1.ConditionIgnitionReadAgain, metav1.ConditionTrue, "ReadAgain", "first", "10.0.0.7,", "10.0.0.66")
+	controllertest.Says(t, conditions(), bootv1.ConditionIgnitionDataFetched, metav1.ConditionTrue, "Delivered", "10.0.0.7")
+
+	s.ForgetWrites()
+	s.Delivered(fetched(bootview.DeliveredIgnition, "first", "10.0.0.9"))
+	s.Settle(t, s.ipxe, "ns/c")
+	if w := s.Writes(""); len(w) != 0 {
+		t.Errorf("the third is no news, and written is %v", w)
+	}
+	controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) { order(c, "second") })
+	s.Settle(t, s.ipxe, "ns/c")
+	controllertest.Says(t, conditions(), bootv1.ConditionIgnitionReadAgain, metav1.ConditionFalse, "BootOrdered")
+}
+
+// TestTheWritesOfABootAreBounded: however often a machine asks, each kind of delivery is one write, and none is made
+// while it asks.
+func TestTheWritesOfABootAreBounded(t *testing.T) {
+	s := newStand(t, ours(ordered("a"))...)
+	s.Settle(t, s.ipxe, "ns/c")
+	s.ForgetWrites()
+	kinds := []bootview.DeliveryKind{bootview.DeliveredScript, bootview.DeliveredIgnition}
+	for range 1000 {
+		for _, kind := range kinds {
+			s.Delivered(fetched(kind, "a", "10.0.0.7"))
+		}
+	}
+	if w := s.Writes(""); len(w) != 0 {
+		t.Errorf("written while the machine asks: %v", w)
+	}
+	s.Settle(t, s.ipxe, "ns/c")
+	if w := s.Writes(""); len(w) != 1 {
+		t.Errorf("2,000 deliveries that come together are one write, not %v", w)
+	}
+}
+
+func TestKernelArgumentsAreReportedWhereTheyStand(t *testing.T) {
+	s := newStand(t, ours(func(o *metalv1.Server, _ *metalv1.ServerBootConfiguration, _ *bootv1.IPXEBootConfig) {
+		o.Annotations = map[string]string{metalv1.AnnotationKernelArgs: "a\nimgexec evil"}
+	})...)
+	s.Settle(t, s.ipxe, "ns/c")
+	checkError(t, s.readIPXE(t, "ns/c"), `Server "s": metadata.annotations[farrier.dev/kernel-args]: newline`)
+}
