@@ -101,7 +101,7 @@ func translate(data []byte) ([]byte, []string, error) {
 		if len(fatal) > 0 {
 			return nil, warnings, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(fatal, "; "))
 		}
-		return nil, warnings, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, warnings, fmt.Errorf("%w: %s", ErrInvalid, redact(err.Error()))
 	}
 	return payload, warnings, nil
 }
@@ -110,9 +110,9 @@ func translate(data []byte) ([]byte, []string, error) {
 func split(entries report.Report) (fatal, warnings []string) {
 	for _, entry := range entries.Entries {
 		if entry.Kind.IsFatal() {
-			fatal = append(fatal, entry.String())
+			fatal = append(fatal, redact(entry.String()))
 		} else {
-			warnings = append(warnings, entry.String())
+			warnings = append(warnings, redact(entry.String()))
 		}
 	}
 	return fatal, warnings
@@ -123,7 +123,7 @@ func split(entries report.Report) (fatal, warnings []string) {
 func checkExpansion(data []byte) error {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: %s", ErrInvalid, redact(err.Error()))
 	}
 	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
 		return fmt.Errorf("%w: the document is not a YAML mapping", ErrInvalid)
@@ -150,7 +150,7 @@ const inProgress = -1
 func (e expansion) size(n *yaml.Node) (int, error) {
 	switch known, ok := e[n]; {
 	case ok && known == inProgress:
-		return 0, fmt.Errorf("%w: line %d: anchor %q contains itself", ErrInvalid, n.Line, n.Anchor)
+		return 0, fmt.Errorf("%w: line %d: an anchor contains itself", ErrInvalid, n.Line)
 	case ok:
 		return known, nil
 	}

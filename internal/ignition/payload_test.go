@@ -76,7 +76,7 @@ func TestPayloadErrors(t *testing.T) {
 		{"relative path", "variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: etc/motd}]}", "path not absolute", ErrInvalid},
 		{"local file", "variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: /x, contents: {local: /etc/shadow}}]}", "local", ErrInvalid},
 		{"wrong type", "variant: fcos\nversion: 1.4.0\nstorage: 3", "line 3", ErrInvalid},
-		{"contains itself", "variant: fcos\nversion: 1.4.0\nx: &a [*a]", `anchor "a" contains itself`, ErrInvalid},
+		{"contains itself", "variant: fcos\nversion: 1.4.0\nx: &a [*a]", `an anchor contains itself`, ErrInvalid},
 		{"too large", strings.Repeat("#", MaxSize+1), "limit", ErrTooLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
