@@ -89,7 +89,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	delivery := &bootdelivery.Delivery{
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
 		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
-		Patience: deliveryPatience,
+		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
 	servers.Boots = delivery
 	bmcs := &bmc.Reconciler{

@@ -1,9 +1,11 @@
 package bootdelivery
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -41,7 +43,14 @@ func TestIgnitionReadTwiceIsSaid(t *testing.T) {
 	s := newStand(t, ours(ordered("first"))...)
 	s.Delivered(fetched(bootview.DeliveredIgnition, "first", "10.0.0.7"))
 	s.Delivered(fetched(bootview.DeliveredIgnition, "first", "10.0.0.66"))
+	told := events.NewFakeRecorder(8)
+	s.Recorder = told
 	s.Settle(t, s.ipxe, "ns/c")
+	if len(told.Events) != 1 {
+		t.Errorf("events: %d", len(told.Events))
+	} else if e := <-told.Events; !strings.Contains(e, "IgnitionReadAgain") || !strings.Contains(e, "10.0.0.66") {
+		t.Errorf("event %q", e)
+	}
 	conditions := func() []metav1.Condition { return s.readIPXE(t, "ns/c").Status.Conditions }
 	controllertest.Says(t, conditions(), bootv1.ConditionIgnitionReadAgain, metav1.ConditionTrue, "ReadAgain", "first", "10.0.0.7,", "10.0.0.66")
 	controllertest.Says(t, conditions(), bootv1.ConditionIgnitionDataFetched, metav1.ConditionTrue, "Delivered", "10.0.0.7")

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -40,6 +41,8 @@ type Delivery struct {
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
 	WakeServer func(name string)
+	// Recorder tells of ignition that cannot be delivered, that Butane warns of, or that was read again. It may be nil.
+	Recorder events.EventRecorder
 	// Patience is how long a delivery waits for the next before status tells of both: a machine fetches its script, and
 	// its ignition a moment later, and each write of a boot config leads to others.
 	Patience time.Duration
@@ -174,6 +177,9 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		return nil
 	}
 	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+	if err == nil {
+		r.tell(&in, before, obj)
+	}
 	return client.IgnoreNotFound(err)
 }
 
