@@ -241,8 +241,15 @@ var rooms = []room{
 		because: "every program says its version in the same way",
 	},
 	{
-		path:    "internal/cli",
-		may:     []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version"},
+		path:    "internal/importer",
+		may:     []string{"api", "internal/assignment", "internal/profile", "internal/identity"},
+		never:   kubernetesClients,
+		because: "files become other files, without any cluster",
+	},
+	{
+		path: "internal/cli",
+		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version",
+			"internal/assignment", "internal/profile", "internal/importer", "internal/controller/ipxeapi", "internal/controller/record"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{
@@ -274,7 +281,8 @@ var rooms = []room{
 	{
 		path: "bench",
 		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry",
-			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds", "internal/sim"},
+			"internal/ignition", "internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds", "internal/sim",
+			"internal/assignment", "internal/profile"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
 	},

@@ -140,11 +140,7 @@ func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 	if err != nil {
 		return err
 	}
-	compiled := &assignment.Assignment{
-		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Priority: a.Spec.Priority,
-		Selector: assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors),
-		Profile:  found.name, Broken: found.broken,
-	}
+	compiled := compiledFrom(a, found)
 	r.put(name, compiled)
 	r.Initial.done(kindAssignment, name)
 	conflict := r.conflict(name, compiled)

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+// offlineKey derives IDs of configs where the key of the system is not known. They are the same in every
+// run, so that outputs can be compared.
+var offlineKey = []byte("farrier offline")
+
+func newExplain() *cobra.Command {
+	var q question
+	cmd := &cobra.Command{
+		Use:   "explain [SERVER] [--label key=value]...",
+		Short: "Say which profile a machine is assigned, and why",
+		Long: `Lists the Assignments that match a machine, the best first, with the rule by which each comes after
+the one before it, and the conflicts among them. The machine is a Server, or whatever reports the labels.`,
+		Example: `  farrier explain --label uuid=4c4c4544-0043-3510-8052-b7c04f4e4d32 --label buildarch=x86_64
+  farrier explain node-7 -o json
+  farrier explain -l mac=52:54:00:12:34:56 -f manifests/`,
+		Args: q.oneServer,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return q.explain(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), args)
+		},
+	}
+	q.bind(cmd.Flags())
+	return cmd
+}
+
+// explanation is what `farrier explain -o json` prints.
+type explanation struct {
+	Labels            map[string]string `json:"labels"`
+	BootConfiguration string            `json:"bootConfiguration,omitempty"`
+	Candidates        []candidate       `json:"candidates"`
+}
+
+type candidate struct {
+	Assignment string   `json:"assignment"`
+	Profile    string   `json:"profile,omitempty"`
+	Priority   int32    `json:"priority"`
+	Class      string   `json:"class"`
+	Selector   string   `json:"selector"`
+	Rule       string   `json:"rule,omitempty"`
+	Problem    string   `json:"problem,omitempty"`
+	Conflict   string   `json:"conflict,omitempty"`
+	Peers      []string `json:"peers,omitempty"`
+}
+
+func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, args []string) error {
+	if err := q.check(); err != nil {
+		return err
+	}
+	from, err := q.reader(stdin)
+	if err != nil {
+		return err
+	}
+	m, err := q.subject(ctx, from, args)
+	if err != nil {
+		return err
+	}
+	view, findings, err := ipxeapi.Snapshot(ctx, from, offlineKey)
+	if err != nil {
+		return err
+	}
+	e := explanation{Labels: m.subject.Labels(), BootConfiguration: m.configured, Candidates: []candidate{}}
+	for _, c := range view.Explain(m.subject) {
+		e.Candidates = append(e.Candidates, candidateOf(view, c, findings))
+	}
+	if q.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(e)
+	}
+	return e.print(out)
+}
+
+func candidateOf(view *profile.View, c assignment.Candidate, findings []ipxeapi.Finding) candidate {
+	found := candidate{
+		Assignment: c.Key(), Profile: c.Profile, Priority: c.Priority, Class: c.Class().String(), Selector: c.Selector.String(),
+		Rule: string(c.By), Problem: c.Broken,
+	}
+	if found.Problem == "" {
+		for _, f := range findings {
+			if f.Broken && f.Kind == "Profile" && f.Namespace == c.Namespace && f.Name == c.Profile {
+				found.Problem = "Profile " + f.Name + ": " + f.Message
+				break
+			}
+		}
+	}
+	if conflict, ok := view.Conflicts(c.Assignment); ok {
+		found.Conflict = string(conflict.Kind)
+		for _, peer := range conflict.Peers {
+			found.Peers = append(found.Peers, peer.Key())
+		}
+	}
+	return found
+}
+
+func (e explanation) print(out io.Writer) error {
+	if e.BootConfiguration != "" {
+		fmt.Fprintf(out, "The Server boots by its boot configuration %s, which comes before any assignment.\n\n", e.BootConfiguration)
+	}
+	if len(e.Candidates) == 0 {
+		_, err := fmt.Fprintln(out, "No assignment matches: the machine waits, and boots as soon as there is one.")
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RANK\tASSIGNMENT\tPROFILE\tPRIORITY\tCLASS\tSELECTOR\tAFTER BY")
+	for i, c := range e.Candidates {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", i+1, c.Assignment, orDash(c.Profile), c.Priority, c.Class, orDash(c.Selector), orDash(c.Rule))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range e.Candidates {
+		if c.Problem != "" {
+			fmt.Fprintf(out, "\n%s cannot be served: %s", c.Assignment, c.Problem)
+		}
+		if c.Conflict != "" {
+			fmt.Fprintf(out, "\n%s yields to %s (%s)", c.Assignment, strings.Join(c.Peers, ", "), c.Conflict)
+		}
+	}
+	if e.Candidates[0].Problem != "" {
+		fmt.Fprint(out, "\nThe machine waits: it is never given what was meant for others.")
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

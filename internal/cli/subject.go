@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/system"
+)
+
+// question is which machine is meant, and where the objects are.
+type question struct {
+	labels     []string
+	files      []string
+	namespace  string
+	kubeconfig string
+	output     string
+}
+
+func (q *question) bind(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringArrayVarP(&q.labels, "label", "l", nil, "a label of the machine, key=value, as its iPXE would report it; may be repeated")
+	f.StringArrayVarP(&q.files, "filename", "f", nil, "manifests in place of a cluster: a file, a folder, or - for standard input; may be repeated")
+	f.StringVarP(&q.namespace, "namespace", "n", "default", "namespace of manifests that name none")
+	f.StringVar(&q.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
+	f.StringVarP(&q.output, "output", "o", "table", "table or json")
+}
+
+func (q *question) check() error {
+	if q.output != "table" && q.output != "json" {
+		return usageError{fmt.Errorf("--output: %q is neither table nor json", q.output)}
+	}
+	return nil
+}
+
+// reader is where objects come from.
+func (q *question) reader(stdin io.Reader) (client.Reader, error) {
+	if len(q.files) > 0 {
+		return readObjects(q.files, q.namespace, stdin)
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = q.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w; -f reads manifests instead", err)
+	}
+	return client.New(config, client.Options{Scheme: system.Scheme()})
+}
+
+// machine is whom a question is about.
+type machine struct {
+	subject assignment.Subject
+	// configured says which boot configuration comes before any assignment; empty: none.
+	configured string
+}
+
+// subject is the machine of labels, of a Server, or of both: labels say what a Server does not know.
+func (q *question) subject(ctx context.Context, from client.Reader, args []string) (machine, error) {
+	values := url.Values{}
+	for _, label := range q.labels {
+		key, value, ok := strings.Cut(label, "=")
+		if !ok || key == "" {
+			return machine{}, usageError{fmt.Errorf("--label %q: want key=value", label)}
+		}
+		values.Add(key, value)
+	}
+	var m machine
+	if len(args) > 0 {
+		var server metalv1.Server
+		if err := from.Get(ctx, client.ObjectKey{Name: args[0]}, &server); err != nil {
+			return machine{}, fmt.Errorf("Server %q: %w", args[0], err)
+		}
+		m.configured = bootConfigurationOf(&server)
+		if err := labelsOfServer(values, &server); err != nil {
+			return machine{}, err
+		}
+	}
+	var err error
+	if m.subject, err = assignment.NewSubject(values); err != nil {
+		return machine{}, usageError{err}
+	}
+	return m, nil
+}
+
+func bootConfigurationOf(s *metalv1.Server) string {
+	ref := s.Spec.MaintenanceBootConfigurationRef
+	if ref == nil {
+		ref = s.Spec.BootConfigurationRef
+	}
+	if ref == nil {
+		return ""
+	}
+	return ref.Namespace + "/" + ref.Name
+}
+
+// labelsOfServer are what the server's iPXE would report, as far as its BMC tells. What is given by
+// flags counts more.
+func labelsOfServer(values url.Values, s *metalv1.Server) error {
+	given, err := assignment.NewSubject(values)
+	if err != nil {
+		return usageError{err}
+	}
+	add := func(key, value string) {
+		if given.Get(key) == "" {
+			values.Set(key, value)
+		}
+	}
+	add(assignment.KeyUUID, s.Spec.SystemUUID)
+	add(assignment.KeySerial, s.Status.SerialNumber)
+	add("manufacturer", s.Status.Manufacturer)
+	add("product", s.Status.Model)
+	if len(s.Status.NetworkInterfaces) > 0 {
+		add(assignment.KeyMAC, s.Status.NetworkInterfaces[0].MACAddress)
+	}
+	return nil
+}
+
+// oneServer takes a Server's name, or none where labels say who it is.
+func (q *question) oneServer(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return usageError{fmt.Errorf("want one Server at most, got %d", len(args))}
+	case len(args) == 0 && len(q.labels) == 0:
+		return usageError{fmt.Errorf("want a Server's name, or what the machine reports: --label key=value")}
+	}
+	return nil
+}
