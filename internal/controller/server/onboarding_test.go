@@ -26,6 +26,12 @@ func TestFromItsCreationToAvailableAServerIsWrittenToAtMostEightTimes(t *testing
 		if len(writes) > maxWrites {
 			t.Errorf("%d writes, the budget is %d: %v", len(writes), maxWrites, writes)
 		}
+		// Of the boot configuration: made, ready, ordered together with the machine seen off, started, gone.
+		for kind, most := range map[string]int{"BMC": 3, "ServerBootConfiguration": 5, "Secret": 4} {
+			if w := s.Writes(kind); len(w) > most {
+				t.Errorf("%d writes to %s, the budget is %d: %v", len(w), kind, most, w)
+			}
+		}
 	})
 }
 
