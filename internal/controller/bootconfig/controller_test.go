@@ -486,3 +486,21 @@ func TestTheArchitectureIsTheServersOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsFetchedByEitherWayIsFetched(t *testing.T) {
+	s, _ := pushed(t, both)
+	s.resolved(t)
+	s.delivered(t)
+	for _, by := range []string{"ipxe", "http"} {
+		status := map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}
+		controllertest.ChangeStatus(t, s.API, "ns/c", func(c *bootv1.IPXEBootConfig) {
+			apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: bootv1.ConditionIgnitionDataFetched, Status: status[by == "ipxe"], Reason: "Fetched"})
+		})
+		controllertest.ChangeStatus(t, s.API, "ns/c", func(c *bootv1.HTTPBootConfig) {
+			apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: bootv1.ConditionIgnitionDataFetched, Status: status[by == "http"], Reason: "Fetched"})
+		})
+		if !apimeta.IsStatusConditionTrue(s.settle(t).Status.Conditions, metalv1.ConditionIgnitionDataFetched) {
+			t.Errorf("fetched by %s, and the boot configuration does not say so", by)
+		}
+	}
+}

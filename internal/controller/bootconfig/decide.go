@@ -177,12 +177,23 @@ func (v *view) mirrorDeliveries() {
 		from = append(from, v.http.Status.Conditions...)
 	}
 	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain} {
-		if c := apimeta.FindStatusCondition(from, kind); c != nil {
+		if c := delivered(from, kind); c != nil {
 			mirrored := *c
 			mirrored.ObservedGeneration = v.config.Generation
 			apimeta.SetStatusCondition(&v.config.Status.Conditions, mirrored)
 		}
 	}
+}
+
+// delivered finds the condition of a kind. A machine is delivered by one of two objects where it can boot either way,
+// and what it has fetched by one is fetched.
+func delivered(from []metav1.Condition, kind string) (found *metav1.Condition) {
+	for i := range from {
+		if c := &from[i]; c.Type == kind && (found == nil || found.Status != metav1.ConditionTrue) {
+			found = c
+		}
+	}
+	return found
 }
 
 // architecture is the server's own, in the words of OCI (GOARCH), or what is given.
