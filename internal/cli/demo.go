@@ -36,7 +36,7 @@ otherwise it says which step did not happen, and why.`,
 	f.StringVarP((*string)(&options.Output), "output", "o", string(options.Output), "text, or json for one object with everything that happened")
 	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long all of it may take (default 5m, and 1s more for each server)")
 	f.StringVar(&options.Keep, "keep", "", "empty or new directory for data and log, which is kept")
-	f.StringVar((*string)(&options.Break), "break", "", "break something, to see how that looks: image, secret or password")
+	f.StringVar((*string)(&options.Break), "break", "", "break something, to see how that looks: image, secret, password or disk")
 	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "above 0: log to standard error, 1 why, 2 everything")
 	return cmd
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/console"
 	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 	"github.com/farrier-dev/farrier/internal/standalone"
 	"github.com/farrier-dev/farrier/internal/system"
 )
@@ -51,7 +53,7 @@ func (l *lab) start(ctx context.Context) (*scenario.Lab, error) {
 		Hint: "kubectl --kubeconfig " + l.system.Kubeconfig + " get servers",
 	}
 	for i, info := range l.system.Rack.BMCs() {
-		s.Rack = append(s.Rack, scenario.Place{BMC: info.Name, UUID: info.UUID, Machine: l.system.Rack.Machine(i)})
+		s.Rack = append(s.Rack, scenario.Place{BMC: info.Name, UUID: info.UUID, Machine: l.system.Rack.Machine(i), Disks: func() []scenario.Disk { return disks(l.system.Rack.Disks(i)) }})
 	}
 	if err := l.damage(ctx, s); err != nil {
 		return nil, fmt.Errorf("--break %s: %w", l.options.Break, err)
@@ -119,6 +121,9 @@ func (l *lab) damage(ctx context.Context, s *scenario.Lab) error {
 		s.IgnitionKey = "ignition.json"
 	case BreakPassword:
 		l.system.Rack.SetPassword(0, "somebody changed it")
+	case BreakDisk: // of every machine: any of them may be claimed
+		_, err := l.system.Rack.InjectFault(fault.Spec{Kind: fault.DiskFails, Share: 1})
+		return err
 	}
 	return nil
 }
@@ -136,6 +141,19 @@ func (l *lab) stop() error {
 		errs = append(errs, os.RemoveAll(l.dir))
 	}
 	return errors.Join(errs...)
+}
+
+// disks looks at simulated disks.
+func disks(all []*sim.Disk) []scenario.Disk {
+	seen := make([]scenario.Disk, 0, len(all))
+	for _, d := range all {
+		one := scenario.Disk{Path: d.Path(), Serial: d.Serial()}
+		for _, trace := range d.Traces() {
+			one.Traces = append(one.Traces, string(trace))
+		}
+		seen = append(seen, one)
+	}
+	return seen
 }
 
 // layers reads from the registry itself, past all of Farrier, which layers an image has.

@@ -32,6 +32,8 @@ const (
 	BreakSecret Break = "secret"
 	// BreakPassword changes the password of one BMC, so that it refuses the default one.
 	BreakPassword Break = "password"
+	// BreakDisk has every machine of the rack refuse to have one of its disks wiped.
+	BreakDisk Break = "disk"
 )
 
 // maxServers is how many servers one process can boot within any sensible time.
@@ -76,9 +78,9 @@ func (o Options) Check() error {
 		refuse("output", "%q is neither %s nor %s", o.Output, OutputText, OutputJSON)
 	}
 	switch o.Break {
-	case BreakNothing, BreakImage, BreakSecret, BreakPassword:
+	case BreakNothing, BreakImage, BreakSecret, BreakPassword, BreakDisk:
 	default:
-		refuse("break", "%q is none of %s, %s, %s", o.Break, BreakImage, BreakSecret, BreakPassword)
+		refuse("break", "%q is none of %s, %s, %s, %s", o.Break, BreakImage, BreakSecret, BreakPassword, BreakDisk)
 	}
 	if o.Keep != "" {
 		switch entries, err := os.ReadDir(o.Keep); {

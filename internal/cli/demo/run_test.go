@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
+	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // object is the part of the JSON result that people have programs for.
@@ -27,7 +29,15 @@ type object struct {
 		} `json:"states"`
 	} `json:"servers"`
 	Claims []struct {
-		OK    bool `json:"ok"`
+		OK      bool `json:"ok"`
+		Cleanup struct {
+			OK    bool   `json:"ok"`
+			Mode  string `json:"mode"`
+			Disks []struct {
+				Serial, Method, Result string
+				Before, After          []string
+			} `json:"disks"`
+		} `json:"cleanup"`
 		Files []struct {
 			What     string `json:"what"`
 			Fetched  string `json:"fetched"`
@@ -78,6 +88,14 @@ func TestRun(t *testing.T) {
 		if !c.OK || len(c.Files) != 5 {
 			t.Errorf("claim ok %v with files %+v", c.OK, c.Files)
 		}
+		if !c.Cleanup.OK || c.Cleanup.Mode != "full" || len(c.Cleanup.Disks) == 0 {
+			t.Errorf("cleanup %+v", c.Cleanup)
+		}
+		for _, d := range c.Cleanup.Disks {
+			if d.Serial == "" || d.Method == "" || d.Result != "ok" || !slices.Contains(d.Before, string(sim.TraceData)) || len(d.After) > 0 {
+				t.Errorf("disk %+v; want the tenant's data before, and nothing after", d)
+			}
+		}
 		for _, f := range c.Files {
 			if !strings.HasPrefix(f.Fetched, "sha256:") || f.Fetched != f.Expected {
 				t.Errorf("%s: fetched %s, expected %s", f.What, f.Fetched, f.Expected)
@@ -99,6 +117,7 @@ func TestRunNamesTheStepThatDidNotHappen(t *testing.T) {
 	}{
 		{BreakPassword, "BMCs connected", "AuthenticationFailed"},
 		{BreakImage, "boot configurations ready", "no initramfs layer"},
+		{BreakDisk, "disks wiped", "it is in Error, tainted farrier.dev/not-clean:NoBind"},
 		{BreakSecret, "boot configurations ready", `has no key "ignition"`},
 	} {
 		t.Run(string(c.damage), func(t *testing.T) {

@@ -27,6 +27,10 @@ type claimed struct {
 	server string
 	place  *Place
 	files  []show.File
+	// uid, before and cleanup are about what happens when it is gone.
+	uid     string
+	before  []Disk
+	cleanup *show.Cleanup
 }
 
 // ignition is a configuration in plain JSON (Ignition 3.4), another one for each machine, so that one
@@ -55,6 +59,7 @@ func (s *Scenario) createClaims(ctx context.Context) error {
 		if err := s.lab.Client.Create(ctx, secret); err != nil {
 			return fmt.Errorf("create Secret %s: %w", c.name, err)
 		}
+		meta.Annotations = map[string]string{metalv1.AnnotationCleanup: metalv1.CleanupFull}
 		claim := &metalv1.ServerClaim{ObjectMeta: meta, Spec: metalv1.ServerClaimSpec{
 			Power: metalv1.PowerOn, Image: s.lab.Image, IgnitionSecretRef: &metalv1.LocalObjectReference{Name: c.object},
 		}}
@@ -64,6 +69,7 @@ func (s *Scenario) createClaims(ctx context.Context) error {
 		if err := s.lab.Client.Create(ctx, claim); err != nil {
 			return fmt.Errorf("create ServerClaim %s: %w", c.name, err)
 		}
+		c.uid = string(claim.UID)
 	}
 	return nil
 }
@@ -96,6 +102,7 @@ func (s *Scenario) rememberBoot(*State) {
 }
 
 func (s *Scenario) deleteClaims(ctx context.Context) error {
+	s.lookAtDisks()
 	var errs []error
 	for _, c := range s.claims {
 		s.mu.Lock()

@@ -53,7 +53,7 @@ func (s *Scenario) servers(state *State) []show.ServerHistory {
 func (s *Scenario) claim(state *State, c *claimed) show.ClaimHistory {
 	h := show.ClaimHistory{
 		Name: c.name, Server: c.server, Image: s.lab.Image, OK: len(c.files) > 0,
-		Files: append([]show.File{}, c.files...), Phases: []show.Phase{}, Events: []show.Event{},
+		Files: append([]show.File{}, c.files...), Phases: []show.Phase{}, Events: []show.Event{}, Cleanup: c.cleanup,
 	}
 	for _, f := range c.files {
 		h.OK = h.OK && f.OK

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -14,10 +15,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -74,6 +78,8 @@ type system struct {
 	refusesPassword bool   // BMC 1
 	bootProblem     string // of every claim
 	cleanup         bool   // is gone through
+	outcome         record.Outcome
+	left            []string // on the disks, after they were wiped
 }
 
 func name(i int) string       { return fmt.Sprintf("sim-%04d", i+1) }
@@ -126,6 +132,7 @@ func (s *system) Create(_ context.Context, obj client.Object, _ ...client.Create
 	case *corev1.Secret:
 		s.secrets[key(o)] = o
 	case *metalv1.ServerClaim:
+		o.UID = types.UID("uid-" + o.Name)
 		s.claim(o)
 	}
 	return nil
@@ -183,6 +190,26 @@ func (s *system) Delete(_ context.Context, obj client.Object, _ ...client.Delete
 	return nil
 }
 
+// List gives the records of the cleanups: that every disk is clean, of any server that is asked about.
+func (s *system) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	records, ok := list.(*corev1.ConfigMapList)
+	if !ok {
+		return fmt.Errorf("list of %T", list)
+	}
+	for i := range s.machines {
+		outcome := cmp.Or(s.outcome, record.Clean)
+		made := record.Cleanup{Server: serverName(i), Claim: fmt.Sprintf("uid-demo-%d", i+1), Outcome: outcome, Summary: string(outcome), Disks: []inspection.DiskCleanup{
+			{Path: "/dev/sda", Serial: "S1", Method: "overwrite", Seconds: 1, Result: inspection.CleanedOK},
+		}}
+		obj, err := made.Object("farrier-system")
+		if err != nil {
+			return err
+		}
+		records.Items = append(records.Items, *obj)
+	}
+	return nil
+}
+
 // rack prepares a scenario with a system that does all right.
 func rack(t *testing.T, servers, claims int) (*Scenario, *system) {
 	t.Helper()
@@ -204,7 +231,7 @@ func rack(t *testing.T, servers, claims int) (*Scenario, *system) {
 			Layers: func(context.Context) (Layers, error) { return want.layers, nil },
 		}
 		for i := range servers {
-			lab.Rack = append(lab.Rack, Place{BMC: name(i), UUID: uuid(i), Machine: sys.machines[i]})
+			lab.Rack = append(lab.Rack, Place{BMC: name(i), UUID: uuid(i), Machine: sys.machines[i], Disks: func() []Disk { return []Disk{{Path: "/dev/sda", Serial: "S1", Traces: sys.left}} }})
 		}
 		return lab, nil
 	}})

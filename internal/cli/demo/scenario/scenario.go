@@ -27,6 +27,8 @@ type Place struct {
 	BMC     string
 	UUID    string
 	Machine Machine
+	// Disks looks at the disks of the machine; nil: it has none.
+	Disks func() []Disk
 }
 
 // Lab is a running system with a rack, an image and nothing in its API yet.
@@ -131,6 +133,7 @@ const (
 	stepDeleted    = "claims deleted"
 	stepOff        = "machines powered off"
 	stepCleaned    = "servers cleaned"
+	stepWiped      = "disks wiped"
 	stepAvailable  = "servers available again"
 )
 
@@ -153,6 +156,7 @@ func (s *Scenario) script() []step {
 		{name: stepDeleted, budget: claims(20*time.Second, 200*time.Millisecond), do: s.deleteClaims, check: s.claimsGone},
 		{name: stepOff, budget: claims(30*time.Second, time.Second), check: s.machinesOff},
 		{name: stepCleaned, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversCleaned},
+		{name: stepWiped, budget: claims(60*time.Second, time.Second), do: s.disksWiped},
 		{name: stepAvailable, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversAvailable},
 	}
 }

@@ -65,6 +65,8 @@ type ClaimHistory struct {
 	// OK says that the machine fetched all of Files, and each was what it had to be.
 	OK    bool   `json:"ok"`
 	Files []File `json:"files"`
+	// Cleanup is what was done to its disks when the claim was gone; absent: it did not come to that.
+	Cleanup *Cleanup `json:"cleanup,omitempty"`
 	// Phases are the parts of its life, in order.
 	Phases []Phase `json:"phases"`
 	// Events are what happened to the server from its BMC's Endpoint to its being available again,
@@ -89,6 +91,30 @@ type File struct {
 	OK   bool    `json:"ok"`
 	// Why says what is wrong with it.
 	Why string `json:"why,omitempty"`
+}
+
+// Cleanup is what the record of a cleanup says, beside what was seen on the disks themselves.
+type Cleanup struct {
+	// Mode is metadata or full.
+	Mode string `json:"mode"`
+	OK   bool   `json:"ok"`
+	// Summary is the record's own.
+	Summary string      `json:"summary"`
+	Disks   []WipedDisk `json:"disks"`
+}
+
+// WipedDisk is one disk of a Cleanup.
+type WipedDisk struct {
+	Path   string `json:"path"`
+	Serial string `json:"serial"`
+	// Method, Took, Result and Why are from the record.
+	Method string  `json:"method"`
+	Took   Seconds `json:"tookSeconds"`
+	Result string  `json:"result"`
+	Why    string  `json:"why,omitempty"`
+	// Before and After are what the simulated disk held when the claim was deleted, and holds when the record is there.
+	Before []string `json:"before"`
+	After  []string `json:"after"`
 }
 
 // Phase is a part of the life of a claim.

@@ -33,6 +33,10 @@ func result() *Result {
 				{What: "script", URL: "http://127.0.0.1:8082/ipxe/0c9de8c4", Fetched: sum("a"), Expected: sum("a"), Bytes: 1234, Took: Seconds(ms), OK: true},
 				{What: "kernel", URL: "http://127.0.0.1:8082/image?layerDigest=sha256:b&version=latest", Fetched: sum("b"), Expected: sum("b"), Bytes: 2 << 20, Took: Seconds(12 * ms), OK: true},
 			},
+			Cleanup: &Cleanup{Mode: "full", OK: true, Summary: "1 disk wiped: 1 nvme-sanitize-block", Disks: []WipedDisk{{
+				Path: "/dev/nvme0n1", Serial: "NV0001", Method: "nvme-sanitize-block", Took: Seconds(12 * ms), Result: "ok",
+				Before: []string{"partition table", "tenant data"}, After: []string{},
+			}}},
 			Phases: []Phase{{"claimed → bound", Seconds(120 * ms)}, {"powered on → running", Seconds(2400 * ms)}},
 			Events: []Event{
 				{at(1850 * ms), "found", "Endpoint created", "02:fa:44:00:00:01 at 127.64.0.1", 0},
@@ -51,6 +55,9 @@ func failedResult() *Result {
 	r.OK, r.FailedStep, r.Why = false, "files verified", "claim default/demo-1: kernel: the machine\ndid not fetch it"
 	r.Claims[0].OK = false
 	r.Claims[0].Files[1] = File{What: "kernel", Expected: r.Claims[0].Files[1].Expected, Why: "the machine did not fetch it"}
+	r.Claims[0].Cleanup.OK = false
+	d := &r.Claims[0].Cleanup.Disks[0]
+	d.Result, d.Why, d.After = "failed", "input/output error", d.Before
 	r.Steps = append(r.Steps, Step{Name: "files verified", Begin: at(9 * time.Second), Took: Seconds(3 * ms), Why: r.Why})
 	return r
 }

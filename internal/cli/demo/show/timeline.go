@@ -68,7 +68,7 @@ func (c *ClaimHistory) timeline(paint Paint) []string {
 		}
 		lines = append(lines, line)
 	}
-	return append(lines, c.verdict(paint)...)
+	return append(append(lines, c.verdict(paint)...), c.Cleanup.lines(paint)...)
 }
 
 // verdict says what the machine fetched beside what it should have.
@@ -85,6 +85,42 @@ func (c *ClaimHistory) verdict(paint Paint) []string {
 		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.in(colour, mark), f.What, Size(f.Bytes), paint.in(faint, clean(text))))
 	}
 	return lines
+}
+
+// lines tell what the record of the cleanup says of each disk, and what was and is on it.
+func (c *Cleanup) lines(paint Paint) []string {
+	if c == nil {
+		return nil
+	}
+	title := "(" + clean(c.Mode) + ")"
+	if c.OK { // what went wrong is said disk by disk
+		title += ": " + clean(c.Summary)
+	}
+	lines := []string{"  " + paint.in(bold, "wiped") + " " + paint.in(faint, title)}
+	path, serial, method := 0, 0, 0
+	for _, d := range c.Disks {
+		path, serial, method = max(path, width(clean(d.Path))), max(serial, width(clean(d.Serial))), max(method, width(clean(d.Method)))
+	}
+	for _, d := range c.Disks {
+		mark, colour := "ok", green
+		if d.Why != "" || len(d.After) > 0 {
+			mark, colour = "no", red
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s  %8s  %s", paint.in(colour, mark), pad(clean(d.Path), path),
+			pad(clean(d.Serial), serial), pad(clean(d.Method), method), took(time.Duration(d.Took)), clean(d.Result)))
+		if d.Why != "" {
+			lines = append(lines, "      "+paint.in(red, clean(d.Why)))
+		}
+		lines = append(lines, "      "+paint.in(faint, "before: "+found(d.Before)), "      "+paint.in(faint, "after:  "+found(d.After)))
+	}
+	return lines
+}
+
+func found(traces []string) string {
+	if len(traces) == 0 {
+		return "nothing"
+	}
+	return clean(strings.Join(traces, ", "))
 }
 
 // phases tells of many claims how long the parts of their lives took.
