@@ -94,3 +94,19 @@ func TestKernelArgumentsAreReportedWhereTheyStand(t *testing.T) {
 	s.Settle(t, s.ipxe, "ns/c")
 	checkError(t, s.readIPXE(t, "ns/c"), `Server "s": metadata.annotations[farrier.dev/kernel-args]: newline`)
 }
+
+// TestWhatButaneWarnsOfIsSaid: once, and the ignition is delivered all the same.
+func TestWhatButaneWarnsOfIsSaid(t *testing.T) {
+	s := newStand(t, append(ours(withIgnition), secret("secret", map[string]string{"format": "fcos", "ignition": "variant: fcos\nversion: 1.4.0\nsystemdd: {}\n"}))...)
+	told := events.NewFakeRecorder(8)
+	s.Recorder = told
+	s.Settle(t, s.ipxe, "ns/c")
+	controllertest.Says(t, s.readIPXE(t, "ns/c").Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready", `Secret "secret"`, "systemdd")
+	s.Settle(t, s.ipxe, "ns/c")
+	if len(told.Events) != 1 {
+		t.Fatalf("events: %d", len(told.Events))
+	}
+	if e := <-told.Events; !strings.Contains(e, "IgnitionWarning") {
+		t.Errorf("event %q", e)
+	}
+}

@@ -14,6 +14,10 @@ func (d *Delivery) tell(in *source, before, after client.Object) {
 	if d.Recorder == nil {
 		return
 	}
+	ready, was := apimeta.FindStatusCondition(conditionsIn(after), conditionReady), apimeta.FindStatusCondition(conditionsIn(before), conditionReady)
+	if in.warning != "" && ready != nil && ready.Message == in.warning && (was == nil || was.Message != in.warning) {
+		d.Recorder.Eventf(in.object, nil, corev1.EventTypeWarning, "IgnitionWarning", "IgnitionWarning", "%s", in.warning)
+	}
 	bad := map[string]metav1.ConditionStatus{
 		conditionReady:                    metav1.ConditionFalse,
 		bootv1.ConditionIgnitionReadAgain: metav1.ConditionTrue,

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -29,6 +28,8 @@ type source struct {
 	attempt *attempt.Attempt
 	// ignition and script are the Secrets referred to, nil when there is none or it is missing.
 	ignition, script *corev1.Secret
+	// warning is what was said of ignition that can be delivered all the same.
+	warning string
 }
 
 func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
@@ -240,8 +241,8 @@ func renderIgnition(in *source, e *bootview.Entry) string {
 		e.Ignition.Err = err
 		return fmt.Sprintf("spec.ignitionSecretRef: Secret %q: %v", ref.Name, err)
 	}
-	for _, w := range warnings {
-		log.Log.WithName("bootdelivery").V(1).Info("Butane warns", "entry", in.name, "warning", w)
+	if len(warnings) > 0 {
+		in.warning = fmt.Sprintf("spec.ignitionSecretRef: Secret %q: %s", ref.Name, strings.Join(warnings, "; "))
 	}
 	e.Ignition.Payload = payload
 	return ""

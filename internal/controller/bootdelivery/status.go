@@ -21,7 +21,7 @@ const conditionReady = metalv1.ConditionReady
 // describe writes the status of a boot config: whether it can be delivered, and what has been.
 func (d *Delivery) describe(in *source, problem string) {
 	generation := in.object.GetGeneration()
-	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: generation}
+	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: in.warning, ObservedGeneration: generation}
 	state := string(bootv1.IPXEBootConfigStateReady)
 	if problem != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Error", problem
