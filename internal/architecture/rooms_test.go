@@ -249,7 +249,7 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version",
-			"internal/assignment", "internal/profile", "internal/importer", "internal/controller/ipxeapi", "internal/controller/record"},
+			"internal/assignment", "internal/profile", "internal/importer", "internal/controller", "internal/inspection"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

@@ -77,7 +77,7 @@ func (q *question) subject(ctx context.Context, from client.Reader, args []strin
 	if len(args) > 0 {
 		var server metalv1.Server
 		if err := from.Get(ctx, client.ObjectKey{Name: args[0]}, &server); err != nil {
-			return machine{}, fmt.Errorf("Server %q: %w", args[0], err)
+			return machine{}, err // it names kind and object
 		}
 		m.configured = bootConfigurationOf(&server)
 		if err := labelsOfServer(values, &server); err != nil {

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestIPXECommands runs what people run before they apply anything; each file holds the command line's answer.
+func TestIPXECommands(t *testing.T) {
+	const site = "testdata/ipxe/site.yaml"
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+	}{
+		"explain":             {[]string{"explain", "-f", site, "-l", "uuid=6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0002", "-l", "arch=x86_64", "-l", "manufacturer=Emulated"}, 0},
+		"explain-json":        {[]string{"explain", "-f", site, "-o", "json", "-l", "cpuarch=x86_64", "-l", "buildarch=i386", "-l", "manufacturer=Simulated"}, 0},
+		"explain-server":      {[]string{"explain", "-f", site, "node-2"}, 0},
+		"explain-broken":      {[]string{"explain", "-f", site, "-l", "serial=LOST"}, 0},
+		"explain-template":    {[]string{"explain", "-f", "testdata/ipxe/bad.yaml", "-l", "serial=1"}, 0},
+		"explain-nobody":      {[]string{"explain", "-f", site, "-l", "buildarch=arm64"}, 0},
+		"explain-no-server":   {[]string{"explain", "-f", site, "node-9"}, 1},
+		"explain-no-question": {[]string{"explain", "-f", site}, 2},
+		"explain-bad-label":   {[]string{"explain", "-f", site, "-l", "uuid"}, 2},
+		"explain-twice":       {[]string{"explain", "-f", site, "-l", "serial=a", "-l", "serialNumber=b"}, 2},
+		"explain-output":      {[]string{"explain", "-f", site, "-l", "serial=a", "-o", "xml"}, 2},
+		"render":              {[]string{"render", "-f", site, "-l", "buildarch=x86_64", "-l", "serial=S 1; reboot", "-l", "asset=A"}, 1},
+		"render-json":         {[]string{"render", "-f", site, "-l", "uuid=6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0002", "-o", "json"}, 1},
+		"render-bad-template": {[]string{"render", "-f", "testdata/ipxe/bad.yaml", "-l", "serial=1"}, 1},
+		"render-nobody":       {[]string{"render", "-f", site, "-l", "buildarch=arm64"}, 1},
+		"render-no-file":      {[]string{"render", "-f", "testdata/nothing.yaml", "-l", "buildarch=arm64"}, 1},
+		"import-matchbox":     {[]string{"import", "matchbox", "../importer/testdata/matchbox", "--strict"}, 1},
+		"import-manifests":    {[]string{"import", "manifests", "../importer/testdata/manifests/later.yaml", "-n", "site"}, 0},
+		"import-nothing":      {[]string{"import", "matchbox", "testdata"}, 1},
+		"import-assets-url":   {[]string{"import", "matchbox", "testdata", "--assets-url", "files"}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			code := Main(tc.args, &stdout, &stderr)
+			got := fmt.Sprintf("$ farrier %s\n%s--- stderr\n%s", strings.Join(tc.args, " "), stdout.String(), stderr.String())
+			if code != tc.code {
+				t.Errorf("exit code %d, want %d\n%s", code, tc.code, got)
+			}
+			file := filepath.Join("testdata", "ipxe", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
