@@ -13,7 +13,10 @@ import (
 )
 
 // kept bounds how many are kept: as many as servers are under way at a time, and not as many as there are.
-const kept = 1024
+const kept = 512
+
+// keptWritten bounds how much of what was written is kept until caches have it, which takes them milliseconds.
+const keptWritten = 256
 
 var (
 	secrets    = corev1.SchemeGroupVersion.WithKind("Secret")
@@ -102,7 +105,7 @@ func (r *Reader) forget(obj client.Object) {
 // Client is c whose writes r knows of, and which never reads what is older than what was written through it. The metadata
 // of Secrets and BMCSecrets it reads from the cache.
 func (r *Reader) Client(c client.Client) client.Client {
-	return &writer{Client: c, reader: r, written: written{lru.New(kept)}}
+	return &writer{Client: c, reader: r, written: written{lru.New(keptWritten)}}
 }
 
 type writer struct {
