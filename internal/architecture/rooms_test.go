@@ -127,6 +127,11 @@ var rooms = []room{
 		because: "the fleet reports what BMCs say; what follows from it is decided elsewhere",
 	},
 	{
+		path:    "internal/booturl",
+		only:    stdlib,
+		because: "under which URL a machine reaches the boot server is the same for those who write objects and those who answer",
+	},
+	{
 		path:    "internal/bootview",
 		may:     []string{"internal/identity"},
 		only:    stdlib,
@@ -163,13 +168,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootserver",
-		may:     []string{"internal/bootview", "internal/profile", "internal/assignment", "internal/image", "internal/ignition", "internal/inspection", "internal/identity"},
+		may:     []string{"internal/booturl", "internal/bootview", "internal/profile", "internal/assignment", "internal/image", "internal/ignition", "internal/inspection", "internal/identity"},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview", "internal/image", "internal/ignition",
+		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview", "internal/image", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
 			"internal/controller/index"},
 		never:   controlPlane,
@@ -217,7 +222,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview",
+		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview",
 			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content",
 			"internal/controller", "internal/controller/index"},
 		never:   controlPlane,

@@ -18,3 +18,6 @@ const (
 	// LabelBMCSecretsAllowed is the value of LabelBMCSecrets.
 	LabelBMCSecretsAllowed = "allowed"
 )
+
+// LabelSite, on a Server, names the site it stands at: its boot URLs are those that are configured for the site.
+const LabelSite = "farrier.dev/site"
