@@ -1,0 +1,167 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/sim"
+)
+
+// Machines that no Server stands for name themselves and boot what they are assigned: one by a default of its
+// architecture, one that waits until somebody assigns it something, and that one again by another profile.
+func TestMachinesThatNameThemselves(t *testing.T) {
+	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = registry.Stop() })
+	pushed, err := registry.Push(t.Context(), "os", "1", localregistry.SmallImage(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, t.TempDir(), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	rack := bareRack(t, func() string { return p.Boot + "/boot.ipxe" })
+	layer := func(digest any) string {
+		return fmt.Sprintf("%s/image?imageName=%s%%2Fos&layerDigest=%s&version=1", p.Boot, registry.Address(), digest)
+	}
+	profile := func(name string) {
+		p.create(&ipxev1.Profile{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec: ipxev1.ProfileSpec{
+				IPXE: "#!ipxe\necho " + name + " for {{ .Subject.serial }}\nkernel " + layer(pushed.Kernel) +
+					" ignition.config.url={{ .ignition }}\ninitrd " + layer(pushed.Initramfs) + "\nboot\n",
+				AdditionalConfig: map[string]string{"ignition": ignitionOf(name)},
+			},
+		})
+	}
+	profile("by-arch")
+	profile("by-uuid")
+	p.create(&ipxev1.Assignment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "platform"},
+		Spec:       ipxev1.AssignmentSpec{SubjectSelector: map[string]string{"serialNumber": rack.Machine(0).Serial(), "arch": "amd64"}, ProfileName: "by-arch"},
+	})
+	networkBoot(t, rack, 0)
+	p.booted(rack.Machine(0), 1, "by-arch")
+
+	waiting := rack.Machine(1)
+	networkBoot(t, rack, 1)
+	p.Eventually("the machine is told to wait", func(context.Context) error {
+		refused := 0
+		for _, f := range waiting.Record()[0].Fetches {
+			if f.Status == http.StatusServiceUnavailable {
+				refused++
+			}
+		}
+		if refused < 2 {
+			return fmt.Errorf("it was told so %d times", refused)
+		}
+		return nil
+	})
+	p.create(&ipxev1.Assignment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "waiting"},
+		Spec:       ipxev1.AssignmentSpec{SubjectSelector: map[string]string{"uuid": waiting.UUID()}, ProfileName: "by-uuid"},
+	})
+	p.booted(waiting, 1, "by-uuid")
+}
+
+func ignitionOf(name string) string {
+	return fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":%q}]}}`, name)
+}
+
+// bareRack is a rack that the product knows nothing of.
+func bareRack(t *testing.T, bootURL func() string) *sim.Rack {
+	t.Helper()
+	rack, err := sim.Start(t.Context(), sim.Options{
+		Servers: 2, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 7,
+		Network: netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(100 + networks.Add(1)), 0, 0}), 16),
+		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
+		BootURL: bootURL,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := rack.Stop(ctx); err != nil {
+			t.Errorf("stop the rack: %v", err)
+		}
+	})
+	return rack
+}
+
+// networkBoot switches a machine on as a person does with its BMC: once from the network.
+func networkBoot(t *testing.T, rack *sim.Rack, i int) {
+	t.Helper()
+	bmc := rack.BMCs()[i]
+	base := fmt.Sprintf("http://%s:%d", bmc.IP, bmc.Port)
+	ask := func(method, path, body string) []byte {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, base+path, bytes.NewBufferString(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth("admin", "factory")
+		req.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		var content bytes.Buffer
+		if _, err := content.ReadFrom(answer.Body); err != nil || answer.StatusCode >= 300 {
+			t.Fatalf("%s %s: %s %v %s", method, path, answer.Status, err, content.String())
+		}
+		return content.Bytes()
+	}
+	var systems struct {
+		Members []map[string]string
+	}
+	if err := json.Unmarshal(ask(http.MethodGet, "/redfish/v1/Systems", ""), &systems); err != nil || len(systems.Members) == 0 {
+		t.Fatalf("systems: %v %v", systems, err)
+	}
+	ask(http.MethodPatch, systems.Members[0]["@odata.id"], `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`)
+	if _, err := rack.Machine(i).Reset("On"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// booted waits until a machine runs what a profile's ignition says.
+func (p *running) booted(m *sim.Machine, boots int, profile string) {
+	p.t.Helper()
+	p.Eventually(m.UUID()+" boots "+profile, func(context.Context) error {
+		records := m.Record()
+		if len(records) < boots || records[boots-1].Outcome != sim.OutcomeInstalled {
+			return fmt.Errorf("boots: %+v", records)
+		}
+		return nil
+	})
+	record := m.Record()[boots-1]
+	sum := sha256.Sum256([]byte(ignitionOf(profile)))
+	if f, ok := record.Fetched(sim.WhatIgnition); !ok || f.SHA256 != hex.EncodeToString(sum[:]) {
+		p.t.Errorf("%s: its ignition is not that of %s: %+v", m.UUID(), profile, f)
+	}
+	if want := profile + " for " + m.Serial(); len(record.Console) == 0 || record.Console[len(record.Console)-1] != want {
+		p.t.Errorf("%s: the console has %q, not %q", m.UUID(), record.Console, want)
+	}
+}
+
+func (p *running) create(obj client.Object) {
+	p.t.Helper()
+	if err := p.Create(p.t.Context(), obj); err != nil {
+		p.t.Fatal(err)
+	}
+}
