@@ -201,3 +201,42 @@ func TestAllocationsOfLabels(t *testing.T) {
 		}
 	}
 }
+
+func TestExplain(t *testing.T) {
+	v := profiles(t, nil)
+	s := newSite(t, func(c *Config) { c.Profiles = v })
+	ask := func(method, query string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.Explain().ServeHTTP(w, httptest.NewRequest(method, "/explain?"+query, nil))
+		return w
+	}
+	for _, tc := range []struct {
+		name, query string
+		status      int
+		want        string
+	}{
+		{"two candidates", "uuid=" + uuidT + "&buildarch=arm64", 200, `{"labels":{"buildarch":"arm64","uuid":"` + uuidT + `"},"candidates":[` +
+			`{"assignment":"ns/missing","profile":"nowhere","priority":0,"class":"hardware identity","selector":"uuid=` + uuidT + `","problem":"Profile nowhere is not there, or cannot be used"},` +
+			`{"assignment":"ns/arch","profile":"shell","priority":0,"class":"attribute","selector":"buildarch=arm64","rule":"class"}]}`},
+		{"boot configuration", "uuid=" + uuidA, 200, `{"labels":{"uuid":"` + uuidA + `"},"bootConfiguration":"IPXEBootConfig/ns/a","candidates":[` +
+			`{"assignment":"ns/configured","profile":"shell","priority":0,"class":"hardware identity","selector":"uuid=` + uuidA + `"}]}`},
+		{"content missing", "mac=02:fa:44:00:01:01", 200, `{"labels":{"mac":"02:fa:44:00:01:01"},"candidates":[` +
+			`{"assignment":"ns/rotten","profile":"rotten","priority":0,"class":"hardware identity","selector":"mac=02:fa:44:00:01:01","problem":"Profile rotten: config \"gone\": the Secret is not there"}]}`},
+		{"nobody", "uuid=" + uuidX, 200, `{"labels":{"uuid":"` + uuidX + `"},"candidates":[]}`},
+		{"bad", "serial=a&serial=b", 400, `{"code":"BadRequest","message":"label \"serial\": given twice with different values"}`},
+	} {
+		if got := ask(http.MethodGet, tc.query); got.Code != tc.status || got.Body.String() != tc.want+"\n" {
+			t.Errorf("%s: %d\n%s\nwant %d\n%s", tc.name, got.Code, got.Body, tc.status, tc.want)
+		}
+	}
+	if got := ask(http.MethodPost, ""); got.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", got.Code)
+	}
+	if got := s.do(http.MethodGet, exchange{path: "/explain?uuid=" + uuidA}); got.Code != http.StatusNotFound {
+		t.Errorf("machines are answered /explain: %d", got.Code)
+	}
+	v.SetSynced(false)
+	if got := ask(http.MethodGet, ""); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+		t.Errorf("not synchronised: %d", got.Code)
+	}
+}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
@@ -40,21 +39,9 @@ the one before it, and the conflicts among them. The machine is a Server, or wha
 
 // explanation is what `farrier explain -o json` prints.
 type explanation struct {
-	Labels            map[string]string `json:"labels"`
-	BootConfiguration string            `json:"bootConfiguration,omitempty"`
-	Candidates        []candidate       `json:"candidates"`
-}
-
-type candidate struct {
-	Assignment string   `json:"assignment"`
-	Profile    string   `json:"profile,omitempty"`
-	Priority   int32    `json:"priority"`
-	Class      string   `json:"class"`
-	Selector   string   `json:"selector"`
-	Rule       string   `json:"rule,omitempty"`
-	Problem    string   `json:"problem,omitempty"`
-	Conflict   string   `json:"conflict,omitempty"`
-	Peers      []string `json:"peers,omitempty"`
+	Labels            map[string]string   `json:"labels"`
+	BootConfiguration string              `json:"bootConfiguration,omitempty"`
+	Candidates        []profile.Candidate `json:"candidates"`
 }
 
 func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, args []string) error {
@@ -73,9 +60,9 @@ func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return err
 	}
-	e := explanation{Labels: m.subject.Labels(), BootConfiguration: m.configured, Candidates: []candidate{}}
-	for _, c := range view.Explain(m.subject) {
-		e.Candidates = append(e.Candidates, candidateOf(view, c, findings))
+	e := explanation{Labels: m.subject.Labels(), BootConfiguration: m.configured, Candidates: view.Candidates(m.subject)}
+	for i, c := range e.Candidates {
+		e.Candidates[i] = found(c, findings)
 	}
 	if q.output == "json" {
 		encoder := json.NewEncoder(out)
@@ -85,26 +72,16 @@ func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, 
 	return e.print(out)
 }
 
-func candidateOf(view *profile.View, c assignment.Candidate, findings []ipxeapi.Finding) candidate {
-	found := candidate{
-		Assignment: c.Key(), Profile: c.Profile, Priority: c.Priority, Class: c.Class().String(), Selector: c.Selector.String(),
-		Rule: string(c.By), Problem: c.Broken,
-	}
-	if found.Problem == "" {
-		for _, f := range findings {
-			if f.Broken && f.Kind == "Profile" && f.Namespace == c.Namespace && f.Name == c.Profile {
-				found.Problem = "Profile " + f.Name + ": " + f.Message
-				break
-			}
+// found adds what is wrong with a profile that cannot be used, which only whoever compiled it knows.
+func found(c profile.Candidate, findings []ipxeapi.Finding) profile.Candidate {
+	namespace, _, _ := strings.Cut(c.Assignment, "/")
+	for _, f := range findings {
+		if f.Broken && f.Kind == "Profile" && f.Namespace == namespace && f.Name == c.Profile {
+			c.Problem = "Profile " + f.Name + ": " + f.Message
+			break
 		}
 	}
-	if conflict, ok := view.Conflicts(c.Assignment); ok {
-		found.Conflict = string(conflict.Kind)
-		for _, peer := range conflict.Peers {
-			found.Peers = append(found.Peers, peer.Key())
-		}
-	}
-	return found
+	return c
 }
 
 func (e explanation) print(out io.Writer) error {
