@@ -1,9 +1,12 @@
 package bootserver
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/farrier-dev/farrier/internal/booturl"
 )
 
 // reused is a writer that costs nothing, so that what is counted is ours.
@@ -16,13 +19,19 @@ func (w *reused) Write(b []byte) (int, error) { return len(b), nil }
 // TestAllocations holds the budget of the hot paths: 12 is what was promised, what
 // stands here is what it is, so that growth is a decision.
 func TestAllocations(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Deliver = func(Delivery) {} })
+	sites, err := booturl.Parse([]string{bootURL, "http://[fd00::1]:8082", "a=http://boot.a.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, func(c *Config) { c.Sites, c.Deliver = sites, func(Delivery) {} })
 	for _, tc := range []struct {
 		path, from, forwarded string
 		budget                float64
 	}{
 		{"/ipxe", stranger, "", 2},
+		{"/ipxe", "2001:db8::7", "", 2},
 		{"/ipxe/" + uuidA, stranger, "", 2},
+		{"/ipxe/" + uuidA, "2001:db8::7", "", 2},
 		{"/ipxe/" + uuidA + "?mac=02-fa-44-00-00-0a&serial=SN-A", stranger, "", 2},
 		{"/ignition/" + uuidA + "?token=" + tokenA, stranger, "", 2},
 		{"/ignition/" + uuidA, addrA, "", 2},
@@ -33,7 +42,7 @@ func TestAllocations(t *testing.T) {
 		{"/ipxe/" + uuidX, stranger, "", 3},
 	} {
 		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
-		r.RemoteAddr = tc.from + ":50000"
+		r.RemoteAddr = net.JoinHostPort(tc.from, "50000")
 		if tc.forwarded != "" {
 			r.Header["X-Forwarded-For"] = []string{tc.forwarded}
 		}

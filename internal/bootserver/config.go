@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/profile"
@@ -72,8 +71,9 @@ type Config struct {
 	// Deliver is told what was given to whom. It must not block.
 	Deliver func(Delivery)
 
-	// BootURL is the base at which machines reach this server; empty: iPXE is
-	// disabled.
+	// Sites are the bases at which machines reach this server; BootURL is that of the default site, where Sites
+	// has none. Without any iPXE is disabled.
+	Sites   booturl.Sites
 	BootURL string
 	// DefaultUKI is what unknown machines boot over UEFI HTTP; nil or an empty
 	// answer: nothing.
@@ -118,8 +118,11 @@ func (c Config) withDefaults() (Config, error) {
 		return Config{}, errors.New("boot server: no view")
 	}
 	var err error
-	if c.BootURL, err = parseBootURL(c.BootURL); err != nil {
-		return Config{}, err
+	if c.BootURL != "" {
+		if c.BootURL, err = booturl.Check(c.BootURL); err != nil {
+			return Config{}, fmt.Errorf("boot URL: %w", err)
+		}
+		c.Sites = c.Sites.WithDefault(c.BootURL)
 	}
 	if c.IgnitionAccess, err = ParseAccess(string(c.IgnitionAccess)); err != nil {
 		return Config{}, err
@@ -143,25 +146,4 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = clock.RealClock{}
 	}
 	return c, nil
-}
-
-// parseBootURL returns the base without a slash at its end. It goes into scripts as
-// it is, so it is checked as what enters a script is.
-func parseBootURL(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	if err := bootview.CheckURL("boot URL", s); err != nil {
-		return "", err
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("boot URL: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("boot URL %q: want http:// or https://", s)
-	case u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return "", fmt.Errorf("boot URL %q: want scheme, host and maybe a path", s)
-	}
-	return strings.TrimRight(s, "/"), nil
 }

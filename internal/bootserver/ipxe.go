@@ -6,7 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
-// serveChainload answers /ipxe and /ipxe/, the same to everyone, and leads /ipxe?label=value… on.
+// serveChainload answers /ipxe and /ipxe/, the same to everyone of a site, and leads /ipxe?label=value… on.
 //
 // The chainload script of a machine whose SMBIOS has no UUID comes back as
 // /ipxe/?mac=…&serial=…, with nothing where the UUID would be.
@@ -20,12 +20,13 @@ func (s *Server) serveChainload(w http.ResponseWriter, r *http.Request, _ string
 		s.serveLabels(w, r)
 		return
 	}
-	if s.chainload == nil {
+	script := s.chainload[s.nearBase(r)]
+	if script == nil {
 		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
 		return
 	}
 	w.Header()["Cache-Control"] = noStore
-	send(w, r, http.StatusOK, typeScript, s.chainload)
+	send(w, r, http.StatusOK, typeScript, script)
 	s.delivered(r, Chainload, nil, "", http.StatusOK)
 }
 
@@ -45,16 +46,17 @@ func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string
 
 // sendScript answers with the script of a machine, if it has one.
 func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.Machine) {
+	base := s.baseOf(r, m)
 	switch {
 	case m.Script.IsZero():
 		notFound(w, r)
 		return
-	case s.cfg.BootURL == "" && m.Script.NeedsBase():
+	case base == "" && m.Script.NeedsBase():
 		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
 		return
 	}
 	buf := buffers.Get().(*[]byte)
-	script := m.Script.AppendTo((*buf)[:0], s.cfg.BootURL)
+	script := m.Script.AppendTo((*buf)[:0], base)
 	w.Header()["Cache-Control"] = noStore
 	send(w, r, http.StatusOK, typeScript, script)
 	release(buf, script)

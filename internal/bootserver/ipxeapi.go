@@ -57,8 +57,10 @@ func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
 		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
 		return
 	}
+	base := s.nearBase(r)
 	switch m, status := s.configured(subject); status {
 	case bootview.Found:
+		base = s.baseOf(r, m)
 		if !m.Script.IsZero() {
 			s.sendScript(w, r, m)
 			return
@@ -70,7 +72,7 @@ func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
 		s.refuseLookup(w, r, m, status)
 		return
 	}
-	s.serveAssigned(w, r, subject)
+	s.serveAssigned(w, r, subject, base)
 }
 
 // queryOf is the query as its sender meant it.
@@ -90,13 +92,13 @@ func (s *Server) configured(subject assignment.Subject) (*bootview.Machine, boot
 	return s.view.Find("", subject.Get(assignment.KeyMAC), subject.Get(assignment.KeySerial))
 }
 
-func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject assignment.Subject) {
+func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject assignment.Subject, base string) {
 	if s.cfg.Profiles == nil {
 		s.refuseAssigned(w, r, profile.ErrUnassigned)
 		return
 	}
 	buf := buffers.Get().(*[]byte)
-	script, err := s.cfg.Profiles.AppendScript((*buf)[:0], subject, s.cfg.BootURL)
+	script, err := s.cfg.Profiles.AppendScript((*buf)[:0], subject, base)
 	if err != nil {
 		release(buf, *buf)
 		if script.Assignment != nil {

@@ -211,13 +211,13 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)
-	case !m.Attempt.Open || m.Attempt.Token == "" || s.cfg.BootURL == "":
+	case !m.Attempt.Open || m.Attempt.Token == "" || s.baseOf(r, m) == "":
 		notFound(w, r)
 	case s.cfg.IgnitionAccess != AccessOpen && s.view.BelongsToOther(caller(r), m):
 		refuse(w, r, http.StatusForbidden, textForbidden)
 	default:
 		body, err := json.Marshal(probeAnswer{
-			RegistryURL: s.cfg.BootURL + "/probe/" + m.Attempt.Token,
+			RegistryURL: s.baseOf(r, m) + "/probe/" + m.Attempt.Token,
 			ServerUUID:  m.UUID,
 		})
 		if err != nil { // two strings can always be marshalled

@@ -37,8 +37,8 @@ type Server struct {
 	view     *bootview.View
 	timeouts timeouts
 
-	// chainload is the answer to everyone, rendered once; nil without a boot URL.
-	chainload []byte
+	// chainload is the answer to everyone, rendered once for each base.
+	chainload map[string][]byte
 	heard     heard
 	programs  *os.Root // nil: none
 	limiter   *limiter // nil: no limit
@@ -51,9 +51,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, view: cfg.View, timeouts: defaultTimeouts}
-	if cfg.BootURL != "" {
-		s.chainload = bootview.ChainloadScript().Render(cfg.BootURL)
-	}
+	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
 		cfg.Logger.Info("Ignition is served to whoever asks", "ignitionAccess", cfg.IgnitionAccess)
 	}

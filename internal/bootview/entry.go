@@ -52,6 +52,8 @@ type Entry struct {
 	Serial string
 
 	Rank Rank
+	// Site is where the machine stands, by which the boot server chooses the base of its answers; empty: the default one.
+	Site string
 
 	// Script is what /ipxe/{uuid} answers; zero: this entry has none.
 	Script Script
@@ -127,13 +129,14 @@ type entry struct {
 	script   Script
 	ignition *Ignition
 	ukiURL   string
+	site     string
 	attempt  Attempt
 }
 
 func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
-		ignition: e.Ignition, ukiURL: e.UKIURL, attempt: e.Attempt,
+		ignition: e.Ignition, ukiURL: e.UKIURL, site: e.Site, attempt: e.Attempt,
 		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
 	}
 	if k, ok := parseUUID(e.UUID); ok {

@@ -21,6 +21,8 @@ type Machine struct {
 	ScriptEntry string
 	// UUID is canonical; empty while nobody knows it.
 	UUID string
+	// Site is where the machine stands; empty: the default one.
+	Site string
 	// Attempt is the boot that these answers belong to.
 	Attempt Attempt
 
@@ -107,6 +109,9 @@ func combine(entries []*entry) *Machine {
 
 // take fills in what m does not have yet and e has.
 func (m *Machine) take(e *entry) {
+	if m.Site == "" {
+		m.Site = e.site
+	}
 	if m.ScriptEntry == "" && !e.script.IsZero() {
 		m.Script, m.ScriptEntry = e.script, e.name
 	}
