@@ -65,3 +65,29 @@ func TestIPXECommands(t *testing.T) {
 		})
 	}
 }
+
+// What the documentation shows is what works.
+func TestDocumentedManifests(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ipxe-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	manifests, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/ipxe-api.md shows no manifests")
+	}
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	if err := os.WriteFile(file, []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range []string{"buildarch=amd64", "uuid=47C6DA67-7477-4970-AA03-84E48FF4F6AD"} {
+		var stdout, stderr bytes.Buffer
+		if code := Main([]string{"render", "-f", file, "-l", label}, &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+			t.Errorf("%s: exit code %d: %s", label, code, stderr.String())
+		}
+		if !strings.Contains(stdout.String(), `{"ignition":{"version":`) || !strings.Contains(stdout.String(), "profile default/flatcar") {
+			t.Errorf("%s: %s", label, stdout.String())
+		}
+	}
+}
