@@ -5,6 +5,7 @@
 // none waits for Kubernetes, and only the two that send artifacts may wait for a registry.
 //
 //	request ─▶ route.go ─▶ ipxe.go      /ipxe, /ipxe/{uuid}          what to boot
+//	                       ipxeapi.go   /boot.ipxe, /ipxe?labels, /config/{id}   machines that name themselves
 //	                       ignition.go  /ignition/{uuid}             how to set itself up
 //	                       httpboot.go  /httpboot                    what UEFI firmware boots
 //	                       artifact.go  /image, /httpboot/….efi      the bytes of it
@@ -12,6 +13,9 @@
 //	                       metadata.go  /v1/…                        what a running machine learns of itself
 //	                       probe.go     /register, /bootstate, /probe/…
 //	                       health.go    /healthz, /readyz
+//
+// A machine may be known by its Server or name itself (ipxeapi.go). Where both answer, a boot configuration comes before
+// an assignment. /explain (ipxeapi_explain.go) is a handler of its own, for operators.
 //
 // What was given to whom is a Delivery (delivery.go); it is handed on without
 // waiting and never delays an answer.

@@ -97,6 +97,10 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		s.refuseAssigned(w, r, profile.ErrUnassigned)
 		return
 	}
+	if s.cfg.BootURL == "" {
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeDisabled, "This boot server was not told at which URL machines reach it.")
+		return
+	}
 	buf := buffers.Get().(*[]byte)
 	script, err := s.cfg.Profiles.AppendScript((*buf)[:0], subject, base)
 	if err != nil {

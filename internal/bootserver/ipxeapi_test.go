@@ -96,6 +96,9 @@ func TestLabels(t *testing.T) {
 		{name: "unassigned is 404", path: "/ipxe?uuid=" + uuidX, status: 404, headers: refused, want: errorBody("NoAssignment", "Nothing is assigned to this machine.")},
 		{name: "broken waits all the same", path: "/ipxe?uuid=" + uuidT, status: 503, headers: wait, want: broken},
 	})
+	newSite(t, func(c *Config) { c.Profiles, c.BootURL = profiles(t, nil), "" }).run(t, []exchange{
+		{name: "no boot URL", path: "/ipxe?uuid=" + uuidS, status: 503, headers: wait, want: errorBody("Disabled", "This boot server was not told at which URL machines reach it.")},
+	})
 	newSite(t, nil).run(t, []exchange{{name: "no profiles", path: "/ipxe?uuid=" + uuidX, status: 503, headers: wait, want: unassigned}})
 }
 
