@@ -20,6 +20,7 @@ const (
 	codeUnassigned  = "NoAssignment"
 	codeUnsynced    = "NotSynchronised"
 	codeBroken      = "AssignmentBroken"
+	codeDisabled    = "Disabled"
 	messageNoConfig = "There is no such config, or no longer."
 )
 
