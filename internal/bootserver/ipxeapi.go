@@ -98,7 +98,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		s.refuseAssigned(w, r, profile.ErrUnassigned)
 		return
 	}
-	if s.cfg.BootURL == "" {
+	if base == "" {
 		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeDisabled, "This boot server was not told at which URL machines reach it.")
 		return
 	}
