@@ -21,6 +21,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/image"
@@ -34,8 +35,10 @@ type Reconciler struct {
 	Images    *image.Resolver
 	// Artifacts is told what machines are going to boot; nil where boot servers keep nothing.
 	Artifacts Artifacts
-	// BootURL is the base URL under which machines reach the boot server.
-	BootURL string
+	// Sites are the base URLs under which machines reach the boot server. ImageURL, where it is given, is the base of URLs of
+	// images whatever the site.
+	Sites    booturl.Sites
+	ImageURL string
 	// Architecture is assumed of servers that have not told theirs.
 	Architecture string
 	// Clock says how new a boot configuration is. Without one everything is told at once.
@@ -116,7 +119,7 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 	} else if found {
 		v.http = &http
 	}
-	v.bootURL = r.BootURL
+	r.locate(v)
 	return nil
 }
 

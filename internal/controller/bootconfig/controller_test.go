@@ -18,6 +18,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/report"
@@ -71,7 +72,7 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 		t.Fatal(err)
 	}
 	s.registry = registry
-	s.Reconciler = &Reconciler{Client: s.API, Images: images, BootURL: bootURL, Architecture: "amd64"}
+	s.Reconciler = &Reconciler{Client: s.API, Images: images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
 	s.interest.init()
 	images.Subscribe(s.interest.wake)
 	if err := s.interest.source.Start(t.Context(), s.queue); err != nil {
@@ -325,7 +326,7 @@ func TestAnotherImageChangesTheURLs(t *testing.T) {
 	p2 := s.push(t, "2", kernel)
 	controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) { c.Spec.Image = p2.Reference })
 	config := s.unresolved(t)
-	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "resolved")
+	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "resolved", "served what it was before")
 	if got := s.ipxe(t).Spec.KernelURL; got != s.layerURL(p, p.Kernel) {
 		t.Errorf("until the new image is known the old one is kept, and not %s", got)
 	}

@@ -18,13 +18,15 @@ import (
 
 // view is what a decision looks at, and below what it decides.
 type view struct {
-	config   *metalv1.ServerBootConfiguration
-	server   *metalv1.Server
-	image    image.Result
-	resolved bool
-	ipxe     *bootv1.IPXEBootConfig
-	http     *bootv1.HTTPBootConfig
-	bootURL  string
+	config    *metalv1.ServerBootConfiguration
+	server    *metalv1.Server
+	image     image.Result
+	resolved  bool
+	ipxe      *bootv1.IPXEBootConfig
+	http      *bootv1.HTTPBootConfig
+	bootURL   string
+	site      string // that the server's label names
+	elsewhere bool   // the site is not configured
 
 	// known says that wantIPXE and wantHTTP are an answer; nil in one of them then
 	// means that there shall be none.
@@ -97,6 +99,7 @@ func describe(v *view) {
 		})
 	}
 	status.ObservedGeneration = v.config.Generation
+	v.describeSite(set)
 	v.describeImage(set)
 	if v.problem == "" && v.waiting == "" {
 		v.collect()
@@ -104,10 +107,10 @@ func describe(v *view) {
 	switch {
 	case v.problem != "":
 		status.State = metalv1.ServerBootConfigurationStateError
-		set(metalv1.ConditionReady, metav1.ConditionFalse, "Error", v.problem)
+		set(metalv1.ConditionReady, metav1.ConditionFalse, "Error", v.problem+v.meanwhile())
 	case v.waiting != "":
 		status.State = metalv1.ServerBootConfigurationStatePending
-		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting)
+		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting+v.meanwhile())
 	default:
 		status.State = metalv1.ServerBootConfigurationStateReady
 		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", imageOf+v.image.Plan.Digest)
@@ -116,6 +119,15 @@ func describe(v *view) {
 	if !v.bootStateIsCurrent() {
 		set(metalv1.ConditionBootStateReceived, metav1.ConditionFalse, "BootOrdered", "")
 	}
+}
+
+// meanwhile says what a machine is given that boots by itself while it is not known what it should be given: what it
+// was given before. A machine that restarts should not lose its system to a mistyped tag.
+func (v *view) meanwhile() string {
+	if v.known || v.ipxe == nil && v.http == nil {
+		return ""
+	}
+	return "; until then the machine is served what it was before"
 }
 
 // bootStateIsCurrent says whether what the machine has reported is about the boot that was ordered last. The

@@ -91,7 +91,7 @@ func (i *interest) wake(img image.Request) {
 }
 
 // onHardwareChange lets only those changes of a Server through that a boot configuration depends
-// on: whether it exists, its identity, its architecture and its network.
+// on: whether it exists, its identity, its site, its architecture and its network.
 func onHardwareChange() builder.WatchesOption {
 	return builder.WithPredicates(predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -99,6 +99,7 @@ func onHardwareChange() builder.WatchesOption {
 			after, ok2 := e.ObjectNew.(*metalv1.Server)
 			return !ok1 || !ok2 ||
 				before.Spec.SystemUUID != after.Spec.SystemUUID ||
+				before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
 				!equality.Semantic.DeepEqual(before.Status.Processors, after.Status.Processors) ||
 				!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
 		},

@@ -12,6 +12,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -52,7 +53,7 @@ func TestTwoReconcilersWriteOnce(t *testing.T) {
 	s, _ := pushed(t, both)
 	s.resolved(t)
 	s.delivered(t)
-	twin := &Reconciler{Client: s.API, Images: s.Images, BootURL: bootURL, Architecture: "amd64"}
+	twin := &Reconciler{Client: s.API, Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
 	twin.interest.init()
 	reconcilers := []*Reconciler{s.Reconciler, twin}
 	kinds := []string{"IPXEBootConfig", "HTTPBootConfig", "ServerBootConfiguration"}
@@ -94,7 +95,7 @@ func TestAReconcilerBehindItsTimeChangesNothing(t *testing.T) {
 			s.delivered(t)
 			behind := &Reconciler{
 				Client: s.Lagging(t, &metalv1.ServerList{}, &metalv1.ServerBootConfigurationList{}, &bootv1.IPXEBootConfigList{}, &bootv1.HTTPBootConfigList{}),
-				Images: s.Images, BootURL: bootURL, Architecture: "amd64",
+				Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64",
 			}
 			behind.interest.init()
 			c.do(t, s, 1)
