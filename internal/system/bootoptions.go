@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"strings"
 
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 )
 
@@ -36,24 +36,17 @@ func (s *settings) checkForwarders() error {
 // images below /httpboot and may have been given with that path.
 func (s *settings) checkBoot() error {
 	var errs []error
-	for _, base := range []struct {
-		flag, below string
-		value       *string
-	}{
-		{"boot-url", "", &s.BootURL},
-		{"image-server-url", "/httpboot", &s.ImageServerURL},
-	} {
-		if *base.value == "" {
-			continue
+	var err error
+	if s.sites, err = booturl.Parse(s.BootURLs); err != nil {
+		errs = append(errs, fmt.Errorf("--boot-url: %w", err))
+	}
+	if s.ImageServerURL != "" {
+		if s.ImageServerURL, err = booturl.Check(s.ImageServerURL); err != nil {
+			errs = append(errs, fmt.Errorf("--image-server-url: %w", err))
 		}
-		u, err := url.Parse(*base.value)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-			errs = append(errs, fmt.Errorf("--%s: %q is no http(s) URL without a query", base.flag, *base.value))
-		}
-		*base.value = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(*base.value, "/"), base.below), "/")
+		s.ImageServerURL = strings.TrimRight(strings.TrimSuffix(s.ImageServerURL, "/httpboot"), "/")
 	}
 	if s.StaticMetadata != "" {
-		var err error
 		if s.static, err = metadata.ReadStatic(s.StaticMetadata); err != nil {
 			errs = append(errs, fmt.Errorf("--static-metadata: %w", err))
 		}
@@ -62,12 +55,4 @@ func (s *settings) checkBoot() error {
 		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))
 	}
 	return errors.Join(errs...)
-}
-
-// imageURL is the base of image URLs in objects.
-func (s *System) imageURL() string {
-	if s.settings.ImageServerURL != "" {
-		return s.settings.ImageServerURL
-	}
-	return s.BootURL
 }

@@ -46,7 +46,10 @@ func TestURLFlags(t *testing.T) {
 		{boot: "http://10.0.0.1/?a=b", err: "--boot-url"},
 	} {
 		o := DefaultOptions()
-		o.BootURL, o.ImageServerURL = c.boot, c.images
+		o.ImageServerURL = c.images
+		if c.boot != "" {
+			o.BootURLs = []string{c.boot}
+		}
 		s, err := o.check()
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -54,8 +57,8 @@ func TestURLFlags(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || s.BootURL != c.wantBoot || s.ImageServerURL != c.wantImages {
-			t.Errorf("%+v: error %v, %q %q", c, err, s.BootURL, s.ImageServerURL)
+		if err != nil || s.sites.Of("").Object() != c.wantBoot || s.ImageServerURL != c.wantImages {
+			t.Errorf("%+v: error %v, %+v %q", c, err, s.sites, s.ImageServerURL)
 		}
 	}
 }

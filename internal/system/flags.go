@@ -1,6 +1,20 @@
 package system
 
-import "github.com/spf13/pflag"
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// repeated is a flag that may be given several times, also under several names: each adds a value.
+type repeated []string
+
+func (r *repeated) String() string { return strings.Join(*r, " ") }
+func (r *repeated) Type() string   { return "string" }
+func (r *repeated) Set(value string) error {
+	*r = append(*r, value)
+	return nil
+}
 
 // Bind binds the options that `farrier up` and `farrier-manager` have in common. Names of the operators that Farrier
 // replaces are kept.
@@ -8,8 +22,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory for everything that is kept")
 	f.StringVar(&o.BootAddress, "boot-address", o.BootAddress, "address of the boot server")
 	f.StringVar(&o.MetricsAddress, "metrics-address", "", "address to serve metrics on (default: none)")
-	f.StringVar(&o.BootURL, "boot-url", "", "base URL under which machines reach the boot server (default: from its address)")
-	f.StringVar(&o.BootURL, "ipxe-service-url", "", "another name of --boot-url")
+	f.Var((*repeated)(&o.BootURLs), "boot-url", "base `URL` under which machines reach the boot server, or site=URL for those whose Server has the label farrier.dev/site; for each site one of IPv4 or a name and one of IPv6 (default: from its address)")
+	f.Var((*repeated)(&o.BootURLs), "ipxe-service-url", "another name (`URL`) of --boot-url")
 	f.StringVar(&o.ImageServerURL, "image-server-url", "", "base URL of images in objects, with or without /httpboot (default: the boot URL)")
 	f.StringVar(&o.ImageAddress, "image-address", "", "a second address that answers /image and nothing else (default: none)")
 	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "directory of network boot programs for /boot, <arch>/<file> (default: none)")
@@ -22,6 +36,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.ManagerNamespace, "manager-namespace", o.ManagerNamespace, "namespace for what Farrier keeps for itself")
 	f.StringVar(&o.MACPrefixesFile, "mac-prefixes-file", "", "MAC prefix database, YAML")
 	f.StringVar(&o.ProbeImage, "probe-os-image", "", "OCI image that is booted to look at a server from inside")
+	f.StringVar(&o.ProbeAgentImage, "probe-image", "", "another name of --probe-os-image; where both are given, the image of the agent that a template of --discovery-ignition-path starts")
 	f.StringVar(&o.DiscoveryIgnitionPath, "discovery-ignition-path", "", "Butane template for the probe image (default: built in)")
 	f.DurationVar(&o.DiscoveryTimeout, "discovery-timeout", o.DiscoveryTimeout, "how long a probe may take to report")
 	f.IntVar(&o.DiscoveryRetries, "discovery-retries", o.DiscoveryRetries, "how often discovery is tried again before a person is needed")

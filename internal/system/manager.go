@@ -83,11 +83,11 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	servers := &server.Reconciler{
 		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
-		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, BootURL: s.BootURL,
-		DiscoveryTemplate: s.settings.template, Workers: workers, Logger: s.logger,
+		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
+		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, Workers: workers, Logger: s.logger,
 	}
 	delivery := &bootdelivery.Delivery{
-		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, BootURL: s.BootURL,
+		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
 		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
@@ -121,7 +121,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup)
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
-			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, BootURL: s.imageURL(),
+			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
 			Architecture: s.settings.Architecture, Workers: workers,
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config) })
 	}

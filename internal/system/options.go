@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
@@ -28,10 +29,10 @@ type Options struct {
 	// BootAddress, MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. All
 	// but the first may be empty: nothing is served then.
 	BootAddress, MetricsAddress, HealthAddress, PprofAddress string
-	// BootURL is the base URL under which machines reach the boot server; empty: derived
-	// from BootAddress.
-	BootURL string
-	// ImageServerURL is the base of image URLs in objects where it is not BootURL; ImageAddress answers /image and
+	// BootURLs are the base URLs under which machines reach the boot server, URL or site=URL; that of the default site
+	// is derived from BootAddress where none is given.
+	BootURLs []string
+	// ImageServerURL is the base of image URLs in objects where that is none of BootURLs; ImageAddress answers /image and
 	// nothing else; empty: none.
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
@@ -46,11 +47,12 @@ type Options struct {
 	// BootRateLimit is how many requests a second one address may make; 0: any.
 	BootRateLimit int
 
-	ManagerNamespace      string
-	MACPrefixesFile       string
-	ProbeImage            string
-	DiscoveryIgnitionPath string
-	Architecture          string
+	ManagerNamespace string
+	MACPrefixesFile  string
+	// ProbeImage is what is booted; ProbeAgentImage holds the agent, for a DiscoveryIgnitionPath that names one.
+	ProbeImage, ProbeAgentImage string
+	DiscoveryIgnitionPath       string
+	Architecture                string
 
 	AllowedRegistries, PlainHTTPRegistries []string
 	// RegistryMirrors are "registry=mirror" pairs.
@@ -153,6 +155,7 @@ func defaultDataDir() string {
 type settings struct {
 	Options
 	forwarders []netip.Prefix
+	sites      booturl.Sites
 	static     map[string]string // metadata
 	// trustPrivate: no forwarders are named, so those of private networks are believed.
 	trustPrivate bool
@@ -181,11 +184,7 @@ func (o Options) check() (*settings, error) {
 	}
 	errs = append(errs, s.checkForwarders())
 	errs = append(errs, s.checkBoot())
-	if o.ProbeImage != "" {
-		if _, err := image.ParseReference(o.ProbeImage); err != nil {
-			refuse("probe-os-image", err)
-		}
-	}
+	errs = append(errs, s.checkProbeImages())
 	if mode, err := inspection.ParseCleanMode(o.Cleanup); err != nil {
 		refuse("cleanup", err)
 	} else {

@@ -1,11 +1,31 @@
 package system
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
+
+// checkProbeImages reads what --probe-os-image and --probe-image name. The operator whose flags they were booted the one, and
+// had its ignition start the agent of the other; Farrier's own image holds both, and whoever names one image alone means that.
+func (s *settings) checkProbeImages() error {
+	var errs []error
+	for _, named := range []struct{ flag, reference string }{{"probe-os-image", s.ProbeImage}, {"probe-image", s.ProbeAgentImage}} {
+		if named.reference == "" {
+			continue
+		}
+		if _, err := image.ParseReference(named.reference); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", named.flag, err))
+		}
+	}
+	if s.ProbeImage == "" {
+		s.ProbeImage = s.ProbeAgentImage
+	}
+	return errors.Join(errs...)
+}
 
 // checkProbe says at start what would otherwise be found out when the first claim ends: every server that comes
 // back waits in Cleanup for a probe that can clean.

@@ -31,7 +31,7 @@ const readyTimeout = 2 * time.Minute
 
 // System is Farrier around a Kubernetes API.
 type System struct {
-	// BootURL is where machines reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot.
+	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot.
 	BootURL, BMCEventsURL string
 
 	logger   logr.Logger
@@ -78,9 +78,8 @@ func New(options Options) (*System, error) {
 	if s.bootListener, reached, err = s.listen("boot-address", s.settings.BootAddress, false); err != nil {
 		return nil, err
 	}
-	if s.BootURL = s.settings.BootURL; s.BootURL == "" {
-		s.BootURL = reached
-	}
+	s.settings.sites = s.settings.sites.WithDefault(reached)
+	s.BootURL = s.settings.sites.Of("").Object()
 	if err := s.listenForEvents(); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}

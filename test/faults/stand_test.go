@@ -33,6 +33,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -172,7 +173,7 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 	servers := &server.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry, Boots: known{}, Recorder: recorder,
 		Clock: clock.RealClock{}, Logger: logger, Namespace: s.namespace, NewID: func() string { return fmt.Sprintf("id-%d", ids.Add(1)) },
-		TokenKey: key, BootURL: "http://127.0.0.1:1", Workers: 4,
+		TokenKey: key, Sites: booturl.Single("http://127.0.0.1:1"), Workers: 4,
 		Policy: server.Policy{
 			DiscoveryTimeout: 2 * time.Second, DiscoveryRetries: 1000, PowerOffBudget: time.Second, EnforcePowerOff: true, ProbeImage: "registry.example/probe:1",
 		},

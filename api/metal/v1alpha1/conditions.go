@@ -124,6 +124,11 @@ const (
 const (
 	// ConditionBootStateReceived says whether the machine has reported that it booted.
 	ConditionBootStateReceived = "BootStateReceived"
+	// ConditionSiteKnown is there, and false, while the server's label LabelSite names a site that
+	// no boot URL is configured for.
+	ConditionSiteKnown = "SiteKnown"
+	// ReasonUnknownSite is a reason of ConditionSiteKnown.
+	ReasonUnknownSite = "UnknownSite"
 	// ConditionImageValidation says whether the image can be booted.
 	ConditionImageValidation = "ImageValidation"
 	// ConditionIgnitionDataFetched says whether the machine has fetched its ignition.

@@ -62,6 +62,7 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	in.server = &server
 	entry := bootview.Entry{Name: name, UUID: server.Spec.SystemUUID, Rank: rankOf(&config, &server), Attempt: a.attempt(&in)}
 	identify(&entry, &server)
+	entry.Site = a.site(&server)
 	a.View.Put(entry)
 	if in.attempt.Open() && entry.Rank == bootview.Current && a.attempts.add(in.attempt.ID) {
 		a.WakeServer(server.Name)

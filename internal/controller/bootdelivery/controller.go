@@ -21,6 +21,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
@@ -33,8 +34,8 @@ type Delivery struct {
 	APIReader client.Reader
 	View      *bootview.View
 	Clock     clock.Clock
-	// BootURL is the base URL that kernelURL and friends were made with.
-	BootURL string
+	// Sites are the base URLs that kernelURL and friends were made with.
+	Sites booturl.Sites
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
 	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.

@@ -15,6 +15,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -42,7 +43,7 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 	t.Helper()
 	s := &stand{API: controllertest.NewAPI(t, objects...), queues: map[string]workqueue.TypedRateLimitingInterface[reconcile.Request]{}}
 	s.Delivery = &Delivery{
-		Client: s.API, APIReader: s.API, View: bootview.New(), Clock: s.API.Clock, BootURL: bootURL, TokenKey: tokenKey,
+		Client: s.API, APIReader: s.API, View: bootview.New(), Clock: s.API.Clock, Sites: booturl.Single(bootURL), TokenKey: tokenKey,
 		WakeServer: func(name string) { s.servers = append(s.servers, name) },
 	}
 	s.notes.init()

@@ -92,6 +92,7 @@ func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.Loc
 func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in)}
 	identify(&e, in.server)
+	e.Site = r.site(in.server)
 	var problem string
 	switch o := in.object.(type) {
 	case *bootv1.IPXEBootConfig:
@@ -129,6 +130,15 @@ func identify(e *bootview.Entry, server *metalv1.Server) {
 		e.MACs = append(e.MACs, n.MACAddress)
 		e.IPs = append(e.IPs, n.IPs...)
 	}
+}
+
+// site is where the machine stands, as far as URLs are configured for it. Who knows of no Server knows of no site.
+func (d *Delivery) site(server *metalv1.Server) string {
+	if server == nil {
+		return ""
+	}
+	name, _ := d.Sites.Name(server.Labels[metalv1.LabelSite])
+	return name
 }
 
 // notOrdered stands for the attempt of a boot configuration whose boot is not ordered, or over.
@@ -198,7 +208,7 @@ func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootv
 		return ""
 	}
 	params := bootview.DefaultScriptParams{
-		BootURL: r.BootURL, KernelURL: o.Spec.KernelURL, InitrdURL: o.Spec.InitrdURL, SquashfsURL: o.Spec.SquashfsURL, Attempt: e.Attempt,
+		BootURL: r.Sites.Of(e.Site).Object(), KernelURL: o.Spec.KernelURL, InitrdURL: o.Spec.InitrdURL, SquashfsURL: o.Spec.SquashfsURL, Attempt: e.Attempt,
 	}
 	if in.server != nil {
 		params.KernelArgs = in.server.Annotations[metalv1.AnnotationKernelArgs]

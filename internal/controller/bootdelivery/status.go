@@ -61,6 +61,7 @@ func onIdentityChange() builder.WatchesOption {
 			before, ok1 := e.ObjectOld.(*metalv1.Server)
 			after, ok2 := e.ObjectNew.(*metalv1.Server)
 			return !ok1 || !ok2 || before.Generation != after.Generation ||
+				before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
 				before.Annotations[metalv1.AnnotationKernelArgs] != after.Annotations[metalv1.AnnotationKernelArgs] ||
 				before.Status.SerialNumber != after.Status.SerialNumber ||
 				!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/controller/record"
@@ -45,8 +46,10 @@ type Reconciler struct {
 	NewID func() string
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
-	// BootURL is the base URL under which machines reach the boot server.
-	BootURL string
+	// ProbeAgentImage is a container image with the probe's agent, for a discovery template that wants one.
+	ProbeAgentImage string
+	// Sites are the base URLs under which machines reach the boot server.
+	Sites booturl.Sites
 	// DiscoveryTemplate replaces the built-in Butane of the probe when it is not empty.
 	DiscoveryTemplate string
 	// Wake is the way in for observations and acknowledgements.

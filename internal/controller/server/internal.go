@@ -69,11 +69,12 @@ func (r *Reconciler) internalObjects(v *View, clean inspection.CleanMode) ([]cli
 	}
 	token := ignition.Token(r.TokenKey, string(v.Server.UID), a.ID)
 	butane, err := ignition.Discovery(ignition.DiscoveryParams{
-		RegistryURL:   strings.TrimRight(r.BootURL, "/") + "/probe/" + token,
+		RegistryURL:   r.Sites.Of(v.Server.Labels[metalv1.LabelSite]).Object() + "/probe/" + token,
 		ServerUUID:    v.Server.Spec.SystemUUID,
 		AuthorizedKey: strings.TrimSpace(string(access.AuthorizedKey)),
 		PasswordHash:  access.PasswordHash,
 		Template:      r.DiscoveryTemplate,
+		ProbeImage:    r.ProbeAgentImage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("render the ignition for discovery: %w", err)

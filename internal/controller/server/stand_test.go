@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	bmccontroller "github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
@@ -73,7 +74,7 @@ func (s *stand) begin() {
 			DiscoveryTimeout: 10 * time.Minute, DiscoveryRetries: 1, PowerOffBudget: time.Minute, EnforcePowerOff: true, ProbeImage: "registry/probe:1",
 			Cleanup: s.mode, CleanupTimeout: 4 * time.Hour,
 		},
-		Namespace: namespace, NewID: s.newID, TokenKey: []byte(strings.Repeat("k", ignition.KeySize)), BootURL: "http://boot.example.org:8082",
+		Namespace: namespace, NewID: s.newID, TokenKey: []byte(strings.Repeat("k", ignition.KeySize)), Sites: booturl.Single("http://boot.example.org:8082"),
 	}
 	s.bmcs = &bmccontroller.Reconciler{
 		Client: s.API, APIReader: s.API, Namespace: namespace, Fleet: s.rack.Fleet, Registry: registry, Recorder: s, Clock: s.API.Clock,
