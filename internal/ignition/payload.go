@@ -41,13 +41,14 @@ var (
 // Payload returns the bytes that a machine is given for the content of an
 // ignition Secret. A format of "fcos" (spaces around it do not count) means
 // Butane, which is translated; any other format, and none, leaves data as it
-// is. Warnings are the translator's and never stop a delivery.
+// is, and has Ignition's own parser look at it. Warnings are theirs and never stop a
+// delivery.
 func Payload(format string, data []byte) (payload []byte, warnings []string, err error) {
 	if len(data) > MaxSize {
 		return nil, nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, len(data), MaxSize)
 	}
 	if strings.TrimSpace(format) != FormatButane {
-		return data, nil, nil
+		return data, check(data), nil
 	}
 	return translated.of(data)
 }
