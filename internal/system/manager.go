@@ -88,7 +88,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	}
 	delivery := &bootdelivery.Delivery{
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
-		TokenKey: s.keys.token, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+		TokenKey: s.keys.token, Serves: s.settings.serves, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
 	servers.Boots = delivery

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -108,5 +109,27 @@ func TestWhatButaneWarnsOfIsSaid(t *testing.T) {
 	}
 	if e := <-told.Events; !strings.Contains(e, "IgnitionWarning") {
 		t.Errorf("event %q", e)
+	}
+}
+
+// TestOthersNamespacesDoNotSpeakForMachines: what people write counts where it is allowed to, and what a boot
+// configuration makes everywhere.
+func TestOthersNamespacesDoNotSpeakForMachines(t *testing.T) {
+	for name, objects := range map[string][]client.Object{"by hand": {handWritten("c")}, "ours": ours(ordered("a"))} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, objects...)
+			s.Serves = func(namespace string) bool { return namespace == "boot" }
+			s.Settle(t, s.ipxe, "ns/c")
+			_, status := s.View.ByUUID(uuid)
+			config := s.readIPXE(t, "ns/c")
+			if name == "ours" {
+				checkReady(t, config)
+				return
+			}
+			if status != bootview.Unknown {
+				t.Errorf("the view has it: %v", status)
+			}
+			controllertest.Says(t, config.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "Error", "--boot-namespaces")
+		})
 	}
 }

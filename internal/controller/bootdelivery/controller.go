@@ -38,6 +38,8 @@ type Delivery struct {
 	Sites booturl.Sites
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
+	// Serves says whether boot configs count that people write in a namespace; nil: in all of them.
+	Serves func(namespace string) bool
 	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
@@ -165,7 +167,12 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		return err
 	}
 	entry, problem := r.render(&in)
-	r.put(entry)
+	if r.counts(&in) {
+		r.put(entry)
+	} else {
+		r.withdraw(name)
+		problem = "boot configs of namespace " + obj.GetNamespace() + " do not count (--boot-namespaces)"
+	}
 	if err := r.acknowledge(ctx, &in); err != nil {
 		return err
 	}
@@ -182,6 +189,12 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		r.tell(&in, before, obj)
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// counts says whether a boot config is heard at all: what a person wrote only from the namespaces that are allowed to speak
+// for machines, what a boot configuration made always.
+func (d *Delivery) counts(in *source) bool {
+	return configOf(in.object) != nil || d.Serves == nil || d.Serves(in.object.GetNamespace())
 }
 
 // acknowledge tells the server that the view knows its attempt: when all that the boot configuration delivers is there,

@@ -44,8 +44,9 @@ func (n *notes) source(kind string) *wake.Source { return n.sources[kind] }
 
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
 func (d *Delivery) Delivered(delivery bootview.Delivery) {
-	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 {
-		return
+	kind, _, _ := strings.Cut(delivery.Entry, "/")
+	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 || d.notes.sources[kind] == nil {
+		return // what has no boot config, such as an assignment, has no conditions here
 	}
 	if d.notes.add(delivery) {
 		d.notes.wakeAfter(d.Patience, delivery.Entry)
