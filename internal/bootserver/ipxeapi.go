@@ -108,6 +108,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		release(buf, *buf)
 		if script.Assignment != nil {
 			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
+			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable)
 		}
 		s.refuseAssigned(w, r, err)
 		return

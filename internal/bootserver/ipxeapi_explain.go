@@ -19,7 +19,8 @@ type explanation struct {
 
 // Explain answers GET /explain?label=value… with the assignments of a machine in their order, and why. It names objects and what is
 // wrong with them, so it is for operators: nothing serves it to machines, and who mounts it asks who is there.
-func (s *Server) Explain() http.Handler {
+func Explain(view *bootview.View, profiles *profile.View) http.Handler {
+	s := &Server{view: view, cfg: Config{Profiles: profiles}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isRead(r.Method) {
 			notAllowed(w, r, readMethods)

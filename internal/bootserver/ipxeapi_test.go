@@ -172,7 +172,7 @@ func TestURLsOfScriptsWork(t *testing.T) {
 
 func TestAssignedDeliveries(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Profiles = profiles(t, nil) })
-	for _, path := range []string{"/boot.ipxe", "/ipxe?uuid=" + strings.ToUpper(uuidS), "/config/" + configID("notes") + "?uuid=" + uuidS, "/ipxe?uuid=" + uuidA, "/ipxe?uuid=" + uuidX} {
+	for _, path := range []string{"/boot.ipxe", "/ipxe?uuid=" + strings.ToUpper(uuidS), "/config/" + configID("notes") + "?uuid=" + uuidS, "/ipxe?uuid=" + uuidA, "/ipxe?uuid=" + uuidX, "/ipxe?uuid=" + uuidT} {
 		s.do("GET", exchange{path: path})
 		s.do("HEAD", exchange{path: path})
 	}
@@ -181,6 +181,7 @@ func TestAssignedDeliveries(t *testing.T) {
 		{Kind: Script, Entry: "Assignment/ns/one", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
 		{Kind: Ignition, Entry: "Profile/ns/flatcar", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
 		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200},
+		{Kind: Script, Entry: "Assignment/ns/missing", UUID: uuidT, Addr: stranger, Time: now, Status: 503},
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
@@ -210,7 +211,7 @@ func TestExplain(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Profiles = v })
 	ask := func(method, query string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.Explain().ServeHTTP(w, httptest.NewRequest(method, "/explain?"+query, nil))
+		Explain(s.view, v).ServeHTTP(w, httptest.NewRequest(method, "/explain?"+query, nil))
 		return w
 	}
 	for _, tc := range []struct {

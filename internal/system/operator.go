@@ -9,6 +9,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
 
@@ -22,7 +23,8 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		return err
 	}
 	server := &operator.Server{
-		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history, Logger: s.logger.WithName("operator"),
+		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history,
+		Explain: bootserver.Explain(s.view, s.profiles), Logger: s.logger.WithName("operator"),
 	}
 	return mgr.Add(named("operator address", func(ctx context.Context) error {
 		listener, err := opened(nil, "operator-address", s.settings.OperatorAddress)

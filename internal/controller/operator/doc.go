@@ -3,6 +3,7 @@
 //	GET    /systems/{uuid}  the report of a machine's probe, as it was stored
 //	DELETE /delete/{uuid}   have it looked at again: the report is deleted
 //	GET    /boots/{uuid}    what its newest boots asked for, and were given
+//	GET    /explain?label=… which assignments a machine has that names itself, in their order, and why
 //
 // Whoever asks proves itself to the Kubernetes API, by a bearer token that a TokenReview knows, and must be allowed the verb on that
 // path: a rule of a ClusterRole with nonResourceURLs, as for metrics. So there are no accounts and no passwords of ours.

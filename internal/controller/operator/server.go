@@ -37,7 +37,9 @@ type Server struct {
 	Live      client.Reader
 	Namespace string
 	History   *bootview.History
-	Logger    logr.Logger
+	// Explain answers which assignment a machine gets, and why; nil: nobody does.
+	Explain http.Handler
+	Logger  logr.Logger
 }
 
 // ServeHTTP implements http.Handler.
@@ -71,6 +73,9 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /systems/{uuid}", s.answer(s.report))
 	mux.HandleFunc("DELETE /delete/{uuid}", s.answer(s.forget))
 	mux.HandleFunc("GET /boots/{uuid}", s.answer(s.boots))
+	if s.Explain != nil {
+		mux.Handle("GET /explain", s.Explain)
+	}
 	return mux
 }
 

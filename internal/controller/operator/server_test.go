@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,7 +65,8 @@ func newServer(t *testing.T) *Server {
 	api := controllertest.NewAPI(t, server, record.New("farrier-system", record.InspectionName("a"), record.KindInspection, "a", "attempt-1", packed))
 	history := &bootview.History{}
 	history.Record(bootview.Delivery{Kind: bootview.DeliveredScript, UUID: uuid, Attempt: "attempt-1", Addr: "10.0.0.1", Status: 200, Time: time.Unix(0, 0).UTC()})
-	return &Server{API: reviewing{Client: api}, Live: api, Namespace: "farrier-system", History: history, Logger: logr.Discard()}
+	explain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "of "+r.URL.RawQuery) })
+	return &Server{API: reviewing{Client: api}, Live: api, Namespace: "farrier-system", History: history, Explain: explain, Logger: logr.Discard()}
 }
 
 func TestAnswers(t *testing.T) {
@@ -79,6 +81,8 @@ func TestAnswers(t *testing.T) {
 		{"no token, no such path", "GET", "/", "", 401, "Unauthorized"},
 		{"boots", "GET", "/boots/" + strings.ToUpper(uuid), reader, 200, `"kind":"Script"`},
 		{"boots of nobody", "GET", "/boots/" + other, reader, 404, "Not Found"},
+		{"explained to nobody", "GET", "/explain?serial=a", "", 401, "Unauthorized"},
+		{"explained", "GET", "/explain?serial=a", reader, 200, "of serial=a"},
 		{"no UUID", "GET", "/boots/x", reader, 400, "uuid"},
 		{"report", "GET", "/systems/" + uuid, reader, 200, `"unknown":"kept"`},
 		{"report of nobody", "GET", "/systems/" + other, reader, 404, "Not Found"},
