@@ -122,7 +122,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
 		return err
 	}
 	s.parts.Go(func() {
-		if err := mgr.Start(running); err != nil && !errors.Is(err, context.Canceled) {
+		if err := s.act(running, mgr, direct); err != nil && !errors.Is(err, context.Canceled) {
 			s.failed <- err
 		}
 	})
@@ -166,7 +166,7 @@ func (s *System) newImages() (err error) {
 }
 
 // assemble makes the controllers and puts beside them what acts with them: all of it waits for its turn where others
-// like it stand by, and ends before the turn is given up.
+// like it stand by, and ends before the turn is given up. What only answers machines goes on when a turn is lost.
 func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
 	s.view = bootview.New()
 	if !s.settings.foreignBoot {
@@ -183,18 +183,15 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"fleet", s.fleet.Run},
-		{"image resolver", s.images.Run},
-		{"boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }},
-		{"image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }},
-		{"receiver of BMC events", s.serveEvents},
+	for _, part := range []manager.Runnable{
+		named("fleet", s.fleet.Run),
+		named("receiver of BMC events", s.serveEvents),
+		s.outliving(ctx, "image resolver", s.images.Run),
+		s.outliving(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
+		s.outliving(ctx, "image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }),
 	} {
-		if err := mgr.Add(named(part.name, part.run)); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
+		if err := mgr.Add(part); err != nil {
+			return nil, err
 		}
 	}
 	for _, beside := range s.settings.Beside {

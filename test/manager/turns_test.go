@@ -32,12 +32,15 @@ type site struct {
 	*sim.Rack
 	client.Client
 	t         *testing.T
+	api       *testapi.Process
 	registry  *localregistry.Registry
 	namespace string
 	args      []string // what all managers of the site are told
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T) *site { return newSiteOf(t, servers) }
+
+func newSiteOf(t *testing.T, servers int) *site {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme} {
@@ -47,7 +50,7 @@ func newSite(t *testing.T) *site {
 	}
 	// An API of its own: what a site knows of its rack belongs to no namespace.
 	api := testapi.StartWith(t)
-	s := &site{t: t, namespace: "farrier-system"}
+	s := &site{t: t, api: api, namespace: "farrier-system"}
 	var err error
 	if s.Client, err = client.New(api.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
@@ -157,14 +160,14 @@ func (s *site) claim(name string) int {
 // resets counts what was done to the power of each machine.
 func (s *site) resets() []map[string]int {
 	all := make([]map[string]int, 0, servers)
-	for i := range servers {
+	for i := range s.BMCs() {
 		all = append(all, s.Machine(i).Resets())
 	}
 	return all
 }
 
 func (s *site) logins() (all []int) {
-	for i := range servers {
+	for i := range s.BMCs() {
 		all = append(all, s.Stats(i).Logins)
 	}
 	return all
