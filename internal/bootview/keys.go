@@ -73,6 +73,13 @@ func parseUUID(s string) (key, bool) {
 	return key{keyUUID, octets}, !placeholderUUIDs[octets]
 }
 
+// IsMachineUUID says whether a UUID, in any spelling, identifies a machine: it is none of those that firmware reports
+// which nobody has given one.
+func IsMachineUUID(s string) bool {
+	_, ok := parseUUID(s)
+	return ok
+}
+
 // parseHyphenated parses the form of RFC 9562 §4.
 func parseHyphenated(s string) (octets [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {

@@ -97,7 +97,8 @@ func execStart(unit string) []string {
 }
 
 // parseAgent recognises metalprobe, started by any path or as the image or
-// argument of a container runtime, and reads its flags.
+// argument of a container runtime, and reads its flags. --server-uuid may be absent: the agent falls back to
+// what the machine says itself.
 func parseAgent(command string) (agentFlags, bool, error) {
 	words := strings.Fields(strings.ReplaceAll(command, "%%", "%"))
 	var agent agentFlags
@@ -128,7 +129,7 @@ func parseAgent(command string) (agentFlags, bool, error) {
 			agent.duration = d
 		}
 	}
-	if found && (agent.registryURL == "" || agent.serverUUID == "") {
+	if found && agent.registryURL == "" {
 		return agentFlags{}, false, errNoProbe
 	}
 	return agent, found, nil

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -115,7 +116,7 @@ func (n *network) ignite(ctx context.Context, url string) (installed, error) {
 // goes on trying.
 func (n *network) probe(ctx context.Context, agent agentFlags) (Outcome, string) {
 	m := n.machine
-	cfg := n.agent(agent.registryURL, agent.serverUUID, agent.duration)
+	cfg := n.agent(agent.registryURL, cmp.Or(agent.serverUUID, m.uuid), agent.duration)
 	if _, old := m.bmc.struck(fault.OldProbe, ""); !old {
 		cfg.Disks = agentDisks{m, n.episode.ctx}
 	}
@@ -177,4 +178,4 @@ func (t *registerRecorder) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, err
 }
 
-var errNoProbe = errors.New("metalprobe is started without --registry-url and --server-uuid")
+var errNoProbe = errors.New("metalprobe is started without --registry-url")

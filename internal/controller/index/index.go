@@ -12,6 +12,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -39,6 +40,8 @@ const (
 	ClaimByPhase = "status.phase"
 	// BootConfigByServer finds boot configurations by the name of their Server.
 	BootConfigByServer = "spec.serverRef.name"
+	// BootConfigByAttempt finds boot configurations by the ID of their boot attempt.
+	BootConfigByAttempt = "bootAttempt"
 	// BootConfigByPullSecret finds boot configurations by the name of the Secret that opens their image's registry.
 	BootConfigByPullSecret = "imagePullSecret"
 	// MaintenanceByServer finds ServerMaintenances by the name of their Server.
@@ -73,6 +76,12 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
+		{&metalv1.ServerBootConfiguration{}, BootConfigByAttempt, of(func(c *metalv1.ServerBootConfiguration) string {
+			if a := attempt.Of(c); a != nil {
+				return a.ID
+			}
+			return ""
+		})},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByPullSecret, of(func(c *metalv1.ServerBootConfiguration) string {
 			return c.Annotations[metalv1.AnnotationImagePullSecret]
 		})},

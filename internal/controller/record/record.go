@@ -23,6 +23,9 @@ const (
 	// AnnotationAttempt is the ID of the boot attempt that a record comes from.
 	AnnotationAttempt = "farrier.dev/attempt"
 
+	// AnnotationSystemUUID is the UUID that the machine of a report has by what it says itself.
+	AnnotationSystemUUID = "farrier.dev/system-uuid"
+
 	// KindInspection and KindCleanup are the values of Label.
 	KindInspection = "inspection"
 	KindCleanup    = "cleanup"

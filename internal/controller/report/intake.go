@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// ErrUnknownMachine says that no Server has the UUID of a report.
+// ErrUnknownMachine says that no Server has the UUID of a report, nor the attempt in which it was made.
 var ErrUnknownMachine = errors.New("no Server has this system UUID")
 
 // ErrNoAttempt says that a report belongs to no boot attempt that is open.
@@ -40,7 +41,7 @@ type Intake struct {
 
 // Register stores a report. Doing it again for the same attempt changes nothing.
 func (i *Intake) Register(ctx context.Context, r inspection.Registration) error {
-	servers, err := i.servers(ctx, r.SystemUUID)
+	servers, err := i.servers(ctx, r.SystemUUID, r.Attempt)
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,9 @@ func (i *Intake) store(ctx context.Context, server *metalv1.Server, r inspection
 	}
 	obj := record.New(i.Namespace, record.InspectionName(server.Name), record.KindInspection, server.Name, r.Attempt, content)
 	obj.Annotations[record.AnnotationCapabilities] = capabilities(r.Data.Capabilities)
+	if bootview.IsMachineUUID(r.SystemUUID) {
+		obj.Annotations[record.AnnotationSystemUUID] = r.SystemUUID
+	}
 	err = i.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		err = i.Update(ctx, obj, client.FieldOwner(metalv1.FieldManager))
@@ -115,7 +119,7 @@ func capabilities(list []inspection.Capability) string {
 
 // BootState notes on the machine's boot configuration that it has, or has not, booted.
 func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
-	servers, err := i.servers(ctx, s.SystemUUID)
+	servers, err := i.servers(ctx, s.SystemUUID, s.Attempt)
 	if err != nil {
 		return err
 	}
@@ -159,16 +163,46 @@ func received(config *metalv1.ServerBootConfiguration, attemptID string) bool {
 // OfAttempt is the message of the condition BootStateReceived that is about an attempt.
 func OfAttempt(id string) string { return "Boot attempt " + id }
 
-// servers are those of that UUID. There may be more than one, by mistake: the attempt tells which is meant.
-func (i *Intake) servers(ctx context.Context, uuid string) ([]metalv1.Server, error) {
+// servers are those of that UUID, and those that have none and were booted in that attempt. There may be more than
+// one, by mistake: the attempt tells which is meant.
+func (i *Intake) servers(ctx context.Context, uuid, attemptID string) ([]metalv1.Server, error) {
 	var list metalv1.ServerList
 	if err := i.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(uuid)}); err != nil {
 		return nil, err
 	}
-	if len(list.Items) == 0 {
+	nameless, err := i.nameless(ctx, attemptID)
+	if err != nil {
+		return nil, err
+	}
+	found := append(list.Items, nameless...)
+	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: %w", uuid, ErrUnknownMachine)
 	}
-	return list.Items, nil
+	return found, nil
+}
+
+// nameless are the Servers without UUID that were booted in an attempt. Only who holds its token knows the attempt,
+// so whatever UUID such a machine tells, it is that Server's.
+func (i *Intake) nameless(ctx context.Context, attemptID string) ([]metalv1.Server, error) {
+	if attemptID == "" {
+		return nil, nil
+	}
+	var configs metalv1.ServerBootConfigurationList
+	if err := i.List(ctx, &configs, client.MatchingFields{index.BootConfigByAttempt: attemptID}); err != nil {
+		return nil, err
+	}
+	var found []metalv1.Server
+	for c := range configs.Items {
+		var server metalv1.Server
+		err := i.Get(ctx, client.ObjectKey{Name: configs.Items[c].Spec.ServerRef.Name}, &server)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return nil, err
+		case err == nil && server.Spec.SystemUUID == "":
+			found = append(found, server)
+		}
+	}
+	return found, nil
 }
 
 // attempt is the attempt of the boot configuration that a server refers to; nil: there is none.

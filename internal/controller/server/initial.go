@@ -15,8 +15,9 @@ func decideInitial(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "InventoryPending", "The BMC has not told its inventory yet")
 	case v.Policy.ProbeImage == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
-	case v.Server.Spec.SystemUUID == "":
-		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "SystemUUIDMissing", "The BMC tells no UUID for this system")
+	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, metalv1.ReasonUUIDMissing,
+			"The BMC tells neither a UUID nor a MAC address of this system, so its boot would not be known as its own")
 	case v.Now.Before(discoveryNotBefore(v.Server)):
 		p.after(v.Now, discoveryNotBefore(v.Server))
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report of the probe came in time (%d of %d tries); the next try is at %s",

@@ -26,6 +26,10 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 		return err
 	}
 	v.Inspected = inspected.Annotations[record.AnnotationAttempt]
+	v.Told = inspected.Annotations[record.AnnotationSystemUUID]
+	if err := r.gatherNamesake(ctx, v); err != nil {
+		return err
+	}
 	for word := range strings.SplitSeq(inspected.Annotations[record.AnnotationCapabilities], ",") {
 		if word != "" {
 			v.Capabilities = append(v.Capabilities, inspection.Capability(word))

@@ -28,9 +28,10 @@ const (
 	bootOrderRepeat = time.Hour
 )
 
-// settings adds to a plan what the light and the boot order shall be, wherever the state of the server is not one
-// in which the machine is left alone.
+// settings adds to a plan what does not depend on the state of the server: its UUID, and what the light and the boot order
+// shall be, wherever the state is not one in which the machine is left alone.
 func (v *View) settings(state metalv1.ServerState, p *Plan) {
+	v.identify(p)
 	if v.System == nil || state == metalv1.ServerStateParked {
 		return
 	}

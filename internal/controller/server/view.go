@@ -65,6 +65,9 @@ type View struct {
 	HeldBy string
 	// Inspected is the ID of the attempt whose report is stored; empty: none is.
 	Inspected string
+	// Told is the UUID that the machine has by that report; empty: none that identifies it. Namesake is the Server that
+	// has it already, where this one has none.
+	Told, Namesake string
 	// Capabilities are what the agent of that report can do.
 	Capabilities []inspection.Capability
 	// Cleaned is what is on record of the cleanup after the last claim; nil: nothing.
