@@ -97,12 +97,15 @@ func onHardwareChange() builder.WatchesOption {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*metalv1.Server)
 			after, ok2 := e.ObjectNew.(*metalv1.Server)
-			return !ok1 || !ok2 ||
-				before.Spec.SystemUUID != after.Spec.SystemUUID ||
-				before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
-				!equality.Semantic.DeepEqual(before.Status.Processors, after.Status.Processors) ||
-				!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
+			return !ok1 || !ok2 || hardwareChanged(before, after)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	})
+}
+
+func hardwareChanged(before, after *metalv1.Server) bool {
+	return before.Spec.SystemUUID != after.Spec.SystemUUID ||
+		before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
+		!equality.Semantic.DeepEqual(before.Status.Processors, after.Status.Processors) ||
+		!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
 }

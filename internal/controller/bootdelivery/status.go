@@ -60,12 +60,16 @@ func onIdentityChange() builder.WatchesOption {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*metalv1.Server)
 			after, ok2 := e.ObjectNew.(*metalv1.Server)
-			return !ok1 || !ok2 || before.Generation != after.Generation ||
-				before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
-				before.Annotations[metalv1.AnnotationKernelArgs] != after.Annotations[metalv1.AnnotationKernelArgs] ||
-				before.Status.SerialNumber != after.Status.SerialNumber ||
-				!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
+			return !ok1 || !ok2 || identityChanged(before, after)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	})
+}
+
+func identityChanged(before, after *metalv1.Server) bool {
+	return before.Generation != after.Generation ||
+		before.Labels[metalv1.LabelSite] != after.Labels[metalv1.LabelSite] ||
+		before.Annotations[metalv1.AnnotationKernelArgs] != after.Annotations[metalv1.AnnotationKernelArgs] ||
+		before.Status.SerialNumber != after.Status.SerialNumber ||
+		!equality.Semantic.DeepEqual(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces)
 }
