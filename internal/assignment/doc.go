@@ -1,6 +1,6 @@
 // Package assignment answers which profile a machine runs that can name itself.
 //
-// A machine says what it is in labels, a [Subject]: its UUID, its MAC address, its
+// A machine says what it is in labels, a [Subject] (subject.go): its UUID, its MAC address, its
 // architecture, whatever its bootstrap script sends. An [Assignment] says which
 // labels it is for and which profile those machines get. Both sides spell labels
 // in every way people and firmware do, so both are normalised by the same code

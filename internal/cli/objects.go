@@ -40,12 +40,24 @@ var manifestKinds = map[schema.GroupVersionKind]func() client.Object{
 }
 
 // objects reads manifests as a client reads a cluster.
-type objects struct{ all []client.Object }
+type objects struct {
+	byName map[objectKey]client.Object
+	byKind map[reflect.Type][]client.Object // in the order in which they were read
+}
+
+type objectKey struct {
+	kind reflect.Type
+	name client.ObjectKey
+}
+
+func keyOf(obj client.Object) objectKey {
+	return objectKey{reflect.TypeOf(obj).Elem(), client.ObjectKeyFromObject(obj)}
+}
 
 // readObjects reads files, folders (of .yaml, .yml and .json) and, as "-", standard input. What has no namespace gets
 // the given one. Kinds that have no say are passed over.
 func readObjects(paths []string, namespace string, stdin io.Reader) (*objects, error) {
-	o := &objects{}
+	o := &objects{byName: map[objectKey]client.Object{}, byKind: map[reflect.Type][]client.Object{}}
 	for _, path := range paths {
 		files := []string{path}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -144,10 +156,9 @@ func (o *objects) document(document []byte, namespace string) error {
 }
 
 func (o *objects) put(obj client.Object) error {
-	for _, other := range o.all {
-		if reflect.TypeOf(other) == reflect.TypeOf(obj) && client.ObjectKeyFromObject(other) == client.ObjectKeyFromObject(obj) {
-			return fmt.Errorf("%s %s is there twice", kindOf(obj), client.ObjectKeyFromObject(obj))
-		}
+	key := keyOf(obj)
+	if o.byName[key] != nil {
+		return fmt.Errorf("%s %s is there twice", key.kind.Name(), key.name)
 	}
 	switch obj := obj.(type) {
 	case *corev1.Secret:
@@ -166,21 +177,20 @@ func (o *objects) put(obj client.Object) error {
 			}
 		}
 	}
-	o.all = append(o.all, obj)
+	o.byName[key] = obj
+	o.byKind[key.kind] = append(o.byKind[key.kind], obj)
 	return nil
 }
 
-func kindOf(obj client.Object) string { return reflect.TypeOf(obj).Elem().Name() }
-
 // Get implements client.Reader.
-func (o *objects) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	for _, obj := range o.all {
-		if reflect.TypeOf(obj) == reflect.TypeOf(into) && client.ObjectKeyFromObject(obj) == key {
-			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
-			return nil
-		}
+func (o *objects) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	kind := reflect.TypeOf(into).Elem()
+	found := o.byName[objectKey{kind, name}]
+	if found == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: kind.Name()}, name.Name)
 	}
-	return apierrors.NewNotFound(schema.GroupResource{Resource: kindOf(into)}, key.Name)
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(found.DeepCopyObject()).Elem())
+	return nil
 }
 
 // List implements client.Reader.
@@ -188,13 +198,12 @@ func (o *objects) List(_ context.Context, list client.ObjectList, opts ...client
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	items := reflect.ValueOf(list).Elem().FieldByName("Items")
-	if !items.IsValid() {
-		return fmt.Errorf("no list: %T", list)
+	if !items.IsValid() || items.Kind() != reflect.Slice {
+		return fmt.Errorf("%T is no list", list)
 	}
-	for _, obj := range o.all {
-		value := reflect.ValueOf(obj.DeepCopyObject()).Elem()
-		if value.Type() == items.Type().Elem() && (options.Namespace == "" || options.Namespace == obj.GetNamespace()) {
-			items.Set(reflect.Append(items, value))
+	for _, obj := range o.byKind[items.Type().Elem()] {
+		if options.Namespace == "" || options.Namespace == obj.GetNamespace() {
+			items.Set(reflect.Append(items, reflect.ValueOf(obj.DeepCopyObject()).Elem()))
 		}
 	}
 	return nil

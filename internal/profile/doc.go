@@ -5,7 +5,8 @@
 // template may say is little, so that a mistake is found when it is written and
 // nothing that a machine says of itself can become a command of the script. A
 // [Profile] then renders for any machine (render.go) by filling in labels and the
-// URLs of its configs.
+// URLs of its configs. A script that decides nothing has been cut into parts by then
+// (parts.go), and is put together without executing a template.
 //
 // A [View] is what boot servers ask (view.go): which assignment is a machine's, its
 // script, a config by its ID. URLs of configs name the revision of the profile that
