@@ -51,7 +51,7 @@ func (v *View) identify(p *Plan) {
 	case told == "":
 	case v.Namesake != "":
 		const reason = "SystemUUIDTaken"
-		message := fmt.Sprintf("The machine says that its system UUID is %s, which Server %q has already; it goes on being known by its MAC addresses and serial number", told, v.Namesake)
+		message := fmt.Sprintf("The machine says that its system UUID is %s, which Server %q has already. Two machines with one UUID are taken for each other when they boot: give one another UUID in its board settings", told, v.Namesake)
 		p.condition(conditionIdentified, metav1.ConditionFalse, reason, "%s", message)
 		p.after(v.Now, v.Now.Add(takenRepeat))
 		if !refused && p.Event.Reason == "" {
