@@ -33,15 +33,21 @@ func (s *Server) serveChainload(w http.ResponseWriter, r *http.Request, _ string
 // serveScript answers /ipxe/{uuid}, with ?mac= and ?serial= for machines whose
 // BMC reports no UUID.
 func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string) {
-	m, status := s.view.ByUUID(uuid)
-	if status == bootview.Unknown && r.URL.RawQuery != "" {
-		m, status = s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
-	}
+	m, status := s.machine(r, uuid)
 	if status != bootview.Found {
 		s.refuseLookup(w, r, m, status)
 		return
 	}
 	s.sendScript(w, r, m)
+}
+
+// machine is that of a UUID in the path, else of the MAC or the serial number in the query.
+func (s *Server) machine(r *http.Request, uuid string) (*bootview.Machine, bootview.Status) {
+	m, status := s.view.ByUUID(uuid)
+	if status == bootview.Unknown && r.URL.RawQuery != "" {
+		return s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
+	}
+	return m, status
 }
 
 // sendScript answers with the script of a machine, if it has one.

@@ -205,9 +205,9 @@ type probeAnswer struct {
 	ServerUUID  string `json:"serverUUID"`
 }
 
-// serveProbe answers /probe/{uuid}: where to report to, in an open attempt only.
+// serveProbe answers /probe/{uuid}, with ?mac= and ?serial= as /ipxe/{uuid}: where to report to, in an open attempt only.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string) {
-	m, status := s.view.ByUUID(uuid)
+	m, status := s.machine(r, uuid)
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)

@@ -106,6 +106,20 @@ func TestFirstReportOfAMachineWithoutUUID(t *testing.T) {
 	}
 }
 
+// TestAProbeWithoutUUIDAsksByMAC: the boot view knows no UUID, so it says none back, and the agent tells its own.
+func TestAProbeWithoutUUIDAsksByMAC(t *testing.T) {
+	s := newSite(t, nil)
+	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/f", MACs: []string{"02:fa:44:00:00:0f"}, Serial: "SN-F", Rank: bootview.Current,
+		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}})
+	for _, asked := range []string{"mac=02-fa-44-00-00-0f", "mac=02-fa-44-00-00-ff&serial=sn-f"} {
+		got := s.do("GET", exchange{path: "/probe/" + uuidX + "?" + asked})
+		if body := got.Body.String(); got.Code != 200 || !strings.Contains(body, `/probe/token-of-f"`) || !strings.Contains(body, `"serverUUID":""`) {
+			t.Errorf("%s: %d %s", asked, got.Code, body)
+		}
+	}
+	s.run(t, []exchange{{name: "another's address", path: "/probe/" + uuidX + "?mac=02-fa-44-00-00-0f", from: addrB, status: 403, want: textForbidden}})
+}
+
 // cleaner is a machine in Cleanup.
 func cleaner(s site) {
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/g", UUID: uuidX, Rank: bootview.Current, Script: bootview.ExitScript(),
