@@ -11,13 +11,18 @@ import (
 	"unicode"
 )
 
-// Parse reads what stands in flags: URL, of the default site, or site=URL. Every value that cannot be used is named.
-func Parse(values []string) (Sites, error) {
+// ParseFlag is Parse for the values of a flag, which each line of the error names.
+func ParseFlag(flag string, values []string) (Sites, error) { return read("--"+flag+": ", values) }
+
+// Parse reads URL, of the default site, or site=URL. Every value that cannot be used is named.
+func Parse(values []string) (Sites, error) { return read("", values) }
+
+func read(prefix string, values []string) (Sites, error) {
 	by := map[string]site{}
 	var errs []error
 	for _, value := range values {
 		if err := add(by, value); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%s%w", prefix, err))
 		}
 	}
 	if len(errs) > 0 || len(by) == 0 {

@@ -37,8 +37,8 @@ func (s *settings) checkForwarders() error {
 func (s *settings) checkBoot() error {
 	var errs []error
 	var err error
-	if s.sites, err = booturl.Parse(s.BootURLs); err != nil {
-		errs = append(errs, fmt.Errorf("--boot-url: %w", err))
+	if s.sites, err = booturl.ParseFlag("boot-url", s.BootURLs); err != nil {
+		errs = append(errs, err)
 	}
 	if s.ImageServerURL != "" {
 		if s.ImageServerURL, err = booturl.Check(s.ImageServerURL); err != nil {

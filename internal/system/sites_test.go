@@ -34,7 +34,7 @@ func TestBootURLsOfSites(t *testing.T) {
 	}
 	for _, c := range []struct{ args, says []string }{
 		{[]string{"--boot-url=http://a", "--boot-url=http://b"}, []string{"--boot-url", `"http://b"`}},
-		{[]string{"--boot-url=a=ftp://x", "--boot-url=-=http://y"}, []string{"--boot-url", `"ftp://x"`, `"-=http://y"`}},
+		{[]string{"--boot-url=a=ftp://x", "--boot-url=-=http://y"}, []string{"--boot-url: \"ftp://x\"", "--boot-url: \"-=http://y\""}},
 		{[]string{"--ipxe-service-url=nothing"}, []string{"--boot-url", `"nothing"`}},
 		{[]string{"--image-server-url=a=http://x"}, []string{"--image-server-url", "a=http://x"}},
 	} {
