@@ -31,7 +31,7 @@ const (
 	parked
 	failed // its disk cannot be wiped
 	discovery
-	initial // its BMC tells no UUID
+	initial // its BMC tells neither UUID nor MAC addresses
 	machines
 )
 
@@ -46,14 +46,14 @@ var heldIn = [machines]metalv1.ServerState{
 // stand is a site with a machine in every state.
 type stand struct {
 	*site
-	faults map[int]string // by machine
+	faults []string // IDs of what holds machines
 }
 
 // TestEveryState: with a machine in every state the manager is killed and started again, another one takes over, and
 // all status is wiped. Each time all states are reported as they were, no machine is switched, and what was held goes on
 // when it is let go.
 func TestEveryState(t *testing.T) {
-	s := &stand{site: newSiteOf(t, machines), faults: map[int]string{}}
+	s := &stand{site: newSiteOf(t, machines)}
 	first := launch(t, "first", s.args...)
 	first.isReady()
 	s.bring()
@@ -93,8 +93,9 @@ func TestEveryState(t *testing.T) {
 // bring has every machine in its state.
 func (s *stand) bring() {
 	s.t.Helper()
-	s.fault(discovery, fault.SlowPOST, "1h")
-	s.fault(initial, fault.NoUUID, "")
+	s.fault(discovery, fault.Spec{Kind: fault.SlowPOST, Value: "1h"})
+	s.fault(initial, fault.Spec{Kind: fault.NoUUID})
+	s.fault(initial, fault.Spec{Kind: fault.ServerError, Path: "/Systems/[^/]+/EthernetInterfaces"})
 	for _, info := range s.BMCs() {
 		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 		endpoint.Spec.IP, endpoint.Spec.MACAddress = info.IP.String(), info.MAC
@@ -104,10 +105,10 @@ func (s *stand) bring() {
 		s.serverIs(i, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 	}
 	// Longer than all that follows on a fast host; where it is over before, the machine runs, and still must not be switched.
-	s.fault(booting, fault.SlowPOST, "30s")
-	s.fault(releasing, fault.IgnoreShutdown, "")
-	s.fault(cleaning, fault.OldProbe, "")
-	s.fault(failed, fault.DiskFails, "0")
+	s.fault(booting, fault.Spec{Kind: fault.SlowPOST, Value: "30s"})
+	s.fault(releasing, fault.Spec{Kind: fault.IgnoreShutdown})
+	s.fault(cleaning, fault.Spec{Kind: fault.OldProbe})
+	s.fault(failed, fault.Spec{Kind: fault.DiskFails, Value: "0"})
 	s.patch(s.server(released), `{"spec":{"reclaimPolicy":"Retain"}}`)
 
 	claimed := []int{running, releasing, cleaning, released, maintained, parked, failed}
@@ -275,13 +276,14 @@ func (s *stand) wipe() {
 	}
 }
 
-func (s *stand) fault(i int, kind fault.Kind, value string) {
+func (s *stand) fault(i int, spec fault.Spec) {
 	s.t.Helper()
-	entry, err := s.InjectFault(fault.Spec{Kind: kind, BMCs: []int{i + 1}, Value: value})
+	spec.BMCs = []int{i + 1}
+	entry, err := s.InjectFault(spec)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.faults[i] = entry.ID
+	s.faults = append(s.faults, entry.ID)
 }
 
 func (s *stand) server(i int) *metalv1.Server {
