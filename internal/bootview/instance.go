@@ -60,12 +60,16 @@ func (x *Instances) remove(name string) {
 	}
 }
 
-// keys are its addresses, each once. Loopback and link-local addresses are those of every machine.
+// everyMachines are addresses that every machine has. The others of 127.0.0.0/8 are those of simulated ones: nobody calls from
+// there but processes of the boot server's own host (RFC 1122 §3.2.1.3).
+var everyMachines = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+
+// keys are its addresses, each once, without those that every machine has.
 func (i *Instance) keys() []key {
 	var keys []key
 	for _, ip := range i.IPs {
 		k, ok := parseIP(ip)
-		if a := netip.AddrFrom16(k.data).Unmap(); ok && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !slices.Contains(keys, k) {
+		if a := netip.AddrFrom16(k.data).Unmap(); ok && !slices.Contains(everyMachines, a) && !a.IsLinkLocalUnicast() && !slices.Contains(keys, k) {
 			keys = append(keys, k)
 		}
 	}
