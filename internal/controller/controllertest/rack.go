@@ -68,6 +68,7 @@ func (r *Rack) Wait() { synctest.Wait() }
 
 // Pass lets time pass, a second at a time, so that what follows from one thing is done before the next is due.
 func (r *Rack) Pass(d time.Duration) {
+	synctest.Wait() // whoever was begun just now has set its timers
 	for step := time.Second; d > 0; d -= step {
 		step = min(step, d)
 		r.Clock.Step(step)
