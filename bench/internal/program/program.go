@@ -86,10 +86,17 @@ func (p *Program) Stop() error {
 		<-p.exited
 		return fmt.Errorf("%s did not end within %v", p.name, stopTimeout)
 	}
-	if p.err != nil {
+	if p.err != nil && !p.terminated() {
 		return p.Err()
 	}
 	return nil
+}
+
+// terminated says that the program ended by the signal itself: it was asked to end before it had come so far as to
+// listen.
+func (p *Program) terminated() bool {
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
 // Kill ends the program without asking it.
