@@ -1,68 +1,12 @@
 package faults
 
 import (
-	"bufio"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
-)
 
-var testName = regexp.MustCompile("`((?:internal|test)/[a-z/]+)\\.(Test[A-Za-z0-9]+)`")
+	"github.com/farrier-dev/farrier/test/named"
+)
 
 // TestEveryRuleHasItsTest: the tables of docs/redfish.md name tests, and those exist.
 func TestEveryRuleHasItsTest(t *testing.T) {
-	const page = "../../docs/redfish.md"
-	f, err := os.Open(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	rows, tested := 0, false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		row := lines.Text()
-		switch {
-		case !strings.HasPrefix(row, "|"):
-			tested = false
-			continue
-		case strings.HasSuffix(row, "| tests |"):
-			tested = true
-			continue
-		case !tested, strings.HasPrefix(row, "|---"):
-			continue
-		}
-		rows++
-		named := testName.FindAllStringSubmatch(row, -1)
-		if len(named) == 0 {
-			t.Errorf("no test in %s", row)
-		}
-		for _, n := range named {
-			if !declares(t, filepath.Join("../..", n[1]), n[2]) {
-				t.Errorf("%s has no %s, which is named in %s", n[1], n[2], row)
-			}
-		}
-	}
-	if rows < 30 {
-		t.Errorf("only %d rows in %s", rows, page)
-	}
-}
-
-// declares says whether a test of that name is in the files of a directory.
-func declares(t *testing.T, dir, name string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(text), "\nfunc "+name+"(") {
-			return true
-		}
-	}
-	return false
+	named.Tests(t, "docs/redfish.md", 30)
 }
