@@ -122,10 +122,31 @@ func (p DefaultScriptParams) check() error {
 
 // ChainloadScript is what every machine gets first: it asks for the machine's own
 // script by UUID, and by MAC and serial number for machines whose BMC knows no UUID.
+//
+// A boot server that has gone away in between, because it is being replaced, is waited for:
+// two minutes where connections are refused, some fifteen where nothing answers at all and
+// iPXE has to find that out each time. One that is there and gives no script means that: it is
+// asked once more and the machine goes on to what its firmware boots next. What tells the two
+// apart is whether it gives this script again, which is freed at once, lest it be loaded as
+// an initramfs. The counter is set anew because settings outlive a script.
 func ChainloadScript() Script { return chainloadScript }
 
-var chainloadScript = newTemplate(magic+"set ipxe-svc "+baseMark+
-	"\nset base-url ${ipxe-svc}/ipxe\nchain --replace --autofree ${base-url}/"+anyMachine+"\n", "")
+const machineScript = "chain --replace --autofree ${base-url}/" + anyMachine
+
+var chainloadScript = newTemplate(magic+"set ipxe-svc "+baseMark+`
+set base-url ${ipxe-svc}/ipxe
+set unanswered:int32 0
+:ask
+`+machineScript+` ||
+imgfetch --name there ${base-url} && goto last ||
+inc unanswered
+iseq ${unanswered} 24 && goto last ||
+echo The boot server does not answer, asking again in 5 seconds
+sleep 5
+goto ask
+:last
+imgfree there ||
+`+machineScript+"\n", "")
 
 // ExitScript hands the machine back to its firmware, which boots the disk: EFI goes
 // on with its boot order when iPXE exits; a BIOS would start iPXE again, so the

@@ -72,6 +72,7 @@ func simFlags(f *pflag.FlagSet, o *simOptions) {
 	f.StringVar(&o.Password, "password", o.Password, "that account's password")
 	f.DurationVar(&o.Timing.Latency, "latency", o.Timing.Latency, "of every answer of a BMC")
 	f.DurationVar(&o.Timing.POST, "post", o.Timing.POST, "how long a power-on self test takes")
+	f.DurationVar(&o.Timing.BootRetry, "boot-retry", o.Timing.BootRetry, "how long firmware on which nothing boots waits before it tries its boot order again; 0: it does not")
 	f.DurationVar(&o.Timing.Shutdown, "shutdown", o.Timing.Shutdown, "how long a graceful shutdown takes; negative: for ever")
 	f.DurationVar(&o.Timing.OSBoot, "os-boot", o.Timing.OSBoot, "from the last file fetched to the running system")
 	f.DurationVar(&o.Timing.ManagerReset, "manager-reset", o.Timing.ManagerReset, "how long a BMC is away that was reset")

@@ -17,7 +17,7 @@ import (
 )
 
 // simTiming is how long simulated machines take in `farrier up`: long enough to watch.
-var simTiming = sim.Timing{POST: 3 * time.Second, Shutdown: 2 * time.Second, OSBoot: 2 * time.Second, Latency: 5 * time.Millisecond}
+var simTiming = sim.Timing{POST: 3 * time.Second, BootRetry: 30 * time.Second, Shutdown: 2 * time.Second, OSBoot: 2 * time.Second, Latency: 5 * time.Millisecond}
 
 func newUp() *cobra.Command {
 	options := standalone.DefaultOptions()
@@ -59,6 +59,12 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	}
 	if s.BMCEventsURL != "" {
 		fmt.Fprintf(out, " events=%s", s.BMCEventsURL)
+	}
+	if s.OperatorURL != "" {
+		fmt.Fprintf(out, " operator=%s", s.OperatorURL)
+		if options.OperatorCertFile == "" {
+			fmt.Fprintf(out, " operator-ca=%s", s.CAFile)
+		}
 	}
 	fmt.Fprintln(out)
 	select {

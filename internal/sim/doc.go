@@ -36,7 +36,7 @@
 //	admin.go                        what can be seen and changed from outside while it runs
 //	power.go                        what a reset does to a machine
 //	machine.go, record.go           one machine and what it remembers of its boots
-//	firmware.go, fetch.go           from power-on to a kernel
+//	firmware.go, bootorder.go, fetch.go  from power-on to a kernel, and what is tried when that fails
 //	os.go, ignition.go              from a kernel to a running system
 //	disk.go, erase.go               what is on its disks, and how they are erased
 //	inventory.go, report.go         what the machine is made of, as its BMC and as its agent see it

@@ -26,6 +26,8 @@ type network struct {
 	machine *Machine
 	episode *episode
 	client  *http.Client
+	// atPrompt says that the machine waits for a person, or has switched itself off.
+	atPrompt bool
 }
 
 func (m *Machine) network(e *episode) *network {

@@ -28,7 +28,7 @@ func (m *Machine) run(e *episode) {
 	defer cancel()
 	n := m.network(e)
 	defer n.close()
-	outcome, why := n.boot(ctx, e.record.Boot)
+	outcome, why := n.bootSequence(ctx, e.record.Boot)
 	m.settle(e, outcome, why)
 }
 
@@ -62,6 +62,7 @@ func (n *network) boot(ctx context.Context, override BootOverride) (Outcome, str
 	case BootUEFIHTTP:
 		return n.bootHTTP(ctx, override.HTTPURI)
 	case BootSetup:
+		n.atPrompt = true
 		return OutcomeFirmware, "in the firmware setup"
 	default:
 		return n.fromDisk(ctx)
@@ -92,6 +93,7 @@ func (n *network) bootPXE(ctx context.Context) (Outcome, string) {
 	case ipxe.Exited, ipxe.Disk:
 		return n.fromDisk(ctx)
 	default:
+		n.atPrompt = true
 		return OutcomeFirmware, fmt.Sprintf("the boot script ended with %s", result.Outcome)
 	}
 }
@@ -138,6 +140,8 @@ func (f *scriptFetcher) Fetch(ctx context.Context, url string, role ipxe.Role) (
 	switch role {
 	case ipxe.RoleInitrd:
 		what = WhatInitramfs
+	case ipxe.RoleFile:
+		what = WhatFile
 	case ipxe.RoleScript:
 		// The first script is the one that DHCP named.
 		what, keep = WhatScript, maxScript

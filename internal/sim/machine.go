@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 )
@@ -171,4 +172,14 @@ func (m *Machine) settle(e *episode, outcome Outcome, why string) {
 	}
 	e.record.Outcome, e.record.Why, e.record.Settled = outcome, why, m.rack.opts.Clock.Now()
 	m.log().V(1).Info("boot settled", "boot", e.record.Number, "outcome", outcome, "why", why)
+}
+
+// retries takes back what an episode came to: its firmware tries again.
+func (m *Machine) retries(e *episode) {
+	m.note(e, func(r *BootRecord) {
+		if r.Outcome == OutcomeFailed || r.Outcome == OutcomeFirmware {
+			r.Outcome, r.Settled = "", time.Time{}
+			r.Retries++
+		}
+	})
 }

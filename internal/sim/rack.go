@@ -64,6 +64,9 @@ type Options struct {
 // Timing is how long things take. Zero is no time at all.
 type Timing struct {
 	POST time.Duration // from power-on to the first boot source
+	// BootRetry is how long firmware on which nothing boots waits before it goes through its boot order again, until
+	// Options.BootTimeout has passed; zero: it does not. Vendors whose firmware does not as it is delivered never do.
+	BootRetry time.Duration
 	// Shutdown is from a graceful shutdown to Off; negative: the operating system
 	// never listens.
 	Shutdown time.Duration
@@ -76,7 +79,7 @@ type Timing struct {
 }
 
 // DefaultTiming is that of a patient demonstration.
-var DefaultTiming = Timing{POST: time.Second, Shutdown: time.Second, OSBoot: time.Second, ManagerReset: 5 * time.Second, Update: 5 * time.Second}
+var DefaultTiming = Timing{POST: time.Second, BootRetry: 30 * time.Second, Shutdown: time.Second, OSBoot: time.Second, ManagerReset: 5 * time.Second, Update: 5 * time.Second}
 
 // BMCInfo is what one has to know of a BMC to put it into a cluster. The UUID is
 // that of the (first) system behind it.

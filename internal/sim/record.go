@@ -35,6 +35,7 @@ const (
 	WhatIgnition  What = "ignition"
 	WhatRegister  What = "register"
 	WhatBootState What = "bootstate"
+	WhatFile      What = "file" // that a script fetched, whatever for
 )
 
 // BootRecord is one episode of a machine: from power-on to power-off.
@@ -48,6 +49,9 @@ type BootRecord struct {
 	Kernel  time.Time `json:"kernel,omitzero"`  // kernel started
 	Settled time.Time `json:"settled,omitzero"` // outcome known
 	End     time.Time `json:"end,omitzero"`     // powered off
+
+	// Retries is how often the firmware went through its boot order, when nothing had booted.
+	Retries int `json:"retries,omitempty"`
 
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Why explains the outcome. While a machine keeps trying it says what the

@@ -70,6 +70,9 @@ type personality struct {
 	sameSubscription *failure // what a second one to the same destination meets
 	noRetryPolicy    bool     // DeliveryRetryPolicy is refused
 
+	// bootsOnce: firmware that finds nothing to boot stays there, as it is delivered.
+	bootsOnce bool
+
 	sessionLimit *failure
 }
 
@@ -101,19 +104,19 @@ var personalities = []*personality{
 		vendor: Lenovo, manufacturer: "Lenovo", service: "Lenovo", product: "Simulated XClarity Controller", oem: "Lenovo",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Pending", adminID: "1", slots: 12, noAccountDelete: true,
 		longestPassword: 32, passwordSymbols: "~`!@#$%^&*()-+={}[]|:;\"'<>,?/._",
-		refusedReset: "PushPowerButton", updateBecomesJob: true, taskID: "%d",
+		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusServiceUnavailable, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
 	{
 		vendor: Supermicro, manufacturer: "Supermicro", service: "Supermicro", product: "Simulated BMC", oem: "Supermicro",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "SD", adminID: "2", longestPassword: 20,
 		passwordSymbols: "~!@#$%^&*()_+-={}[]|:;<>,.?/", actionInfo: true,
-		mode: modeRequired, modeless: "S480", taskID: "%d", sessionLimit: errSessionLimit,
+		bootsOnce: true, mode: modeRequired, modeless: "S480", taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: AMI, manufacturer: manufacturer, service: "AMI", product: "MegaRAC", oem: "Ami",
 		systemID: "Self", managerID: "Self", chassisID: "Self", settings: "SD", adminID: "1", longestPassword: 20,
-		passwordSymbols: "!#$%&()*+,-./:;<=>?@[]^_`{|}~", bootInSettings: true, actionInfo: true, noIndicator: true, taskID: "%d",
+		passwordSymbols: "!#$%&()*+,-./:;<=>?@[]^_`{|}~", bootsOnce: true, bootInSettings: true, actionInfo: true, noIndicator: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
 }

@@ -44,8 +44,10 @@ func commands(name string) handler {
 		return (*runner).chain
 	case "kernel", "imgselect", "imgload":
 		return (*runner).kernel
-	case "initrd", "imgfetch", "module":
+	case "initrd", "module":
 		return (*runner).initrd
+	case "imgfetch":
+		return (*runner).imgfetch
 	case "imgargs":
 		return (*runner).imgargs
 	case "imgfree":
@@ -286,6 +288,11 @@ func (r *runner) kernel(ctx context.Context, argv []string) error {
 
 func (r *runner) initrd(ctx context.Context, argv []string) error {
 	_, err := r.load(ctx, argv, RoleInitrd)
+	return err
+}
+
+func (r *runner) imgfetch(ctx context.Context, argv []string) error {
+	_, err := r.load(ctx, argv, RoleFile)
 	return err
 }
 

@@ -25,11 +25,12 @@ const (
 // Role is what a file is fetched for.
 type Role string
 
-// The three roles.
+// The roles. A file is one that a script fetches without saying what for.
 const (
 	RoleScript Role = "script"
 	RoleKernel Role = "kernel"
 	RoleInitrd Role = "initrd"
+	RoleFile   Role = "file"
 )
 
 // File is what a Fetcher read.
@@ -181,10 +182,11 @@ func (r *runner) execute(ctx context.Context, image *Image) error {
 	}
 }
 
+// boot starts a kernel, which is given every other file that is held, whatever it was fetched for.
 func (r *runner) boot(kernel *Image) {
 	r.done = &Result{Outcome: Booted, Kernel: *kernel}
 	for _, image := range r.images {
-		if image.role == RoleInitrd {
+		if image.role == RoleInitrd || image.role == RoleFile {
 			r.done.Initrds = append(r.done.Initrds, *image)
 		}
 	}
