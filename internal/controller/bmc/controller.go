@@ -220,7 +220,8 @@ func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BMC) (bool, error) 
 }
 
 // finalize deletes the Servers of a BMC that nobody has claimed, and ends its actor.
-// A claimed Server stays: it is somebody's running machine.
+// A claimed Server stays: it is somebody's running machine. So does one that has to be cleaned: that it is dirty is
+// known nowhere else.
 func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	obj := s.obj
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerBMC) {
@@ -231,7 +232,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 		return err
 	}
 	for i := range servers {
-		if servers[i].Spec.ServerClaimRef != nil {
+		if servers[i].Spec.ServerClaimRef != nil || servers[i].Annotations[metalv1.AnnotationClaimedBy] != "" {
 			continue
 		}
 		// Whoever claims it this very moment shall find it deleted, or we shall find it claimed.

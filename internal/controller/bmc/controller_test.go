@@ -275,10 +275,14 @@ func TestOwnerReferencesOfOtherInstallationsAreStripped(t *testing.T) {
 
 func TestDeletionKeepsWhatIsClaimedAndEndsTheActor(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
-		s.bmc.Set(system(uri1, uuid1), system(uri2, uuid2))
+		const uri3, uuid3 = "/redfish/v1/Systems/3", "4c4c4544-0043-3510-8052-b7c04f4e4d39"
+		s.bmc.Set(system(uri1, uuid1), system(uri2, uuid2), system(uri3, uuid3))
 		s.settle(t)
 		controllertest.Change(t, s.API, "b-system-1", func(o *metalv1.Server) {
 			o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "n", Name: "c"}
+		})
+		controllertest.Change(t, s.API, "b-system-2", func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, "earlier")
 		})
 		s.Remove(t, s.read(t))
 		s.Settle(t, s.Reconciler, "b")
@@ -290,6 +294,9 @@ func TestDeletionKeepsWhatIsClaimedAndEndsTheActor(t *testing.T) {
 		}
 		if d := controllertest.Read[metalv1.Server](t, s.API, "b-system-1").DeletionTimestamp; d != nil {
 			t.Error("the claimed Server was deleted")
+		}
+		if d := controllertest.Read[metalv1.Server](t, s.API, "b-system-2").DeletionTimestamp; d != nil {
+			t.Error("the Server that has to be cleaned was deleted")
 		}
 		if _, observed := s.Fleet.Observe(address); observed {
 			t.Error("the actor goes on asking a BMC that is no more")

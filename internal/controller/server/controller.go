@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -17,7 +15,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/record"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -25,6 +22,8 @@ import (
 // Boots tells whether boot servers know of a boot attempt.
 type Boots interface {
 	Acknowledged(attemptID string) bool
+	// Answering is since when they answer; zero: they do not yet, or it is not known.
+	Answering() time.Time
 }
 
 // Reconciler carries Servers through their life.
@@ -80,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (reconcile.Result, error) {
-	if !server.DeletionTimestamp.IsZero() && server.Spec.ServerClaimRef == nil {
+	if !server.DeletionTimestamp.IsZero() && deletionWaits(server).Type == "" {
 		return reconcile.Result{}, r.finalize(ctx, server)
 	}
 	if done, err := r.adopt(ctx, server); done || err != nil {
@@ -102,6 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	phase := derive(view)
 	plan := phase.decide(view)
 	view.settings(phase.state, &plan)
+	view.forgetShutdown(&plan)
 	if err := r.act(ctx, view, key, &plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -126,29 +126,6 @@ func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, e
 		return false, nil
 	}
 	return true, r.patch(ctx, server, before)
-}
-
-// finalize lets a deleted server go, with everything that was made for it. A claimed one is kept until its
-// claim lets go of it: as a new Server the same machine would be discovered, from cold, under its user.
-func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error {
-	if !controllerutil.ContainsFinalizer(server, metalv1.FinalizerServer) {
-		return nil
-	}
-	if err := r.removeInternal(ctx, server, true); err != nil {
-		return err
-	}
-	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(record.Selector(server.Name))); err != nil {
-		return fmt.Errorf("delete the records of the server: %w", err)
-	}
-	if err := r.farewell(ctx, server); err != nil {
-		return err
-	}
-	r.forget(server.Name)
-	r.resets.set(server.UID, "")
-	r.deferred.set(server.UID, "")
-	before := server.DeepCopy()
-	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)
-	return client.IgnoreNotFound(r.patch(ctx, server, before))
 }
 
 // forget ends what is kept in memory about a server that is no more.

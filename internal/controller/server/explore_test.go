@@ -243,6 +243,12 @@ func (w world) moves() map[string]world {
 	return next
 }
 
+// keptWhenDeleted says whether a server that somebody deletes is kept for now.
+func keptWhenDeleted(s *metalv1.Server) bool {
+	s.DeletionTimestamp = &metav1.Time{Time: now}
+	return deletionWaits(s).Type != ""
+}
+
 // way is a transition without why.
 type way struct {
 	from, to metalv1.ServerState
@@ -259,6 +265,9 @@ func TestTheTableIsWhatCanHappen(t *testing.T) {
 		from := deriveRule(w.view(0))
 		if from.phase.state == metalv1.ServerStateAvailable && w.dirty {
 			t.Fatalf("Available and dirty, by %s: %+v", cameBy[w], w)
+		}
+		if w.dirty && !keptWhenDeleted(w.view(0).Server) {
+			t.Fatalf("dirty, and gone if somebody deletes it, by %s: %+v", cameBy[w], w)
 		}
 		moves := w.moves()
 		for _, name := range slices.Sorted(maps.Keys(moves)) {

@@ -57,6 +57,9 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 			}
 		}, Event{corev1.EventTypeNormal, "Retried", "Tried again on request"}
 	case metalv1.OperationPark:
+		if state == metalv1.ServerStateParked {
+			return func(*metalv1.Server) {}, Event{corev1.EventTypeNormal, "Parked", "The server is parked already"}
+		}
 		if state != metalv1.ServerStateAvailable && state != metalv1.ServerStateReserved {
 			return nil, Event{corev1.EventTypeNormal, metalv1.ReasonParkDeferred, "Parking waits: the server is in state " + string(state)}
 		}

@@ -98,7 +98,7 @@ func (p *Plan) after(now, t time.Time) {
 // of the server, what it serves (an attempt, a release) and the step, so that
 // ordering it again, from this process or another, does nothing.
 func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
-	base := strings.Join([]string{string(v.Server.UID), serves, step}, "/")
+	base := v.commandID(serves, step)
 	cmd.ID, cmd.System = base, v.System.URI
 	last := v.System.Command
 	if last.ID == base || strings.HasPrefix(last.ID, base+"~") {
@@ -117,11 +117,19 @@ func (v *View) command(p *Plan, serves, step string, cmd fleet.Command) {
 	p.Command = &cmd
 }
 
+// commandID is the ID of the first command of a step.
+func (v *View) commandID(serves, step string) string {
+	return strings.Join([]string{string(v.Server.UID), serves, step}, "/")
+}
+
 // powerOff orders the machine off and says so in the WaitingForPowerOff condition.
 func (v *View) powerOff(p *Plan, serves string, force bool) {
-	v.command(p, serves, "off", fleet.Command{Kind: fleet.PowerOff, Budget: v.Policy.PowerOffBudget, Force: force})
+	v.command(p, serves, "off", fleet.Command{Kind: fleet.PowerOff, Budget: v.shutdownBudget(serves), Force: force})
 	if v.off() {
 		return // it shall be seen once more, no more than that
+	}
+	if force {
+		v.noteShutdown(p, serves, "off")
 	}
 	if v.stuck(p) {
 		p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, reasonCommandFailed,

@@ -96,6 +96,9 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	if v.Server.Spec.BMC != nil {
 		set = append(set, credentialsUsed(v))
 	}
+	if waits := deletionWaits(v.Server); waits.Type != "" {
+		set = append(set, waits)
+	}
 	set = append(set, p.Conditions...)
 	for i, c := range set {
 		if slices.ContainsFunc(set[i+1:], func(later metav1.Condition) bool { return later.Type == c.Type }) {

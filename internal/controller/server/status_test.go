@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // lives are the ways into every state.
@@ -36,6 +37,7 @@ var lives = map[metalv1.ServerState]func(*testing.T, *stand){
 		s.ends(t, claim)
 		s.pass(t, 20*time.Second)
 	},
+	metalv1.ServerStateCleanup: func(t *testing.T, s *stand) { s.released(t, inspection.CleanFull) },
 	metalv1.ServerStateMaintenance: func(t *testing.T, s *stand) {
 		s.reserved(t)
 		s.Add(t, maintenanceOf("ns", "m"))

@@ -9,6 +9,9 @@ const (
 	// annotationParkedOff says that a parked server was asked to shut down; it is asked once. Its value
 	// is of no meaning beside being new each time.
 	annotationParkedOff = "farrier.dev/parked-off"
+	// annotationShutdown is since when a machine is asked to shut down that is forced off after its budget, and for
+	// what: <what that serves>@<RFC 3339>.
+	annotationShutdown = "farrier.dev/shutdown"
 	// annotationNotClean says why a server could not be made clean, for as long as it is tainted for that.
 	annotationNotClean = "farrier.dev/not-clean-because"
 )
@@ -18,6 +21,9 @@ const reasonCleaning = "InProgress"
 
 // reasonBMCNotFound is a reason of the condition Ready: spec.bmcRef leads nowhere.
 const reasonBMCNotFound = "BMCNotFound"
+
+// conditionDeletionWaits is on servers alone that are being deleted and are kept for now.
+const conditionDeletionWaits = "DeletionWaits"
 
 // conditionLate says that a server is longer in its state than is usual.
 const conditionLate = "Late"
