@@ -37,7 +37,9 @@ func TestAllocations(t *testing.T) {
 		{"/ignition/" + uuidA, addrA, "", 2},
 		{"/httpboot", addrA, "", 2},
 		{"/httpboot", stranger, "", 2},
+		{"/httpboot", "2001:db8::7", "", 2},
 		{"/httpboot", dhcpServer, addrA, 2},
+		{"/httpboot", dhcpServer, "2001:db8::7", 2},
 		{"/httpboot", dhcpServer, "02:fa:44:00:00:0a", 2},
 		{"/ipxe/" + uuidX, stranger, "", 3},
 	} {

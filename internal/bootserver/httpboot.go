@@ -29,26 +29,31 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 		m, status = s.view.ByIP(from)
 	}
 	known := status == bootview.Found && m.UKIEntry != ""
-	var ukiURL, uuid string
+	asked := family(from, forwarded)
+	var uki baseURL
+	var uuid string
 	switch {
 	case status == bootview.Unsynced, status == bootview.Conflict:
 		s.refuseLookup(w, r, m, status)
 		return
 	case known:
-		// It may have no URL yet. It is not given the default then: that is for
-		// machines that nobody knows, and starts their discovery.
-		ukiURL, uuid = m.UKIURL, m.UUID
+		// It may have no URL yet, or none any more. It is not given the default then:
+		// that is for machines that nobody knows, and starts their discovery.
+		site := s.cfg.Sites.Of(m.Site)
+		uki, uuid = rebase(m.UKIURL, site.Object(), site.For(asked)), m.UUID
 	default:
-		if ukiURL = s.cfg.DefaultUKI(); ukiURL == "" {
+		defaultUKI := s.cfg.DefaultUKI()
+		if defaultUKI == "" {
 			refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)
 			return
 		}
+		uki = rebase(defaultUKI, s.cfg.Sites.Of("").Object(), s.cfg.Sites.OfHost(r.Host).For(asked))
 	}
 	buf := buffers.Get().(*[]byte)
 	body := append((*buf)[:0], `{"ClientIPs":`...)
 	body = appendClients(body, callerText(r), forwarded)
 	body = append(body, `,"UKIURL":`...)
-	body = appendJSON(body, ukiURL)
+	body = uki.appendJSON(body)
 	if known {
 		body = append(body, `,"SystemUUID":`...)
 		body = appendJSON(body, uuid)
@@ -83,6 +88,46 @@ func (s *Server) firstMatch(values []string) (*bootview.Machine, bootview.Status
 		return nil, bootview.Unsynced
 	}
 	return nil, bootview.Unknown
+}
+
+// family is an address of the family in which the machine boots: its own, or the first one that is named for it, for
+// a DHCP server may well ask over the other family. Where MACs alone are named, it is the caller's.
+func family(from netip.Addr, forwarded []string) netip.Addr {
+	for _, value := range forwarded {
+		for value != "" {
+			var id string
+			id, value, _ = strings.Cut(value, ",")
+			// A MAC in groups of two is not worth the error that says that it is no address.
+			if id = strings.TrimSpace(id); len(id) == len("00:00:00:00:00:00") && id[2] == id[5] {
+				continue
+			}
+			if a, err := netip.ParseAddr(id); err == nil {
+				return a
+			}
+		}
+	}
+	return from
+}
+
+// baseURL is a URL in two parts, which are put together where it is written.
+type baseURL struct{ base, rest string }
+
+// rebase puts one base of a URL in the place of another. A URL that has neither is somebody else's, and stays.
+func rebase(text, from, to string) baseURL {
+	if rest, ok := strings.CutPrefix(text, from); ok && from != "" && strings.HasPrefix(rest, "/") {
+		return baseURL{to, rest}
+	}
+	return baseURL{"", text}
+}
+
+func (u baseURL) appendJSON(dst []byte) []byte {
+	if !plain(u.base) || !plain(u.rest) {
+		return appendJSON(dst, u.base+u.rest)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, u.base...)
+	dst = append(dst, u.rest...)
+	return append(dst, '"')
 }
 
 // isForwarder says whether the header of this request is believed. Whoever is believed only because it is near must
