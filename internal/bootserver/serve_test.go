@@ -93,56 +93,6 @@ func TestOneConnectionForAll(t *testing.T) {
 	}
 }
 
-func TestHugeHeadersAreRefused(t *testing.T) {
-	addr := start(t, newSite(t, func(c *Config) { c.Deliver = nil }))
-	got := converse(t, addr, "GET /ipxe HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: "+strings.Repeat("10.0.0.1,", 4<<10)+"\r\n\r\n")
-	if !strings.HasPrefix(got[0], "431 ") {
-		t.Errorf("got %s", got[0])
-	}
-}
-
-// TestSlowClients: who does not finish what it began loses the connection, and
-// nothing is answered for it.
-func TestSlowClients(t *testing.T) {
-	s := newSite(t, func(c *Config) { c.Deliver = nil })
-	s.timeouts.header, s.timeouts.body, s.timeouts.idle = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-	addr := start(t, s)
-	for name, tc := range map[string]struct{ sent, want string }{
-		"half a header":            {"GET /ipxe HTTP/1.1\r\nHost: x\r\n", ""},
-		"half a report":            {"POST /probe/" + tokenA + "/register HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", "408"},
-		"half a body nobody reads": {"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", "200"},
-		"nothing more":             {"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "200"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }()
-			if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(conn, tc.sent); err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(conn) // until the server closes
-			if err != nil {
-				t.Fatal(err)
-			}
-			status := ""
-			if len(got) > 12 {
-				status = string(got[9:12])
-			}
-			if status != tc.want {
-				t.Errorf("answered %q, want %s", got, tc.want)
-			}
-		})
-	}
-	if len(s.reports.registrations) > 0 {
-		t.Error("half a report was stored")
-	}
-}
-
 func TestServeSaysWhyItEnded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

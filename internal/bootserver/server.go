@@ -73,8 +73,11 @@ func (s *Server) Handler() http.Handler { return s }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		// A body that never comes would hold the connection for ever, also where
-		// nobody reads it: net/http drains it before the next request.
-		setReadDeadline(w, time.Now().Add(s.timeouts.body))
+		// nobody reads it: net/http drains it before the next request. What is answered
+		// waits for it, and for a report to be stored.
+		now := time.Now()
+		setReadDeadline(w, now.Add(s.timeouts.body))
+		_ = http.NewResponseController(w).SetWriteDeadline(now.Add(s.timeouts.body + s.cfg.ReportTimeout + s.timeouts.answer))
 	}
 	route, rest := find(r.URL.Path)
 	if (route == nil || !route.health) && s.limited(w, r) {
@@ -127,6 +130,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 		IdleTimeout:       s.timeouts.idle,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(logWriter{s}, "", 0),
+		// "OPTIONS *" is no more allowed than any other OPTIONS.
+		DisableGeneralOptionsHandler: true,
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()

@@ -189,11 +189,14 @@ func failure(err error) (status int, text string) {
 }
 
 // steadyWriter gives a slow client time as long as it takes bytes: each chunk
-// has its own deadline, where one for the whole answer would depend on its size.
-// It keeps the way open for the kernel to send files itself.
+// has its own time, where one for the whole answer would depend on its size. Only
+// what the client takes counts, not what a registry does. It keeps the way open for
+// the kernel to send files itself.
 type steadyWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	sent    int64         // of the chunk
+	left    time.Duration // for the rest of it
 }
 
 const (
@@ -203,19 +206,30 @@ const (
 )
 
 func newSteadyWriter(w http.ResponseWriter) *steadyWriter {
-	return &steadyWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+	return &steadyWriter{ResponseWriter: w, control: http.NewResponseController(w), left: steadyLimit}
 }
 
-// extend renews the deadline. A writer without deadlines needs none.
-func (w *steadyWriter) extend() { _ = w.control.SetWriteDeadline(time.Now().Add(steadyLimit)) }
+// within lets send take what is left of the time of its chunk. A writer without deadlines, a test's, has any.
+func (w *steadyWriter) within(send func() (int64, error)) (int64, error) {
+	began := time.Now()
+	_ = w.control.SetWriteDeadline(began.Add(w.left))
+	n, err := send()
+	w.left -= time.Since(began)
+	if w.sent += n; w.sent >= steadyChunk {
+		w.sent, w.left = 0, steadyLimit
+	}
+	return n, err
+}
 
 // Write also flushes: what comes from a download may be followed by nothing
 // for a while, and a machine should see that it comes.
 func (w *steadyWriter) Write(p []byte) (int, error) {
-	w.extend()
-	n, err := w.ResponseWriter.Write(p)
-	_ = w.control.Flush() // a writer that cannot is a test's
-	return n, err
+	n, err := w.within(func() (int64, error) {
+		n, err := w.ResponseWriter.Write(p)
+		_ = w.control.Flush() // a writer that cannot is a test's
+		return int64(n), err
+	})
+	return int(n), err
 }
 
 // ReadFrom sends a file in chunks. The chunk is a single io.LimitedReader of the
@@ -231,9 +245,8 @@ func (w *steadyWriter) ReadFrom(r io.Reader) (total int64, err error) {
 		return w.copy(r)
 	}
 	for limited.N > 0 {
-		w.extend()
 		chunk := io.LimitedReader{R: file, N: min(steadyChunk, limited.N)}
-		n, err := io.Copy(w.ResponseWriter, &chunk)
+		n, err := w.within(func() (int64, error) { return io.Copy(w.ResponseWriter, &chunk) })
 		total += n
 		limited.N -= n
 		if err != nil || chunk.N > 0 {
