@@ -11,6 +11,8 @@
 //   - Token derives the token of a boot attempt. Nothing is stored: every
 //     replica that holds the key computes the same token, and boot servers get
 //     tokens, never the key.
+//   - Fingerprint tells that the content of an ignition Secret has changed, to
+//     people and programs that must not read it.
 //
 // The package is pure: no Kubernetes, no network, no files, no clock.
 package ignition

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 )
 
 // KeySize is the size of a token key in bytes: that of the hash, which is
@@ -16,6 +17,9 @@ const KeySize = sha256.Size
 // tokenPurpose separates these tokens from whatever else the same key may be
 // used for one day.
 const tokenPurpose = "farrier boot attempt v1"
+
+// contentPurpose does the same for fingerprints.
+const contentPurpose = "farrier ignition content v1"
 
 // NewKey returns a fresh random token key. It cannot fail: crypto/rand ends
 // the program rather than return weak bytes.
@@ -35,16 +39,39 @@ func Token(key []byte, serverUID, attemptID string) string {
 	if len(key) < KeySize || attemptID == "" {
 		return ""
 	}
+	return base64.RawURLEncoding.EncodeToString(derive(key, tokenPurpose, serverUID, attemptID))
+}
+
+// fingerprintSize is how much of the hash a fingerprint has, in bytes: enough
+// that no two contents that a person writes are mistaken for each other.
+const fingerprintSize = 16
+
+// Fingerprint tells the contents of an ignition Secret apart, for one owner,
+// without saying anything about them: it may be shown to people who must not
+// read the Secret, and nobody without the key can try guesses against it. What
+// is told apart is the Secret's text and not what it is translated to, which
+// another version of Butane may write in another way.
+//
+// A key that is too short to keep a secret gives the empty fingerprint.
+func Fingerprint(key []byte, ownerUID, format string, data []byte) string {
+	if len(key) < KeySize {
+		return ""
+	}
+	mac := derive(key, contentPurpose, ownerUID, strings.TrimSpace(format), string(data))
+	return base64.RawURLEncoding.EncodeToString(mac[:fingerprintSize])
+}
+
+// derive is the HMAC-SHA256 (RFC 2104) of some parts. Every part is preceded by
+// its length: ("ab", "c") and ("a", "bc") are not the same.
+func derive(key []byte, parts ...string) []byte {
 	mac := hmac.New(sha256.New, key)
-	// Every part is preceded by its length: ("ab", "c") and ("a", "bc") are
-	// different attempts.
-	for _, part := range []string{tokenPurpose, serverUID, attemptID} {
+	for _, part := range parts {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])
 		mac.Write([]byte(part))
 	}
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return mac.Sum(nil)
 }
 
 // Equal reports whether two tokens are the same, in time that does not depend

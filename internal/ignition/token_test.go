@@ -88,3 +88,27 @@ func TestNewKey(t *testing.T) {
 		t.Error("two keys are the same")
 	}
 }
+
+// What a machine was installed with is compared with what it would be installed with years later, so this derivation is
+// pinned too.
+func TestFingerprint(t *testing.T) {
+	of := func(owner, format, data string) string { return Fingerprint(testKey(), owner, format, []byte(data)) }
+	first := of("owner", "", "{}")
+	if diff := cmp.Diff("lbq0KWuWplIph9kw2SmSjg", first); diff != "" {
+		t.Errorf("fingerprint changed (-want +got):\n%s", diff)
+	}
+	if got := of("owner", "fcos", "{}"); got != of("owner", " fcos\n", "{}") {
+		t.Error("spaces around the format do not count")
+	}
+	for name, other := range map[string]string{
+		"another content": of("owner", "", "{ }"), "another format": of("owner", "fcos", "{}"), "another owner": of("other", "", "{}"),
+		"shifted": of("owner{", "", "}"), "another key": Fingerprint(NewKey(), "owner", "", []byte("{}")),
+	} {
+		if other == first || other == "" {
+			t.Errorf("%s: %q", name, other)
+		}
+	}
+	if got := Fingerprint(nil, "owner", "", nil); got != "" {
+		t.Errorf("without a key: %q", got)
+	}
+}

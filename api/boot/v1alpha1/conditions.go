@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Conditions of boot configurations. They are reset when a new boot is ordered.
+// Conditions of boot configurations. Those about what was fetched are reset when a new boot is ordered.
 const (
 	// ConditionIPXEScriptFetched says whether the machine has asked for its script.
 	ConditionIPXEScriptFetched = "IPXEScriptFetched"
@@ -12,6 +12,9 @@ const (
 	ConditionIgnitionDataDelivered = "IgnitionDataDelivered"
 	// ConditionIgnitionReadAgain says that ignition was read more than once in one boot attempt, and by whom. Added by Farrier.
 	ConditionIgnitionReadAgain = "IgnitionReadAgain"
+	// ConditionIgnitionContent is true while the ignition Secret can be delivered. Its message is a fingerprint that changes with the
+	// Secret's content and tells nothing else of it. Added by Farrier.
+	ConditionIgnitionContent = "IgnitionContent"
 	// ConditionUKIFetched says whether the machine has fetched its unified kernel image. Added by Farrier.
 	ConditionUKIFetched = "UKIFetched"
 )

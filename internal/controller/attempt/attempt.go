@@ -39,10 +39,11 @@ type Attempt struct {
 	Disk bool `json:"disk,omitempty"`
 	// Cold says that it has to be seen off first: what runs on it is to be installed anew.
 	Cold bool `json:"cold,omitempty"`
-	// Reinstall is the value of the annotation that asked last for that, and Generation that of the boot
-	// configuration, when it was installed last.
+	// Reinstall is the value of the annotation that asked last for that, Generation that of the boot
+	// configuration, and Ignition the fingerprint of its ignition, when it was installed last.
 	Reinstall  string `json:"reinstall,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
+	Ignition   string `json:"ignition,omitempty"`
 }
 
 // Of reads the attempt of a boot configuration. None, or one that cannot

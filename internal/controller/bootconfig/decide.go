@@ -188,7 +188,7 @@ func (v *view) mirrorDeliveries() {
 	if v.http != nil {
 		from = append(from, v.http.Status.Conditions...)
 	}
-	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain} {
+	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent} {
 		if c := delivered(from, kind); c != nil {
 			mirrored := *c
 			mirrored.ObservedGeneration = v.config.Generation
@@ -237,6 +237,16 @@ func Digest(config *metalv1.ServerBootConfiguration) string {
 		return ""
 	}
 	return strings.TrimPrefix(c.Message, imageOf)
+}
+
+// Ignition is the fingerprint of the ignition that a boot configuration boots with; empty: it has none, or it is not
+// known now.
+func Ignition(config *metalv1.ServerBootConfiguration) string {
+	c := apimeta.FindStatusCondition(config.Status.Conditions, bootv1.ConditionIgnitionContent)
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != config.Generation || Digest(config) == "" {
+		return ""
+	}
+	return c.Message
 }
 
 // imageOf begins the message of the condition Ready where it is true.

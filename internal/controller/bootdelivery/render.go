@@ -30,6 +30,8 @@ type source struct {
 	ignition, script *corev1.Secret
 	// warning is what was said of ignition that can be delivered all the same.
 	warning string
+	// content is the fingerprint of ignition that can be delivered; empty: there is none.
+	content string
 }
 
 func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
@@ -109,14 +111,12 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 				e.MACs = append(e.MACs, id)
 			}
 		}
-		// An installed machine is told none: what it would boot installs it again.
-		if e.UKIURL = o.Spec.UKIURL; e.UKIURL == "" {
+		e.UKIURL = o.Spec.UKIURL
+		if e.UKIURL == "" {
 			problem = "spec.ukiURL is empty"
-		} else if in.attempt.Exits() {
-			e.UKIURL = ""
 		}
 	}
-	if p := renderIgnition(in, &e); problem == "" {
+	if p := r.renderIgnition(in, &e); problem == "" {
 		problem = p
 	}
 	return e, problem
@@ -227,7 +227,7 @@ func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootv
 	return ""
 }
 
-func renderIgnition(in *source, e *bootview.Entry) string {
+func (d *Delivery) renderIgnition(in *source, e *bootview.Entry) string {
 	ref, _ := in.refs()
 	if ref == nil || ref.Name == "" {
 		return ""
@@ -248,7 +248,8 @@ func renderIgnition(in *source, e *bootview.Entry) string {
 		e.Ignition.Err = fmt.Errorf("%w: %s", bootview.ErrIgnitionMissing, problem)
 		return problem
 	}
-	payload, warnings, err := ignition.Payload(string(in.ignition.Data[bootv1.SecretKeyFormat]), data)
+	format := string(in.ignition.Data[bootv1.SecretKeyFormat])
+	payload, warnings, err := ignition.Payload(format, data)
 	if err != nil {
 		e.Ignition.Err = err
 		return fmt.Sprintf("spec.ignitionSecretRef: Secret %q: %v", ref.Name, err)
@@ -257,5 +258,8 @@ func renderIgnition(in *source, e *bootview.Entry) string {
 		in.warning = fmt.Sprintf("spec.ignitionSecretRef: Secret %q: %s", ref.Name, strings.Join(warnings, "; "))
 	}
 	e.Ignition.Payload = payload
+	if in.config != nil {
+		in.content = ignition.Fingerprint(d.TokenKey, string(in.config.UID), format, data)
+	}
 	return ""
 }

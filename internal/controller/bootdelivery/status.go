@@ -37,8 +37,22 @@ func (d *Delivery) describe(in *source, problem string) {
 		conditions = &o.Status.Conditions
 	}
 	apimeta.SetStatusCondition(conditions, ready)
+	describeContent(in, conditions)
 	d.describeDeliveries(in, conditions)
 	d.describeReadAgain(in, conditions)
+}
+
+// describeContent says which content of its ignition Secret a boot configuration is delivered with, so that whoever has
+// installed a machine from another can tell. What people write by hand installs nothing that is remembered.
+func describeContent(in *source, conditions *[]metav1.Condition) {
+	c := metav1.Condition{Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", Message: in.content, ObservedGeneration: in.object.GetGeneration()}
+	if in.content == "" {
+		if apimeta.FindStatusCondition(*conditions, c.Type) == nil {
+			return
+		}
+		c.Status, c.Reason = metav1.ConditionFalse, "NotDeliverable"
+	}
+	apimeta.SetStatusCondition(conditions, c)
 }
 
 // entryName is the name of a boot config in the view.

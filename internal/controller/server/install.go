@@ -59,10 +59,12 @@ func (v *View) reinstallPending(p *Plan, way bootWay) {
 	if !installed || !way.disk || !v.Attempt.Begun() {
 		return
 	}
-	now := bootconfig.Digest(v.Boot)
-	if v.Attempt.Generation == v.Boot.Generation && (now == "" || digest == "" || now == digest) {
+	if v.Attempt.Generation == v.Boot.Generation && !differ(bootconfig.Digest(v.Boot), digest) && !differ(bootconfig.Ignition(v.Boot), v.Attempt.Ignition) {
 		return
 	}
 	p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, metalv1.ReasonReinstallPending,
 		"Image or ignition has changed since it was installed (%s); a new value of the annotation %s on the claim installs it again", digest, metalv1.AnnotationReinstall)
 }
+
+// differ says whether two things that are both known are not the same.
+func differ(now, then string) bool { return now != "" && then != "" && now != then }

@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -22,6 +23,17 @@ func (s *stand) image(t *testing.T, digest string) {
 		c.Status.State, c.Status.ObservedGeneration = metalv1.ServerBootConfigurationStateReady, c.Generation
 		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
 			Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: "Image " + digest, ObservedGeneration: c.Generation,
+		})
+	})
+	s.content(t, "ignition 1")
+}
+
+// content says which ignition it is that a boot configuration delivers.
+func (s *stand) content(t *testing.T, fingerprint string) {
+	t.Helper()
+	controllertest.ChangeStatus(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
+		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+			Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", Message: fingerprint, ObservedGeneration: c.Generation,
 		})
 	})
 }
@@ -141,7 +153,8 @@ func TestAReinstallIsDoneOnRequestOnly(t *testing.T) {
 			controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) { c.Spec.Image = "registry/os:2" })
 			s.image(t, "sha256:2")
 		},
-		"what a tag means": func(t *testing.T, s *stand) { s.image(t, "sha256:3") },
+		"what is in the ignition Secret": func(t *testing.T, s *stand) { s.content(t, "ignition 2") },
+		"what a tag means":               func(t *testing.T, s *stand) { s.image(t, "sha256:3") },
 		"ignition": func(t *testing.T, s *stand) {
 			controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
 				c.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "other"}

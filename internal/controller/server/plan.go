@@ -205,9 +205,10 @@ func (v *View) nextAttempt(way bootWay) *attempt.Attempt {
 	if way.cold && v.offLately() {
 		n.Off = &v.Now // the order and what it begins with are one write
 	}
-	n.Disk, n.Cold, n.Reinstall, n.Generation = way.disk, way.anew, way.reinstall, v.Boot.Generation
+	n.Disk, n.Cold, n.Reinstall = way.disk, way.anew, way.reinstall
+	n.Generation, n.Ignition = v.Boot.Generation, bootconfig.Ignition(v.Boot)
 	if way.disk && v.Attempt != nil {
-		n.Generation = v.Attempt.Generation
+		n.Generation, n.Ignition = v.Attempt.Generation, v.Attempt.Ignition
 	}
 	return n
 }

@@ -1,0 +1,73 @@
+package bootdelivery
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+)
+
+// TestAChangeInsideAnIgnitionSecretIsTold: who has installed a machine learns that it would be installed with something
+// else now, and nobody learns what. Of a Secret that changes no more than its metadata is heard.
+func TestAChangeInsideAnIgnitionSecretIsTold(t *testing.T) {
+	s := newStand(t, append(ours(withIgnition), secret("secret", map[string]string{"ignition": "{}"}))...)
+	told := func() (*metav1.Condition, []string) {
+		t.Helper()
+		var woken []string
+		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "secret"}}
+		for _, request := range s.usersOf(kind{list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }})(t.Context(), meta) {
+			woken = append(woken, request.String())
+			s.Settle(t, s.ipxe, request.String())
+		}
+		return apimeta.FindStatusCondition(s.readIPXE(t, "ns/c").Status.Conditions, bootv1.ConditionIgnitionContent), woken
+	}
+	change := func(key, value string) {
+		controllertest.Change(t, s.API, "ns/secret", func(o *corev1.Secret) { o.Data[key] = []byte(value) })
+	}
+	first, woken := told()
+	if len(woken) != 1 || first == nil || first.Status != metav1.ConditionTrue || first.Message == "" {
+		t.Fatalf("woken %v, told %+v", woken, first)
+	}
+	controllertest.Change(t, s.API, "ns/secret", func(o *corev1.Secret) { o.Labels = map[string]string{"a": "b"} })
+	if again, _ := told(); again.Message != first.Message {
+		t.Errorf("nothing inside has changed: %q, %q", first.Message, again.Message)
+	}
+	change("other", "x")
+	if again, _ := told(); again.Message != first.Message {
+		t.Errorf("what no machine is given has changed: %q, %q", first.Message, again.Message)
+	}
+	const text = `{"ignition":{"version":"3.4.0"}}`
+	change("ignition", text)
+	second, _ := told()
+	if second.Status != metav1.ConditionTrue || second.Message == first.Message || strings.Contains(second.Message, text) {
+		t.Errorf("told %+v, before %+v", second, first)
+	}
+	change("format", "fcos")
+	change("ignition", "variant: [")
+	if broken, _ := told(); broken.Status != metav1.ConditionFalse || broken.Message != "" {
+		t.Errorf("what cannot be delivered is told as %+v", broken)
+	}
+	change("format", "")
+	change("ignition", text)
+	if back, _ := told(); back.Message != second.Message {
+		t.Errorf("the same again: %q, %q", second.Message, back.Message)
+	}
+}
+
+// TestTheContentOfWhatPeopleWriteIsNotTold: nothing that is remembered is installed by it.
+func TestTheContentOfWhatPeopleWriteIsNotTold(t *testing.T) {
+	config := handWritten("c")
+	withIgnition(nil, nil, config)
+	s := newStand(t, config, secret("secret", map[string]string{"ignition": "{}"}))
+	s.Settle(t, s.ipxe, "ns/c")
+	checkReady(t, s.readIPXE(t, "ns/c"))
+	if c := apimeta.FindStatusCondition(s.readIPXE(t, "ns/c").Status.Conditions, bootv1.ConditionIgnitionContent); c != nil {
+		t.Errorf("told %+v", c)
+	}
+}
