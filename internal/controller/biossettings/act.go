@@ -84,6 +84,9 @@ func (r *Reconciler) order(v *view, key fleet.Key, p *plan) error {
 	}
 	if p.power != "" {
 		cmd := fleet.Command{ID: v.powerID(), System: uri, Kind: p.power, Holder: holder(v.obj), Force: p.power == fleet.PowerOff && v.enforce}
+		if p.power == fleet.PowerOn {
+			cmd.Budget = verifyTimeout // BMCs of some makes say that a machine is on when its self test is over
+		}
 		if err := r.Fleet.Submit(key, cmd); err != nil {
 			return fmt.Errorf("order %s: %w", cmd.Kind, err)
 		}

@@ -83,16 +83,18 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (
 	return reconcile.Result{RequeueAfter: p.after}, nil
 }
 
-// adopt sets the finalizer and takes the operation. Its write wakes the object again. What allows something stays
-// as long as the object does.
+// adopt sets the finalizer and takes the operation. Its write wakes the object again. What allows deletion stays as long
+// as the object does; what allows a change, which admission asks for, as long as something is under way that it could disturb.
 func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BIOSSettings, deleting bool) (bool, error) {
 	before := obj.DeepCopy()
 	changed := !deleting && controllerutil.AddFinalizer(obj, metalv1.FinalizerBIOSSettings)
 	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
 	known := true
 	switch operation {
-	case metalv1.OperationAllowInProgressDelete, metalv1.OperationAllowInProgressUpdate:
+	case metalv1.OperationAllowInProgressDelete:
 		asked = false
+	case metalv1.OperationAllowInProgressUpdate:
+		asked = !progressOf(obj).active()
 	case metalv1.OperationRetry, metalv1.OperationRetryPropagated:
 		if p := progressOf(obj); p != nil && p.Step == stepFailed {
 			delete(obj.Annotations, annotationProgress)

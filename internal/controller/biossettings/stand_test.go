@@ -3,6 +3,7 @@ package biossettings
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,9 +30,20 @@ type stand struct {
 	rack    *sim.Rack
 	key     fleet.Key
 	changed chan struct{}
+	clock   *skewed
 	once    sync.Mutex
 	told    []string
 }
+
+// skewed is the real clock, and may be put forward: what takes half an hour here takes that long nowhere else.
+type skewed struct {
+	clock.RealClock
+	by atomic.Int64
+}
+
+func (c *skewed) Now() time.Time                  { return c.RealClock.Now().Add(time.Duration(c.by.Load())) }
+func (c *skewed) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+func (c *skewed) forward(d time.Duration)         { c.by.Add(int64(d)) }
 
 func newStand(t *testing.T, vendor sim.Vendor) *stand {
 	t.Helper()
@@ -43,8 +55,8 @@ func newStand(t *testing.T, vendor sim.Vendor) *stand {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rack.Stop(context.WithoutCancel(t.Context())) })
-	s := &stand{API: controllertest.NewAPI(t), rack: rack, changed: make(chan struct{}, 1)}
-	f := fleet.New(fleet.Options{FastPoll: 50 * time.Millisecond, PollInterval: time.Second})
+	s := &stand{API: controllertest.NewAPI(t), rack: rack, changed: make(chan struct{}, 1), clock: &skewed{}}
+	f := fleet.New(fleet.Options{Clock: s.clock, FastPoll: 50 * time.Millisecond, PollInterval: time.Second})
 	registry := connection.NewRegistry(f)
 	f.Subscribe(func(fleet.Key) {
 		select {
@@ -63,7 +75,7 @@ func newStand(t *testing.T, vendor sim.Vendor) *stand {
 	})
 	s.Reconciler = &Reconciler{
 		Client: s.API, Fleet: f, Registry: registry, KeyOf: func(string) (fleet.Key, bool) { return s.key, true }, Recorder: s,
-		Clock: clock.RealClock{}, Namespace: "farrier-system", EnforcePowerOff: true,
+		Clock: s.clock, Namespace: "farrier-system", EnforcePowerOff: true,
 	}
 	s.Add(t, &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: metalv1.ServerSpec{SystemUUID: info.UUID}})
 	return s

@@ -234,7 +234,7 @@ func (v *view) fail(p *plan, reason, message string) {
 		n.NotBefore = &at
 	}
 	if v.progress.Step == stepFinish { // the machine cannot be switched off; whoever gets it does that
-		n.Step, n.Powered, n.GaveUp = stepFinish, false, v.progress.GaveUp
+		n.Step, n.Powered, n.GaveUp, n.NotBefore = stepFinish, false, v.progress.GaveUp, nil
 	}
 	p.progress = n
 }
