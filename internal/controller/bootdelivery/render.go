@@ -111,9 +111,11 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 				e.MACs = append(e.MACs, id)
 			}
 		}
-		e.UKIURL = o.Spec.UKIURL
-		if e.UKIURL == "" {
+		// An installed machine is told none: what it would boot installs it again.
+		if e.UKIURL = o.Spec.UKIURL; e.UKIURL == "" {
 			problem = "spec.ukiURL is empty"
+		} else if in.attempt.Exits() {
+			e.UKIURL = ""
 		}
 	}
 	if p := r.renderIgnition(in, &e); problem == "" {
