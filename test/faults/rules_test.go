@@ -3,10 +3,10 @@ package faults
 import (
 	"testing"
 
-	"github.com/farrier-dev/farrier/test/named"
+	"github.com/farrier-dev/farrier/test/rules"
 )
 
 // TestEveryRuleHasItsTest: the tables of docs/redfish.md name tests, and those exist.
 func TestEveryRuleHasItsTest(t *testing.T) {
-	named.Tests(t, "docs/redfish.md", 30)
+	rules.HaveTests(t, "docs/redfish.md", 30)
 }

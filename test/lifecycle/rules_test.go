@@ -3,10 +3,10 @@ package lifecycle
 import (
 	"testing"
 
-	"github.com/farrier-dev/farrier/test/named"
+	"github.com/farrier-dev/farrier/test/rules"
 )
 
 // TestEverySentenceHasItsTest: every row of the tables in docs/lifecycle.md names tests, and those exist.
 func TestEverySentenceHasItsTest(t *testing.T) {
-	named.Tests(t, "docs/lifecycle.md", 30)
+	rules.HaveTests(t, "docs/lifecycle.md", 30)
 }

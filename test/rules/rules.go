@@ -1,4 +1,4 @@
-package named
+package rules
 
 import (
 	"os"
@@ -13,20 +13,20 @@ const root = "../.."
 
 var testName = regexp.MustCompile("`((?:internal|test)/[a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// Tests fails a test when the page, a path below the project's root, has a row without a test, or with one that does
+// HaveTests fails a test when the page, a path below the project's root, has a row without a test, or with one that does
 // not exist, in a table whose last column is headed "tests"; and when there are fewer such rows than least, because
 // then it is the reading that went wrong.
-func Tests(t *testing.T, page string, least int) {
+func HaveTests(t *testing.T, page string, least int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := rows(string(text))
-	if len(rows) < least {
-		t.Errorf("only %d rows in %s", len(rows), page)
+	found := rows(string(text))
+	if len(found) < least {
+		t.Errorf("only %d rows in %s", len(found), page)
 	}
-	for _, row := range rows {
+	for _, row := range found {
 		named := testName.FindAllStringSubmatch(row, -1)
 		if len(named) == 0 {
 			t.Errorf("no test in %s", row)
