@@ -140,7 +140,7 @@ func fillWithSecrets(t *testing.T, c client.Client, namespace string, n int) {
 // memory is a line of /proc/<pid>/status in bytes.
 func (p *process) memory(line string) int {
 	p.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestEveryState(t *testing.T) {
 	s.bring()
 	resets := s.resets()
 
-	first.kill()
+	first.Kill()
 	s.unsay()
 	// Nobody else waits for its turn: the next need not wait until the lease is over.
 	if err := s.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "farrier-manager"}}); err != nil {
@@ -72,7 +72,7 @@ func TestEveryState(t *testing.T) {
 	holder := s.holder()
 	second := launch(t, "second", s.args...)
 	second.isReady()
-	again.kill()
+	again.Kill()
 	s.unsay()
 	s.unchanged("after a change of leader", resets)
 	if s.holder() == holder {

@@ -208,7 +208,7 @@ func TestTurns(t *testing.T) {
 	}
 
 	before := s.resets()
-	first.kill()
+	first.Kill()
 	for i := range servers {
 		eventually(t, fmt.Sprintf("BMC %d is looked after by the second manager", i), func() error {
 			if got := s.Stats(i).Logins; got == logins[i] {

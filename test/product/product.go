@@ -1,18 +1,10 @@
 package product
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,70 +18,14 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// Patience is how long anything that a test waits for may take before the test gives up. It is a limit
-// against hanging, not a measurement.
-const Patience = 2 * time.Minute
-
-// environment variable with the path of a farrier binary that is tested in place of a fresh build.
-const binaryVariable = "FARRIER_TEST_BINARY"
-
-// binary builds the product once for all tests of this package.
-var binary = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv(binaryVariable); path != "" {
-		return filepath.Abs(path)
-	}
-	dir, err := os.MkdirTemp("", "farrier-acceptance-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "farrier")
-	build := exec.Command("go", "build", "-o", path, "github.com/farrier-dev/farrier/cmd/farrier")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build farrier: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// Main runs the tests of a package that starts the product.
-func Main(m *testing.M) {
-	code := m.Run()
-	if os.Getenv(binaryVariable) == "" {
-		if path, err := binary(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-	}
-	os.Exit(code)
-}
-
 // Product is a running farrier up.
 type Product struct {
 	client.Client
 	// Kubeconfig is the path of the administrator's, and Boot the URL of the boot server.
 	Kubeconfig, Boot string
 
-	t      *testing.T
-	cmd    *exec.Cmd
-	log    *safeBuffer
-	exited chan struct{}
-}
-
-// safeBuffer collects what a process prints while the test may look at it.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	t       *testing.T
+	process *Process
 }
 
 // Start runs `farrier up` on a data directory and waits for its ready line.
@@ -105,41 +41,22 @@ func Start(t *testing.T, dataDir string, args ...string) *Product {
 // Launch is Start for those that expect it to fail: the error has what was printed.
 func Launch(t *testing.T, dataDir string, args ...string) (*Product, error) {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms"}, args...)
-	p := &Product{t: t, cmd: exec.Command(path, args...), log: &safeBuffer{}, exited: make(chan struct{})}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.cmd.Stderr = p.log
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Stop)
 	ready := make(chan string, 1)
-	go func() {
-		lines := bufio.NewScanner(stdout)
-		for lines.Scan() {
-			if rest, ok := strings.CutPrefix(lines.Text(), "ready "); ok {
-				ready <- rest
-			}
+	p := &Product{t: t}
+	p.process = Run(t, Farrier, "farrier up", func(line string) {
+		if rest, ok := strings.CutPrefix(line, "ready "); ok {
+			ready <- rest
 		}
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = p.cmd.Wait()
-		close(p.exited)
-	}()
+	}, args...)
+	t.Cleanup(p.Stop)
 	select {
 	case line := <-ready:
 		return p, p.connect(line)
-	case <-p.exited:
-		return p, errors.New(p.log.String())
+	case <-p.process.exited:
+		return p, errors.New(p.Log())
 	case <-time.After(Patience):
-		return p, fmt.Errorf("not ready within %s:\n%s", Patience, p.log)
+		return p, fmt.Errorf("not ready within %s:\n%s", Patience, p.Log())
 	}
 }
 
@@ -169,42 +86,19 @@ func (p *Product) connect(line string) error {
 }
 
 // Log is what the product has printed for people so far.
-func (p *Product) Log() string { return p.log.String() }
+func (p *Product) Log() string { return p.process.Log() }
 
 // Kill ends the product as a power cut would.
-func (p *Product) Kill() {
-	_ = p.cmd.Process.Signal(syscall.SIGKILL)
-	<-p.exited
-}
+func (p *Product) Kill() { p.process.Kill() }
 
 // Stop ends the product as its user would, and shows its log when the test has failed.
 func (p *Product) Stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.exited:
-	case <-time.After(Patience):
-		p.t.Errorf("farrier up did not end after SIGTERM")
-		p.Kill()
-	}
-	if p.t.Failed() {
-		p.t.Logf("farrier up printed:\n%s", p.log)
-	}
+	_ = p.process.Stop() // one that was killed, or refused to start, has ended with an error
+	p.process.ShowIfFailed()
 }
 
 // Eventually waits until check returns nil, and fails the test with its last error otherwise.
 func (p *Product) Eventually(what string, check func(context.Context) error) {
 	p.t.Helper()
-	deadline := time.Now().Add(Patience)
-	for {
-		ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
-		err := check(ctx)
-		cancel()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	Eventually(p.t, what, check)
 }

@@ -1,0 +1,60 @@
+package product
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Binary is a program of the product.
+type Binary struct {
+	name string
+	// variable names a file that is tested in place of a fresh build.
+	variable string
+	once     sync.Once
+	folder   string // of the fresh build
+	path     string
+	err      error
+}
+
+// The programs that tests start.
+var (
+	Farrier = &Binary{name: "farrier", variable: "FARRIER_TEST_BINARY"}
+	Manager = &Binary{name: "farrier-manager", variable: "FARRIER_TEST_MANAGER"}
+)
+
+// Main runs the tests of a package that starts programs of the product.
+func Main(m *testing.M) {
+	code := m.Run()
+	for _, b := range []*Binary{Farrier, Manager} {
+		if b.folder != "" {
+			_ = os.RemoveAll(b.folder)
+		}
+	}
+	os.Exit(code)
+}
+
+// file is the program's, built once for all tests of a package.
+func (b *Binary) file() (string, error) {
+	b.once.Do(func() { b.path, b.err = b.build() })
+	return b.path, b.err
+}
+
+func (b *Binary) build() (path string, err error) {
+	if path := os.Getenv(b.variable); path != "" {
+		return filepath.Abs(path)
+	}
+	if b.folder, err = os.MkdirTemp("", "farrier-test-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(b.folder, b.name)
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/farrier-dev/farrier/cmd/"+b.name)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", b.name, err, out)
+	}
+	return path, nil
+}
