@@ -16,13 +16,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/load"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/result"
 )
+
+// name is what it and its result are called.
+const name = "boot-answers"
 
 type config struct {
 	Few         int           `json:"few"`
@@ -36,21 +39,7 @@ type config struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case roleServer:
-		err = serveRole(ctx)
-	case roleLoad:
-		err = loadRole(ctx)
-	default:
-		err = run(ctx, parseFlags())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "boot-answers:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{roleServer: serveRole, roleLoad: loadRole}, run)
 }
 
 func parseFlags() config {
@@ -62,8 +51,8 @@ func parseFlags() config {
 	flag.IntVar(&c.Connections, "connections", 16, "keep-alive connections of the load generator")
 	flag.IntVar(&c.Rounds, "rounds", 31, "rounds; each asks every server once")
 	flag.DurationVar(&c.Duration, "duration", 300*time.Millisecond, "how long one server is asked in a round")
-	flag.StringVar(&c.Out, "out", "bench/results/boot-answers.json", "file for the result; empty: none")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	options.Out(&c.Out, name)
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		c = config{Few: 10, Many: 1_000, FewAssign: 10, ManyAssign: 500, Connections: 4, Rounds: 1, Duration: 50 * time.Millisecond}
@@ -71,8 +60,9 @@ func parseFlags() config {
 	return c
 }
 
-func run(ctx context.Context, c config) error {
-	started := result.Result{Name: "boot-answers", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) error {
+	c := parseFlags()
+	started := result.Begin(name, c)
 	b, err := newBench(ctx, c)
 	if err != nil {
 		return err
@@ -91,11 +81,7 @@ func run(ctx context.Context, c config) error {
 	printTable(os.Stdout, c, rows)
 	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition; %.2f KiB an assignment at %d assignments.\n",
 		b.heapPerMachine/1024, c.Many, b.heapPerAssignment/1024, c.ManyAssign)
-	if c.Out == "" {
-		return nil
-	}
-	started.Findings = map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine, "heapBytesPerAssignment": b.heapPerAssignment}
-	return started.Write(c.Out)
+	return started.Finish(c.Out, map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine, "heapBytesPerAssignment": b.heapPerAssignment})
 }
 
 const roleLoad = "load"

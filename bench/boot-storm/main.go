@@ -13,14 +13,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"time"
 
+	"github.com/farrier-dev/farrier/bench/internal/bootserver"
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/origin"
 	"github.com/farrier-dev/farrier/bench/internal/result"
 )
+
+// name is what it and its result are called.
+const name = "boot-storm"
 
 type config struct {
 	Machines int    `json:"machines"`
@@ -31,23 +34,7 @@ type config struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case origin.Role:
-		err = origin.Serve(ctx)
-	case roleBootServer:
-		err = serveBootServer(ctx)
-	case roleMachines:
-		err = serveMachines(ctx)
-	default:
-		err = run(ctx, parseFlags())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "boot-storm:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{origin.Role: origin.Serve, bootserver.Role: bootserver.Serve(machine), roleMachines: serveMachines}, run)
 }
 
 func parseFlags() config {
@@ -56,8 +43,8 @@ func parseFlags() config {
 	flag.Int64Var(&c.Size, "size", 200_000_000, "bytes of the artifact")
 	flag.IntVar(&c.Whole, "whole", 100, "how many of the machines fetch the whole artifact; the others its first 64 KiB")
 	flag.StringVar(&c.Folder, "folder", "", "folder for the artifact and the cache (default: a temporary one)")
-	flag.StringVar(&c.Out, "out", "bench/results/boot-storm.json", "file for the result; empty: none")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	options.Out(&c.Out, name)
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		c.Machines, c.Size, c.Whole, c.Out = 200, 4<<20, 10, ""
@@ -75,8 +62,9 @@ type findings struct {
 	PeakRSS           int64   `json:"bootServerPeakRSSBytes"`
 }
 
-func run(ctx context.Context, c config) (err error) {
-	started := result.Result{Name: "boot-storm", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) (err error) {
+	c := parseFlags()
+	started := result.Begin(name, c)
 	folder, err := os.MkdirTemp(c.Folder, "boot-storm-")
 	if err != nil {
 		return err
@@ -88,11 +76,8 @@ func run(ctx context.Context, c config) (err error) {
 		return err
 	}
 	f.print(os.Stdout, c)
-	if c.Out != "" {
-		started.Findings = f
-		if err := started.Write(c.Out); err != nil {
-			return err
-		}
+	if err := started.Finish(c.Out, f); err != nil {
+		return err
 	}
 	if f.Failed > 0 {
 		return fmt.Errorf("%d answers failed, the first: %s", f.Failed, f.First)
@@ -105,19 +90,15 @@ func measure(ctx context.Context, c config) (f findings, err error) {
 	if err != nil {
 		return f, err
 	}
-	server, err := child.Start(ctx, roleBootServer)
+	server, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(c.Folder, "cache"), Machines: c.Machines})
 	if err != nil {
-		return f, err
-	}
-	var at bootServerAnswer
-	if err := server.Ask(bootServerRequest{o.Address, filepath.Join(c.Folder, "cache"), c.Machines}, &at); err != nil {
 		return f, err
 	}
 	machines, err := child.Start(ctx, roleMachines)
 	if err != nil {
 		return f, err
 	}
-	storm := stormRequest{Address: at.Address, Artifact: o.ImagePath(), Machines: c.Machines, Size: c.Size, Whole: c.Whole}
+	storm := stormRequest{Address: server.Address, Artifact: o.ImagePath(), Machines: c.Machines, Size: c.Size, Whole: c.Whole}
 	if err := machines.Ask(storm, &f.stormAnswer); err != nil {
 		return f, err
 	}
@@ -126,12 +107,13 @@ func measure(ctx context.Context, c config) (f findings, err error) {
 		return f, err
 	}
 	f.Upstream = float64(sent) / float64(c.Size)
-	if err := server.Ask(bootServerRequest{}, &at); err != nil {
+	used, err := server.Stop()
+	if err != nil {
 		return f, err
 	}
-	f.PeakRSS = at.PeakRSS
+	f.PeakRSS = used.PeakRSS
 	if median := f.Steps[stepScript].P50; median > 0 {
 		f.ScriptP99ToMedian = float64(f.Steps[stepScript].P99) / float64(median)
 	}
-	return f, errors.Join(machines.Stop(), server.Stop(), o.Stop())
+	return f, errors.Join(machines.Stop(), o.Stop())
 }

@@ -12,16 +12,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/bench/internal/result"
 	"github.com/farrier-dev/farrier/bench/internal/site"
 )
+
+// name is what it and its result are called.
+const name = "claims"
 
 type config struct {
 	Sizes   []int         `json:"servers"`
@@ -34,22 +35,7 @@ type config struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case roleController:
-		err = controllerRole(ctx)
-	default:
-		var c config
-		if c, err = parseFlags(); err == nil {
-			err = run(ctx, c)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "claims:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{roleController: controllerRole}, run)
 }
 
 func parseFlags() (config, error) {
@@ -59,25 +45,24 @@ func parseFlags() (config, error) {
 	flag.IntVar(&c.Single, "single", 50, "claims one after the other")
 	flag.IntVar(&c.Workers, "workers", 8, "claims that the controller reconciles at a time; 8 is what farrier-manager does")
 	flag.DurationVar(&c.Limit, "limit", 10*time.Minute, "give up a run after this long")
-	flag.StringVar(&c.Out, "out", "bench/results/claims.json", "file for the result; empty: none")
+	options.Out(&c.Out, name)
 	flag.StringVar(&c.API, "api", "", "Kubernetes API to run (default: built from this tree)")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		*sizes, c.Claims, c.Single, c.Out = "40,80", 30, 3, ""
 	}
-	for text := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < c.Claims || n < c.Single {
-			return c, fmt.Errorf("-servers: %q is no number of servers that %d claims can be bound to", text, c.Claims)
-		}
-		c.Sizes = append(c.Sizes, n)
-	}
-	return c, nil
+	var err error
+	c.Sizes, err = options.Sizes(*sizes, max(c.Claims, c.Single))
+	return c, err
 }
 
-func run(ctx context.Context, c config) error {
-	r := result.Result{Name: "claims", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) error {
+	c, err := parseFlags()
+	if err != nil {
+		return err
+	}
+	r := result.Begin(name, c)
 	folder, err := os.MkdirTemp("", "farrier-bench-")
 	if err != nil {
 		return err
@@ -97,9 +82,5 @@ func run(ctx context.Context, c config) error {
 		found.Runs = append(found.Runs, runs...)
 	}
 	found.print(os.Stdout)
-	if c.Out == "" {
-		return nil
-	}
-	r.Findings = found
-	return r.Write(c.Out)
+	return r.Finish(c.Out, found)
 }

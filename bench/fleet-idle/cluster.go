@@ -32,7 +32,7 @@ func populate(ctx context.Context, api *site.API, bmcs []sim.BMCInfo, kinds []be
 
 func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object {
 	secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
-	secret.Data = map[string][]byte{"username": []byte(username), "password": []byte(password)}
+	secret.Data = map[string][]byte{"username": []byte(site.Username), "password": []byte(site.Password)}
 	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 	bmc.Spec.Access = &metalv1.InlineEndpoint{IP: info.IP.String(), MACAddress: info.MAC}
 	bmc.Spec.BMCSecretRef.Name = info.Name
@@ -42,18 +42,4 @@ func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object
 	}
 	server := info.Name + "-system-0"
 	return []client.Object{secret, record.New(site.Namespace, record.InspectionName(server), record.KindInspection, server, "bench", content), bmc}
-}
-
-// available counts the Servers that are free for a claim.
-func available(ctx context.Context, api *site.API) (n int, err error) {
-	var list metalv1.ServerList
-	if err := api.List(ctx, &list); err != nil {
-		return 0, fmt.Errorf("list Servers: %w", err)
-	}
-	for i := range list.Items {
-		if list.Items[i].Status.State == metalv1.ServerStateAvailable {
-			n++
-		}
-	}
-	return n, nil
 }

@@ -11,14 +11,17 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/result"
+	"github.com/farrier-dev/farrier/bench/internal/site"
 )
+
+// name is what it and its result are called.
+const name = "fleet-idle"
 
 type config struct {
 	BMCs      int           `json:"bmcs"`
@@ -28,24 +31,13 @@ type config struct {
 	Interval  time.Duration `json:"pollIntervalNanoseconds"`
 	Intervals int           `json:"intervals"`
 	Out       string        `json:"-"`
-	// Manager and API are binaries to run; empty: they are built. Pprof is an address for the manager's profiles.
-	Manager, API, Pprof string `json:"-"`
+	// Pprof is an address for the manager's profiles.
+	Pprof    string `json:"-"`
+	binaries site.Binaries
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case roleRack:
-		err = rackRole(ctx)
-	default:
-		err = run(ctx, parseFlags())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet-idle:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{roleRack: rackRole}, run)
 }
 
 func parseFlags() config {
@@ -56,11 +48,10 @@ func parseFlags() config {
 	flag.DurationVar(&c.Latency, "latency", 50*time.Millisecond, "latency of an answer")
 	flag.DurationVar(&c.Interval, "interval", 2*time.Minute, "poll interval")
 	flag.IntVar(&c.Intervals, "intervals", 3, "poll intervals to measure, after the first look")
-	flag.StringVar(&c.Out, "out", "bench/results/fleet-idle.json", "file for the result; empty: none")
-	flag.StringVar(&c.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
-	flag.StringVar(&c.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	options.Out(&c.Out, name)
+	c.binaries.Bind()
 	flag.StringVar(&c.Pprof, "pprof-address", "", "address at which the manager serves profiles of itself")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		c.BMCs, c.Hanging, c.Refusing, c.Latency, c.Interval, c.Intervals, c.Out = 40, 0.05, 0.05, time.Millisecond, 2*time.Second, 2, ""
@@ -68,18 +59,15 @@ func parseFlags() config {
 	return c
 }
 
-func run(ctx context.Context, c config) error {
-	r := result.Result{Name: "fleet-idle", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) error {
+	c := parseFlags()
+	r := result.Begin(name, c)
 	f, err := measure(ctx, c)
 	if err != nil {
 		return err
 	}
 	f.print(os.Stdout)
-	if c.Out == "" {
-		return nil
-	}
-	r.Findings = f
-	return r.Write(c.Out)
+	return r.Finish(c.Out, f)
 }
 
 // behaviour is what a BMC of the benchmark does.

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/program"
@@ -44,17 +41,11 @@ func startManager(ctx context.Context, binary, kubeconfig, folder string, c conf
 type fleetState struct {
 	OK      int // BMCs whose last turn went well
 	Failing int // those whose last turn did not
-	// Recent are the BMCs whose last answer is no older than two minutes.
-	Recent int
 }
 
 // fleet reads the manager's metrics. A manager that does not serve them yet has no fleet yet.
 func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.metrics, nil)
-	if err != nil {
-		return s, err
-	}
-	response, err := m.client.Do(request)
+	samples, err := site.Scrape(ctx, &m.client, m.metrics, "farrier_fleet_bmcs")
 	if err != nil {
 		select {
 		case <-m.process.Exited():
@@ -64,23 +55,16 @@ func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
 		if _, ok := errors.AsType[*net.OpError](err); ok {
 			return s, nil
 		}
-		return s, fmt.Errorf("metrics of the manager: %w", err)
+		return s, fmt.Errorf("of the manager: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		series, text, _ := strings.Cut(lines.Text(), " ")
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			continue
-		}
-		switch condition, isCondition := strings.CutPrefix(series, "farrier_fleet_bmcs{condition="); {
-		case series == `farrier_fleet_observation_age_seconds_bucket{le="120"}`:
-			s.Recent = int(value)
-		case !isCondition:
-		case condition == `"ok"}`:
-			s.OK = int(value)
-		case condition != `"unknown"}`:
-			s.Failing += int(value)
+	for _, one := range samples {
+		n, condition := int(one.Value), one.Labels["condition"]
+		switch {
+		case one.Name != "farrier_fleet_bmcs":
+		case condition == "ok":
+			s.OK = n
+		case condition != "unknown":
+			s.Failing += n
 		}
 	}
 	return s, nil

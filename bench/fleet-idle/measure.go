@@ -91,11 +91,9 @@ func measure(ctx context.Context, c config) (_ findings, err error) {
 
 // start starts the three processes, the manager last: what is measured of it begins with everything there.
 func (b *bench) start(ctx context.Context) (err error) {
-	binaries := site.Binaries{API: b.API, Manager: b.Manager}
-	if err := binaries.Build(ctx, b.folder); err != nil {
+	if err := b.binaries.Build(ctx, b.folder); err != nil {
 		return err
 	}
-	b.Manager = binaries.Manager
 	if b.rack, err = child.Start(ctx, roleRack); err != nil {
 		return err
 	}
@@ -103,7 +101,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err := b.rack.Ask(rackRequest{Config: &b.config}, &rack); err != nil {
 		return err
 	}
-	if b.api, err = site.StartAPI(ctx, binaries.API, b.folder, ""); err != nil {
+	if b.api, err = site.StartAPI(ctx, b.binaries.API, b.folder, ""); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -111,7 +109,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d objects created in %v\n", 3*b.BMCs, time.Since(began).Round(time.Second))
-	b.manager, err = startManager(ctx, b.Manager, b.api.Kubeconfig, b.folder, b.config)
+	b.manager, err = startManager(ctx, b.binaries.Manager, b.api.Kubeconfig, b.folder, b.config)
 	return err
 }
 
@@ -153,7 +151,7 @@ func (b *bench) firstLook(ctx context.Context) error {
 			b.found.FirstLook = time.Since(began)
 		}
 		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
-			free, err := available(ctx, b.api)
+			free, err := b.api.Available(ctx)
 			if err != nil {
 				return err
 			}
@@ -186,7 +184,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	if err := b.manager.process.Stop(); err != nil {
 		return err
 	}
-	if b.manager, err = startManager(ctx, b.Manager, b.api.Kubeconfig, b.folder, b.config); err != nil {
+	if b.manager, err = startManager(ctx, b.binaries.Manager, b.api.Kubeconfig, b.folder, b.config); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -5,14 +5,12 @@ import (
 	"fmt"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/site"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
-const (
-	username, password = "admin", "hammer-and-anvil"
-	// refusingPort is where nobody listens.
-	refusingPort = 1
-)
+// refusingPort is where nobody listens.
+const refusingPort = 1
 
 // The rack is told what to be by its first request, and asked what its BMCs have
 // seen by all others.
@@ -50,7 +48,7 @@ func rackRole(ctx context.Context) error {
 
 func startRack(ctx context.Context, c config) (*sim.Rack, error) {
 	rack, err := sim.Start(ctx, sim.Options{
-		Servers: c.BMCs, Username: username, Password: password, Seed: 1,
+		Servers: c.BMCs, Username: site.Username, Password: site.Password, Seed: 1,
 		Timing:  sim.Timing{Latency: c.Latency},
 		BootURL: func() string { return "http://127.0.0.1:1/" }, // nothing is switched on
 	})

@@ -12,16 +12,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/result"
 	"github.com/farrier-dev/farrier/bench/internal/site"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
+
+// name is what it and its result are called.
+const name = "fleet-onboard"
 
 type config struct {
 	Sizes    []int         `json:"servers"`
@@ -39,22 +40,7 @@ type config struct {
 var timing = sim.Timing{POST: time.Second, OSBoot: time.Second, Shutdown: time.Second, Latency: 50 * time.Millisecond}
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case site.RoleRack:
-		err = site.ServeRack(ctx)
-	default:
-		var c config
-		if c, err = parseFlags(); err == nil {
-			err = run(ctx, c)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fleet-onboard:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{site.RoleRack: site.ServeRack}, run)
 }
 
 func parseFlags() (config, error) {
@@ -63,28 +49,26 @@ func parseFlags() (config, error) {
 	flag.DurationVar(&c.Timing.Latency, "latency", timing.Latency, "latency of an answer of a BMC")
 	flag.DurationVar(&c.FastPoll, "fast-poll", 5*time.Second, "the manager's --bmc-fast-poll")
 	flag.DurationVar(&c.Limit, "limit", time.Hour, "give up a run after this long")
-	flag.StringVar(&c.Out, "out", "bench/results/fleet-onboard.json", "file for the result; empty: none")
-	flag.StringVar(&c.binaries.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
-	flag.StringVar(&c.binaries.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	options.Out(&c.Out, name)
+	c.binaries.Bind()
 	flag.StringVar(&c.Profiles, "pprof-address", "", "address at which the manager serves profiles of itself (default: any)")
 	flag.StringVar(&c.APIProfiles, "api-pprof-address", "", "address at which the API serves profiles of itself (default: none)")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		*sizes, c.Timing, c.FastPoll, c.Out = "5,20", sim.Timing{Latency: time.Millisecond}, time.Second, ""
 	}
-	for text := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return c, fmt.Errorf("-servers: %q is no number of servers", text)
-		}
-		c.Sizes = append(c.Sizes, n)
-	}
-	return c, nil
+	var err error
+	c.Sizes, err = options.Sizes(*sizes, 1)
+	return c, err
 }
 
-func run(ctx context.Context, c config) error {
-	r := result.Result{Name: "fleet-onboard", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) error {
+	c, err := parseFlags()
+	if err != nil {
+		return err
+	}
+	r := result.Begin(name, c)
 	folder, err := os.MkdirTemp("", "farrier-bench-")
 	if err != nil {
 		return err
@@ -103,9 +87,5 @@ func run(ctx context.Context, c config) error {
 		fmt.Fprintf(os.Stderr, "%d servers in %v\n", n, one.Took.Round(100*time.Millisecond))
 	}
 	found.print(os.Stdout)
-	if c.Out == "" {
-		return nil
-	}
-	r.Findings = found
-	return r.Write(c.Out)
+	return r.Finish(c.Out, found)
 }

@@ -84,7 +84,7 @@ func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
 	if err := s.Await(ctx, n, every, s.Inspected); err != nil {
 		return o, fmt.Errorf("inspected: %w", err)
 	}
-	if err := s.Await(ctx, n, every, s.Available); err != nil {
+	if err := s.Await(ctx, n, every, s.API.Available); err != nil {
 		return o, fmt.Errorf("available: %w", err)
 	}
 	o.Took = time.Since(began)

@@ -11,15 +11,18 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
+	"github.com/farrier-dev/farrier/bench/internal/bootserver"
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/options"
 	"github.com/farrier-dev/farrier/bench/internal/origin"
 	"github.com/farrier-dev/farrier/bench/internal/result"
 )
+
+// name is what it and its result are called.
+const name = "image-proxy"
 
 type config struct {
 	Size       int64         `json:"layerBytes"`
@@ -34,23 +37,7 @@ type config struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch child.Role() {
-	case origin.Role:
-		err = origin.Serve(ctx)
-	case roleBootServer:
-		err = serveBootServer(ctx)
-	case roleClients:
-		err = serveClients(ctx)
-	default:
-		err = run(ctx, parseFlags())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "image-proxy:", err)
-		os.Exit(1)
-	}
+	child.Main(name, child.Roles{origin.Role: origin.Serve, bootserver.Role: bootserver.Serve(nil), roleClients: serveClients}, run)
 }
 
 func parseFlags() config {
@@ -63,8 +50,8 @@ func parseFlags() config {
 	flag.Int64Var(&c.Rate, "rate", 125_000_000, "bytes per second of the registry, in the cold rounds")
 	flag.StringVar(&c.Nginx, "nginx", "/usr/sbin/nginx", "nginx; empty: none")
 	flag.StringVar(&c.Folder, "folder", "", "folder for the layer and the caches (default: a temporary one)")
-	flag.StringVar(&c.Out, "out", "bench/results/image-proxy.json", "file for the result; empty: none")
-	smoke := flag.Bool("smoke", false, "a small and short run that shows only that it works; writes no file")
+	options.Out(&c.Out, name)
+	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {
 		c.Size, c.Clients, c.Rounds, c.ColdRounds, c.Duration, c.Out = 16<<20, 4, 1, 1, 100*time.Millisecond, ""
@@ -72,8 +59,9 @@ func parseFlags() config {
 	return c
 }
 
-func run(ctx context.Context, c config) (err error) {
-	started := result.Result{Name: "image-proxy", Date: time.Now().UTC().Truncate(time.Second), Machine: result.ThisMachine(), Config: c}
+func run(ctx context.Context) (err error) {
+	c := parseFlags()
+	started := result.Begin(name, c)
 	folder, err := os.MkdirTemp(c.Folder, "image-proxy-")
 	if err != nil {
 		return err
@@ -85,9 +73,5 @@ func run(ctx context.Context, c config) (err error) {
 		return err
 	}
 	f.print(os.Stdout, c)
-	if c.Out == "" {
-		return nil
-	}
-	started.Findings = f
-	return started.Write(c.Out)
+	return started.Finish(c.Out, f)
 }

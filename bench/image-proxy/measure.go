@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/farrier-dev/farrier/bench/internal/bootserver"
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/origin"
 	"github.com/farrier-dev/farrier/bench/internal/stats"
@@ -84,7 +85,7 @@ func (b *bench) cached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := startBootServer(ctx, o, filepath.Join(b.Folder, "cached"))
+	s, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(b.Folder, "cached")})
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (b *bench) cached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.ask(clientsRequest{Address: s.address, Path: o.ImagePath(), Clients: 1, Whole: true}); err != nil {
+	if _, err := b.ask(clientsRequest{Address: s.Address, Path: o.ImagePath(), Clients: 1, Whole: true}); err != nil {
 		return err
 	}
 	for _, clients := range []int{1, b.Clients} {
@@ -101,7 +102,7 @@ func (b *bench) cached(ctx context.Context) error {
 			var got [2]clientsAnswer
 			for turn := range got {
 				i := (turn + round) % len(got)
-				address, path := []string{s.address, nginxAddress}[i], []string{o.ImagePath(), "/blob"}[i]
+				address, path := []string{s.Address, nginxAddress}[i], []string{o.ImagePath(), "/blob"}[i]
 				if address == "" {
 					continue
 				}
@@ -123,9 +124,10 @@ func (b *bench) cached(ctx context.Context) error {
 	return errors.Join(b.grown(s), o.Stop())
 }
 
-func (b *bench) grown(s *bootServer) error {
-	grown, err := s.stop()
-	b.RSSGrowth = max(b.RSSGrowth, grown)
+// grown ends a boot server and notes by how much its memory has grown at most.
+func (b *bench) grown(s *bootserver.Server) error {
+	used, err := s.Stop()
+	b.RSSGrowth = max(b.RSSGrowth, used.PeakRSS-s.Idle.RSS)
 	return err
 }
 
@@ -145,11 +147,11 @@ func (b *bench) cold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := startBootServer(ctx, o, filepath.Join(b.Folder, fmt.Sprintf("cold-%d", round)))
+		s, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(b.Folder, fmt.Sprintf("cold-%d", round))})
 		if err != nil {
 			return err
 		}
-		ours, err := b.ask(clientsRequest{Address: s.address, Path: o.ImagePath(), Clients: 1, Whole: true})
+		ours, err := b.ask(clientsRequest{Address: s.Address, Path: o.ImagePath(), Clients: 1, Whole: true})
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 	if err := s.Await(ctx, o.Healthy, every, s.Inspected); err != nil {
 		return o, fmt.Errorf("inspected: %w; %s", err, stuck(s))
 	}
-	if err := s.Await(ctx, o.Healthy, every, s.Available); err != nil {
+	if err := s.Await(ctx, o.Healthy, every, s.API.Available); err != nil {
 		return o, fmt.Errorf("available: %w", err)
 	}
 	o.Took = time.Since(began)
@@ -112,7 +112,7 @@ func (o *onboarded) read(ctx context.Context, s *site.Site) (err error) {
 			o.Rebooted++
 		}
 	}
-	if o.Available, err = s.Available(ctx); err != nil {
+	if o.Available, err = s.API.Available(ctx); err != nil {
 		return err
 	}
 	inspected, err := s.Inspected(ctx)

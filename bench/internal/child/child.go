@@ -11,10 +11,8 @@ import (
 	"os/exec"
 )
 
+// roleVariable says what a process was started as; empty for the benchmark itself.
 const roleVariable = "FARRIER_BENCH_ROLE"
-
-// Role is what this process was started as; empty for the benchmark itself.
-func Role() string { return os.Getenv(roleVariable) }
 
 // Process is a running child.
 type Process struct {

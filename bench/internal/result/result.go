@@ -21,6 +21,11 @@ type Result struct {
 	Findings any `json:"findings"`
 }
 
+// Begin notes when and where a benchmark starts, and with which configuration.
+func Begin(name string, config any) Result {
+	return Result{Name: name, Date: time.Now().UTC().Truncate(time.Second), Machine: ThisMachine(), Config: config}
+}
+
 // Machine is where it ran.
 type Machine struct {
 	CPU    string `json:"cpu"`
@@ -46,8 +51,12 @@ func ThisMachine() Machine {
 	}
 }
 
-// Write stores r as indented JSON in file, whose folder is made.
-func (r Result) Write(file string) error {
+// Finish stores r with what was found as indented JSON in file, whose folder is made. Without a file it does nothing.
+func (r Result) Finish(file string, findings any) error {
+	if file == "" {
+		return nil
+	}
+	r.Findings = findings
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("result %s: %w", r.Name, err)

@@ -60,7 +60,7 @@ func StartManager(ctx context.Context, c ManagerConfig) (*Manager, error) {
   defaultCredentials:
   - username: %s
     password: %s
-`, sim.MACPrefix, c.Rack.port, username, password)
+`, sim.MACPrefix, c.Rack.port, Username, Password)
 	if err := os.WriteFile(prefixes, []byte(database), 0o600); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (m *Manager) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		_, err := scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_")
+		_, err := Scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_")
 		if err == nil {
 			return nil
 		}
@@ -109,9 +109,9 @@ func (m *Manager) Heap(ctx context.Context) (int64, error) {
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		return 0, fmt.Errorf("heap of the manager: %w", err)
 	}
-	samples, err := scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_memstats_heap_alloc_bytes")
+	samples, err := Scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "go_memstats_heap_alloc_bytes")
 	if err != nil || len(samples) == 0 {
 		return 0, errors.Join(err, fmt.Errorf("heap of the manager: %d samples", len(samples)))
 	}
-	return int64(samples[0].value), nil
+	return int64(samples[0].Value), nil
 }

@@ -14,17 +14,17 @@ import (
 // maxMetrics bounds what is read of an answer.
 const maxMetrics = 64 << 20
 
-// sample is one line of metrics in the text format of Prometheus.
-type sample struct {
-	name   string
-	labels map[string]string
-	value  float64
+// Sample is one line of metrics in the text format of Prometheus.
+type Sample struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
 }
 
 var label = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
 
-// scrape reads the samples whose names begin with a prefix.
-func scrape(ctx context.Context, c *http.Client, url, prefix string) ([]sample, error) {
+// Scrape reads the samples whose names begin with a prefix.
+func Scrape(ctx context.Context, c *http.Client, url, prefix string) ([]Sample, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -37,18 +37,18 @@ func scrape(ctx context.Context, c *http.Client, url, prefix string) ([]sample, 
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("metrics: %s says %s", url, response.Status)
 	}
-	var samples []sample
+	var samples []Sample
 	lines := bufio.NewScanner(io.LimitReader(response.Body, maxMetrics))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if s, ok := parse(lines.Text()); ok && strings.HasPrefix(s.name, prefix) {
+		if s, ok := parse(lines.Text()); ok && strings.HasPrefix(s.Name, prefix) {
 			samples = append(samples, s)
 		}
 	}
 	return samples, lines.Err()
 }
 
-func parse(line string) (s sample, ok bool) {
+func parse(line string) (s Sample, ok bool) {
 	end := strings.LastIndexByte(line, ' ')
 	if end < 0 || strings.HasPrefix(line, "#") {
 		return s, false
@@ -58,9 +58,9 @@ func parse(line string) (s sample, ok bool) {
 		return s, false
 	}
 	name, labels, _ := strings.Cut(line[:end], "{")
-	s = sample{name: name, labels: map[string]string{}, value: value}
+	s = Sample{Name: name, Labels: map[string]string{}, Value: value}
 	for _, match := range label.FindAllStringSubmatch(labels, -1) {
-		s.labels[match[1]] = match[2]
+		s.Labels[match[1]] = match[2]
 	}
 	return s, true
 }
@@ -78,39 +78,39 @@ func (r Requests) Writes() int { return r.Creates + r.Updates + r.StatusUpdates 
 
 // Requests asks the API what it has answered, by the plural name of the kind.
 func (a *API) Requests(ctx context.Context) (map[string]Requests, error) {
-	samples, err := scrape(ctx, a.http, a.Config.Host+"/metrics", "apiserver_request_")
+	samples, err := Scrape(ctx, a.http, a.Config.Host+"/metrics", "apiserver_request_")
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]Requests{}
 	for _, s := range samples {
-		r := found[s.labels["resource"]]
+		r := found[s.Labels["resource"]]
 		r.count(s)
-		found[s.labels["resource"]] = r
+		found[s.Labels["resource"]] = r
 	}
 	return found, nil
 }
 
-func (r *Requests) count(s sample) {
-	verb, status := s.labels["verb"], s.labels["subresource"] == "status"
+func (r *Requests) count(s Sample) {
+	verb, status := s.Labels["verb"], s.Labels["subresource"] == "status"
 	update := verb == "PATCH" || verb == "PUT" || verb == "APPLY"
 	switch {
-	case s.name == "apiserver_request_total" && strings.HasPrefix(s.labels["code"], "2"):
+	case s.Name == "apiserver_request_total" && strings.HasPrefix(s.Labels["code"], "2"):
 		switch {
 		case verb == "POST":
-			r.Creates += int(s.value)
+			r.Creates += int(s.Value)
 		case verb == "DELETE":
-			r.Deletes += int(s.value)
+			r.Deletes += int(s.Value)
 		case verb == "GET":
-			r.Reads += int(s.value)
+			r.Reads += int(s.Value)
 		case update && status:
-			r.StatusUpdates += int(s.value)
+			r.StatusUpdates += int(s.Value)
 		case update:
-			r.Updates += int(s.value)
+			r.Updates += int(s.Value)
 		}
-	case s.name == "apiserver_request_duration_seconds_sum" && update:
-		if r.Seconds += s.value; status {
-			r.StatusSeconds += s.value
+	case s.Name == "apiserver_request_duration_seconds_sum" && update:
+		if r.Seconds += s.Value; status {
+			r.StatusSeconds += s.Value
 		}
 	}
 }

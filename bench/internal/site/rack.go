@@ -17,7 +17,7 @@ const RoleRack = "rack"
 
 // The administrator of every BMC.
 const (
-	username, password = "admin", "hammer-and-anvil"
+	Username, Password = "admin", "hammer-and-anvil"
 	probeRepository    = "farrier/probe"
 	imageTag           = "latest"
 	// layer is how much of each layer of the image is kept. Ten thousand machines fetch it: what is measured is
@@ -154,7 +154,7 @@ func startRack(ctx context.Context, c RackConfig) (*sim.Rack, *localregistry.Reg
 		return nil, nil, fmt.Errorf("push the probe image: %w", err)
 	}
 	rack, err := sim.Start(ctx, sim.Options{
-		Servers: c.BMCs, Username: username, Password: password, Seed: 1, Timing: c.Timing,
+		Servers: c.BMCs, Username: Username, Password: Password, Seed: 1, Timing: c.Timing,
 		BootURL: func() string { return c.BootURL + "/ipxe/" },
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"time"
@@ -19,6 +20,12 @@ import (
 
 // Binaries are the programs of a site; those that are empty are built.
 type Binaries struct{ API, Manager string }
+
+// Bind binds the flags -manager and -api.
+func (b *Binaries) Bind() {
+	flag.StringVar(&b.Manager, "manager", "", "farrier-manager to run (default: built from this tree)")
+	flag.StringVar(&b.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+}
 
 // Build builds what is not there yet.
 func (b *Binaries) Build(ctx context.Context, folder string) (err error) {
@@ -137,9 +144,9 @@ func (s *Site) Inspected(ctx context.Context) (int, error) {
 }
 
 // Available counts the servers that are free for a claim.
-func (s *Site) Available(ctx context.Context) (n int, err error) {
+func (a *API) Available(ctx context.Context) (n int, err error) {
 	var list metalv1.ServerList
-	if err := s.API.List(ctx, &list); err != nil {
+	if err := a.List(ctx, &list); err != nil {
 		return 0, fmt.Errorf("list Servers: %w", err)
 	}
 	for i := range list.Items {

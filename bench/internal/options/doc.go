@@ -1,0 +1,2 @@
+// Package options holds the flags that benchmarks have in common.
+package options
