@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
 )
 
 // maxWarning is how long a warning may be before clients cut it off (k8s.io/apiserver, endpoints/filters/warning.go).
@@ -22,6 +24,8 @@ type check struct {
 	verdict Verdict
 	// holds are the values by which the object is found once it is admitted.
 	holds []held
+	// assigns is the Assignment as it is once it is admitted.
+	assigns *assignment.Assignment
 }
 
 func (c *check) refuse(errs ...*field.Error) {

@@ -15,6 +15,7 @@
 //	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go,
 //	ipxeprofile.go, ipxeassignment.go
 //	                 the rules, a file a subject
+//	overlap.go       Assignments: which of them select the same machines, kept up with a cache
 //	labelkeys.go     the repair of label keys that Kubernetes does not allow, with managedkeys.go for who owns them
 //
 // # Adding a rule
@@ -25,7 +26,7 @@
 //
 // # What every rule keeps to
 //
-// An update is refused only for what it changes. What was stored before a rule existed can still be labelled, reconciled and deleted, and an
+// An update is refused only for what it changes, and a deletion never: of that people are only told what it leads to. What was stored before a rule existed can still be labelled, reconciled and deleted, and an
 // object that is being deleted is not looked at.
 //
 // Rules are for people: they say at once, at the right field, what controllers would say later in a condition. Controllers do not rely on them,

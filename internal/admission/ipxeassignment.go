@@ -114,10 +114,7 @@ func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment
 		return index.Twin(o) == twin && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
 			!reflect.DeepEqual(o.Spec.ProfileSelectors, now.Spec.ProfileSelectors))
 	})
-	path := field.NewPath("spec", "subjectSelector")
-	if len(now.Spec.SubjectSelectors) > 0 {
-		path = field.NewPath("spec", "subjectSelectors")
-	}
+	path := selectorPath(now)
 	for _, other := range others {
 		if other.Namespace == c.Namespace {
 			c.refuse(field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
@@ -131,8 +128,17 @@ func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment
 	return err
 }
 
+// selectorPath is the field that an Assignment selects by.
+func selectorPath(a *ipxev1.Assignment) *field.Path {
+	if len(a.Spec.SubjectSelectors) > 0 {
+		return field.NewPath("spec", "subjectSelectors")
+	}
+	return field.NewPath("spec", "subjectSelector")
+}
+
 // assignmentProfile warns of a profile that is not there: until it is, the machines wait.
 func assignmentProfile(ctx context.Context, c *check, now, before *ipxev1.Assignment) error {
+	c.holds = append(c.holds, held{ipxe("Assignment"), index.AssignmentByProfile, index.Wanted(now)})
 	if now.Spec.ProfileName == "" || now.Spec.ProfileName == before.Spec.ProfileName {
 		return nil
 	}

@@ -11,7 +11,7 @@ type Request struct {
 	Kind schema.GroupKind
 	// Name and Namespace are those of the request: an object without a name is given one later.
 	Namespace, Name string
-	// Object is what is to be stored, Old what is stored now; Old is nil when the object is created.
+	// Object is what is to be stored, Old what is stored now; Old is nil when the object is created, Object when it is deleted.
 	Object, Old *unstructured.Unstructured
 	// DryRun says that nothing will be stored.
 	DryRun bool

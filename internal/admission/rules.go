@@ -36,6 +36,8 @@ type Rules struct {
 	ManagerNamespace string
 	// Cached answers from memory and has the indexes of package index; Live asks the API.
 	Cached, Live client.Reader
+	// Assignments knows which Assignments overlap; nil: of that nobody is warned.
+	Assignments *Assignments
 	// Clock is the real one when nil.
 	Clock clock.PassiveClock
 
@@ -49,6 +51,8 @@ type kind struct {
 	resource string
 	validate []rule
 	mutate   []repair
+	// remove judges deletions. It warns and never refuses: what is in the way of what is deleted is for controllers.
+	remove []rule
 }
 
 // kinds is the table of all rules.
@@ -62,12 +66,12 @@ var kinds = map[schema.GroupKind]kind{
 	}},
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
-	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), operations}},
+	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsInProgress), operations}},
 	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(oneIPXEConfig)}},
 	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(oneHTTPConfig)}},
-	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}, validate: []rule{of(profileScript), of(profileWebhooks), of(profileReferences)}},
+	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}, validate: []rule{of(profileScript), of(profileWebhooks), of(profileReferences)}, remove: []rule{of(profileInUse)}},
 	ipxe("Assignment"): {resource: "assignments", mutate: []repair{labelKeys, selectorKeys}, validate: []rule{
-		of(assignmentSelectors), of(oneAssignment), of(assignmentProfile),
+		of(assignmentSelectors), of(oneAssignment), of(overlap), of(assignmentProfile),
 	}},
 }
 
@@ -81,6 +85,9 @@ func Validates(gk schema.GroupKind) bool { return len(kinds[gk].validate) > 0 }
 
 // Mutates is the other half of Validates.
 func Mutates(gk schema.GroupKind) bool { return len(kinds[gk].mutate) > 0 }
+
+// Warns says whether there are rules about the deletion of objects of a kind.
+func Warns(gk schema.GroupKind) bool { return len(kinds[gk].remove) > 0 }
 
 // Resources lists the resources of the kinds that a condition is true of, sorted by group and name.
 func Resources(which func(schema.GroupKind) bool) []schema.GroupResource {
@@ -97,6 +104,9 @@ func Resources(which func(schema.GroupKind) bool) []schema.GroupResource {
 // Validate judges a request. An error means that it could not be judged, because others could not be read.
 func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) {
 	r.once.Do(r.init)
+	if request.Object == nil && request.Old != nil {
+		return r.remove(ctx, request), nil
+	}
 	if request.Object == nil || request.Object.GetDeletionTimestamp() != nil {
 		return Verdict{}, nil
 	}
@@ -113,8 +123,27 @@ func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) 
 			c.holds = append(c.holds, named(request.Kind, c.name()))
 		}
 		r.recent.remember(c.name(), c.holds)
+		if c.assigns != nil {
+			r.Assignments.admit(c.assigns, r.Clock.Now())
+		}
 	}
 	return c.verdict, nil
+}
+
+// remove says what the deletion of an object leads to. It keeps nobody waiting for what cannot be found out.
+func (r *Rules) remove(ctx context.Context, request Request) Verdict {
+	if request.Old.GetDeletionTimestamp() != nil {
+		return Verdict{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	c := &check{Request: request, Rules: r}
+	for _, judge := range kinds[request.Kind].remove {
+		if err := judge(ctx, c); err != nil {
+			return Verdict{}
+		}
+	}
+	return Verdict{Warnings: c.verdict.Warnings}
 }
 
 func (r *Rules) init() {

@@ -48,7 +48,9 @@ func newAlone(t *testing.T) *alone {
 		t.Fatal(err)
 	}
 	store := builder.Build()
-	return &alone{Rules: &admission.Rules{ManagerNamespace: admissiontest.ManagerNamespace, Cached: store, Live: store}, store: store}
+	return &alone{Rules: &admission.Rules{
+		ManagerNamespace: admissiontest.ManagerNamespace, Cached: store, Live: store, Assignments: admission.NewAssignments(),
+	}, store: store}
 }
 
 func (a *alone) Namespace(t *testing.T) string {
@@ -64,6 +66,24 @@ func (a *alone) Give(t *testing.T, object *unstructured.Unstructured) {
 	if err := a.store.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
+	var stored ipxev1.Assignment
+	if object.GetKind() == "Assignment" {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &stored); err != nil {
+			t.Fatal(err)
+		}
+		a.Assignments.Put(&stored)
+	}
+}
+
+func (a *alone) Delete(t *testing.T, object *unstructured.Unstructured) admissiontest.Outcome {
+	t.Helper()
+	verdict, err := a.Validate(t.Context(), admission.Request{
+		Kind: object.GroupVersionKind().GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName(), Old: object,
+	})
+	if err != nil || !verdict.Allowed() {
+		t.Fatal(verdict, err)
+	}
+	return admissiontest.Outcome{Warnings: verdict.Warnings, Object: object}
 }
 
 func (a *alone) Request(t *testing.T, object, old *unstructured.Unstructured) admissiontest.Outcome {

@@ -128,6 +128,10 @@ func sameProfile(a, b *Assignment) bool {
 	return a.Namespace == b.Namespace && a.Profile == b.Profile && a.Profile != ""
 }
 
+// Overlap reports whether some machine is selected by both, at the same priority, while neither is the more special
+// one and they give it different profiles: that is [Ambiguous], whichever of the two yields.
+func Overlap(a, b *Assignment) bool { return ambiguous(a, b) }
+
 // ambiguous reports whether a machine can be selected by both, of the same class and
 // priority, while neither selects less than the other.
 func ambiguous(a, b *Assignment) bool {

@@ -66,8 +66,16 @@ func (a *API) Namespace(t *testing.T) string {
 // Give implements Shell.
 func (a *API) Give(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
+	status, has := object.Object["status"] // a subresource, which is not stored with the rest
 	if err := a.client.Create(t.Context(), object); err != nil {
 		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	if !has {
+		return
+	}
+	object.Object["status"] = status
+	if err := a.client.Status().Update(t.Context(), object); err != nil {
+		t.Fatalf("status of %s %s: %v", object.GetKind(), object.GetName(), err)
 	}
 }
 
@@ -81,6 +89,12 @@ func (a *API) Request(t *testing.T, object, old *unstructured.Unstructured) Outc
 		object.SetResourceVersion(old.GetResourceVersion())
 		return c.Update(ctx, object)
 	}, object)
+}
+
+// Delete implements Shell.
+func (a *API) Delete(t *testing.T, object *unstructured.Unstructured) Outcome {
+	t.Helper()
+	return a.Do(t, func(ctx context.Context, c client.Client) error { return c.Delete(ctx, object) }, object)
 }
 
 // Do carries a request out and tells what it led to.

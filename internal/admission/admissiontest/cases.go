@@ -1,6 +1,9 @@
 package admissiontest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
@@ -9,6 +12,8 @@ type Case struct {
 	Given []string
 	// Old is what is stored, empty if the object is created.
 	Old, Object string
+	// Deleted says that the object is stored and then deleted.
+	Deleted bool
 	// Refused is the path of the field that is wrong, empty if nothing is; Text is part of what is said of it.
 	Refused, Text string
 	// Warnings are parts of the warnings, all of them.
@@ -37,7 +42,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = slices.Concat(rackCases, claimCases, annotationCases, bootCases, ipxeCases)
+var Cases = slices.Concat(rackCases, settingsCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases)
 
 var rackCases = []Case{
 	{
@@ -161,6 +166,43 @@ var rackCases = []Case{
 		Name:   "BIOS settings for a server that exists",
 		Given:  []string{server},
 		Object: manifest("BIOSSettings", "name: s-$n", `spec: {version: "1", serverRef: {name: s-$n}}`),
+	},
+}
+
+// settings are BIOS settings for no server, in a state.
+func settings(metadata, version, flow, state string) string {
+	return manifest("BIOSSettings", "name: b-$n"+metadata, `spec: {version: "`+version+`", settingsFlow: [{name: a, priority: 1, settings: {`+flow+`}}]}`+"\nstatus: {state: "+state+"}")
+}
+
+const allowed = ", annotations: {metal.ironcore.dev/operation: allow-in-progress-update}"
+
+var settingsCases = []Case{
+	{
+		Name:    "BIOS settings that are changed while they are being applied",
+		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object:  settings("", "1", "Quiet: 'false'", "InProgress"),
+		Refused: "spec.settingsFlow", Text: "metal.ironcore.dev/operation=allow-in-progress-update",
+	},
+	{
+		Name:    "BIOS settings that are for another version while they are being applied",
+		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object:  settings("", "2", "Quiet: 'true'", "InProgress"),
+		Refused: "spec.version", Text: "are being applied",
+	},
+	{
+		Name:   "BIOS settings that are changed while they are being applied, as is meant",
+		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object: settings(allowed, "2", "Quiet: 'false'", "InProgress"),
+	},
+	{
+		Name:   "BIOS settings that are labelled, and given a maintenance, while they are being applied",
+		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object: strings.Replace(settings(", labels: {a: b}", "1", "Quiet: 'true'", "InProgress"), "spec: {", "spec: {serverMaintenanceRef: {namespace: $ns, name: m}, ", 1),
+	},
+	{
+		Name:   "BIOS settings that are changed when they have failed",
+		Old:    settings("", "1", "Quiet: 'true'", "Failed"),
+		Object: settings("", "2", "Quiet: 'false'", "Failed"),
 	},
 }
 

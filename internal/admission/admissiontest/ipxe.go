@@ -88,3 +88,122 @@ var ipxeCases = []Case{
 		Object: assignmentOf("a", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p, priority: 1`),
 	},
 }
+
+// one is a machine of the case alone.
+const one = `uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"`
+
+// Assignments by attributes overlap with those of all cases, so each of these cases has a priority of its own. What is asked for is named z: of two
+// that are made in one second the name decides.
+var overlapCases = []Case{
+	{
+		Name:     "some machines of another Assignment, that is the older",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Object:   assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
+		Warnings: []string{`some machines are selected by Assignment "b" too, at the same priority, and neither selects fewer: those boot by that one`},
+	},
+	{
+		Name:     "some machines of another Assignment, that names fewer labels",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Object:   assignmentOf("z", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"], platform: [efi], manufacturer: [x]}, profileName: p`),
+		Warnings: []string{`Assignment "b" too, at the same priority, and neither selects fewer: those boot by this one from now on`},
+	},
+	{
+		Name:     "machines by other attributes",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {buildarch: arm64}, profileName: q, priority: 7101`)},
+		Object:   assignmentOf("z", `subjectSelector: {manufacturer: x}, profileName: p, priority: 7101`),
+		Warnings: []string{`Assignment "b"`},
+	},
+	{
+		Name: "some machines of many Assignments",
+		Given: []string{
+			existing, assignmentOf("b", `subjectSelector: {buildarch: arm64}, profileName: q, priority: 7102`),
+			assignmentOf("c", `subjectSelector: {buildarch: i386}, profileName: q, priority: 7102`),
+			assignmentOf("d", `subjectSelector: {buildarch: x86_64}, profileName: q, priority: 7102`),
+			assignmentOf("e", `subjectSelector: {buildarch: riscv64}, profileName: q, priority: 7102`),
+		},
+		Object:   assignmentOf("z", `subjectSelector: {manufacturer: x}, profileName: p, priority: 7102`),
+		Warnings: []string{`Assignment "b", "c", "`},
+	},
+	{
+		Name: "some machines of an Assignment in another namespace",
+		Given: []string{existing, ipxeAPI + "kind: Assignment\nmetadata: {name: secret-$n, namespace: default}\n" +
+			`spec: {subjectSelector: {buildarch: arm64}, profileSelectors: {a: b}, priority: 7103}`},
+		Object:   assignmentOf("z", `subjectSelector: {manufacturer: x}, profileName: p, priority: 7103`),
+		Warnings: []string{"some machines are selected by an Assignment in another namespace too"},
+	},
+	{
+		Name:     "an Assignment that is made to overlap with another",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Old:      assignmentOf("z", `subjectSelector: {asset: "$ns"}, profileName: p`),
+		Object:   assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
+		Warnings: []string{`Assignment "b"`},
+	},
+	{
+		Name:   "an Assignment that overlaps as before",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Old:    assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
+		Object: assignmentOf(`z, labels: {x: "1"}`, `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
+	},
+	{
+		Name:   "fewer machines than another Assignment",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {`+one+`}, profileName: q`)},
+		Object: assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
+	},
+	{
+		Name:   "the same machine by another architecture",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Object: assignmentOf("z", `subjectSelector: {`+one+`, buildarch: x86_64, platform: efi}, profileName: p`),
+	},
+	{
+		Name:   "some machines of another Assignment, at another priority",
+		Given:  []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
+		Object: assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p, priority: 1`),
+	},
+	{
+		Name:   "some machines of another Assignment, and the same labels of Profiles",
+		Given:  []string{assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileSelectors: {a: b, c: d}`)},
+		Object: assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileSelectors: {c: d, a: b}`),
+	},
+}
+
+// labelled is a profile that assignments select.
+const labelled = ipxeAPI + "kind: Profile\nmetadata: {name: p, namespace: $ns, labels: {assignment/ipxe-buildarch: arm64, x: \"y\"}}\n" + `spec: {ipxe: "#!ipxe\nboot\n"}`
+
+var deletionCases = []Case{
+	{
+		Name:     "the deletion of a Profile that an Assignment names",
+		Given:    []string{assignmentOf("a", `subjectSelector: {`+one+`}, profileName: p, priority: 7201`), assignmentOf("b", `subjectSelector: {`+one+`}, profileName: q`)},
+		Object:   existing,
+		Deleted:  true,
+		Warnings: []string{`metadata.name: 1 in all have this Profile: Assignment "a"; machines of an Assignment that is left without a Profile wait`},
+	},
+	{
+		Name: "the deletion of a Profile that Assignments select",
+		Given: []string{
+			assignmentOf("a", `subjectSelector: {`+one+`}, profileSelectors: {assignment/ipxe-buildarch: arm64}`),
+			assignmentOf("b", `subjectSelector: {`+one+`}, profileSelectors: {x: "y", assignment/ipxe-buildarch: arm64}, priority: 7202`),
+			assignmentOf("c", `subjectSelector: {`+one+`}, profileSelectors: {x: "y", assignment/ipxe-buildarch: i386}, priority: 7203`),
+		},
+		Object:   labelled,
+		Deleted:  true,
+		Warnings: []string{`2 in all have this Profile: Assignment "a", "b";`},
+	},
+	{
+		Name: "the deletion of a Profile that many Assignments have",
+		Given: []string{
+			assignmentOf("a", `subjectSelector: {`+one+`}, profileName: p, priority: 7204`), assignmentOf("b", `subjectSelector: {`+one+`}, profileName: p, priority: 7205`),
+			assignmentOf("c", `subjectSelector: {`+one+`}, profileName: p, priority: 7206`), assignmentOf("d", `subjectSelector: {`+one+`}, profileName: p, priority: 7207`),
+			assignmentOf("e", `subjectSelector: {`+one+`}, profileSelectors: {x: "y"}, priority: 7208`),
+		},
+		Object:   labelled,
+		Deleted:  true,
+		Warnings: []string{`5 in all have this Profile: Assignment "a", "b", "c" and 2 more`},
+	},
+	{
+		Name:    "the deletion of a Profile that nothing has",
+		Given:   []string{assignmentOf("a", `subjectSelector: {`+one+`}, profileName: q`)},
+		Object:  existing,
+		Deleted: true,
+	},
+	{Name: "the deletion of what no rule is about", Object: assignmentOf("a", `subjectSelector: {`+one+`}, profileName: q`), Deleted: true},
+}

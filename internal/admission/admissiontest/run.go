@@ -29,6 +29,8 @@ type Shell interface {
 	Give(t *testing.T, object *unstructured.Unstructured)
 	// Request asks for an object to be stored, in place of old if there is one.
 	Request(t *testing.T, object, old *unstructured.Unstructured) Outcome
+	// Delete asks for a stored object to be deleted.
+	Delete(t *testing.T, object *unstructured.Unstructured) Outcome
 }
 
 // Run holds a shell to Cases.
@@ -44,7 +46,13 @@ func Run(t *testing.T, shell Shell) {
 				old = Parse(t, fill(c.Old))
 				shell.Give(t, old)
 			}
-			outcome := shell.Request(t, Parse(t, fill(c.Object)), old)
+			var outcome Outcome
+			if object := Parse(t, fill(c.Object)); c.Deleted {
+				shell.Give(t, object)
+				outcome = shell.Delete(t, object)
+			} else {
+				outcome = shell.Request(t, object, old)
+			}
 			if c.Refused == "" && len(outcome.Causes) > 0 {
 				t.Errorf("refused: %q", outcome.Causes)
 			}

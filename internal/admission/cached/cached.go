@@ -40,6 +40,10 @@ func Rules(ctx context.Context, cfg *rest.Config, managerNamespace string, faile
 	if err := index.Register(ctx, others.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
+	assignments := admission.NewAssignments()
+	if err := assignments.Follow(ctx, others.GetCache()); err != nil {
+		return nil, err
+	}
 	go func() {
 		if err := others.Start(ctx); err != nil && ctx.Err() == nil {
 			failed <- fmt.Errorf("read others: %w", err)
@@ -48,5 +52,5 @@ func Rules(ctx context.Context, cfg *rest.Config, managerNamespace string, faile
 	if !others.GetCache().WaitForCacheSync(ctx) {
 		return nil, errors.New("read others: the cache did not fill in time")
 	}
-	return &admission.Rules{ManagerNamespace: managerNamespace, Cached: others.GetClient(), Live: others.GetAPIReader()}, nil
+	return &admission.Rules{ManagerNamespace: managerNamespace, Cached: others.GetClient(), Live: others.GetAPIReader(), Assignments: assignments}, nil
 }

@@ -11,7 +11,13 @@ import (
 // Beside has the plugin read through the cache of a manager. It gets its rules when that is filled, before any controller runs.
 func (p *Plugin) Beside(managerNamespace string) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
-		return mgr.Add(&serving{p, &admission.Rules{ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}})
+		assignments := admission.NewAssignments()
+		if err := assignments.Follow(context.Background(), mgr.GetCache()); err != nil {
+			return err
+		}
+		return mgr.Add(&serving{p, &admission.Rules{
+			ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
+		}})
 	}
 }
 

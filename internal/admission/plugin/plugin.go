@@ -42,7 +42,7 @@ var (
 
 // New makes a plugin that has no rules yet.
 func New() *Plugin {
-	return &Plugin{Handler: apiserver.NewHandler(apiserver.Create, apiserver.Update), ready: make(chan struct{})}
+	return &Plugin{Handler: apiserver.NewHandler(apiserver.Create, apiserver.Update, apiserver.Delete), ready: make(chan struct{})}
 }
 
 // Factory is what an API server is configured with.
@@ -76,6 +76,10 @@ func (p *Plugin) Admit(ctx context.Context, attributes apiserver.Attributes, _ a
 // Validate refuses what the rules refuse.
 func (p *Plugin) Validate(ctx context.Context, attributes apiserver.Attributes, _ apiserver.ObjectInterfaces) error {
 	gk := attributes.GetKind().GroupKind()
+	if attributes.GetOperation() == apiserver.Delete {
+		p.deleted(ctx, attributes)
+		return nil
+	}
 	if attributes.GetSubresource() != "" || !admission.Validates(gk) {
 		return nil
 	}
@@ -95,6 +99,25 @@ func (p *Plugin) Validate(ctx context.Context, attributes apiserver.Attributes, 
 		return apierrors.NewInvalid(gk, attributes.GetName(), verdict.Errors)
 	}
 	return nil
+}
+
+// deleted says what a deletion leads to. Nobody waits for it: without rules it is not said.
+func (p *Plugin) deleted(ctx context.Context, attributes apiserver.Attributes) {
+	old, ok := attributes.GetOldObject().(*unstructured.Unstructured)
+	if !ok || attributes.GetSubresource() != "" || !admission.Warns(attributes.GetKind().GroupKind()) {
+		return
+	}
+	select {
+	case <-p.ready:
+	default:
+		return
+	}
+	verdict, err := p.rules.Validate(ctx, admission.Request{
+		Kind: attributes.GetKind().GroupKind(), Namespace: old.GetNamespace(), Name: old.GetName(), Old: old, DryRun: attributes.IsDryRun(),
+	})
+	if err == nil {
+		warn(ctx, verdict.Warnings)
+	}
 }
 
 func (p *Plugin) wait(ctx context.Context) bool {

@@ -37,13 +37,17 @@ func configurations(t *testing.T) (*admissionregistrationv1.MutatingWebhookConfi
 	return m, v
 }
 
-// asked lists the resources that rules are about, and says when they leave something out.
-func asked(t *testing.T, rules []admissionregistrationv1.RuleWithOperations) []schema.GroupResource {
+// asked lists the resources of the rules about some operations, and says when they leave something out.
+func asked(t *testing.T, rules []admissionregistrationv1.RuleWithOperations, operations ...admissionregistrationv1.OperationType) []schema.GroupResource {
 	t.Helper()
 	var found []schema.GroupResource
 	for _, rule := range rules {
-		if !slices.Equal(rule.Operations, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"}) || !slices.Equal(rule.APIVersions, []string{"v1alpha1"}) {
+		stored := slices.Equal(rule.Operations, []admissionregistrationv1.OperationType{"CREATE", "UPDATE"})
+		if !stored && !slices.Equal(rule.Operations, []admissionregistrationv1.OperationType{"DELETE"}) || !slices.Equal(rule.APIVersions, []string{"v1alpha1"}) {
 			t.Errorf("%v is asked about %v of %v", rule.Resources, rule.Operations, rule.APIVersions)
+		}
+		if !slices.Equal(rule.Operations, operations) {
+			continue
 		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
@@ -59,11 +63,14 @@ func asked(t *testing.T, rules []admissionregistrationv1.RuleWithOperations) []s
 func TestConfigurationsAskAboutEveryRule(t *testing.T) {
 	mutating, validating := configurations(t)
 	m, v := mutating.Webhooks[0], validating.Webhooks[0]
-	if diff := cmp.Diff(admission.Resources(admission.Mutates), asked(t, m.Rules)); diff != "" {
+	if diff := cmp.Diff(admission.Resources(admission.Mutates), asked(t, m.Rules, "CREATE", "UPDATE")); diff != "" {
 		t.Errorf("mutating (-rules +config/webhook):\n%s", diff)
 	}
-	if diff := cmp.Diff(admission.Resources(admission.Validates), asked(t, v.Rules)); diff != "" {
+	if diff := cmp.Diff(admission.Resources(admission.Validates), asked(t, v.Rules, "CREATE", "UPDATE")); diff != "" {
 		t.Errorf("validating (-rules +config/webhook):\n%s", diff)
+	}
+	if diff := cmp.Diff(admission.Resources(admission.Warns), asked(t, v.Rules, "DELETE")); diff != "" {
+		t.Errorf("deleting (-rules +config/webhook):\n%s", diff)
 	}
 	if *m.ClientConfig.Service.Path != webhook.MutatePath || *v.ClientConfig.Service.Path != webhook.ValidatePath {
 		t.Errorf("paths %s and %s", *m.ClientConfig.Service.Path, *v.ClientConfig.Service.Path)

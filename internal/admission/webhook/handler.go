@@ -105,7 +105,7 @@ func read(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview,
 
 func validate(rules *admission.Rules) judge {
 	return func(ctx context.Context, asked *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-		if skipped(asked, admission.Validates) {
+		if !judged(asked) {
 			return &admissionv1.AdmissionResponse{Allowed: true}, nil
 		}
 		request, err := decode(asked)
@@ -154,10 +154,18 @@ func mutate(_ context.Context, asked *admissionv1.AdmissionRequest) (*admissionv
 	return response, nil
 }
 
-// skipped says whether there is nothing to do for a request. The configurations ask for no such one; somebody else's may.
+// judged says whether there are rules for a request.
+func judged(asked *admissionv1.AdmissionRequest) bool {
+	if asked.Operation == admissionv1.Delete {
+		return asked.SubResource == "" && admission.Warns(groupKind(asked.Kind))
+	}
+	return !skipped(asked, admission.Validates)
+}
+
+// skipped says whether there is nothing to do for a request to store something. The configurations ask for no such one; somebody else's may.
 func skipped(asked *admissionv1.AdmissionRequest, ours func(schema.GroupKind) bool) bool {
-	judged := asked.Operation == admissionv1.Create || asked.Operation == admissionv1.Update
-	return !judged || asked.SubResource != "" || !ours(groupKind(asked.Kind))
+	stored := asked.Operation == admissionv1.Create || asked.Operation == admissionv1.Update
+	return !stored || asked.SubResource != "" || !ours(groupKind(asked.Kind))
 }
 
 func groupKind(kind metav1.GroupVersionKind) schema.GroupKind {
@@ -166,18 +174,22 @@ func groupKind(kind metav1.GroupVersionKind) schema.GroupKind {
 
 func decode(asked *admissionv1.AdmissionRequest) (admission.Request, error) {
 	request := admission.Request{Kind: groupKind(asked.Kind), Namespace: asked.Namespace, Name: asked.Name, DryRun: asked.DryRun != nil && *asked.DryRun}
+	if asked.Operation != admissionv1.Create {
+		request.Old = &unstructured.Unstructured{}
+		if err := request.Old.UnmarshalJSON(asked.OldObject.Raw); err != nil {
+			return request, fmt.Errorf("request.oldObject: %w", err)
+		}
+	}
+	if asked.Operation == admissionv1.Delete {
+		request.Name = request.Old.GetName() // that of the request is empty where a collection is deleted
+		return request, nil
+	}
 	request.Object = &unstructured.Unstructured{}
 	if err := request.Object.UnmarshalJSON(asked.Object.Raw); err != nil {
 		return request, fmt.Errorf("request.object: %w", err)
 	}
 	if request.Name == "" {
 		request.Name = request.Object.GetName()
-	}
-	if asked.Operation == admissionv1.Update {
-		request.Old = &unstructured.Unstructured{}
-		if err := request.Old.UnmarshalJSON(asked.OldObject.Raw); err != nil {
-			return request, fmt.Errorf("request.oldObject: %w", err)
-		}
 	}
 	return request, nil
 }

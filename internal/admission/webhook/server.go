@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -71,7 +72,13 @@ func Beside(server controllerwebhook.Server, managerNamespace string, logger log
 		if server == nil {
 			return nil
 		}
-		Register(server, &admission.Rules{ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}, logger)
+		assignments := admission.NewAssignments()
+		if err := assignments.Follow(context.Background(), mgr.GetCache()); err != nil {
+			return err
+		}
+		Register(server, &admission.Rules{
+			ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
+		}, logger)
 		return mgr.Add(server)
 	}
 }

@@ -54,6 +54,10 @@ const (
 	CleanupByServer = "cleanupOf"
 	// AssignmentByTwin finds Assignments by what they select and at which priority, as Twin spells it.
 	AssignmentByTwin = "twin"
+	// AssignmentByProfile finds Assignments by the Profile that they may get, as Wanted and Uses spell it.
+	AssignmentByProfile = "profile"
+	// ProfileByLabel finds Profiles by each of their labels, as Labelled spells it.
+	ProfileByLabel = "metadata.labels"
 	// BySecret finds boot configs by the names of the Secrets they refer to.
 	BySecret = "spec.secretRefs"
 )
@@ -90,6 +94,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
 		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
 		{&ipxev1.Assignment{}, AssignmentByTwin, of(Twin)},
+		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
+		{&ipxev1.Profile{}, ProfileByLabel, Labelled},
 		{recordMeta(), CleanupByServer, cleanupOf},
 		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
 		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},

@@ -19,6 +19,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
@@ -36,7 +37,7 @@ const patience = time.Minute
 func startControllers(t *testing.T, namespace string) (ctrl.Manager, *profile.View) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metalv1.AddToScheme(scheme), ipxev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metalv1.AddToScheme(scheme), bootv1.AddToScheme(scheme), ipxev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	yes := true
@@ -47,8 +48,7 @@ func startControllers(t *testing.T, namespace string) (ctrl.Manager, *profile.Vi
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	byUUID := func(o client.Object) []string { return []string{index.UUID(o.(*metalv1.Server).Spec.SystemUUID)} }
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &metalv1.Server{}, index.ServerByUUID, byUUID); err != nil {
+	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
 	view := profile.NewView(clock.RealClock{}, nil)

@@ -36,9 +36,11 @@ type Assignments struct {
 	Workers int
 
 	wake wake.Source
-	// peers are whom an assignment yields to, machines the UUIDs that it names.
-	peers    dependents[types.NamespacedName]
-	machines dependents[string]
+	// peers are whom an assignment yields to, machines the UUIDs that it names; unresolved are the namespaces of
+	// those that select profiles by labels and find none.
+	peers      dependents[types.NamespacedName]
+	machines   dependents[string]
+	unresolved dependents[string]
 }
 
 // SetupWithManager registers the reconciler.
@@ -46,25 +48,26 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ipxe-assignment").
 		For(&ipxev1.Assignment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), onProfileChange()).
+		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
 }
 
-// usersOf finds the assignments that a profile is, or was, for.
+// usersOf finds the assignments that a profile is for: of an update it is asked about the profile before and after. To those
+// that have found none it may be a near miss.
 func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	var all ipxev1.AssignmentList
-	if err := r.List(ctx, &all, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var found []types.NamespacedName
-	for i := range all.Items {
-		a := &all.Items[i]
-		compiled, known := r.View.Get(a.Namespace, a.Name)
-		if a.Spec.ProfileName == obj.GetName() || known && compiled.Profile == obj.GetName() || a.Spec.ProfileName == "" && (!known || compiled.Profile == "" || selects(a, obj)) {
-			found = append(found, client.ObjectKeyFromObject(a))
+	found := r.unresolved.of(obj.GetNamespace())
+	for _, value := range index.Uses(obj) {
+		var users ipxev1.AssignmentList
+		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil
+		}
+		for i := range users.Items {
+			if a := &users.Items[i]; a.Spec.ProfileName != "" || index.Selects(a, obj) {
+				found = append(found, client.ObjectKeyFromObject(a))
+			}
 		}
 	}
 	return requests(found)
@@ -78,14 +81,15 @@ func (r *Assignments) namingServer(_ context.Context, obj client.Object) []recon
 	return requests(r.machines.of(index.UUID(server.Spec.SystemUUID)))
 }
 
-// onProfileChange lets through what an assignment depends on: labels, and whether it is ready.
-func onProfileChange() builder.WatchesOption {
-	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// newsOfProfiles lets through what an assignment depends on: labels, and whether it is ready. A profile that is edited
+// and as ready as before is news to none of its assignments, of which there may be very many.
+func newsOfProfiles() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*ipxev1.Profile)
 		after, ok2 := e.ObjectNew.(*ipxev1.Profile)
 		return !ok1 || !ok2 || !reflect.DeepEqual(before.Labels, after.Labels) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!reflect.DeepEqual(readiness(before), readiness(after))
-	}})
+	}}
 }
 
 func onBootChange() builder.WatchesOption {
@@ -116,6 +120,7 @@ func (r *Assignments) withdraw(name types.NamespacedName) {
 	r.View.Delete(name.Namespace, name.Name)
 	r.peers.set(name)
 	r.machines.set(name)
+	r.unresolved.set(name)
 	r.tell(r.peers.of(name))
 }
 

@@ -40,7 +40,9 @@ type resolved struct {
 
 // profileOf finds the profile of an assignment in its namespace.
 func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (resolved, error) {
+	name := client.ObjectKeyFromObject(a)
 	if a.Spec.ProfileName != "" {
+		r.unresolved.set(name)
 		var p ipxev1.Profile
 		err := r.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.ProfileName}, &p, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
@@ -48,19 +50,18 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 		}
 		return resolved{name: p.Name, ready: readiness(&p)}, err
 	}
-	var all ipxev1.ProfileList
-	if err := r.List(ctx, &all, client.InNamespace(a.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	// It is among the unresolved before anything is read, so that no profile comes unnoticed in between.
+	r.unresolved.set(name, a.Namespace)
+	found, err := r.selected(ctx, a)
+	if err != nil {
 		return resolved{}, err
 	}
-	var found []*ipxev1.Profile
-	for i := range all.Items {
-		if p := &all.Items[i]; p.DeletionTimestamp.IsZero() && selects(a, p) {
-			found = append(found, p)
-		}
-	}
 	if len(found) == 0 {
-		return resolved{broken: "no Profile has the labels of profileSelectors" + nearMiss(a, all.Items)}, nil
+		var all ipxev1.ProfileList
+		err := r.List(ctx, &all, client.InNamespace(a.Namespace), client.UnsafeDisableDeepCopy)
+		return resolved{broken: "no Profile has the labels of profileSelectors" + nearMiss(a, all.Items)}, err
 	}
+	r.unresolved.set(name)
 	slices.SortFunc(found, func(a, b *ipxev1.Profile) int {
 		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
 			return order
@@ -74,32 +75,33 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 	return result, nil
 }
 
-// readiness is what a profile's status says of the profile as it is now.
+// selected are the profiles whose labels an assignment selects.
+func (r *Assignments) selected(ctx context.Context, a *ipxev1.Assignment) ([]*ipxev1.Profile, error) {
+	var some ipxev1.ProfileList
+	wanted := index.Wanted(a)
+	if wanted == "" {
+		return nil, nil
+	}
+	if err := r.List(ctx, &some, client.MatchingFields{index.ProfileByLabel: wanted}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	var found []*ipxev1.Profile
+	for i := range some.Items {
+		if p := &some.Items[i]; p.DeletionTimestamp.IsZero() && index.Selects(a, p) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// readiness is what a profile's status says of it. Of one that has been edited since, it is what machines are answered by
+// until the edit is compiled, which is then told.
 func readiness(p *ipxev1.Profile) *metav1.Condition {
 	c := apimeta.FindStatusCondition(p.Status.Conditions, ipxev1.ConditionReady)
-	if c == nil || c.ObservedGeneration != p.Generation {
+	if c == nil {
 		return nil
 	}
 	return &metav1.Condition{Status: c.Status, Reason: c.Reason, Message: c.Message}
-}
-
-// selects says whether an assignment selects a profile. Keys with two slashes are no label
-// keys; admission renames them, and what came past it means the same.
-func selects(a *ipxev1.Assignment, p client.Object) bool {
-	labels := p.GetLabels()
-	for key, value := range a.Spec.ProfileSelectors {
-		if got, ok := labels[legal(key)]; !ok || got != value {
-			return false
-		}
-	}
-	return len(a.Spec.ProfileSelectors) > 0
-}
-
-func legal(key string) string {
-	if prefix, name, ok := strings.Cut(key, "/"); ok {
-		return prefix + "/" + strings.ReplaceAll(name, "/", "-")
-	}
-	return key
 }
 
 // nearMiss names a profile that would be selected if keys were compared as people read them.

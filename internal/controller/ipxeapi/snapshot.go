@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/content"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
 
@@ -31,11 +33,12 @@ type Finding struct {
 // content of theirs is missing. Nothing is written.
 func Snapshot(ctx context.Context, from client.Reader, key []byte) (*profile.View, []Finding, error) {
 	v := profile.NewView(clock.RealClock{}, nil)
-	findings, err := snapshotProfiles(ctx, from, key, v)
-	if err != nil {
-		return nil, nil, err
+	var profiles ipxev1.ProfileList
+	if err := from.List(ctx, &profiles); err != nil {
+		return nil, nil, fmt.Errorf("list Profiles: %w", err)
 	}
-	more, err := snapshotAssignments(ctx, from, v)
+	findings := snapshotProfiles(ctx, from, profiles.Items, key, v)
+	more, err := snapshotAssignments(ctx, from, profiles.Items, v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,15 +46,11 @@ func Snapshot(ctx context.Context, from client.Reader, key []byte) (*profile.Vie
 	return v, append(findings, more...), nil
 }
 
-func snapshotProfiles(ctx context.Context, from client.Reader, key []byte, v *profile.View) ([]Finding, error) {
-	var all ipxev1.ProfileList
-	if err := from.List(ctx, &all); err != nil {
-		return nil, fmt.Errorf("list Profiles: %w", err)
-	}
+func snapshotProfiles(ctx context.Context, from client.Reader, all []ipxev1.Profile, key []byte, v *profile.View) []Finding {
 	var findings []Finding
 	r := &Profiles{APIReader: from, Webhooks: unasked{}, Key: key}
-	for i := range all.Items {
-		p := &all.Items[i]
+	for i := range all {
+		p := &all[i]
 		say := func(broken bool, messages ...string) {
 			for _, m := range messages {
 				findings = append(findings, Finding{kindProfile, p.Namespace, p.Name, broken, m})
@@ -75,16 +74,16 @@ func snapshotProfiles(ctx context.Context, from client.Reader, key []byte, v *pr
 		say(true, g.invalid...)
 		say(false, g.warned...)
 	}
-	return findings, nil
+	return findings
 }
 
-func snapshotAssignments(ctx context.Context, from client.Reader, v *profile.View) ([]Finding, error) {
+func snapshotAssignments(ctx context.Context, from client.Reader, profiles []ipxev1.Profile, v *profile.View) ([]Finding, error) {
 	var all ipxev1.AssignmentList
 	if err := from.List(ctx, &all); err != nil {
 		return nil, fmt.Errorf("list Assignments: %w", err)
 	}
 	var findings []Finding
-	r := &Assignments{Client: readOnly{Reader: from}, View: v}
+	r := &Assignments{Client: newListed(profiles), View: v}
 	for i := range all.Items {
 		a := &all.Items[i]
 		found, err := r.profileOf(ctx, a)
@@ -122,16 +121,50 @@ func (unasked) Lookup(content.Request) (content.Result, bool) {
 func (unasked) Forget(content.Request)          {}
 func (unasked) Subscribe(func(content.Request)) {}
 
-// readOnly reads as a client does, and has nothing to write with.
-type readOnly struct {
-	client.Client
-	client.Reader
+// listed answers from Profiles that were read once, however many assignments ask for theirs.
+type listed struct {
+	client.Client // of which nothing else is asked
+	byName        map[client.ObjectKey]*ipxev1.Profile
+	byLabel, all  map[string][]*ipxev1.Profile // as index.ProfileByLabel spells them; by namespace
 }
 
-func (r readOnly) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	return r.Reader.Get(ctx, key, obj, opts...)
+func newListed(profiles []ipxev1.Profile) *listed {
+	l := &listed{byName: map[client.ObjectKey]*ipxev1.Profile{}, byLabel: map[string][]*ipxev1.Profile{}, all: map[string][]*ipxev1.Profile{}}
+	for i := range profiles {
+		p := &profiles[i]
+		l.byName[client.ObjectKeyFromObject(p)] = p
+		l.all[p.Namespace] = append(l.all[p.Namespace], p)
+		for _, label := range index.Labelled(p) {
+			l.byLabel[label] = append(l.byLabel[label], p)
+		}
+	}
+	return l
 }
 
-func (r readOnly) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return r.Reader.List(ctx, list, opts...)
+func (l *listed) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	p, isProfile := into.(*ipxev1.Profile)
+	found, ok := l.byName[key]
+	if !isProfile || !ok {
+		return apierrors.NewNotFound(ipxev1.Resource("profiles"), key.Name)
+	}
+	*p = *found
+	return nil
+}
+
+func (l *listed) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	profiles, ok := into.(*ipxev1.ProfileList)
+	if !ok {
+		return fmt.Errorf("%T was not read", into)
+	}
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	found := l.all[options.Namespace]
+	if options.FieldSelector != nil {
+		label, _ := options.FieldSelector.RequiresExactMatch(index.ProfileByLabel)
+		found = l.byLabel[label]
+	}
+	for _, p := range found {
+		profiles.Items = append(profiles.Items, *p)
+	}
+	return nil
 }
