@@ -15,6 +15,9 @@ const (
 	// ConditionIgnitionContent is true while the ignition Secret can be delivered. Its message is a fingerprint that changes with the
 	// Secret's content and tells nothing else of it. Added by Farrier.
 	ConditionIgnitionContent = "IgnitionContent"
+	// ConditionKernelFetched says whether the machine, or who asks from its address, has fetched a part of the image that its script names.
+	// Added by Farrier.
+	ConditionKernelFetched = "KernelFetched"
 	// ConditionUKIFetched says whether the machine has fetched its unified kernel image. Added by Farrier.
 	ConditionUKIFetched = "UKIFetched"
 )

@@ -188,7 +188,7 @@ func (v *view) mirrorDeliveries() {
 	if v.http != nil {
 		from = append(from, v.http.Status.Conditions...)
 	}
-	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent} {
+	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent} {
 		if c := delivered(from, kind); c != nil {
 			mirrored := *c
 			mirrored.ObservedGeneration = v.config.Generation

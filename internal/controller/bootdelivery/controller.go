@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +56,8 @@ type Delivery struct {
 	attempts acknowledged
 	notes    notes
 	initial  initialSync
+	// answering is since when the view knows every machine.
+	answering atomic.Pointer[time.Time]
 }
 
 // Setup registers both reconcilers.

@@ -18,6 +18,7 @@ var conditionsOf = map[bootview.DeliveryKind][]string{
 	bootview.DeliveredScript:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
 	bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
 	bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
+	bootview.DeliveredArtifact: {bootv1.ConditionKernelFetched},
 }
 
 // note is the newest delivery of one kind for one boot config.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
@@ -96,6 +97,22 @@ func (s *initialSync) done(name string) {
 	}
 }
 
+// answers has machines answered from now on.
+func (d *Delivery) answers() {
+	now := d.Clock.Now()
+	d.answering.CompareAndSwap(nil, &now)
+	d.View.SetSynced(true)
+}
+
+// Answering is since when this process answers machines; zero: it does not yet. What a machine asked for before that, nobody
+// may have answered.
+func (d *Delivery) Answering() time.Time {
+	if t := d.answering.Load(); t != nil {
+		return *t
+	}
+	return time.Time{}
+}
+
 // syncer marks the view as synchronised when everything that exists has been rendered.
 type syncer struct {
 	delivery *Delivery
@@ -118,6 +135,6 @@ func (s *syncer) Start(ctx context.Context) error {
 			names = append(names, entryName(k.name, item.GetNamespace(), item.GetName()))
 		}
 	}
-	s.delivery.initial.begin(names, func() { s.delivery.View.SetSynced(true) })
+	s.delivery.initial.begin(names, s.delivery.answers)
 	return nil
 }

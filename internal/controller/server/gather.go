@@ -146,6 +146,7 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	}
 	v.Boot = &config
 	v.Attempt = attempt.Of(&config)
+	v.Answering = r.Boots.Answering()
 	if v.Attempt.Open() {
 		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID)
 	}

@@ -37,14 +37,15 @@ const (
 type stand struct {
 	*controllertest.API
 	*Reconciler
-	bmcs   *bmccontroller.Reconciler
-	rack   *controllertest.Rack
-	hw     *controllertest.BMC
-	told   []string // reasons of events
-	ids    int
-	silent bool // boot servers acknowledge nothing
-	mode   inspection.CleanMode
-	watch  func(*metalv1.Server) // after each reconcile
+	bmcs      *bmccontroller.Reconciler
+	rack      *controllertest.Rack
+	hw        *controllertest.BMC
+	told      []string // reasons of events
+	ids       int
+	silent    bool // boot servers acknowledge nothing
+	mode      inspection.CleanMode
+	answering time.Time
+	watch     func(*metalv1.Server) // after each reconcile
 }
 
 // stands runs a test in a bubble, with a BMC "b" that has one system, which is off.
@@ -67,6 +68,7 @@ func stands(t *testing.T, test func(*testing.T, *stand), objects ...client.Objec
 
 // begin makes the controllers, as a start of the manager does.
 func (s *stand) begin() {
+	s.answering = s.API.Clock.Now()
 	registry := connection.NewRegistry(s.rack.Fleet)
 	s.Reconciler = &Reconciler{
 		Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: registry, Boots: s, Recorder: s, Clock: s.API.Clock, Logger: logr.Discard(),
@@ -95,6 +97,9 @@ func (s *stand) newID() string {
 
 // Acknowledged makes the stand the boot servers.
 func (s *stand) Acknowledged(string) bool { return !s.silent }
+
+// Answering is since the last start of the manager.
+func (s *stand) Answering() time.Time { return s.answering }
 
 // Eventf makes the stand an event recorder.
 func (s *stand) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {

@@ -55,6 +55,8 @@ type View struct {
 	Attempt *attempt.Attempt
 	// Acknowledged says that a boot server knows the attempt.
 	Acknowledged bool
+	// Answering is since when boot servers answer machines; zero: they do not yet.
+	Answering time.Time
 	// System is what the BMC last said of this server; nil while nothing is known.
 	System *fleet.SystemObservation
 	// Missing says that the BMC was asked and shows no such system.

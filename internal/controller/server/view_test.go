@@ -67,11 +67,12 @@ func internalBoot(a *attempt.Attempt) func(*View) {
 	}
 }
 
-// fetched is what boot delivery says once the machine has asked for its script.
-func fetched(attemptID string) func(*View) {
+// told says that something was fetched in an attempt, some time ago.
+func told(condition, attemptID string, ago time.Duration) func(*View) {
 	return func(v *View) {
 		v.Boot.Status.Conditions = append(v.Boot.Status.Conditions, metav1.Condition{
-			Type: metalv1.ConditionIPXEScriptFetched, Status: metav1.ConditionTrue, Message: "Delivered in boot attempt " + attemptID + " to 10.0.0.7",
+			Type: condition, Status: metav1.ConditionTrue, Message: "Delivered in boot attempt " + attemptID + " to 10.0.0.7",
+			LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 		})
 	}
 }
@@ -185,17 +186,16 @@ func TestDecisions(t *testing.T) {
 		"discovery does not wait for ever for a boot server": {newView(power(bmc.PowerOff), internalBoot(off()), func(v *View) {
 			v.Acknowledged, v.Now = false, now.Add(time.Minute)
 		}), wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
-		"discovery sees it on":                         {newView(power(bmc.PowerOn), internalBoot(off())), wanted{attempt: "started"}},
-		"discovery waits for the report":               {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), fetched("a")), wanted{after: 29 * time.Minute}},
-		"discovery is not repeated when off":           {newView(power(bmc.PowerOff), internalBoot(started(time.Minute)), fetched("a")), wanted{after: 29 * time.Minute}},
-		"discovery waits for a sign of life":           {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), fetched("b")), wanted{after: 14 * time.Minute}},
-		"discovery of a silent machine is begun anew":  {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute))), wanted{attempt: "ordered"}},
-		"of one that has fetched its script it is not": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute)), fetched("a")), wanted{after: 14 * time.Minute}},
+		"discovery sees it on":                        {newView(power(bmc.PowerOn), internalBoot(off())), wanted{attempt: "started"}},
+		"discovery waits for the report":              {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), told(metalv1.ConditionIgnitionDataFetched, "a", 0)), wanted{after: 29 * time.Minute}},
+		"discovery is not repeated when off":          {newView(power(bmc.PowerOff), internalBoot(started(time.Minute)), told(metalv1.ConditionIgnitionDataFetched, "a", 0)), wanted{after: 29 * time.Minute}},
+		"discovery waits for a sign of life":          {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), told(metalv1.ConditionIPXEScriptFetched, "b", 0)), wanted{after: 14 * time.Minute}},
+		"discovery of a silent machine is begun anew": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute))), wanted{attempt: "ordered"}},
 		"nor where somebody else delivers": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute)), func(v *View) {
 			v.Policy.ForeignBoot = true
 		}), wanted{after: 14 * time.Minute}},
 		"nor a second time": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute)), func(v *View) {
-			v.Attempt.Number = silentBoots
+			v.Attempt.Number = mostBoots
 		}), wanted{after: 14 * time.Minute}},
 		"discovery times out": {newView(power(bmc.PowerOn), internalBoot(started(31*time.Minute))), wanted{remove: true, facts: true}},
 

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// stage is how far a machine has come in a boot, by what it has fetched.
+type stage int
+
+const (
+	stageNothing stage = iota // it may be in its power-on self test
+	stageScript               // iPXE runs, and has been told what to load
+	stageKernel               // it has loaded some of that, or a unified kernel image
+	stageSystem               // an operating system runs that has fetched its ignition
+)
+
+// patience is how long a boot of the probe may stay in a stage until it is taken to have come to nothing. Power-on self tests of
+// large machines take ten minutes; an image and an initramfs take seconds, on a slow network minutes. Whoever runs an operating
+// system has until the deadline: the probe repeats its report.
+var patience = map[stage]time.Duration{
+	stageNothing: 15 * time.Minute,
+	stageScript:  10 * time.Minute,
+	stageKernel:  10 * time.Minute,
+}
+
+const (
+	// absence is how long a machine is awaited that has not been heard since nobody answered, because the boot server was being
+	// replaced. Scripts that Farrier serves ask again, as much firmware does; the rest waits at a prompt, or has booted a disk.
+	absence = 5 * time.Minute
+	// mostBoots is how many boots there are in one discovery, or cleanup; the last one waits for the deadline.
+	mostBoots = 3
+)
+
+// stages tell by which condition of a boot configuration what a machine has come to.
+var stages = []struct {
+	condition string
+	stage     stage
+}{
+	{metalv1.ConditionIPXEScriptFetched, stageScript},
+	{bootv1.ConditionKernelFetched, stageKernel},
+	{bootv1.ConditionUKIFetched, stageKernel},
+	{metalv1.ConditionIgnitionDataFetched, stageSystem},
+}
+
+// started says that the boot of v.Boot has begun and that the machine was seen on.
+func (v *View) started() bool { return v.Attempt.Begun() && v.Attempt.Started != nil }
+
+// progress is how far the boot of v.Boot, which has started, has come, and since when.
+func (v *View) progress() (stage, time.Time) {
+	at, since := stageNothing, *v.Attempt.Started
+	for _, s := range stages {
+		c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, s.condition)
+		if c == nil || c.Status != metav1.ConditionTrue || !slices.Contains(strings.Fields(c.Message), v.Attempt.ID) {
+			continue
+		}
+		at = max(at, s.stage)
+		if c.LastTransitionTime.After(since) { // a boot may be seen on after it has fetched its script
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return at, since
+}
+
+// silentAt is when the boot of the probe will have come to nothing, because of what the machine has not fetched of it; zero:
+// it goes on, or this is the last boot, or somebody else serves it and need not tell. Each boot is awaited twice as long as the one
+// before. What was fetched and not written down costs a boot too many.
+func (v *View) silentAt() time.Time {
+	a := v.Attempt
+	if v.Policy.ForeignBoot || !v.started() || a.Number >= mostBoots {
+		return time.Time{}
+	}
+	at, since := v.progress()
+	limit, limited := patience[at]
+	if !limited {
+		return time.Time{}
+	}
+	wait := func(d time.Duration) time.Duration {
+		return min(d, v.Policy.DiscoveryTimeout/2) << (max(a.Number, 1) - 1)
+	}
+	silent := since.Add(wait(limit))
+	if missed := v.Answering.Add(wait(absence)); since.Before(v.Answering) && missed.Before(silent) {
+		return missed
+	}
+	return silent
+}
+
+// comesToNothing says that the boot of the probe is to be ordered anew, for as long as that is of use before deadline.
+// Otherwise it asks to be woken when that may be so.
+func (v *View) comesToNothing(p *Plan, deadline time.Time) bool {
+	silent := v.silentAt()
+	if silent.IsZero() || !v.Now.Before(deadline) {
+		return false
+	}
+	if v.Now.Before(silent) {
+		p.after(v.Now, silent)
+		return false
+	}
+	return true
+}
