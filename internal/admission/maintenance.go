@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -41,4 +43,24 @@ func (c *check) knownServer(ctx context.Context, now, before string) error {
 		c.warn(field.NewPath("spec", "serverRef"), "Server %q does not exist", now)
 	}
 	return err
+}
+
+// settingsInProgress refuses to change what settings ask for while they are on their way to the BIOS, unless the operation says that this is
+// meant: the part of the flow that is under way is broken off, and what it has sent to the BMC already stays there.
+func settingsInProgress(_ context.Context, c *check, now, before *metalv1.BIOSSettings) error {
+	if c.created() || now.Annotations[metalv1.AnnotationOperation] == metalv1.OperationAllowInProgressUpdate {
+		return nil
+	}
+	// Status says it to people, and a rule is for people: the controller takes up whatever it finds.
+	if state, _, _ := unstructured.NestedString(c.Old.Object, "status", "state"); state != string(metalv1.BIOSSettingsStateInProgress) {
+		return nil
+	}
+	spec, why := field.NewPath("spec"), "the settings are being applied; the annotation "+metalv1.AnnotationOperation+"="+metalv1.OperationAllowInProgressUpdate+" allows to change them all the same"
+	if now.Spec.Version != before.Spec.Version {
+		c.refuse(field.Forbidden(spec.Child("version"), why))
+	}
+	if !equality.Semantic.DeepEqual(now.Spec.SettingsFlow, before.Spec.SettingsFlow) {
+		c.refuse(field.Forbidden(spec.Child("settingsFlow"), why))
+	}
+	return nil
 }

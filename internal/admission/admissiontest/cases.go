@@ -1,9 +1,6 @@
 package admissiontest
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
@@ -166,43 +163,6 @@ var rackCases = []Case{
 		Name:   "BIOS settings for a server that exists",
 		Given:  []string{server},
 		Object: manifest("BIOSSettings", "name: s-$n", `spec: {version: "1", serverRef: {name: s-$n}}`),
-	},
-}
-
-// settings are BIOS settings for no server, in a state.
-func settings(metadata, version, flow, state string) string {
-	return manifest("BIOSSettings", "name: b-$n"+metadata, `spec: {version: "`+version+`", settingsFlow: [{name: a, priority: 1, settings: {`+flow+`}}]}`+"\nstatus: {state: "+state+"}")
-}
-
-const allowed = ", annotations: {metal.ironcore.dev/operation: allow-in-progress-update}"
-
-var settingsCases = []Case{
-	{
-		Name:    "BIOS settings that are changed while they are being applied",
-		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
-		Object:  settings("", "1", "Quiet: 'false'", "InProgress"),
-		Refused: "spec.settingsFlow", Text: "metal.ironcore.dev/operation=allow-in-progress-update",
-	},
-	{
-		Name:    "BIOS settings that are for another version while they are being applied",
-		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
-		Object:  settings("", "2", "Quiet: 'true'", "InProgress"),
-		Refused: "spec.version", Text: "are being applied",
-	},
-	{
-		Name:   "BIOS settings that are changed while they are being applied, as is meant",
-		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
-		Object: settings(allowed, "2", "Quiet: 'false'", "InProgress"),
-	},
-	{
-		Name:   "BIOS settings that are labelled, and given a maintenance, while they are being applied",
-		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
-		Object: strings.Replace(settings(", labels: {a: b}", "1", "Quiet: 'true'", "InProgress"), "spec: {", "spec: {serverMaintenanceRef: {namespace: $ns, name: m}, ", 1),
-	},
-	{
-		Name:   "BIOS settings that are changed when they have failed",
-		Old:    settings("", "1", "Quiet: 'true'", "Failed"),
-		Object: settings("", "2", "Quiet: 'false'", "Failed"),
 	},
 }
 

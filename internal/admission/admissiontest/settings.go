@@ -1,0 +1,41 @@
+package admissiontest
+
+import "strings"
+
+// settings are BIOS settings for no server, in a state.
+func settings(metadata, version, flow, state string) string {
+	return manifest("BIOSSettings", "name: b-$n"+metadata, `spec: {version: "`+version+`", settingsFlow: [{name: a, priority: 1, settings: {`+flow+`}}]}`+"\nstatus: {state: "+state+"}")
+}
+
+// allowed lets settings be changed while they are being applied.
+const allowed = ", annotations: {metal.ironcore.dev/operation: allow-in-progress-update}"
+
+var settingsCases = []Case{
+	{
+		Name:    "BIOS settings that are changed while they are being applied",
+		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object:  settings("", "1", "Quiet: 'false'", "InProgress"),
+		Refused: "spec.settingsFlow", Text: "metal.ironcore.dev/operation=allow-in-progress-update",
+	},
+	{
+		Name:    "BIOS settings that are for another version while they are being applied",
+		Old:     settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object:  settings("", "2", "Quiet: 'true'", "InProgress"),
+		Refused: "spec.version", Text: "are being applied",
+	},
+	{
+		Name:   "BIOS settings that are changed while they are being applied, as is meant",
+		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object: settings(allowed, "2", "Quiet: 'false'", "InProgress"),
+	},
+	{
+		Name:   "BIOS settings that are labelled, and given a maintenance, while they are being applied",
+		Old:    settings("", "1", "Quiet: 'true'", "InProgress"),
+		Object: strings.Replace(settings(", labels: {a: b}", "1", "Quiet: 'true'", "InProgress"), "spec: {", "spec: {serverMaintenanceRef: {namespace: $ns, name: m}, ", 1),
+	},
+	{
+		Name:   "BIOS settings that are changed when they have failed",
+		Old:    settings("", "1", "Quiet: 'true'", "Failed"),
+		Object: settings("", "2", "Quiet: 'false'", "Failed"),
+	},
+}
