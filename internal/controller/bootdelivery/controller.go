@@ -94,6 +94,7 @@ func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
 		For(k.object()).
 		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // children have its name
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(bootOf), onIdentityChange()).
+		Watches(&metalv1.Server{}, d.whenOff(k)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(k)), builder.OnlyMetadata).
 		WatchesRawSource(d.notes.source(k.name)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers}).
@@ -169,6 +170,9 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	if err := r.gather(ctx, &in); err != nil {
 		return err
 	}
+	if in.config == nil {
+		r.notes.written(name, obj.GetGeneration())
+	}
 	entry, problem := r.render(&in)
 	if r.counts(&in) {
 		r.put(entry)
@@ -183,12 +187,15 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
 	}
 	before := obj.DeepCopyObject().(client.Object)
+	in.endings = r.notes.endings(name)
 	r.describe(&in, problem)
 	if reflect.DeepEqual(before, obj) {
+		r.notes.told(name, in.endings)
 		return nil
 	}
 	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	if err == nil {
+		r.notes.told(name, in.endings)
 		r.tell(&in, before, obj)
 	}
 	return client.IgnoreNotFound(err)

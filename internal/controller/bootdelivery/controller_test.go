@@ -48,8 +48,8 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 	}
 	s.notes.init()
 	s.View.SetSynced(true)
-	s.ipxe = &reconciler{Delivery: s.Delivery, kind: kind{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }}}
-	s.http = &reconciler{Delivery: s.Delivery, kind: kind{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }}}
+	s.ipxe = &reconciler{Delivery: s.Delivery, kind: kind{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }}}
+	s.http = &reconciler{Delivery: s.Delivery, kind: kind{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }, list: func() client.ObjectList { return &bootv1.HTTPBootConfigList{} }}}
 	for _, k := range []string{kindIPXE, kindHTTP} {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		t.Cleanup(queue.ShutDown)

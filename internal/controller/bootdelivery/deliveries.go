@@ -33,11 +33,14 @@ type note struct {
 type notes struct {
 	mu      sync.Mutex
 	byEntry map[string]map[bootview.DeliveryKind]note
-	sources map[string]*wake.Source
+	// ended counts boots without an attempt that are over, and generations are those that a boot config was last seen in.
+	ended       map[string]int
+	generations map[string]int64
+	sources     map[string]*wake.Source
 }
 
 func (n *notes) init() {
-	n.byEntry = map[string]map[bootview.DeliveryKind]note{}
+	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
 	n.sources = map[string]*wake.Source{kindIPXE: {}, kindHTTP: {}}
 }
 
@@ -99,6 +102,8 @@ func (n *notes) drop(entry string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.byEntry, entry)
+	delete(n.ended, entry)
+	delete(n.generations, entry)
 }
 
 // describeDeliveries turns notes into conditions, and takes those back that speak of an earlier boot: a new
@@ -112,22 +117,29 @@ func (d *Delivery) describeDeliveries(in *source, conditions *[]metav1.Condition
 		made, noted := d.notes.get(in.name, kind)
 		for _, t := range types {
 			old := apimeta.FindStatusCondition(*conditions, t)
-			switch {
-			case noted && (in.config == nil || made.attempt == current):
-				if old != nil && old.Status == metav1.ConditionTrue && strings.HasPrefix(old.Message, deliveryOf(current)) {
-					continue
-				}
+			said := old != nil && old.Status == metav1.ConditionTrue
+			if said && !in.speaksOf(old, current) {
+				apimeta.SetStatusCondition(conditions, metav1.Condition{
+					Type: t, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
+				})
+				said = false
+			}
+			if !said && noted && (in.config == nil || made.attempt == current) {
 				apimeta.SetStatusCondition(conditions, metav1.Condition{
 					Type: t, Status: metav1.ConditionTrue, Reason: "Delivered", ObservedGeneration: in.object.GetGeneration(),
 					Message: deliveryOf(current) + " to " + made.addr, LastTransitionTime: metav1.NewTime(made.at),
 				})
-			case old != nil && old.Status == metav1.ConditionTrue && in.config != nil && !strings.HasPrefix(old.Message, deliveryOf(current)):
-				apimeta.SetStatusCondition(conditions, metav1.Condition{
-					Type: t, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
-				})
 			}
 		}
 	}
+}
+
+// speaksOf says whether a delivery's condition is about the boot that is under way, of this attempt or of none.
+func (in *source) speaksOf(c *metav1.Condition, current string) bool {
+	if in.config == nil && c.ObservedGeneration != in.object.GetGeneration() {
+		return false
+	}
+	return in.endings == 0 && strings.HasPrefix(c.Message, deliveryOf(current))
 }
 
 // describeReadAgain says that ignition was read a second time in the open attempt, and takes it back with the next. It

@@ -32,6 +32,8 @@ type source struct {
 	warning string
 	// content is the fingerprint of ignition that can be delivered; empty: there is none.
 	content string
+	// endings are boots without an attempt that are over and that conditions may still tell of.
+	endings int
 }
 
 func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
