@@ -37,6 +37,12 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return newLabBehind(t, "")
+}
+
+// newLabBehind is a lab whose machines reach the boot server at another address of this machine's loopback, if there is one.
+func newLabBehind(t *testing.T, front string) *lab {
+	t.Helper()
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
@@ -50,6 +56,9 @@ func newLab(t *testing.T) *lab {
 	t.Cleanup(func() { _ = registry.Stop() })
 	port := freePort(t)
 	l := &lab{t: t, registry: registry, url: fmt.Sprintf("http://10.0.2.2:%d", port), local: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	if _, reached, err := net.SplitHostPort(front); err == nil {
+		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
+	}
 	l.Product = product.Start(t, filepath.Join(t.TempDir(), "data"),
 		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--boot-url", l.url, "--trusted-forwarders", "127.0.0.0/8",
 		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())

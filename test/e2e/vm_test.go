@@ -112,6 +112,21 @@ func ovmf(t *testing.T) []string {
 	return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + code, "-drive", "if=pflash,format=raw,file=" + own}
 }
 
+// prints waits for a text on the serial line.
+func (m *vm) prints(text string) {
+	m.t.Helper()
+	deadline := time.After(patience)
+	for !strings.Contains(m.printed(), text) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-m.exited:
+			m.t.Fatalf("the machine went off without having printed %q", text)
+		case <-deadline:
+			m.t.Fatalf("the machine has not printed %q within %s", text, patience)
+		}
+	}
+}
+
 // says waits for a line of the guest and returns its value.
 func (m *vm) says(key string) string {
 	m.t.Helper()
