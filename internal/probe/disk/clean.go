@@ -104,12 +104,16 @@ func (c *cleaner) group(ctx context.Context, disks []Disk, g *group) {
 	for _, i := range g.members {
 		s := c.session(disks[i])
 		if why := exempt(disks[i]); why != "" {
-			s.started, s.method, s.notes = c.Clock.Now(), MethodNone, []string{why}
+			s.notes = []string{why}
 			s.log.Info("left alone", "because", why)
 			c.records[i] = s.record(inspection.CleanedExempt)
 			continue
 		}
-		if err := s.prepare(ctx, c.src); err != nil {
+		err := sameMedium(disks, i)
+		if err == nil {
+			err = s.prepare(ctx, c.src)
+		}
+		if err != nil {
 			whole = false
 			c.records[i] = s.finish(err)
 			continue
@@ -126,7 +130,7 @@ func (c *cleaner) group(ctx context.Context, disks []Disk, g *group) {
 
 func (c *cleaner) session(d Disk) *session {
 	log := c.Logger.WithValues("disk", d.Path, "serial", d.Serial)
-	return &session{disk: d, mode: c.mode, log: log, clock: c.Clock, poll: c.Poll}
+	return &session{disk: d, mode: c.mode, log: log, clock: c.Clock, poll: c.Poll, started: c.Clock.Now(), method: MethodNone}
 }
 
 func (c *cleaner) wipe(ctx context.Context, s *session, whole bool, done *erasure) inspection.DiskCleanup {
@@ -160,15 +164,19 @@ func Survey(ctx context.Context, src Source, mode inspection.CleanMode) ([]Inten
 	out := make([]Intent, len(disks))
 	for _, g := range groups(disks) {
 		for _, i := range g.members {
-			out[i] = survey(ctx, src, disks[i], mode, g.whole)
+			out[i] = survey(ctx, src, disks, i, mode, g.whole)
 		}
 	}
 	return out, nil
 }
 
-func survey(ctx context.Context, src Source, d Disk, mode inspection.CleanMode, whole bool) Intent {
+func survey(ctx context.Context, src Source, disks []Disk, i int, mode inspection.CleanMode, whole bool) Intent {
+	d := disks[i]
 	it := Intent{Disk: d, Exempt: exempt(d)}
 	if it.Exempt != "" {
+		return it
+	}
+	if it.Err = sameMedium(disks, i); it.Err != nil {
 		return it
 	}
 	dev, err := src.Inspect(ctx, d)

@@ -53,6 +53,29 @@ func TestExemptDisksAreNeverOpened(t *testing.T) {
 	}
 }
 
+// TestASecondPathToWhatIsInUse: what may be the running system's own medium is not wiped, and does not count as clean.
+func TestASecondPathToWhatIsInUse(t *testing.T) {
+	src, m := newSource(), newMedium(fakeDisk).tenantData()
+	src.add(Disk{BlockDevice: inspection.BlockDevice{Path: "/dev/sda", WWID: "naa.5"}, InUse: "mounted at /", Group: "naa.5"}, m)
+	src.add(Disk{BlockDevice: inspection.BlockDevice{Path: "/dev/sdb", WWID: "naa.5"}, Group: "naa.5"}, m)
+	src.add(Disk{BlockDevice: named("/dev/sdc")}, newMedium(fakeDisk))
+	var got []string
+	for _, r := range clean(t, src, inspection.CleanFull) {
+		got = append(got, r.Path+" "+r.Result+" "+r.Error)
+	}
+	const why = "it has the WWID of /dev/sda, which is in use by the running system (mounted at /): it may be the same medium"
+	if diff := cmp.Diff([]string{"/dev/sda exempt ", "/dev/sdb failed " + why, "/dev/sdc ok "}, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	if m.writes != 0 || len(src.opened) != 1 {
+		t.Errorf("%d writes, opened %q", m.writes, src.opened)
+	}
+	intents, err := Survey(t.Context(), src, inspection.CleanFull)
+	if err != nil || intents[1].Err == nil || intents[1].Err.Error() != why {
+		t.Errorf("beforehand it says %+v, %v", intents, err)
+	}
+}
+
 func TestMethodsWithoutHardwareErase(t *testing.T) {
 	unsupported := errors.New("operation not supported")
 	for name, tc := range map[string]struct {

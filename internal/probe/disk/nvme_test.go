@@ -65,7 +65,7 @@ func (c *fakeController) Admin(_ context.Context, cmd NVMeCommand) error {
 		c.running = true
 		c.eraseFrom(1, len(c.media))
 	case nvmeFormat:
-		if cmd.NSID == nvmeAllNamespaces {
+		if cmd.NSID == nvmeAllNamespaces || c.fna&3 != 0 {
 			c.eraseFrom(1, len(c.media))
 		} else {
 			c.eraseFrom(int(cmd.NSID), int(cmd.NSID))

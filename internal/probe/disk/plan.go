@@ -27,6 +27,17 @@ func exempt(d Disk) string {
 	return ""
 }
 
+// sameMedium says that a disk may be what the running system stands on, over a second path. Two disks to which their maker
+// gave one name look the same, so it is neither wiped nor left out: somebody has to look.
+func sameMedium(disks []Disk, i int) error {
+	for j, other := range disks {
+		if j != i && other.InUse != "" && other.WWID != "" && other.WWID == disks[i].WWID {
+			return fmt.Errorf("it has the WWID of %s, which is in use by the running system (%s): it may be the same medium", other.Path, other.InUse)
+		}
+	}
+	return nil
+}
+
 // methods are the ways to wipe a disk, best first. whole says that everything in the
 // disk's group is to be wiped, so that commands may be used that reach all of it. The
 // notes say which better way a disk has and why it cannot be taken.

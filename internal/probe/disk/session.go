@@ -34,7 +34,6 @@ type session struct {
 
 // prepare opens the disk and learns what it can and what is on it. Nothing is written.
 func (s *session) prepare(ctx context.Context, src Source) error {
-	s.started, s.method = s.clock.Now(), MethodNone
 	if err := checkMode(s.mode); err != nil {
 		return err
 	}
