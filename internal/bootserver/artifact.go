@@ -3,6 +3,7 @@ package bootserver
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -26,21 +27,32 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 	p := &progressWriter{ResponseWriter: w, status: http.StatusOK}
 	p.extend()
 	serve(s.cfg.Blobs, p, r)
-	// Artifacts are for anyone, so the address is all there is to say whose boot
-	// this is part of.
-	m, status := s.view.ByIP(caller(r))
-	if status != bootview.Found {
-		m = nil
+	name := func(m *bootview.Machine) string { return artifactName(r, m) }
+	if kind == UKI {
+		name = nil // there is one in a boot
 	}
-	entry := ""
-	switch {
-	case m == nil:
-	case kind == UKI:
-		entry = m.UKIEntry
-	default:
-		entry = m.ScriptEntry
+	s.deliveredToAddress(r, kind, p.status, p.total, name)
+}
+
+// artifactName is what the machine's script calls the layer that is asked for; of a layer of which it says nothing the last word of its
+// media type, or the first digits of its digest. Anybody can ask for anything: nothing else of the query gets into a record.
+func artifactName(r *http.Request, m *bootview.Machine) string {
+	const shown = 12
+	digest, layer := query(r, "layerDigest"), query(r, "layerName")
+	if _, hex, _ := strings.Cut(digest, ":"); len(hex) >= shown {
+		if name := m.ArtifactName(hex); name != "" {
+			return name
+		}
+		if strings.Trim(hex, "0123456789abcdef") == "" {
+			return strings.Clone(hex[:shown]) // without the rest of the URL
+		}
+		return ""
 	}
-	s.delivered(r, kind, m, entry, p.status)
+	word := layer[strings.LastIndexAny(layer, "./")+1:]
+	if len(word) > shown || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return ""
+	}
+	return strings.Clone(word)
 }
 
 const (
@@ -56,6 +68,7 @@ type progressWriter struct {
 	http.ResponseWriter
 	status int
 	sent   int64 // since the deadline was moved
+	total  int64 // of the body
 }
 
 // Unwrap is for http.ResponseController.
@@ -78,7 +91,9 @@ func (p *progressWriter) Write(b []byte) (int, error) {
 	if p.sent += int64(len(b)); p.sent > chunk {
 		p.extend()
 	}
-	return p.ResponseWriter.Write(b)
+	n, err := p.ResponseWriter.Write(b)
+	p.total += int64(n)
+	return n, err
 }
 
 // ReadFrom keeps the way open for sendfile(2): net/http hands an *os.File behind
@@ -96,6 +111,7 @@ func (p *progressWriter) ReadFrom(src io.Reader) (int64, error) {
 		want := part.N
 		n, err := io.Copy(p.ResponseWriter, part)
 		total += n
+		p.total += n
 		limited.N -= n
 		if err != nil || n < want {
 			return total, err

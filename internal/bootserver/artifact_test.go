@@ -28,13 +28,14 @@ func TestArtifacts(t *testing.T) {
 
 func TestArtifactDeliveries(t *testing.T) {
 	s := newSite(t, nil)
+	var sizes []int64
 	for _, e := range []exchange{
 		{path: "/image?x", from: addrA},
 		{path: "/image", from: addrA},
 		{path: "/httpboot/x.efi", from: addrA, header: http.Header{"Range": {"bytes=0-1"}}},
 		{path: "/image?x", from: stranger},
 	} {
-		s.do("GET", e)
+		sizes = append(sizes, int64(s.do("GET", e).Body.Len()))
 		s.do("HEAD", e)
 	}
 	a := Delivery{Kind: Artifact, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: addrA, Time: now, Status: 200}
@@ -42,6 +43,9 @@ func TestArtifactDeliveries(t *testing.T) {
 	missing.Status = 404
 	uki.Kind, uki.Entry, uki.Status = UKI, "HTTPBootConfig/ns/a", 206
 	want := []Delivery{a, missing, uki, {Kind: Artifact, Addr: stranger, Time: now, Status: 200}}
+	for i := range want {
+		want[i].Bytes = sizes[i]
+	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
 	}

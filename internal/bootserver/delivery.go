@@ -22,18 +22,69 @@ const (
 	Artifact  = bootview.DeliveredArtifact
 	Ignition  = bootview.DeliveredIgnition
 	Program   = bootview.DeliveredProgram
+	Report    = bootview.ReceivedReport
+	BootState = bootview.ReceivedBootState
 )
 
 // delivered reports an answer to m, which may be nil. HEAD delivers nothing.
-func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machine, entry string, status int) {
+func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machine, entry string, status, bytes int) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	d := Delivery{Kind: kind, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status}
+	d := Delivery{Kind: kind, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)}
+	if kind == Script && m != nil && m.UUID != "" {
+		earlier, n := s.callers.isAt(d.Addr, m, d.Time)
+		for _, e := range earlier[:n] {
+			e.UUID, e.Attempt = m.UUID, m.Attempt.ID
+			s.cfg.Deliver(e)
+		}
+	}
 	if m != nil {
 		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
 	}
 	s.cfg.Deliver(d)
+}
+
+// deliveredToAddress reports an answer that is for anyone, so that the address is all there is to say whose boot it is part of: for an
+// artifact that of the machine that has asked for its script from there, else of the one that is known to have it. What comes
+// before a script and is nobody's waits for one. name tells what it is, with the machine in hand, which may be nil.
+func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status int, bytes int64, name func(*bootview.Machine) string) {
+	if r.Method != http.MethodGet {
+		return
+	}
+	d := Delivery{Kind: kind, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: bytes}
+	var m *bootview.Machine
+	if kind == Artifact { // all else is asked for before a script, or without one
+		m = s.callers.machine(d.Addr, d.Time)
+	}
+	if m == nil {
+		if found, lookup := s.view.ByIP(caller(r)); lookup == bootview.Found {
+			m = found
+		}
+	}
+	if name != nil {
+		d.What = name(m)
+	}
+	switch {
+	case m != nil:
+		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
+		switch kind {
+		case UKI:
+			d.Entry = m.UKIEntry
+		case Artifact:
+			d.Entry = m.ScriptEntry
+		}
+	case kind == Chainload, kind == Program:
+		s.callers.wait(d)
+	}
+	s.cfg.Deliver(d)
+}
+
+// received reports what a machine has sent, and how that was answered.
+func (s *Server) received(r *http.Request, kind DeliveryKind, uuid, attempt string, status int) {
+	s.cfg.Deliver(Delivery{
+		Kind: kind, UUID: uuid, Attempt: attempt, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: max(r.ContentLength, 0),
+	})
 }
 
 // callerText is the caller's address as text, cut out of host:port.

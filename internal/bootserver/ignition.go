@@ -30,14 +30,14 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 		notFound(w, r)
 	case !s.mayReadIgnition(r, m, token):
 		refuse(w, r, http.StatusForbidden, textForbidden)
-		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusForbidden)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusForbidden, 0)
 	case errors.Is(m.Ignition.Err, bootview.ErrIgnitionMissing):
 		notFound(w, r)
-		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusNotFound)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusNotFound, 0)
 	case m.Ignition.Err != nil:
 		// The text of the error may quote the payload; the object's condition has it.
 		refuse(w, r, http.StatusInternalServerError, textBadIgnition)
-		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusInternalServerError)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusInternalServerError, 0)
 	default:
 		contentType := typeJSON
 		if m.Ignition.ContentType != "" && m.Ignition.ContentType != typeJSON[0] {
@@ -45,6 +45,6 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 		}
 		w.Header()["Cache-Control"] = noStore
 		send(w, r, http.StatusOK, contentType, m.Ignition.Payload)
-		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusOK)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusOK, len(m.Ignition.Payload))
 	}
 }

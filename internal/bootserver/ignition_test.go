@@ -71,12 +71,13 @@ func TestWhoMayReadIgnition(t *testing.T) {
 
 func TestIgnitionDeliveries(t *testing.T) {
 	s := newSite(t, nil)
+	sizes := map[string]int64{}
 	for _, path := range []string{"/ignition/" + uuidA, "/ignition/" + uuidB, "/ignition/" + uuidX} {
-		s.do("GET", exchange{path: path})
+		sizes[path] = int64(s.do("GET", exchange{path: path}).Body.Len())
 		s.do("HEAD", exchange{path: path})
 	}
 	want := []Delivery{
-		{Kind: Ignition, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200},
+		{Kind: Ignition, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200, Bytes: sizes["/ignition/"+uuidA]},
 		{Kind: Ignition, Entry: "IPXEBootConfig/ns/b", UUID: uuidB, Attempt: "attempt-b", Addr: stranger, Time: now, Status: 403},
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {

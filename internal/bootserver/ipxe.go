@@ -27,7 +27,7 @@ func (s *Server) serveChainload(w http.ResponseWriter, r *http.Request, _ string
 	}
 	w.Header()["Cache-Control"] = noStore
 	send(w, r, http.StatusOK, typeScript, script)
-	s.delivered(r, Chainload, nil, "", http.StatusOK)
+	s.deliveredToAddress(r, Chainload, http.StatusOK, int64(len(script)), nil)
 }
 
 // serveScript answers /ipxe/{uuid}, with ?mac= and ?serial= for machines whose
@@ -36,6 +36,9 @@ func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string
 	m, status := s.machine(r, uuid)
 	if status != bootview.Found {
 		s.refuseLookup(w, r, m, status)
+		if status == bootview.Conflict {
+			s.delivered(r, Script, m, "", http.StatusConflict, 0)
+		}
 		return
 	}
 	s.sendScript(w, r, m)
@@ -56,15 +59,18 @@ func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.
 	switch {
 	case m.Script.IsZero():
 		notFound(w, r)
+		s.delivered(r, Script, m, "", http.StatusNotFound, 0)
 		return
 	case base == "" && m.Script.NeedsBase():
 		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
+		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
 		return
 	}
 	buf := buffers.Get().(*[]byte)
 	script := m.Script.AppendTo((*buf)[:0], base)
 	w.Header()["Cache-Control"] = noStore
 	send(w, r, http.StatusOK, typeScript, script)
+	sent := len(script)
 	release(buf, script)
-	s.delivered(r, Script, m, m.ScriptEntry, http.StatusOK)
+	s.delivered(r, Script, m, m.ScriptEntry, http.StatusOK, sent)
 }

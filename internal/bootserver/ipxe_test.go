@@ -39,13 +39,19 @@ func TestIPXEDisabled(t *testing.T) {
 
 func TestScriptDeliveries(t *testing.T) {
 	s := newSite(t, nil)
-	for _, path := range []string{"/ipxe", "/ipxe/" + uuidA, "/ipxe/" + uuidX, "/ipxe/" + uuidC} {
-		s.do("GET", exchange{path: path, from: "2001:db8::7"})
+	sizes := map[string]int64{}
+	for _, path := range []string{"/ipxe", "/ipxe/" + uuidA, "/ipxe/" + uuidX, "/ipxe/" + uuidC, "/ipxe/" + uuidE} {
+		sizes[path] = int64(s.do("GET", exchange{path: path, from: "2001:db8::7"}).Body.Len())
 		s.do("HEAD", exchange{path: path})
 	}
+	nobodys := Delivery{Kind: Chainload, Addr: "2001:db8::7", Time: now, Status: 200, Bytes: sizes["/ipxe"]}
+	its := nobodys // once it has asked for its script
+	its.UUID, its.Attempt = uuidA, "attempt-a"
 	want := []Delivery{
-		{Kind: Chainload, Addr: "2001:db8::7", Time: now, Status: 200},
-		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: "2001:db8::7", Time: now, Status: 200},
+		nobodys, its,
+		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: "2001:db8::7", Time: now, Status: 200, Bytes: sizes["/ipxe/"+uuidA]},
+		{Kind: Script, UUID: uuidC, Addr: "2001:db8::7", Time: now, Status: 409},
+		{Kind: Script, UUID: uuidE, Addr: "2001:db8::7", Time: now, Status: 404},
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)

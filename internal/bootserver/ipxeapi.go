@@ -46,8 +46,9 @@ func (s *Server) refuseProblem(w http.ResponseWriter, r *http.Request, status in
 // serveBootstrap answers /boot.ipxe: the same to everyone.
 func (s *Server) serveBootstrap(w http.ResponseWriter, r *http.Request, _ string) {
 	w.Header()["Cache-Control"] = noStore
-	send(w, r, http.StatusOK, typeScript, bootstrap(s.cfg.NoAssignment))
-	s.delivered(r, Chainload, nil, "", http.StatusOK)
+	script := bootstrap(s.cfg.NoAssignment)
+	send(w, r, http.StatusOK, typeScript, script)
+	s.deliveredToAddress(r, Chainload, http.StatusOK, int64(len(script)), nil)
 }
 
 // serveLabels answers /ipxe?labels: the script of the profile that the machine is assigned. A boot
@@ -108,15 +109,16 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		release(buf, *buf)
 		if script.Assignment != nil {
 			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
-			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable)
+			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable, 0)
 		}
 		s.refuseAssigned(w, r, err)
 		return
 	}
 	w.Header()["Cache-Control"] = noStore
 	send(w, r, http.StatusOK, typeScript, script.Body)
+	sent := len(script.Body)
 	release(buf, script.Body)
-	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusOK)
+	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusOK, sent)
 }
 
 const textUnsyncedMessage = "Not synchronised yet; ask again."
@@ -165,15 +167,20 @@ func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query assign
 	w.Header()["Cache-Control"] = noStore
 	w.Header()["Etag"] = []string{c.ETag}
 	send(w, r, http.StatusOK, []string{c.ContentType}, c.Bytes)
-	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), "Profile/"+c.Profile.Key(), http.StatusOK)
+	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), "Profile/"+c.Profile.Key(), http.StatusOK, len(c.Bytes))
 }
 
 func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Key() }
 
 // deliveredTo reports an answer to a machine that has named itself.
-func (s *Server) deliveredTo(r *http.Request, kind DeliveryKind, uuid, entry string, status int) {
+func (s *Server) deliveredTo(r *http.Request, kind DeliveryKind, uuid, entry string, status, bytes int) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	s.cfg.Deliver(Delivery{Kind: kind, Entry: entry, UUID: uuid, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status})
+	// It is known by what it says alone, which is enough for what else comes from its address.
+	var m *bootview.Machine
+	if uuid != "" {
+		m = &bootview.Machine{UUID: uuid, ScriptEntry: entry}
+	}
+	s.delivered(r, kind, m, entry, status, bytes)
 }

@@ -172,15 +172,22 @@ func TestURLsOfScriptsWork(t *testing.T) {
 
 func TestAssignedDeliveries(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Profiles = profiles(t, nil) })
+	var sizes []int64
 	for _, path := range []string{"/boot.ipxe", "/ipxe?uuid=" + strings.ToUpper(uuidS), "/config/" + configID("notes") + "?uuid=" + uuidS, "/ipxe?uuid=" + uuidA, "/ipxe?uuid=" + uuidX, "/ipxe?uuid=" + uuidT} {
-		s.do("GET", exchange{path: path})
+		if w := s.do("GET", exchange{path: path}); w.Code == http.StatusOK {
+			sizes = append(sizes, int64(w.Body.Len()))
+		}
 		s.do("HEAD", exchange{path: path})
 	}
+	if len(sizes) != 4 {
+		t.Fatalf("%d answers, want 4", len(sizes))
+	}
 	want := []Delivery{
-		{Kind: Chainload, Addr: stranger, Time: now, Status: 200},
-		{Kind: Script, Entry: "Assignment/ns/one", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
-		{Kind: Ignition, Entry: "Profile/ns/flatcar", UUID: uuidS, Addr: stranger, Time: now, Status: 200},
-		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200},
+		{Kind: Chainload, Addr: stranger, Time: now, Status: 200, Bytes: sizes[0]},
+		{Kind: Chainload, UUID: uuidS, Addr: stranger, Time: now, Status: 200, Bytes: sizes[0]},
+		{Kind: Script, Entry: "Assignment/ns/one", UUID: uuidS, Addr: stranger, Time: now, Status: 200, Bytes: sizes[1]},
+		{Kind: Ignition, Entry: "Profile/ns/flatcar", UUID: uuidS, Addr: stranger, Time: now, Status: 200, Bytes: sizes[2]},
+		{Kind: Script, Entry: "IPXEBootConfig/ns/a", UUID: uuidA, Attempt: "attempt-a", Addr: stranger, Time: now, Status: 200, Bytes: sizes[3]},
 		{Kind: Script, Entry: "Assignment/ns/missing", UUID: uuidT, Addr: stranger, Time: now, Status: 503},
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {

@@ -104,7 +104,9 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender, t
 		return
 	}
 	reg.Attempt = attempt
-	if !s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) }) {
+	status := s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) })
+	s.received(r, Report, reg.SystemUUID, attempt, status)
+	if status != http.StatusCreated {
 		return
 	}
 	if token != "" {
@@ -131,7 +133,9 @@ func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) 
 		return
 	}
 	state.Attempt = attempt
-	if s.store(w, r, "boot state", state.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.BootState(ctx, state) }) {
+	status := s.store(w, r, "boot state", state.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.BootState(ctx, state) })
+	s.received(r, BootState, state.SystemUUID, attempt, status)
+	if status == http.StatusCreated {
 		send(w, r, http.StatusCreated, typeText, nil)
 	}
 }
@@ -175,14 +179,14 @@ func orderOf(from sender, reg inspection.Registration) ([]byte, error) {
 	return json.Marshal(inspection.Order{Cleanup: &order})
 }
 
-// store says whether the message is stored; it has answered where it is not.
-func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string, put func(context.Context) error) bool {
+// store has the message stored and returns the status of the answer: 201 where it is, and any other has been sent.
+func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string, put func(context.Context) error) int {
 	// The deadline of the body is over; net/http reads on in the background and
 	// would take it for the client's end.
 	setReadDeadline(w, time.Time{})
 	if s.cfg.Reports == nil {
 		unavailable(w, r, textNotStored)
-		return false
+		return http.StatusServiceUnavailable
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.ReportTimeout)
 	defer cancel()
@@ -190,12 +194,12 @@ func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string
 		s.cfg.Logger.Info("Not stored", "message", what, "systemUUID", uuid, "reason", err.Error())
 		if errors.Is(err, inspection.ErrTooLarge) {
 			refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge) // it will be the next time too
-		} else {
-			unavailable(w, r, textNotStored)
+			return http.StatusRequestEntityTooLarge
 		}
-		return false
+		unavailable(w, r, textNotStored)
+		return http.StatusServiceUnavailable
 	}
-	return true
+	return http.StatusCreated
 }
 
 // probeAnswer is what a probe booted from a UKI, whose command line is fixed, is

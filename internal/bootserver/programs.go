@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
 var (
@@ -46,8 +48,7 @@ func (s *Server) serveProgram(w http.ResponseWriter, r *http.Request, rest strin
 	h["Content-Type"] = programType(name)
 	h["X-Content-Type-Options"] = nosniff
 	http.ServeContent(p, r, "", info.ModTime(), f)
-	m, _ := s.view.ByIP(caller(r))
-	s.delivered(r, Program, m, "", p.status)
+	s.deliveredToAddress(r, Program, p.status, p.total, func(*bootview.Machine) string { return rest })
 }
 
 // openProgram returns nil for what is no regular file. A link could be to anything, and to open a pipe would wait for

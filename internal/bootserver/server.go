@@ -40,6 +40,7 @@ type Server struct {
 	// chainload is the answer to everyone, rendered once for each base.
 	chainload map[string][]byte
 	heard     heard
+	callers   callers
 	programs  *os.Root // nil: none
 	limiter   *limiter // nil: no limit
 }

@@ -2,17 +2,21 @@ package bootview
 
 import "time"
 
-// DeliveryKind says what a machine was given.
+// DeliveryKind says what a machine was given, or what it told.
 type DeliveryKind string
 
-// What machines are given, in the order in which a boot asks for it.
+// What machines are given, in the order in which a boot asks for it; then what they tell.
 const (
+	DeliveredProgram   DeliveryKind = "Program"
 	DeliveredChainload DeliveryKind = "Chainload"
 	DeliveredScript    DeliveryKind = "Script"
 	DeliveredUKI       DeliveryKind = "UKI"
 	DeliveredArtifact  DeliveryKind = "Artifact"
 	DeliveredIgnition  DeliveryKind = "Ignition"
-	DeliveredProgram   DeliveryKind = "Program"
+
+	// ReceivedReport is the report of a probe, ReceivedBootState the word of an operating system that it runs.
+	ReceivedReport    DeliveryKind = "Report"
+	ReceivedBootState DeliveryKind = "BootState"
 )
 
 // Delivery is one answer of a boot server to one machine: the way back of what went
@@ -21,9 +25,11 @@ const (
 type Delivery struct {
 	Kind    DeliveryKind
 	Entry   string // name of the entry it came from
+	What    string // which of several of a kind: kernel, initrd, squashfs, the file of a program; may be empty
 	UUID    string
 	Attempt string // id
 	Addr    string
 	Time    time.Time
-	Status  int // HTTP status; a refusal is reported too, when the machine is known
+	Status  int   // HTTP status; a refusal is reported too, when the machine is known
+	Bytes   int64 // of the body that was sent, or of what was received
 }

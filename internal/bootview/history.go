@@ -1,6 +1,7 @@
 package bootview
 
 import (
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -11,17 +12,25 @@ const (
 	historyMachines = 1 << 14
 	historyAttempts = 4
 	historySteps    = 24
+
+	// historyShards is how many locks there are. Machines are spread over them by a hash: one shard is full before all of them are,
+	// at some nine tenths of historyMachines.
+	historyShards = 32
+	shardMachines = historyMachines / historyShards
 )
 
-// Step is an answer to a machine, or several like it in a row.
+// Step is an answer to a machine, or several like it.
 type Step struct {
 	Kind   DeliveryKind `json:"kind"`
+	What   string       `json:"what,omitempty"`
 	Entry  string       `json:"entry,omitempty"`
 	Addr   string       `json:"address,omitempty"`
 	Status int          `json:"status"`
-	First  time.Time    `json:"first"`
-	Last   time.Time    `json:"last"`
-	Count  int          `json:"count"`
+	// Bytes are those of all of them: of the bodies that were sent, or received.
+	Bytes int64     `json:"bytes"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int       `json:"count"`
 }
 
 // Boot is what one boot attempt asked for and was given, in the order in which it was first asked for.
@@ -34,52 +43,74 @@ type Boot struct {
 
 // History records the newest boots of each machine. Its zero value is empty. It is memory alone: what has to
 // outlive the process is in conditions.
-type History struct {
+//
+// It stands on the way of every answer, so it is cut into shards, and nobody holds a lock for longer than it takes to look
+// through the steps of one boot.
+type History struct{ shards [historyShards]historyShard }
+
+type historyShard struct {
 	mu       sync.Mutex
 	machines map[string]*machineHistory
-	// order has every machine once, the one that began to be recorded first in front.
+	// order has every machine once; when it is full, the one that began to be recorded first is at next.
 	order []string
+	next  int
 }
 
 type machineHistory struct{ boots []Boot }
+
+// historySeed spreads machines. Nothing that anybody sees depends on it.
+var historySeed = maphash.MakeSeed()
+
+func (h *History) shard(uuid string) *historyShard {
+	return &h.shards[maphash.String(historySeed, uuid)%historyShards]
+}
 
 // Record adds an answer. It never waits for anything but memory. Answers to nobody in particular are left out.
 func (h *History) Record(d Delivery) {
 	if d.UUID == "" {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	boot := h.machine(d.UUID).boot(d.Attempt)
+	s := h.shard(d.UUID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.machine(d.UUID).boot(d.Attempt).add(d)
+}
+
+func (b *Boot) add(d Delivery) {
 	// A download in ranges, and a retry, are many answers and one step.
-	for i := len(boot.Steps) - 1; i >= 0; i-- {
-		s := &boot.Steps[i]
-		if s.Kind == d.Kind && s.Addr == d.Addr && s.Status == d.Status && s.Entry == d.Entry {
+	for i := len(b.Steps) - 1; i >= 0; i-- {
+		s := &b.Steps[i]
+		if s.Kind == d.Kind && s.Status == d.Status && s.What == d.What && s.Addr == d.Addr && s.Entry == d.Entry {
 			s.Last = d.Time
 			s.Count++
+			s.Bytes += d.Bytes
 			return
 		}
 	}
-	if len(boot.Steps) == historySteps {
-		boot.Dropped++
+	if len(b.Steps) == historySteps {
+		b.Dropped++
 		return
 	}
-	boot.Steps = append(boot.Steps, Step{Kind: d.Kind, Entry: d.Entry, Addr: d.Addr, Status: d.Status, First: d.Time, Last: d.Time, Count: 1})
+	b.Steps = append(b.Steps, Step{
+		Kind: d.Kind, What: d.What, Entry: d.Entry, Addr: d.Addr, Status: d.Status, Bytes: d.Bytes, First: d.Time, Last: d.Time, Count: 1,
+	})
 }
 
-func (h *History) machine(uuid string) *machineHistory {
-	if m := h.machines[uuid]; m != nil {
+func (s *historyShard) machine(uuid string) *machineHistory {
+	if m := s.machines[uuid]; m != nil {
 		return m
 	}
-	if h.machines == nil {
-		h.machines = make(map[string]*machineHistory)
+	if s.machines == nil {
+		s.machines = make(map[string]*machineHistory)
 	}
-	if len(h.order) == historyMachines {
-		delete(h.machines, h.order[0])
-		h.order = slices.Delete(h.order, 0, 1)
+	if len(s.order) < shardMachines {
+		s.order = append(s.order, uuid)
+	} else {
+		delete(s.machines, s.order[s.next])
+		s.order[s.next], s.next = uuid, (s.next+1)%shardMachines
 	}
 	m := &machineHistory{}
-	h.machines[uuid], h.order = m, append(h.order, uuid)
+	s.machines[uuid] = m
 	return m
 }
 
@@ -99,9 +130,10 @@ func (m *machineHistory) boot(attempt string) *Boot {
 
 // Boots returns what is recorded of a machine, the newest boot last.
 func (h *History) Boots(uuid string) []Boot {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	m := h.machines[uuid]
+	s := h.shard(uuid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.machines[uuid]
 	if m == nil {
 		return nil
 	}

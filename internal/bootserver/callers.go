@@ -1,0 +1,114 @@
+package bootserver
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// How long an address stands for the machine that has fetched its script from there, and how long what was asked for before a script
+// waits for one: longer than a download over a slow line, and than firmware takes from one program to the next.
+const (
+	scriptHolds    = 30 * time.Minute
+	earlierAnswers = 10 * time.Minute
+)
+
+// Bounds of callers: some 8 MB, when as many machines as that boot within half an hour.
+const (
+	callerShards = 32
+	shardCallers = 512
+	maxEarlier   = 2 // a boot program and the chainload script
+)
+
+// callers remembers which machine has asked for its script from which address. A request for a chainload script or for an artifact says
+// only where it comes from, and while a machine is under discovery nobody has told its address yet. It is for the record alone: nothing
+// is given to anybody because of it. The zero value is ready.
+type callers struct{ shards [callerShards]callerShard }
+
+type callerShard struct {
+	mu    sync.Mutex
+	by    map[string]calledFrom
+	order []string // the oldest is at next, when it is full
+	next  int
+}
+
+// calledFrom is one address.
+type calledFrom struct {
+	machine *bootview.Machine // nil: it has not asked for a script
+	at      time.Time         // when it has
+	// earlier are answers that nobody is known for yet.
+	earlier [maxEarlier]Delivery
+	n       int
+}
+
+var callerSeed = maphash.MakeSeed()
+
+func (c *callers) shard(addr string) *callerShard {
+	return &c.shards[maphash.String(callerSeed, addr)%callerShards]
+}
+
+// machine is who has asked for a script from there, not long ago; nil: nobody.
+func (c *callers) machine(addr string, now time.Time) *bootview.Machine {
+	s := c.shard(addr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.by[addr]; found.machine != nil && now.Sub(found.at) < scriptHolds {
+		return found.machine
+	}
+	return nil
+}
+
+// wait keeps an answer until it is known whose it was.
+func (c *callers) wait(d Delivery) {
+	s := c.shard(d.Addr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.by[d.Addr]
+	for i := range found.n {
+		if e := &found.earlier[i]; e.Kind == d.Kind && e.Status == d.Status && e.What == d.What {
+			*e = d // asked for again; the last one led on
+			s.put(d.Addr, found)
+			return
+		}
+	}
+	if found.n == maxEarlier {
+		copy(found.earlier[:], found.earlier[1:])
+		found.n--
+	}
+	found.earlier[found.n] = d
+	found.n++
+	s.put(d.Addr, found)
+}
+
+// isAt says that a machine asks for its script from there. It returns what was asked for before, oldest first, and how many those are.
+func (c *callers) isAt(addr string, m *bootview.Machine, now time.Time) (earlier [maxEarlier]Delivery, n int) {
+	s := c.shard(addr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.by[addr]
+	for _, d := range found.earlier[:found.n] {
+		if now.Sub(d.Time) < earlierAnswers {
+			earlier[n] = d
+			n++
+		}
+	}
+	s.put(addr, calledFrom{machine: m, at: now})
+	return earlier, n
+}
+
+func (s *callerShard) put(addr string, c calledFrom) {
+	if s.by == nil {
+		s.by = make(map[string]calledFrom)
+	}
+	if _, known := s.by[addr]; !known {
+		if len(s.order) < shardCallers {
+			s.order = append(s.order, addr)
+		} else {
+			delete(s.by, s.order[s.next])
+			s.order[s.next], s.next = addr, (s.next+1)%shardCallers
+		}
+	}
+	s.by[addr] = c
+}
