@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ type question struct {
 	namespace  string
 	kubeconfig string
 	output     string
+	timeout    time.Duration
 }
 
 func (q *question) bind(f *pflag.FlagSet) {
@@ -32,10 +34,14 @@ func (q *question) bind(f *pflag.FlagSet) {
 	f.StringArrayVarP(&q.files, "filename", "f", nil, "manifests in place of a cluster: a file, a folder, or - for standard input; may be repeated")
 	f.StringVarP(&q.namespace, "namespace", "n", "default", "namespace of manifests that name none")
 	f.StringVar(&q.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
+	f.DurationVar(&q.timeout, "request-timeout", 30*time.Second, "how long one request to the cluster may take")
 	f.StringVarP(&q.output, "output", "o", "table", "table or json")
 }
 
 func (q *question) check() error {
+	if q.timeout <= 0 {
+		return usageError{fmt.Errorf("--request-timeout: %s is no time to wait", q.timeout)}
+	}
 	if q.output != "table" && q.output != "json" {
 		return usageError{fmt.Errorf("--output: %q is neither table nor json", q.output)}
 	}
@@ -51,9 +57,16 @@ func (q *question) reader(stdin io.Reader) (client.Reader, error) {
 	rules.ExplicitPath = q.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w; -f reads manifests instead", err)
+		return nil, fmt.Errorf("--kubeconfig: %w; -f reads manifests instead", err)
 	}
-	return client.New(config, client.Options{Scheme: system.Scheme()})
+	if config.Timeout == 0 {
+		config.Timeout = q.timeout
+	}
+	reader, err := client.New(config, client.Options{Scheme: system.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config.Host, err)
+	}
+	return reader, nil
 }
 
 // machine is whom a question is about.
