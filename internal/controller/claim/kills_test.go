@@ -3,6 +3,8 @@ package claim
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -164,15 +166,47 @@ func (l *life) add(servers, claims int, change func(*rand.Rand, *metalv1.Server,
 	}
 }
 
+// seedVariable repeats a run that has failed: tests print what they were run with.
+const seedVariable = "FARRIER_TEST_SEED"
+
+// newSeed is another one each time.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+	return seed
+}
+
+// seeds are n that are the same each time, and a new one.
+func seeds(t *testing.T, n uint64) []uint64 {
+	t.Helper()
+	var all []uint64
+	for seed := range n {
+		all = append(all, seed)
+	}
+	return append(all, newSeed(t))
+}
+
 // TestExactlyAllServersAreBound: 1,000 claims, 500 servers, a manager that is killed at random.
 func TestExactlyAllServersAreBound(t *testing.T) {
-	for seed := range uint64(2) {
+	for _, seed := range seeds(t, 2) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			l := newLife(t, seed, 800)
 			l.add(500, 1000, func(*rand.Rand, *metalv1.Server, *metalv1.ServerClaim) {})
 			l.run(8)
 			if bound := l.check(); bound != 500 {
 				t.Errorf("%d are bound", bound)
+			}
+			for _, kind := range []string{"*v1alpha1.Server", "*v1alpha1.ServerBootConfiguration"} {
+				if l.store.writes[kind] != 500 {
+					t.Errorf("500 servers were taken by %d writes of %s", l.store.writes[kind], kind)
+				}
 			}
 			t.Logf("%d steps, %d lives, writes %v", l.steps, l.lives, l.store.writes)
 		})
@@ -182,7 +216,7 @@ func TestExactlyAllServersAreBound(t *testing.T) {
 // TestRandomSelectorsUnderKills: none twice, none left that a free server would fit.
 func TestRandomSelectorsUnderKills(t *testing.T) {
 	values := []string{"1", "2", "3", "4"}
-	for seed := range uint64(10) {
+	for _, seed := range seeds(t, 10) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			l := newLife(t, seed, 100)
 			l.add(100, 160, func(random *rand.Rand, s *metalv1.Server, c *metalv1.ServerClaim) {

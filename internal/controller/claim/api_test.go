@@ -1,0 +1,214 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+)
+
+// patience is a limit against hanging.
+const patience = 4 * time.Minute
+
+// herd is many servers and more claims on a real API, with managers that are ended in the middle.
+type herd struct {
+	client.Client
+	t      *testing.T
+	config *rest.Config
+	scheme *runtime.Scheme
+}
+
+func newHerd(t *testing.T, servers, claims int) *herd {
+	t.Helper()
+	h := &herd{t: t, config: testapi.StartWith(t).RESTConfig(), scheme: runtime.NewScheme()}
+	h.config.QPS = -1
+	ctrl.SetLogger(logr.Discard())
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
+		if err := add(h.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if h.Client, err = client.New(h.config, client.Options{Scheme: h.scheme}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}); err != nil {
+		t.Fatal(err)
+	}
+	h.each(servers, func(i int) error {
+		s := free(fmt.Sprintf("s%03d", i))
+		s.Spec.SystemUUID = fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
+		status := s.Status
+		if err := h.Create(t.Context(), s); err != nil {
+			return err
+		}
+		s.Status = status
+		return h.Status().Update(t.Context(), s)
+	})
+	h.each(claims, func(i int) error { return h.Create(t.Context(), newClaim(fmt.Sprintf("c%04d", i))) })
+	return h
+}
+
+// each does something for many, some at a time.
+func (h *herd) each(n int, do func(int) error) {
+	h.t.Helper()
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for w := range errs {
+		all.Go(func() {
+			for i := w; i < n && errs[w] == nil; i += len(errs) {
+				errs[w] = do(i)
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// mortal ends the process it belongs to after so many writes: the next is sent, and nobody waits for its answer.
+type mortal struct {
+	client.Client
+	mu   sync.Mutex
+	left int
+	die  context.CancelFunc
+}
+
+func (m *mortal) count() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left--; m.left == 0 {
+		m.die()
+	}
+}
+
+func (m *mortal) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	m.count()
+	return m.Client.Patch(ctx, obj, patch, opts...)
+}
+
+func (m *mortal) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	m.count()
+	return m.Client.Create(ctx, obj, opts...)
+}
+
+// live is one life of a manager, which ends after so many writes, or with ctx.
+func (h *herd) live(ctx context.Context, writes int) error {
+	ctx, die := context.WithCancel(ctx)
+	defer die()
+	mgr, err := ctrl.NewManager(h.config, ctrl.Options{
+		Scheme: h.scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), GracefulShutdownTimeout: ptr.To(time.Duration(0)),
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return err
+	}
+	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r := &Reconciler{
+		Client: &mortal{Client: mgr.GetClient(), left: writes, die: die}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: 8, Logger: logr.Discard(),
+	}
+	if err := r.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// count returns how many claims are bound, and fails if anything belongs to two. At the end each has to be of one mind with its server, and
+// to have been written to once for it.
+func (h *herd) count(end bool) (bound, told int) {
+	h.t.Helper()
+	var servers metalv1.ServerList
+	var claims metalv1.ServerClaimList
+	for _, list := range []client.ObjectList{&servers, &claims} {
+		if err := h.List(h.t.Context(), list); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	has := map[types.UID]string{}
+	for i := range servers.Items {
+		s := &servers.Items[i]
+		owner := types.UID(s.Annotations[metalv1.AnnotationClaimedBy])
+		if s.Spec.ServerClaimRef == nil {
+			continue
+		}
+		if other := has[owner]; other != "" && end {
+			h.t.Errorf("%s has %s and %s", owner, other, s.Name)
+		}
+		if has[owner] = s.Name; s.Generation != 2 {
+			h.t.Errorf("the spec of %s was written to %d times", s.Name, s.Generation-1)
+		}
+	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if c.Status.Phase != "" {
+			told++
+		}
+		if c.Status.Phase != metalv1.ServerClaimPhaseBound {
+			continue
+		}
+		bound++
+		if end && (c.Spec.ServerRef == nil || has[c.UID] != c.Spec.ServerRef.Name || c.Generation != 2) {
+			h.t.Errorf("claim %s of generation %d names %v and has %q", c.Name, c.Generation, c.Spec.ServerRef, has[c.UID])
+		}
+	}
+	return bound, told
+}
+
+// TestExactlyAllServersAreBoundByTheAPI: 1,000 claims, 500 servers, a real API, and managers that end in the middle of a write.
+func TestExactlyAllServersAreBoundByTheAPI(t *testing.T) {
+	seed := newSeed(t)
+	random := rand.New(rand.NewPCG(seed, 0))
+	h := newHerd(t, 500, 1000)
+	var lives []int
+	for range 4 {
+		writes := 100 + random.IntN(700)
+		lives = append(lives, writes)
+		if err := h.live(t.Context(), writes); err != nil {
+			t.Fatal(err)
+		}
+		h.count(false)
+	}
+	ctx, end := context.WithTimeout(t.Context(), patience)
+	defer end()
+	ended := make(chan error, 1)
+	go func() { ended <- h.live(ctx, 1<<30) }()
+	for bound, told := 0, 0; bound != 500 || told != 1000; bound, told = h.count(false) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d of 500 are bound and %d of 1,000 told, after lives of %v writes", bound, told, lives)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	bound, told := h.count(true)
+	t.Logf("%d bound, %d told, after lives of %v writes", bound, told, lives)
+}
