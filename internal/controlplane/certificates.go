@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"crypto/tls"
 	"net"
 	"os"
 	"strconv"
@@ -81,3 +82,27 @@ func localIP(address *net.TCPAddr) net.IP {
 func serverURL(address *net.TCPAddr) string {
 	return "https://" + net.JoinHostPort(localIP(address).String(), strconv.Itoa(address.Port))
 }
+
+// Serving is a certificate of the API's authority for another server of this process, which listens at that IP and is also reached under
+// the hosts, names or IPs. It is kept in the data directory under its name, which must not be one of the API's own.
+func (s *Server) Serving(name string, listen net.IP, hosts ...string) (tls.Certificate, error) {
+	ips, names := servingNames(listen)
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			ips = append(ips, ip)
+		} else if host != "" {
+			names = append(names, host)
+		}
+	}
+	pair, err := s.issued.authority.Serving(name, ips, names)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+}
+
+// Authority is the certificate, PEM, of the authority that signs the API's certificate and those of its clients.
+func (s *Server) Authority() []byte { return s.issued.authority.CertPEM }
+
+// CAFile is the file that holds it.
+func (s *Server) CAFile() string { return s.issued.authority.CertFile }

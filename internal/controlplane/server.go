@@ -67,6 +67,7 @@ type Server struct {
 	logger     logr.Logger
 	restConfig *rest.Config
 	kubeconfig string
+	issued     *certificates
 
 	etcd        *etcdServer
 	api         *apiServer
@@ -114,6 +115,7 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	s.issued = certificates
 	encryption, err := ensureEncryption(dir)
 	if err != nil {
 		return err

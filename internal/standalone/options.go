@@ -33,8 +33,10 @@ type Options struct {
 
 // DefaultOptions are those of `farrier up` without flags.
 func DefaultOptions() Options {
+	inner := system.DefaultOptions()
+	inner.OperatorAddress = "127.0.0.1:0" // found by its ConfigMap, so any port does
 	return Options{
-		Options:         system.DefaultOptions(),
+		Options:         inner,
 		APIAddress:      "127.0.0.1:6443",
 		SimAddress:      "0.0.0.0:8000",
 		SimVendor:       string(sim.Standard),

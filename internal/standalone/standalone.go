@@ -28,8 +28,8 @@ type System struct {
 	// Client reads and writes objects as an administrator; Config is what it was made of.
 	Client client.Client
 	Config *rest.Config
-	// APIURL and Kubeconfig say where the API is.
-	APIURL, Kubeconfig string
+	// APIURL and Kubeconfig say where the API is; CAFile holds the authority of its certificates.
+	APIURL, Kubeconfig, CAFile string
 	// Rack and Registry are nil without a simulated rack.
 	Rack     *sim.Rack
 	Registry *localregistry.Registry
@@ -95,7 +95,10 @@ func (s *System) startAPI(ctx context.Context) error {
 		return err
 	}
 	s.plane, s.Config = plane, plane.RESTConfig()
-	s.APIURL, s.Kubeconfig = plane.URL(), plane.Kubeconfig()
+	s.APIURL, s.Kubeconfig, s.CAFile = plane.URL(), plane.Kubeconfig(), plane.CAFile()
+	if err := s.UseIssuer(plane); err != nil {
+		return err
+	}
 	crds, err := config.CRDs()
 	if err != nil {
 		return err

@@ -3,63 +3,153 @@ package system
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"strings"
 
 	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
 
+// checkOperator reads what is said of the operators' address.
+func (s *settings) checkOperator() error {
+	var errs []error
+	if s.OperatorURL != "" {
+		if u, err := url.Parse(s.OperatorURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			errs = append(errs, fmt.Errorf("--operator-url: %q is no https URL without a query", s.OperatorURL))
+		}
+		s.OperatorURL = strings.TrimRight(s.OperatorURL, "/")
+	}
+	cas, err := certPool(s.OperatorClientCAFile)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--operator-client-ca-file: %w", err))
+	}
+	s.operatorClientCAs = cas
+	return errors.Join(errs...)
+}
+
+// listenForOperators opens the operators' listener, if there is one, and finds out its URL.
+func (s *System) listenForOperators() error {
+	if s.settings.OperatorAddress == "" {
+		return nil
+	}
+	listener, reached, err := s.listen("operator-address", s.settings.OperatorAddress, true)
+	if err != nil {
+		return err
+	}
+	s.operatorListener = listener
+	if s.OperatorURL = s.settings.OperatorURL; s.OperatorURL == "" {
+		s.OperatorURL = reached
+	}
+	return nil
+}
+
+// Issuer makes certificates that clients of its API trust.
+type Issuer interface {
+	// Serving is a certificate for a server of that name that listens at that IP and is reached under these hosts.
+	Serving(name string, listen net.IP, hosts ...string) (tls.Certificate, error)
+	// Authority is the certificate of its authority, PEM, which also signs client certificates.
+	Authority() []byte
+}
+
+// UseIssuer has the certificate of the operators' address issued, where no files hold one, and takes the client certificates of
+// the same authority. It has to come before Start.
+func (s *System) UseIssuer(issuer Issuer) error {
+	if s.operatorListener == nil {
+		return nil
+	}
+	if s.settings.operatorClientCAs == nil {
+		s.settings.operatorClientCAs = x509.NewCertPool()
+	}
+	if !s.settings.operatorClientCAs.AppendCertsFromPEM(issuer.Authority()) {
+		return errors.New("certificate of the operator address: its authority is no PEM certificate")
+	}
+	if s.settings.OperatorCertFile != "" || s.settings.OperatorKeyFile != "" {
+		return nil
+	}
+	var ip net.IP
+	if tcp, ok := s.operatorListener.Addr().(*net.TCPAddr); ok {
+		ip = tcp.IP
+	}
+	certificate, err := issuer.Serving("operator", ip, hostOf(s.OperatorURL))
+	if err != nil {
+		return fmt.Errorf("certificate of the operator address: %w", err)
+	}
+	s.operatorCertificate, s.operatorCA = &certificate, issuer.Authority()
+	return nil
+}
+
 // addOperator puts the operators' address beside the controllers, where there is one.
 func (s *System) addOperator(mgr ctrl.Manager) error {
 	if s.settings.OperatorAddress == "" {
 		return nil
 	}
-	certificate, err := s.settings.operatorCertificate()
-	if err != nil {
-		return err
-	}
-	server := &operator.Server{
-		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history,
-		Explain: bootserver.Explain(s.view, s.profiles), Logger: s.logger.WithName("operator"),
-	}
-	return mgr.Add(named("operator address", func(ctx context.Context) error {
-		listener, err := opened(nil, "operator-address", s.settings.OperatorAddress)
+	if s.operatorCertificate == nil {
+		certificate, ca, err := s.settings.operatorCertificate(s.OperatorURL)
 		if err != nil {
 			return err
 		}
-		s.logger.V(1).Info("Operators are answered", "address", listener.Addr().String())
-		return server.Serve(ctx, listener, certificate)
+		s.operatorCertificate, s.operatorCA = &certificate, ca
+	}
+	server := &operator.Server{
+		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history,
+		Explain: bootserver.Explain(s.view, s.profiles), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
+	}
+	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs}
+	return mgr.Add(named("operator address", func(ctx context.Context) error {
+		listener, err := opened(s.operatorListener, "operator-address", s.settings.OperatorAddress)
+		if err != nil {
+			return err
+		}
+		s.logger.V(1).Info("Operators are answered", "address", listener.Addr().String(), "url", s.OperatorURL)
+		if err := operator.Publish(ctx, mgr.GetClient(), mgr.GetAPIReader(), s.settings.ManagerNamespace, operator.Address{URL: s.OperatorURL, CA: s.operatorCA}); err != nil {
+			s.logger.Info("Where operators are answered is published nowhere: 'farrier timeline' has to be told by flags", "reason", err.Error())
+		}
+		return server.Serve(ctx, listener, identity)
 	}))
 }
 
-// operatorCertificate is what the files hold, or one that is made now and that nobody can verify: a token is then as safe as the
-// way to this address.
-func (o *Options) operatorCertificate() (tls.Certificate, error) {
+// operatorCertificate is what the files hold, or one that is made now, with what it can be verified with. Who signed the one of the
+// files is known to whoever put it there.
+func (o *Options) operatorCertificate(reached string) (tls.Certificate, []byte, error) {
 	if o.OperatorCertFile != "" || o.OperatorKeyFile != "" {
 		pair, err := tls.LoadX509KeyPair(o.OperatorCertFile, o.OperatorKeyFile)
 		if err != nil {
-			return pair, fmt.Errorf("--operator-cert-file and --operator-key-file: %w", err)
+			return pair, nil, fmt.Errorf("--operator-cert-file and --operator-key-file: %w", err)
 		}
-		return pair, nil
+		return pair, nil, nil
 	}
-	host, _, err := net.SplitHostPort(o.OperatorAddress)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("--operator-address: %w", err)
+	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	host := hostOf(reached)
+	if ip := net.ParseIP(host); ip != nil {
+		ips = append(ips, ip)
 	}
 	if host == "" {
 		host = "localhost"
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey(host, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, nil)
+	cert, key, err := certutil.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("certificate of the operator address: %w", err)
+		return tls.Certificate{}, nil, fmt.Errorf("certificate of the operator address: %w", err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return pair, fmt.Errorf("certificate of the operator address: %w", err)
+		return pair, nil, fmt.Errorf("certificate of the operator address: %w", err)
 	}
-	return pair, nil
+	return pair, cert, nil
+}
+
+// hostOf is the host of a URL, without its port; empty: it has none.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }

@@ -2,6 +2,7 @@ package system
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -37,10 +38,12 @@ type Options struct {
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
 	BootProgramsDir string
-	// OperatorAddress is where operators read reports and boots, over TLS; empty: nowhere. Without files its certificate is made anew
-	// at each start.
-	OperatorAddress                   string
+	// OperatorAddress is where operators read reports and boots, over TLS; empty: nowhere. OperatorURL is under which they reach it;
+	// empty: derived from the address. Without files its certificate is made anew at each start.
+	OperatorAddress, OperatorURL      string
 	OperatorCertFile, OperatorKeyFile string
+	// OperatorClientCAFile holds the authorities whose client certificates are taken there, beside tokens; empty: none.
+	OperatorClientCAFile string
 	// Metadata answers /v1/…, with the fields of the file StaticMetadata for every machine.
 	Metadata       bool
 	StaticMetadata string
@@ -161,8 +164,11 @@ type settings struct {
 	trustPrivate bool
 	prefixes     *macprefix.Database
 	template     string
-	cleanup      inspection.CleanMode
-	eventsTLS    *tls.Config // nil: plain HTTP
+
+	operatorClientCAs *x509.CertPool // nil: no client certificates
+
+	cleanup   inspection.CleanMode
+	eventsTLS *tls.Config // nil: plain HTTP
 
 	webhookHosts content.Hosts
 
@@ -193,7 +199,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkParts(), s.checkIPXE())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE())
 	return s, errors.Join(errs...)
 }
 

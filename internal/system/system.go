@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -31,8 +32,9 @@ const readyTimeout = 2 * time.Minute
 
 // System is Farrier around a Kubernetes API.
 type System struct {
-	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot.
-	BootURL, BMCEventsURL string
+	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot;
+	// OperatorURL is where operators are answered, empty if they are not.
+	BootURL, BMCEventsURL, OperatorURL string
 
 	logger   logr.Logger
 	settings *settings
@@ -48,8 +50,11 @@ type System struct {
 	keys      keys
 	// receiver takes the events of BMCs; nil without its listener.
 	receiver *bmcevents.Receiver
-	// bootListener and eventsListener are nil until they are needed, where others take turns with us.
-	bootListener, eventsListener net.Listener
+	// bootListener, eventsListener and operatorListener are nil until they are needed, where others take turns with us.
+	bootListener, eventsListener, operatorListener net.Listener
+	// operatorCertificate is that of the operators' address; operatorCA is what it can be verified with, where that is known.
+	operatorCertificate *tls.Certificate
+	operatorCA          []byte
 
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
@@ -80,7 +85,7 @@ func New(options Options) (*System, error) {
 	}
 	s.settings.sites = s.settings.sites.WithDefault(reached)
 	s.BootURL = s.settings.sites.Of("").Object()
-	if err := s.listenForEvents(); err != nil {
+	if err := errors.Join(s.listenForEvents(), s.listenForOperators()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -267,7 +272,7 @@ func (s *System) Stop() error {
 		if s.fleet != nil {
 			metrics.Registry.Unregister(s.fleet)
 		}
-		errs := []error{closeListener(s.bootListener), closeListener(s.eventsListener)}
+		errs := []error{closeListener(s.bootListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
 		if s.blobs != nil {
 			errs = append(errs, s.blobs.Close())
 		}

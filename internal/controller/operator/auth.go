@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -12,7 +13,7 @@ import (
 )
 
 var (
-	errUnknown   = errors.New("no bearer token that the Kubernetes API knows")
+	errUnknown   = errors.New("no client certificate, and no bearer token that the Kubernetes API knows")
 	errForbidden = errors.New("not allowed")
 )
 
@@ -22,22 +23,17 @@ var verbs = map[string]string{http.MethodGet: "get", http.MethodHead: "head", ht
 // maxToken is longer than any token of Kubernetes.
 const maxToken = 16 << 10
 
+// groupAuthenticated is the group of everybody whom the Kubernetes API knows. It adds it itself to those who call it; who is known by
+// a certificate here has not called it.
+const groupAuthenticated = "system:authenticated"
+
 // authorize asks the Kubernetes API who the caller is and whether it may. Only here is it asked, so an answer is never older
 // than the request.
 func (s *Server) authorize(ctx context.Context, r *http.Request) error {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
-		return errUnknown
+	user, err := s.authenticate(ctx, r)
+	if err != nil {
+		return err
 	}
-	who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	if err := s.API.Create(ctx, who); err != nil {
-		return fmt.Errorf("TokenReview: %w", err)
-	}
-	if !who.Status.Authenticated {
-		return errUnknown
-	}
-	user := who.Status.User
 	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verbs[r.Method]},
@@ -52,4 +48,41 @@ func (s *Server) authorize(ctx context.Context, r *http.Request) error {
 		return errForbidden
 	}
 	return nil
+}
+
+// authenticate says who calls: as the client certificate of the connection says, else as the token of the request.
+func (s *Server) authenticate(ctx context.Context, r *http.Request) (authenticationv1.UserInfo, error) {
+	if user, ok := s.certified(r); ok {
+		return user, nil
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		return authenticationv1.UserInfo{}, errUnknown
+	}
+	who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	if err := s.API.Create(ctx, who); err != nil {
+		return authenticationv1.UserInfo{}, fmt.Errorf("TokenReview: %w", err)
+	}
+	if !who.Status.Authenticated {
+		return authenticationv1.UserInfo{}, errUnknown
+	}
+	return who.Status.User, nil
+}
+
+// certified is whom a client certificate names, by the rules of the Kubernetes API: the common name is the user, organizations are
+// its groups. Only chains that the handshake has verified count. A connection may outlive the certificate that opened it.
+func (s *Server) certified(r *http.Request) (authenticationv1.UserInfo, bool) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return authenticationv1.UserInfo{}, false
+	}
+	leaf := r.TLS.VerifiedChains[0][0]
+	if leaf.Subject.CommonName == "" || s.Clock.Now().After(leaf.NotAfter) {
+		return authenticationv1.UserInfo{}, false
+	}
+	groups := slices.Clone(leaf.Subject.Organization)
+	if !slices.Contains(groups, groupAuthenticated) {
+		groups = append(groups, groupAuthenticated)
+	}
+	return authenticationv1.UserInfo{Username: leaf.Subject.CommonName, Groups: groups}, true
 }

@@ -5,6 +5,10 @@
 //	GET    /boots/{uuid}    what its newest boots asked for, and were given
 //	GET    /explain?label=… which assignments a machine has that names itself, in their order, and why
 //
-// Whoever asks proves itself to the Kubernetes API, by a bearer token that a TokenReview knows, and must be allowed the verb on that
-// path: a rule of a ClusterRole with nonResourceURLs, as for metrics. So there are no accounts and no passwords of ours.
+// Whoever asks proves itself as at the Kubernetes API, by a client certificate of the authority that the API trusts or by a bearer token
+// that a TokenReview knows, and must be allowed the verb on that path: a rule of a ClusterRole with nonResourceURLs, as for metrics. So there
+// are no accounts and no passwords of ours.
+//
+// Where the address is, and by which authority its certificate is known, stands in a ConfigMap of the manager's namespace (published.go),
+// so that Client needs nothing but access to the Kubernetes API.
 package operator

@@ -3,16 +3,20 @@ package operator
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -39,6 +43,7 @@ type Server struct {
 	History   *bootview.History
 	// Explain answers which assignment a machine gets, and why; nil: nobody does.
 	Explain http.Handler
+	Clock   clock.PassiveClock
 	Logger  logr.Logger
 }
 
@@ -154,18 +159,36 @@ func (s *Server) boots(_ context.Context, uuid string) ([]byte, error) {
 	if boots == nil {
 		return nil, errNotFound
 	}
-	return json.Marshal(struct {
-		SystemUUID string          `json:"systemUUID"`
-		Boots      []bootview.Boot `json:"boots"`
-	}{uuid, boots})
+	return json.Marshal(Boots{uuid, boots})
+}
+
+// Boots is the answer to GET /boots/{uuid}.
+type Boots struct {
+	SystemUUID string `json:"systemUUID"`
+	// Boots are the newest ones, the last one last.
+	Boots []bootview.Boot `json:"boots"`
+}
+
+// Identity is what both ends of a connection are known by.
+type Identity struct {
+	Certificate tls.Certificate
+	// ClientCAs are the authorities whose client certificates are taken; nil: none are, and callers need a token.
+	ClientCAs *x509.CertPool
+}
+
+func (i Identity) config() *tls.Config {
+	config := &tls.Config{Certificates: []tls.Certificate{i.Certificate}, MinVersion: tls.VersionTLS12}
+	if i.ClientCAs != nil { // nil would mean the system's
+		config.ClientAuth, config.ClientCAs = tls.VerifyClientCertIfGiven, i.ClientCAs
+	}
+	return config
 }
 
 // Serve answers on l, over TLS, until ctx ends. It closes l.
-func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Certificate) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener, identity Identity) error {
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 2 * maxToken,
-		TLSConfig:      &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		MaxHeaderBytes: 2 * maxToken, TLSConfig: identity.config(), ErrorLog: log.New(connections{s.Logger}, "", 0),
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.ServeTLS(l, "", "") }()
@@ -181,4 +204,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, certificate tls.Cert
 	}
 	<-served
 	return nil
+}
+
+// connections turns net/http's log, which is about handshakes that fail, into details.
+type connections struct{ logr.Logger }
+
+func (c connections) Write(p []byte) (int, error) {
+	c.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	return len(p), nil
 }

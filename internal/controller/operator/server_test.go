@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -41,11 +42,11 @@ func (c reviewing) Create(ctx context.Context, obj client.Object, opts ...client
 	}
 	switch o := obj.(type) {
 	case *authenticationv1.TokenReview:
-		o.Status.Authenticated = o.Spec.Token == reader || o.Spec.Token == "admin-token"
+		o.Status.Authenticated = strings.HasSuffix(o.Spec.Token, "-token")
 		o.Status.User.Username = strings.TrimSuffix(o.Spec.Token, "-token")
 		return nil
 	case *authorizationv1.SubjectAccessReview:
-		o.Status.Allowed = o.Spec.User == "admin" || o.Spec.NonResourceAttributes.Verb != "delete"
+		o.Status.Allowed = o.Spec.User == "admin" || o.Spec.User == "reader" && o.Spec.NonResourceAttributes.Verb != "delete"
 		return nil
 	}
 	return c.Client.Create(ctx, obj, opts...)
@@ -66,7 +67,7 @@ func newServer(t *testing.T) *Server {
 	history := &bootview.History{}
 	history.Record(bootview.Delivery{Kind: bootview.DeliveredScript, UUID: uuid, Attempt: "attempt-1", Addr: "10.0.0.1", Status: 200, Time: time.Unix(0, 0).UTC()})
 	explain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "of "+r.URL.RawQuery) })
-	return &Server{API: reviewing{Client: api}, Live: api, Namespace: "farrier-system", History: history, Explain: explain, Logger: logr.Discard()}
+	return &Server{API: reviewing{Client: api}, Live: api, Namespace: "farrier-system", History: history, Explain: explain, Clock: clock.RealClock{}, Logger: logr.Discard()}
 }
 
 func TestAnswers(t *testing.T) {

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/cli/timeline"
+	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/system"
+)
+
+const (
+	// followEvery is how often --follow looks again.
+	followEvery = 2 * time.Second
+	// lookTimeout bounds one look.
+	lookTimeout = time.Minute
+)
+
+// teller is what the flags of `farrier timeline` say.
+type teller struct {
+	kubeconfig, context, namespace string
+	operatorURL, operatorCA        string
+	output                         string
+	follow, utc                    bool
+}
+
+func newTimeline() *cobra.Command {
+	var t teller
+	cmd := &cobra.Command{
+		Use:   "timeline SERVER",
+		Short: "Tell what a server did, asked for and was given, in order of time",
+		Long: `Lists in order of time what is known of a server: the boots that were ordered, each request of its machine with the address
+that asked, the status and the bytes, the reports of its probe, and the conditions, events and records around it.
+
+SERVER is the name of a Server or its UUID. Requests are asked for at the operator address (docs/boot-server.md), which is found
+through the Kubernetes API, with the user of the kubeconfig. They are kept in memory: of the newest four boots since the boot server's start.`,
+		Example: `  farrier timeline --kubeconfig /var/lib/farrier/kubeconfig bmc-0-system-0
+  farrier timeline node-7 --follow
+  farrier timeline 4c4c4544-0043-3510-8052-b7c04f4e4d32 -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("want the name or the UUID of one Server, got %d", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+		},
+	}
+	t.bind(cmd.Flags())
+	return cmd
+}
+
+func (t *teller) bind(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
+	f.StringVar(&t.context, "context", "", "context of the kubeconfig (default: its current one)")
+	f.StringVar(&t.operatorURL, "operator-url", "", "base `URL` of the operator address (default: from the ConfigMap farrier-operator)")
+	f.StringVar(&t.operatorCA, "operator-ca", "", "PEM bundle of the authorities that its certificate is verified with (default: from the ConfigMap, or the system's)")
+	f.StringVar(&t.namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of what Farrier keeps for itself")
+	f.BoolVarP(&t.follow, "follow", "F", false, "go on telling what happens")
+	f.BoolVar(&t.utc, "utc", false, "times in UTC (default: in the local time zone)")
+	f.StringVarP(&t.output, "output", "o", "table", "table or json")
+}
+
+func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
+	switch {
+	case t.output != "table" && t.output != "json":
+		return usageError{fmt.Errorf("--output: %q is neither table nor json", t.output)}
+	case t.follow && t.output == "json":
+		return usageError{errors.New("--follow: needs --output table")}
+	}
+	config, err := t.config()
+	if err != nil {
+		return err
+	}
+	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: the Kubernetes API at %s: %w", config.Host, err)
+	}
+	at, err := t.address(ctx, api)
+	if err != nil {
+		return err
+	}
+	boots, err := operator.NewClient(config, at)
+	if err != nil {
+		return fmt.Errorf("--operator-url: %w", err)
+	}
+	source := timeline.Source{API: api, Boots: boots.Boots, Namespace: t.namespace}
+	look := func(ctx context.Context) (*timeline.Timeline, error) {
+		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		server, uuid, err := find(ctx, api, name)
+		if err != nil {
+			return nil, err
+		}
+		told, err := source.Read(ctx, server, uuid)
+		return told, explainOperator(at.URL, uuid, err)
+	}
+	told, err := look(ctx)
+	if err != nil {
+		return err
+	}
+	return t.tell(ctx, out, told, look)
+}
+
+func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timeline, look func(context.Context) (*timeline.Timeline, error)) error {
+	if t.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(told)
+	}
+	p := &timeline.Printer{Out: out, Zone: time.Local}
+	if t.utc {
+		p.Zone = time.UTC
+	}
+	if err := errors.Join(p.Header(told), p.Print(told), p.Missing(told)); err != nil || !t.follow {
+		return err
+	}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		told, err := look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			err = p.Print(told)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// config is that of the kubeconfig.
+func (t *teller) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig, --context: %w", err)
+	}
+	return config, nil
+}
+
+// address is where the operators' address is: flags count more than what is published.
+func (t *teller) address(ctx context.Context, api client.Reader) (operator.Address, error) {
+	at := operator.Address{URL: t.operatorURL}
+	if t.operatorCA != "" {
+		ca, err := os.ReadFile(t.operatorCA)
+		if err != nil {
+			return at, fmt.Errorf("--operator-ca: %w", err)
+		}
+		at.CA = ca
+	}
+	if at.URL != "" {
+		return at, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	published, err := operator.Find(ctx, api, t.namespace)
+	where := fmt.Sprintf("ConfigMap %s/%s", t.namespace, operator.Published)
+	switch {
+	case apierrors.IsNotFound(err):
+		return at, fmt.Errorf("--operator-url: has to be given: there is no %s; is Farrier running with --operator-address, and is --manager-namespace right?", where)
+	case apierrors.IsForbidden(err):
+		return at, fmt.Errorf("--operator-url: has to be given: this user may not read %s", where)
+	case err != nil:
+		return at, fmt.Errorf("--kubeconfig: %s: %w", where, err)
+	}
+	at.URL = published.URL
+	if at.CA == nil {
+		at.CA = published.CA
+	}
+	return at, nil
+}
+
+// find is the Server of that name or UUID. A machine that names itself has a UUID and no Server.
+func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server, string, error) {
+	var server metalv1.Server
+	err := api.Get(ctx, client.ObjectKey{Name: name}, &server)
+	switch {
+	case err == nil:
+		return &server, server.Spec.SystemUUID, nil
+	case apimeta.IsNoMatchError(err):
+		return nil, "", fmt.Errorf("--kubeconfig: its API has no Servers: %w", err)
+	case apierrors.IsForbidden(err):
+		return nil, "", fmt.Errorf("--kubeconfig: %w", err)
+	case !apierrors.IsNotFound(err):
+		return nil, "", fmt.Errorf("--kubeconfig: Server %q: %w", name, err)
+	}
+	subject, err := assignment.NewSubject(url.Values{assignment.KeyUUID: {name}})
+	if err != nil {
+		return nil, "", fmt.Errorf("there is no Server %q", name)
+	}
+	uuid := subject.Get(assignment.KeyUUID)
+	var all metalv1.ServerList
+	if err := api.List(ctx, &all); err != nil {
+		return nil, "", fmt.Errorf("--kubeconfig: list Servers: %w", err)
+	}
+	for i := range all.Items {
+		if all.Items[i].Spec.SystemUUID == uuid {
+			return &all.Items[i], uuid, nil
+		}
+	}
+	return nil, uuid, nil
+}
+
+// explainOperator says which flag has to do with what went wrong at the operator address.
+func explainOperator(at, uuid string, err error) error {
+	var certificate *tls.CertificateVerificationError
+	var network *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, operator.ErrUnauthorized):
+		return fmt.Errorf("--kubeconfig: %s does not know its user: it takes client certificates of --operator-client-ca-file and tokens of its own Kubernetes API (%w)", at, err)
+	case errors.Is(err, operator.ErrForbidden):
+		return fmt.Errorf("--kubeconfig: its user may not read /boots/%s at %s: it needs \"get\" on that path, by nonResourceURLs of a ClusterRole (%w)", uuid, at, err)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("--operator-ca: the certificate of %s is not trusted: %w", at, certificate.Err)
+	case errors.As(err, &network) && network.Op == "remote error":
+		return fmt.Errorf("--kubeconfig: %s does not take its client certificate: %w", at, network.Err)
+	}
+	return fmt.Errorf("--operator-url: %s: %w", at, err)
+}

@@ -1,0 +1,287 @@
+package operator
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	der, key := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	var err error
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.key = key
+	return a
+}
+
+func (a *authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return der, key
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+func (a *authority) serving() tls.Certificate {
+	der, key := a.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (a *authority) client(subject pkix.Name, change ...func(*x509.Certificate)) *tls.Certificate {
+	template := &x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, f := range change {
+		f(template)
+	}
+	der, key := a.sign(template)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// asked remembers the reviews that a server asks for.
+type asked struct {
+	reviewing
+	reviews []authorizationv1.SubjectAccessReviewSpec
+}
+
+func (c *asked) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if o, ok := obj.(*authorizationv1.SubjectAccessReview); ok {
+		c.reviews = append(c.reviews, o.Spec)
+	}
+	return c.reviewing.Create(ctx, obj, opts...)
+}
+
+// listen serves s, and returns its URL.
+func listen(t *testing.T, s *Server, identity Identity) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l, identity) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "https://" + l.Addr().String()
+}
+
+func TestWhoMayAsk(t *testing.T) {
+	known, foreign := newAuthority(t, "known"), newAuthority(t, "foreign")
+	s := newServer(t)
+	api := &asked{reviewing: s.API.(reviewing)}
+	s.API = api
+	base := listen(t, s, Identity{Certificate: known.serving(), ClientCAs: known.pool()})
+	expired := func(c *x509.Certificate) {
+		c.NotBefore, c.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+	}
+	serverOnly := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }
+	reader := pkix.Name{CommonName: "reader", Organization: []string{"site-a", "site-b"}}
+	for _, c := range []struct {
+		name   string
+		cert   *tls.Certificate
+		token  string
+		status int      // 0: the handshake fails
+		user   string   // who is reviewed
+		groups []string // with
+	}{
+		{"nothing", nil, "", 401, "", nil},
+		{"a certificate", known.client(reader), "", 200, "reader", []string{"site-a", "site-b", groupAuthenticated}},
+		{"a certificate without groups", known.client(pkix.Name{CommonName: "reader"}), "", 200, "reader", []string{groupAuthenticated}},
+		{"a certificate that names the group", known.client(pkix.Name{CommonName: "reader", Organization: []string{groupAuthenticated}}), "", 200, "reader", []string{groupAuthenticated}},
+		{"a certificate of somebody without rights", known.client(pkix.Name{CommonName: "nobody", Organization: []string{"site-a"}}), "", 403, "nobody", []string{"site-a", groupAuthenticated}},
+		{"a certificate of nobody", known.client(pkix.Name{Organization: []string{"system:masters"}}), "", 401, "", nil},
+		{"a certificate of nobody, and a token", known.client(pkix.Name{}), "reader-token", 200, "reader", nil},
+		{"a certificate of another authority", foreign.client(reader), "", 0, "", nil},
+		{"a certificate of another authority, and a token", foreign.client(reader), "reader-token", 0, "", nil},
+		{"an expired certificate", known.client(reader, expired), "", 0, "", nil},
+		{"a certificate for servers", known.client(reader, serverOnly), "", 0, "", nil},
+		{"a token", nil, "reader-token", 200, "reader", nil},
+		{"a wrong token", nil, "guess", 401, "", nil},
+		{"a certificate counts more than a token", known.client(pkix.Name{CommonName: "nobody"}), "admin-token", 403, "nobody", []string{groupAuthenticated}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api.reviews = nil
+			status := ask(t, base, known, c.cert, c.token)
+			if status != c.status {
+				t.Errorf("status %d, want %d", status, c.status)
+			}
+			if c.user == "" {
+				if len(api.reviews) != 0 {
+					t.Errorf("reviewed: %+v", api.reviews)
+				}
+				return
+			}
+			if len(api.reviews) != 1 || api.reviews[0].User != c.user || api.reviews[0].NonResourceAttributes.Path != "/boots/"+uuid {
+				t.Fatalf("reviewed: %+v", api.reviews)
+			}
+			if diff := cmp.Diff(c.groups, api.reviews[0].Groups); diff != "" {
+				t.Errorf("groups (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// ask presents a certificate, whichever authorities the server names, and returns the status; 0: the handshake has failed.
+func ask(t *testing.T, base string, server *authority, cert *tls.Certificate, token string) int {
+	t.Helper()
+	config := &tls.Config{RootCAs: server.pool()}
+	if cert != nil {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/boots/"+uuid, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: time.Minute}).Do(r)
+	if err != nil {
+		var remote *net.OpError
+		if !errors.As(err, &remote) || remote.Op != "remote error" {
+			t.Errorf("not refused by the other side: %v", err)
+		}
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// Without an authority of clients no certificate counts: not even one that the system's authorities have signed.
+func TestNoClientAuthority(t *testing.T) {
+	known := newAuthority(t, "known")
+	s := newServer(t)
+	base := listen(t, s, Identity{Certificate: known.serving()})
+	if status := ask(t, base, known, known.client(pkix.Name{CommonName: "reader"}), ""); status != http.StatusUnauthorized {
+		t.Errorf("a certificate: %d", status)
+	}
+	if status := ask(t, base, known, nil, reader); status != http.StatusOK {
+		t.Errorf("a token: %d", status)
+	}
+}
+
+// TestOnlyVerifiedCertificatesCount: what a peer presents is a claim; and a connection may outlive a certificate.
+func TestOnlyVerifiedCertificatesCount(t *testing.T) {
+	known := newAuthority(t, "known")
+	leaf, err := x509.ParseCertificate(known.client(pkix.Name{CommonName: "admin"}).Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t)
+	do := func(state *tls.ConnectionState, now time.Time) int {
+		s.Clock = clocktesting.NewFakePassiveClock(now)
+		r := httptest.NewRequest(http.MethodGet, "/boots/"+uuid, nil)
+		r.TLS = state
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code
+	}
+	presented := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}
+	verified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf, known.cert}}}
+	if got := do(presented, time.Now()); got != http.StatusUnauthorized {
+		t.Errorf("presented: %d", got)
+	}
+	if got := do(verified, time.Now()); got != http.StatusOK {
+		t.Errorf("verified: %d", got)
+	}
+	if got := do(verified, leaf.NotAfter.Add(time.Second)); got != http.StatusUnauthorized {
+		t.Errorf("expired since: %d", got)
+	}
+}
+
+// TestClient: the other end, with the configuration of a kubeconfig.
+func TestClient(t *testing.T) {
+	known, foreign := newAuthority(t, "known"), newAuthority(t, "foreign")
+	base := listen(t, newServer(t), Identity{Certificate: known.serving(), ClientCAs: known.pool()})
+	token := func(token string) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1", BearerToken: token} }
+	for _, c := range []struct {
+		name   string
+		config *rest.Config
+		at     Address
+		uuid   string
+		want   error
+		text   string
+		boots  int
+	}{
+		{"known", token(reader), Address{base, known.pem()}, uuid, nil, "", 1},
+		{"a slash at its end", token(reader), Address{base + "/", known.pem()}, uuid, nil, "", 1},
+		{"a machine that never asked", token(reader), Address{base, known.pem()}, other, nil, "", 0},
+		{"unknown", token("guess"), Address{base, known.pem()}, uuid, ErrUnauthorized, "", 0},
+		{"without rights", token("nobody-token"), Address{base, known.pem()}, uuid, ErrForbidden, "", 0},
+		{"another server", token(reader), Address{base, foreign.pem()}, uuid, nil, "certificate", 0},
+		{"nobody there", token(reader), Address{"https://127.0.0.1:1", known.pem()}, uuid, nil, "refused", 0},
+	} {
+		client, err := NewClient(c.config, c.at)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		got, err := client.Boots(t.Context(), c.uuid)
+		switch {
+		case c.want != nil && !errors.Is(err, c.want), c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)), c.want == nil && c.text == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case len(got.Boots) != c.boots:
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	for _, bad := range []string{"", "http://127.0.0.1:1", "https://", "https://u:p@h", "https://h?q", "%zz"} {
+		if _, err := NewClient(token(reader), Address{URL: bad}); err == nil || strings.Contains(err.Error(), ":p@") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
