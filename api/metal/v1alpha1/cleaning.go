@@ -6,6 +6,10 @@ const (
 	// AnnotationCleanup: the claim itself is gone when the server is cleaned.
 	AnnotationClaimCleanup = "farrier.dev/claim-cleanup"
 
+	// AnnotationCleanupHeld says, on a Server, that no probe is told to wipe: the one that was booted in an attempt was not heard of,
+	// and is about to be booted again. Its value is <attempt ID>@<RFC 3339>.
+	AnnotationCleanupHeld = "farrier.dev/cleanup-held"
+
 	// AnnotationBootOrder holds, on a Server, the boot order that it had when it became available: a
 	// comma list of references of boot options.
 	AnnotationBootOrder = "farrier.dev/boot-order"

@@ -26,6 +26,9 @@ func (i *Intake) cleaning(ctx context.Context, server *metalv1.Server, a *attemp
 	if owner == "" || now.UID != server.UID || now.Spec.ServerClaimRef != nil || tainted(&now) {
 		return fmt.Errorf("system %s: %w: Server %q is not in Cleanup", r.SystemUUID, ErrNoAttempt, server.Name)
 	}
+	if now.Annotations[metalv1.AnnotationCleanupHeld] != "" && r.Data.Cleanup == nil {
+		return fmt.Errorf("system %s: %w: the probe of Server %q is about to be booted again", r.SystemUUID, ErrNoAttempt, server.Name)
+	}
 	done, err := i.cleaned(ctx, server.Name, owner, a.ID)
 	switch {
 	case err != nil:

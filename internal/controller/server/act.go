@@ -17,7 +17,7 @@ import (
 // decides again.
 func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) error {
 	if p.Prepare {
-		if err := r.prepareInternal(ctx, v, p.Clean); err != nil {
+		if err := r.prepareInternal(ctx, v, p); err != nil {
 			return err
 		}
 	}

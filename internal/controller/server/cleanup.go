@@ -64,6 +64,9 @@ func (v *View) wipe(p *Plan, want cleaning) {
 		v.cannotClean(p)
 		return
 	}
+	if v.bootAgainBeforeWipe(p, want.mode, registered) {
+		return
+	}
 	started := v.boot(p, bootWay{cold: true, force: v.Policy.EnforcePowerOff, defaults: want.biosDefaults})
 	if err := v.refused(v.Defaults); want.biosDefaults && err != nil {
 		v.failCleanup(p, "The defaults of the BIOS could not be restored: "+err.Error())
@@ -132,6 +135,7 @@ func (v *View) finishCleanup(p *Plan, want cleaning) {
 		delete(s.Annotations, metalv1.AnnotationClaimedBy)
 		delete(s.Annotations, metalv1.AnnotationClaimCleanup)
 		delete(s.Annotations, metalv1.AnnotationInstalled)
+		release(s)
 		s.Spec.BootConfigurationRef = nil // the probe's, or still the claim's, where its reference was removed by hand
 	}
 }
@@ -146,6 +150,7 @@ func (v *View) failCleanup(p *Plan, why string) {
 		s.Spec.Taints = append(withoutTaint(s.Spec.Taints, metalv1.TaintNotClean), metalv1.Taint{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind})
 		s.Spec.BootConfigurationRef = nil // another try is another boot
 		annotate(s, annotationNotClean, why)
+		release(s)
 	}
 }
 

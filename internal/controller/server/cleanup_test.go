@@ -225,6 +225,9 @@ func TestACleanupHasATime(t *testing.T) {
 				s.released(t, inspection.CleanMetadata)
 				if tc.registers {
 					s.mustTell(t, both)
+				} else { // it is booted once more
+					s.pass(t, absence+holdDelay+30*time.Second)
+					s.ready(t, namespace+"/"+host)
 				}
 				s.pass(t, tc.after-time.Minute)
 				s.is(t, metalv1.ServerStateCleanup)

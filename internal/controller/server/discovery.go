@@ -19,8 +19,12 @@ func decideDiscovery(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")
 		return p
 	}
-	anew := v.started() && v.comesToNothing(&p, v.Attempt.Started.Add(v.Policy.DiscoveryTimeout))
-	if !v.boot(&p, bootWay{cold: true, force: true, anew: anew}) {
+	if v.comesToNothing(&p, v.Policy.DiscoveryTimeout) {
+		v.bootAgain(&p)
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "%s", p.Event.Message)
+		return p
+	}
+	if !v.boot(&p, bootWay{cold: true, force: true}) {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
 		if !v.Attempt.Begun() && p.Attempt == nil {
 			p.brief(v.Now, v.Boot.CreationTimestamp.Time)

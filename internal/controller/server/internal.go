@@ -16,7 +16,6 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/ignition"
-	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // Keys of the Secret with the access to a machine under discovery.
@@ -32,7 +31,7 @@ const (
 // prepareInternal makes the boot of the probe: the Secret with the access to the machine, the
 // ignition that starts the agent with its token, and the boot configuration that names
 // both. Objects left from an earlier try are replaced, for their token is spent.
-func (r *Reconciler) prepareInternal(ctx context.Context, v *View, clean inspection.CleanMode) error {
+func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) error {
 	// The reference goes first: its optimistic lock keeps a reconcile with an old
 	// view from throwing away what another has just prepared.
 	before := v.Server.DeepCopy()
@@ -43,7 +42,7 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, clean inspect
 	if err := r.removeInternal(ctx, v.Server, false); err != nil {
 		return err
 	}
-	objects, err := r.internalObjects(v, clean)
+	objects, err := r.internalObjects(v, p)
 	if err != nil {
 		return err
 	}
@@ -61,8 +60,8 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, clean inspect
 
 // internalObjects renders what prepareInternal creates, in the order of creation: the boot
 // configuration comes last, when what it refers to exists.
-func (r *Reconciler) internalObjects(v *View, clean inspection.CleanMode) ([]client.Object, error) {
-	a := &attempt.Attempt{ID: v.NewID(), Number: 1, Clean: clean}
+func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) {
+	a := &attempt.Attempt{ID: v.NewID(), Number: max(p.Number, 1), Clean: p.Clean}
 	access, err := ignition.GenerateSSH("metal@" + v.Server.Name)
 	if err != nil {
 		return nil, fmt.Errorf("make the SSH key for discovery: %w", err)

@@ -178,7 +178,9 @@ func TestADiscoveryThatTimesOutIsTriedAgainLaterAndThenGivenUp(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.discovering(t)
 		// It fetches nothing, so half of that time it is booted once more, and the other boot has all of it.
-		s.pass(t, 14*time.Minute+30*time.Second)
+		s.pass(t, 5*time.Minute)
+		s.ready(t, namespace+"/"+host)
+		s.pass(t, 9*time.Minute+30*time.Second)
 		s.is(t, metalv1.ServerStateDiscovery)
 		if on := slices.DeleteFunc(s.hw.Resets(), func(r string) bool { return r != uri+" On" }); len(on) != 2 {
 			t.Errorf("a silent machine was told %v", s.hw.Resets())
@@ -201,7 +203,9 @@ func TestADiscoveryThatTimesOutIsTriedAgainLaterAndThenGivenUp(t *testing.T) {
 		s.pass(t, time.Minute+moment)
 		s.is(t, metalv1.ServerStateDiscovery)
 		s.ready(t, namespace+"/"+host)
-		s.pass(t, 17*time.Minute)
+		s.pass(t, 6*time.Minute)
+		s.ready(t, namespace+"/"+host)
+		s.pass(t, 11*time.Minute)
 		s.is(t, metalv1.ServerStateError)
 		s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "DiscoveryFailed", "retry")
 

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,11 +94,11 @@ func (v *View) silentAt() time.Time {
 	return silent
 }
 
-// comesToNothing says that the boot of the probe is to be ordered anew, for as long as that is of use before deadline.
-// Otherwise it asks to be woken when that may be so.
-func (v *View) comesToNothing(p *Plan, deadline time.Time) bool {
+// comesToNothing says that the boot of the probe is to be made again, for as long as that is of use: until limit after its start
+// something else is made of it. Otherwise it asks to be woken when that may be so.
+func (v *View) comesToNothing(p *Plan, limit time.Duration) bool {
 	silent := v.silentAt()
-	if silent.IsZero() || !v.Now.Before(deadline) {
+	if silent.IsZero() || !v.Now.Before(v.Attempt.Started.Add(limit)) {
 		return false
 	}
 	if v.Now.Before(silent) {
@@ -104,4 +106,20 @@ func (v *View) comesToNothing(p *Plan, deadline time.Time) bool {
 		return false
 	}
 	return true
+}
+
+// bootAgain prepares the boot of the probe anew: its token is that of its attempt.
+func (v *View) bootAgain(p *Plan) {
+	at, since := v.progress()
+	p.Prepare, p.Number = true, v.Attempt.Number+1
+	p.Event = Event{corev1.EventTypeWarning, reasonBootAgain, fmt.Sprintf("Nothing was heard of boot %d of the probe for %s, after %s; it is booted again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)}
+}
+
+// reasonBootAgain is that of the event.
+const reasonBootAgain = "ProbeBootedAgain"
+
+func (s stage) String() string {
+	return map[stage]string{
+		stageNothing: "it was switched on", stageScript: "it fetched its script", stageKernel: "it fetched its image", stageSystem: "it fetched its ignition",
+	}[s]
 }

@@ -1,13 +1,19 @@
 package server
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
 // TestHowLongABootIsAwaited says when the boot of the probe is ordered again, of one that has started 20 minutes ago.
@@ -74,10 +80,15 @@ func TestABootThatMetARestartIsOrderedAgain(t *testing.T) {
 		if got := count(s.hw.Resets(), " On"); got != 1 {
 			t.Fatalf("too early: %v", s.hw.Resets())
 		}
-		s.pass(t, time.Minute)
+		s.pass(t, 30*time.Second)
+		s.boots(t, 2)
 		second := s.attempt(t, namespace+"/"+host)
-		if got := count(s.hw.Resets(), " On"); got != 2 || second.Number != 2 || second.ID == first.ID || second.Started == nil {
+		if got := count(s.hw.Resets(), " On"); got != 2 || second.ID == first.ID {
 			t.Fatalf("attempt %v; the machine was told %v", second, s.hw.Resets())
+		}
+		secret := controllertest.Read[corev1.Secret](t, s.API, namespace+"/"+host)
+		if token := ignition.Token(s.TokenKey, string(s.read(t).UID), second.ID); !strings.Contains(string(secret.Data[bootv1.SecretKeyIgnition]), token) {
+			t.Error("the probe is given a token of another boot")
 		}
 		for range 12 {
 			again()
@@ -87,9 +98,7 @@ func TestABootThatMetARestartIsOrderedAgain(t *testing.T) {
 			t.Errorf("after a restart each minute the machine was told %v", s.hw.Resets())
 		}
 		s.pass(t, 2*absence)
-		if third := s.attempt(t, namespace+"/"+host); third.Number != 3 {
-			t.Errorf("the next attempt is %v", third)
-		}
+		s.boots(t, 3)
 		for range 3 {
 			again()
 			s.pass(t, 8*time.Minute)
@@ -98,6 +107,19 @@ func TestABootThatMetARestartIsOrderedAgain(t *testing.T) {
 			t.Errorf("the machine was told %v", s.hw.Resets())
 		}
 	})
+}
+
+// boots is the probe's boot of that number, once it was prepared.
+func (s *stand) boots(t *testing.T, number int) {
+	t.Helper()
+	s.ready(t, namespace+"/"+host)
+	s.pass(t, 20*time.Second)
+	if a := s.attempt(t, namespace+"/"+host); a.Number != number || a.Started == nil {
+		t.Fatalf("attempt %v, want the start of number %d", a, number)
+	}
+	if !slices.Contains(s.told, reasonBootAgain) {
+		t.Errorf("events: %v", s.told)
+	}
 }
 
 // TestAClaimedMachineIsNeverBootedForItsSilence: "ordered and observed On" counts as started, whatever was fetched.

@@ -21,7 +21,11 @@ const keptCleanups = 5
 // gatherRecords reads what the objects of record say of themselves. That a server is clean is not
 // believed of a cache that may lag: its disks would be the next user's.
 func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
-	inspected, err := r.recordMeta(ctx, r, record.InspectionName(v.Server.Name))
+	reader := client.Reader(r)
+	if id, _ := v.held(); id != "" {
+		reader = r.APIReader // that nobody has registered is what a machine is switched off for
+	}
+	inspected, err := r.recordMeta(ctx, reader, record.InspectionName(v.Server.Name))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestTheProbeReportsToTheURLOfItsSite(t *testing.T) {
 		"": "http://10.0.0.1:8082", "a": "http://boot.a.example", "six": "http://[fd00:6::1]:8082", "gone": "http://10.0.0.1:8082",
 	} {
 		server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid", Labels: map[string]string{metalv1.LabelSite: label}}}
-		objects, err := r.internalObjects(&View{Server: server, NewID: func() string { return "id" }}, "")
+		objects, err := r.internalObjects(&View{Server: server, NewID: func() string { return "id" }}, &Plan{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,7 @@ func TestDecisions(t *testing.T) {
 		"discovery waits for the report":              {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), told(metalv1.ConditionIgnitionDataFetched, "a", 0)), wanted{after: 29 * time.Minute}},
 		"discovery is not repeated when off":          {newView(power(bmc.PowerOff), internalBoot(started(time.Minute)), told(metalv1.ConditionIgnitionDataFetched, "a", 0)), wanted{after: 29 * time.Minute}},
 		"discovery waits for a sign of life":          {newView(power(bmc.PowerOn), internalBoot(started(time.Minute)), told(metalv1.ConditionIPXEScriptFetched, "b", 0)), wanted{after: 14 * time.Minute}},
-		"discovery of a silent machine is begun anew": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute))), wanted{attempt: "ordered"}},
+		"discovery of a silent machine is begun anew": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute))), wanted{prepare: true}},
 		"nor where somebody else delivers": {newView(power(bmc.PowerOn), internalBoot(started(16*time.Minute)), func(v *View) {
 			v.Policy.ForeignBoot = true
 		}), wanted{after: 14 * time.Minute}},
