@@ -47,7 +47,7 @@ func parseFlags() config {
 	flag.Float64Var(&c.KillAt, "kill-at", 0.5, "share of the healthy servers that are inspected when the manager is killed")
 	flag.DurationVar(&c.Interval, "interval", 2*time.Minute, "the manager's --bmc-poll-interval")
 	flag.DurationVar(&c.FastPoll, "fast-poll", 5*time.Second, "the manager's --bmc-fast-poll")
-	flag.DurationVar(&c.Limit, "limit", time.Hour, "give up a run after this long")
+	flag.DurationVar(&c.Limit, "limit", 6*time.Minute, "give up a run after this long")
 	options.Out(&c.Out, name)
 	c.binaries.Bind()
 	smoke := options.Smoke()

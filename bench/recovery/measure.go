@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -27,7 +28,9 @@ type onboarded struct {
 	Inspected int           `json:"inspectedAtKill,omitempty"`
 	Started   int           `json:"startedAtKill,omitempty"`
 	// Rebooted machines were switched on more than once; Started before the kill, they were to go on.
-	Rebooted  int `json:"machinesSwitchedOnAgain"`
+	Rebooted int `json:"machinesSwitchedOnAgain"`
+	// Retried machines found nothing to boot until their firmware tried again.
+	Retried   int `json:"machinesTriedAgainByFirmware"`
 	Available int `json:"available"`
 	Lost      int `json:"recordsLost"`
 	Logins    int `json:"loginsPerBMCMost"`
@@ -50,8 +53,9 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 		return o, err
 	}
 	const every = 500 * time.Millisecond
+	inspected, available := o.tells(began, kill, "inspected", s.Inspected), o.tells(began, kill, "Available", s.API.Available)
 	if kill {
-		if err := s.Await(ctx, int(c.KillAt*float64(o.Healthy)), every, s.Inspected); err != nil {
+		if err := s.Await(ctx, int(c.KillAt*float64(o.Healthy)), every, inspected); err != nil {
 			return o, fmt.Errorf("inspected before the kill: %w", err)
 		}
 		o.KilledAt = time.Since(began)
@@ -62,14 +66,29 @@ func measure(ctx context.Context, c config, kill bool) (o onboarded, err error) 
 			return o, err
 		}
 	}
-	if err := s.Await(ctx, o.Healthy, every, s.Inspected); err != nil {
+	if err := s.Await(ctx, o.Healthy, every, inspected); err != nil {
 		return o, fmt.Errorf("inspected: %w; %s", err, stuck(s))
 	}
-	if err := s.Await(ctx, o.Healthy, every, s.API.Available); err != nil {
+	if err := s.Await(ctx, o.Healthy, every, available); err != nil {
 		return o, fmt.Errorf("available: %w", err)
 	}
 	o.Took = time.Since(began)
 	return o, o.read(ctx, s)
+}
+
+// tells has a count say every few seconds how far it has come.
+func (o *onboarded) tells(began time.Time, kill bool, what string, count func(context.Context) (int, error)) func(context.Context) (int, error) {
+	run := map[bool]string{false: "undisturbed", true: "killed"}[kill]
+	const every = 10 * time.Second
+	last := began
+	return func(ctx context.Context) (int, error) {
+		n, err := count(ctx)
+		if now := time.Now(); err == nil && (now.Sub(last) >= every || n == o.Healthy) {
+			last = now
+			fmt.Fprintf(os.Stderr, "%s: %d of %d %s after %s\n", run, n, o.Healthy, what, now.Sub(began).Round(time.Second))
+		}
+		return n, err
+	}
 }
 
 // stuck tells of machines whose last boot came to nothing.
@@ -108,6 +127,9 @@ func (o *onboarded) read(ctx context.Context, s *site.Site) (err error) {
 	}
 	for _, m := range machines {
 		o.Logins = max(o.Logins, m.Logins)
+		if m.Retries > 0 {
+			o.Retried++
+		}
 		if m.Resets["On"] > 1 || m.Resets["ForceRestart"]+m.Resets["GracefulRestart"]+m.Resets["PowerCycle"] > 0 {
 			o.Rebooted++
 		}
@@ -132,6 +154,7 @@ func (f findings) print(w io.Writer, c config) {
 	line("until all were", a.Took.Round(100*time.Millisecond), b.Took.Round(100*time.Millisecond), "")
 	line("extra time", "", (b.Took - a.Took).Round(100*time.Millisecond), c.Interval)
 	line("machines switched on again or reset", a.Rebooted, b.Rebooted, 0)
+	line("machines whose firmware tried again", a.Retried, b.Retried, "")
 	line("records lost", a.Lost, b.Lost, 0)
 	line("logins per BMC, most", a.Logins, b.Logins, "")
 	_ = t.Flush()

@@ -59,7 +59,9 @@ type Machine struct {
 	// Resets are by type, as the BMC was told.
 	Resets map[string]int
 	// Boots is how often it began to boot; Outcome and Why are what the last time came to.
-	Boots        int
+	Boots int
+	// Retries is how often its firmware went through its boot order that time, when nothing had booted.
+	Retries      int
 	Outcome, Why string
 }
 
@@ -138,7 +140,7 @@ func machineOf(rack *sim.Rack, i int, dead bool) Machine {
 	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, Resets: rack.Machine(i).Resets()}
 	if boots := rack.Machine(i).Record(); len(boots) > 0 {
 		last := boots[len(boots)-1]
-		m.Boots, m.Outcome, m.Why = last.Number, string(last.Outcome), last.Why
+		m.Boots, m.Retries, m.Outcome, m.Why = last.Number, last.Retries, string(last.Outcome), last.Why
 	}
 	return m
 }
