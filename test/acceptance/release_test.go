@@ -1,0 +1,164 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
+)
+
+// inject makes BMC i misbehave until it is told otherwise.
+func (l *lab) inject(t *testing.T, i int, spec fault.Spec) (cure func()) {
+	t.Helper()
+	spec.BMCs = []int{i + 1}
+	entry, err := l.InjectFault(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := l.ClearFault(entry.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// index is the number of the machine behind a Server.
+func (l *lab) index(t *testing.T, server string) int {
+	t.Helper()
+	for i, info := range l.BMCs() {
+		if info.Name+"-system-0" == server {
+			return i
+		}
+	}
+	t.Fatalf("no machine is called %s", server)
+	return 0
+}
+
+// runsFor has a claim bound and its machine running, and returns the server's name.
+func (l *lab) runsFor(p *running, claim string) string {
+	p.t.Helper()
+	l.ignition(p, claim, "ignition")
+	l.claim(p, claim)
+	name := p.bound(claim)
+	p.boots(l.machine(p, name), sim.OutcomeInstalled)
+	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	return name
+}
+
+func (p *running) deleteClaim(name string) {
+	p.t.Helper()
+	if err := p.Delete(p.t.Context(), &metalv1.ServerClaim{ObjectMeta: objectMeta("default", name)}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// serverSays waits until a condition of a Server has that status and reason.
+func (p *running) serverSays(name, kind string, status metav1.ConditionStatus, reason string) {
+	p.t.Helper()
+	p.Eventually(kind+" of "+name, func(ctx context.Context) error {
+		var s metalv1.Server
+		if err := p.Get(ctx, client.ObjectKey{Name: name}, &s); err != nil {
+			return err
+		}
+		if c := apimeta.FindStatusCondition(s.Status.Conditions, kind); c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("want %s %s: %s", status, reason, conditionsText(s.Status.Conditions))
+		}
+		return nil
+	})
+}
+
+// TestAMachineThatIgnoresItsShutdown: without force its release waits, asks again, and says so; a manager with force ends
+// it within the budget. In between the machine is nobody else's.
+func TestAMachineThatIgnoresItsShutdown(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t, "--enforce-power-off=false", "--power-off-budget", "2s")
+	l.discover(p)
+	name := l.runsFor(p, "web")
+	machine := l.machine(p, name)
+	l.inject(t, 0, fault.Spec{Kind: fault.IgnoreShutdown})
+	p.deleteClaim("web")
+
+	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")
+	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed") // the budget is spent
+	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")  // and it is asked again
+	server := p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	if server.Spec.ServerClaimRef == nil || server.Annotations[metalv1.AnnotationClaimedBy] == "" {
+		t.Errorf("a machine that runs has been let go of: %v, %v", server.Spec.ServerClaimRef, server.Annotations)
+	}
+	if n := machine.Resets()["ForceOff"]; n != 0 {
+		t.Errorf("forced off %d times, and force is switched off", n)
+	}
+
+	p.Stop()
+	p = l.up(t, "--power-off-budget", "2s")
+	p.Eventually("the machine is forced off", func(context.Context) error {
+		if machine.Resets()["ForceOff"] == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	server = p.serverIs(name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+	if server.Spec.ServerClaimRef != nil || server.Annotations[metalv1.AnnotationClaimedBy] != "" {
+		t.Errorf("a free server still belongs to somebody: %v %v", server.Spec.ServerClaimRef, server.Annotations)
+	}
+	p.serverSays(name, metalv1.ConditionCleaned, metav1.ConditionTrue, metalv1.ReasonCleaned)
+}
+
+// TestAServerThatIsDeletedInCleanup: it goes when it is clean, and not before; what is made anew is discovered.
+func TestAServerThatIsDeletedInCleanup(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t, "--cleanup", "full")
+	l.discover(p)
+	name := l.runsFor(p, "web")
+	cure := l.inject(t, 0, fault.Spec{Kind: fault.OldProbe})
+	p.deleteClaim("web")
+	p.serverSays(name, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonProbeCannotClean)
+	old := p.serverIs(name, metalv1.ServerStateCleanup, metalv1.PowerStateOn)
+	if err := p.Delete(t.Context(), old.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	p.serverSays(name, "DeletionWaits", metav1.ConditionTrue, "NotClean")
+
+	p.Kill() // what keeps it is no memory of a process
+	p = l.up(t, "--cleanup", "full")
+	p.observed(name)
+	kept := p.serverIs(name, metalv1.ServerStateCleanup, metalv1.PowerStateOn)
+	if kept.UID != old.UID || kept.Annotations[metalv1.AnnotationClaimedBy] == "" {
+		t.Fatalf("it is not the one that was deleted: %v", kept.ObjectMeta)
+	}
+	erased := func() (all bool) {
+		all = true
+		for _, d := range l.Machine(0).Disks() {
+			all = all && len(d.Traces()) == 0
+		}
+		return all
+	}
+	if erased() {
+		t.Fatal("nothing is on its disks: the test proves nothing")
+	}
+	cure()
+	p.annotated(kept, metalv1.AnnotationOperation, metalv1.OperationRetry)
+	p.Eventually("a server is made anew", func(ctx context.Context) error {
+		var s metalv1.Server
+		if err := p.Get(ctx, client.ObjectKey{Name: name}, &s); err != nil {
+			return err
+		}
+		if s.UID == old.UID {
+			return fmt.Errorf("the old one is there, and is %s: %s", s.Status.State, conditionsText(s.Status.Conditions))
+		}
+		if !erased() {
+			t.Errorf("the old one is gone, and what its user left is still there")
+		}
+		return nil
+	})
+	p.serverIs(name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+}
