@@ -3,6 +3,7 @@ package biossettings
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -26,6 +27,9 @@ func TestSettingsAreApplied(t *testing.T) {
 			}
 			if b.Status.LastAppliedTime == nil || len(b.Status.FlowState) != 2 || b.Status.FlowState[0].Name != "first" || b.Status.FlowState[1].State != metalv1.BIOSSettingsStateApplied {
 				t.Errorf("status %+v", b.Status)
+			}
+			if diff := cmp.Diff([]string{"first", "second"}, s.items); diff != "" {
+				t.Errorf("parts of the flow (-want +got)\n%s", diff)
 			}
 			s.until(t, "off, and free for others", func(*metalv1.BIOSSettings) bool {
 				o, _ := s.Fleet.Observe(s.key)

@@ -33,6 +33,7 @@ type stand struct {
 	clock   *skewed
 	once    sync.Mutex
 	told    []string
+	items   []string // the parts of the flow that were seen under way
 }
 
 // skewed is the real clock, and may be put forward: what takes half an hour here takes that long nowhere else.
@@ -115,6 +116,9 @@ func (s *stand) until(t *testing.T, what string, ok func(*metalv1.BIOSSettings) 
 	for {
 		s.Settle(t, s.Reconciler, "b")
 		b := s.settings(t)
+		if p := progressOf(b); p != nil && p.Item != "" && (len(s.items) == 0 || s.items[len(s.items)-1] != p.Item) {
+			s.items = append(s.items, p.Item)
+		}
 		if ok(b) {
 			return b
 		}
