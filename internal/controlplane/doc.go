@@ -16,6 +16,7 @@
 //	authentication.go  who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
 //	remembered.go   for a minute a certificate need not be verified again
 //	admission.go    which admission plugins run, and the room for our own
+//	fieldowners.go  what controllers make does not record who set which field
 //	rbac.go         the few roles that exist from the start
 //	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
 //	kubeconfig.go   what a person or another process needs to connect

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -41,7 +42,10 @@ type Options struct {
 	Address string
 	// AdmissionPlugins run in this order before every other admission plugin.
 	AdmissionPlugins []AdmissionPlugin
-	Logger           logr.Logger
+	// UntrackedManagers are field managers: who set which field is not recorded in what they create (metadata.managedFields),
+	// until somebody uses server-side apply on it.
+	UntrackedManagers []string
+	Logger            logr.Logger
 	// Clock dates certificates; the real one when nil.
 	Clock clock.PassiveClock
 }
@@ -128,7 +132,7 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 		certificates: certificates,
 		encryption:   encryption,
 		etcdEndpoint: s.etcd.endpoint,
-		plugins:      opts.AdmissionPlugins,
+		plugins:      append(slices.Clone(opts.AdmissionPlugins), newFieldOwners(opts.UntrackedManagers)),
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/admission/plugin"
 	"github.com/farrier-dev/farrier/internal/controlplane"
@@ -88,8 +89,8 @@ func (s *System) startAPI(ctx context.Context) error {
 	controlplane.TuneCollector()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
-		AdmissionPlugins: []controlplane.AdmissionPlugin{{Name: plugin.Name, Factory: s.rules.Factory}},
-		Logger:           s.options.Logger.WithName("api"),
+		AdmissionPlugins:  []controlplane.AdmissionPlugin{{Name: plugin.Name, Factory: s.rules.Factory}},
+		UntrackedManagers: []string{metalv1.FieldManager}, Logger: s.options.Logger.WithName("api"),
 	})
 	if err != nil {
 		return err

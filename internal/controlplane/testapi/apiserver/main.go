@@ -16,12 +16,13 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/admission/plugin"
 	"github.com/farrier-dev/farrier/internal/controlplane"
 )
 
 func main() {
-	opts := controlplane.Options{}
+	opts := controlplane.Options{UntrackedManagers: []string{metalv1.FieldManager}} // as in farrier up
 	// A set of our own: packages that are linked in have flags, too.
 	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError)
 	flags.StringVar(&opts.DataDir, "data-dir", "", "data directory")
