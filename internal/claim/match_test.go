@@ -125,6 +125,22 @@ func TestTheLeastWantedIsGivenFirst(t *testing.T) {
 	}
 }
 
+// TestNoMoreThanSixtyFourAreCompared: however many fit, and the rest is as good as any.
+func TestNoMoreThanSixtyFourAreCompared(t *testing.T) {
+	for _, n := range []int{candidates, candidates + 1} {
+		var servers []*metalv1.Server
+		for i := range n {
+			servers = append(servers, available(fmt.Sprintf("s%03d", i), labelled("size", "l")))
+		}
+		delete(servers[n-1].Labels, "size") // wanted by nobody else
+		p := poolOf(servers, asking("any", createdAt(0)), asking("large", createdAt(1), selecting("size", "l")))
+		want := map[int]string{candidates: "s063", candidates + 1: "s000"}[n]
+		if got := matched(p)["any"]; got != want {
+			t.Errorf("of %d it gets %s, want %s", n, got, want)
+		}
+	}
+}
+
 // TestATaintIsWantedByThoseWhoTolerateIt: it does not count that others would match.
 func TestATaintIsWantedByThoseWhoTolerateIt(t *testing.T) {
 	p := poolOf([]*metalv1.Server{available("a"), available("b", tainted("k", "", ""))},

@@ -128,3 +128,37 @@ func TestOneForEachServer(t *testing.T) {
 	s.Settle(t, s.Reconciler, "b")
 	controllertest.Says(t, s.settings(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonAnotherGoesFirst, `"a"`)
 }
+
+// TestAMaintenanceOfSomebodyElse is waited for, used, and neither made nor ended.
+func TestAMaintenanceOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, sim.Standard)
+	ref := metalv1.ObjectReference{Namespace: "default", Name: "window"}
+	s.Add(t, wanted(func(b *metalv1.BIOSSettings) { b.Spec.ServerMaintenanceRef = &ref }))
+	says := func(words ...string) {
+		t.Helper()
+		b := s.until(t, reasonWaitingForMaintenance, func(b *metalv1.BIOSSettings) bool {
+			return len(b.Status.Conditions) > 0 && b.Status.Conditions[0].Reason == reasonWaitingForMaintenance
+		})
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonWaitingForMaintenance, words...)
+	}
+	says("ServerMaintenance default/window does not exist")
+	window := &metalv1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "window"}}
+	window.Spec.ServerRef.Name = "s"
+	s.Add(t, window)
+	s.Settle(t, s.Reconciler, "b")
+	says("default/window does not have the server yet")
+	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Spec.ServerMaintenanceRef = &ref })
+	b := s.untilState(t, metalv1.BIOSSettingsStateApplied)
+	if b.Spec.ServerMaintenanceRef == nil || *b.Spec.ServerMaintenanceRef != ref || controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "default/window") {
+		t.Errorf("its maintenance is %v", b.Spec.ServerMaintenanceRef)
+	}
+	if !controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "farrier-system/bios-b") {
+		t.Error("another maintenance was asked for")
+	}
+	s.Remove(t, b)
+	s.Settle(t, s.Reconciler, "b")
+	if !controllertest.Gone[metalv1.BIOSSettings](t, s.API, "b") || controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "default/window") {
+		t.Error("after the settings: they are there still, or the maintenance is not")
+	}
+}
