@@ -102,6 +102,9 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	o.Logger.V(1).Info("Memory", "gc", memory.gcPercent, "limit", memory.limit)
+	if memory.gcPercent > 0 {
+		go watchRoom(ctx)
+	}
 	webhooks, err := o.webhooks.Server()
 	if err != nil {
 		return err
