@@ -26,6 +26,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
@@ -94,7 +95,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	servers.Boots = delivery
 	bmcs := &bmc.Reconciler{
 		Client: writer, APIReader: uncached, Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
-		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes,
+		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
@@ -107,7 +108,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	var setups []func(ctrl.Manager) error
 	if !s.settings.foreignLifecycle {
 		setups = append(setups,
-			(&endpoint.Reconciler{Client: writer, Prefixes: s.settings.prefixes}).SetupWithManager,
+			(&endpoint.Reconciler{Client: writer, Prefixes: s.settings.prefixes, Begun: bmcs.Begun, Clock: clock.RealClock{}}).SetupWithManager,
 			bmcs.SetupWithManager,
 			subscriptions.SetupWithManager,
 			servers.SetupWithManager,

@@ -18,6 +18,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
@@ -45,6 +46,8 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	// Prefixes knows the default credentials of makes.
 	Prefixes *macprefix.Database
+	// Begun has the attempts that were written down with a BMCSecret, and may be made without being written again.
+	Begun *bmcsecret.Begun
 	// SSH restarts BMCs that do not answer otherwise; those that fail for FailureResetDelay
 	// without being asked to, unless that is 0.
 	SSH               SSH

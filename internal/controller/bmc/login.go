@@ -49,6 +49,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	if err := r.writeTrial(ctx, s, &next, defaults); err != nil {
 		return err
 	}
+	r.Begun.Spend(s.target.Secret.UID)
 	switch action {
 	case bmcsecret.Begin:
 		r.hangUp(s.obj.Name) // what an earlier actor heard is about other credentials
@@ -67,7 +68,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 func (r *Reconciler) trialView(s *scope, defaults []bmc.Credentials) bmcsecret.View {
 	secret := s.target.Secret
 	v := bmcsecret.View{
-		Now: r.Clock.Now(), Defaults: defaults, Current: s.target.Credentials, Fixed: secret.Immutable != nil && *secret.Immutable,
+		Now: r.Clock.Now(), Begun: r.Begun.Has(secret.UID), Defaults: defaults, Current: s.target.Credentials, Fixed: secret.Immutable != nil && *secret.Immutable,
 	}
 	key, bound := r.Registry.Key(&r.Wake, s.obj.Name)
 	if bound && key == fleet.Key(s.target.Endpoint.Key()) {

@@ -68,6 +68,41 @@ func TestTheNextDefaultIsTried(t *testing.T) {
 	})
 }
 
+func TestAnAttemptBegunWithItsSecretIsMadeOnceWithoutAnotherWrite(t *testing.T) {
+	for name, restarted := range map[string]bool{"same process": false, "another process": true} {
+		t.Run(name, func(t *testing.T) {
+			stands(t, func(t *testing.T, s *stand) {
+				s.tries(t)
+				controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) {
+					o.Annotations[metalv1.AnnotationDefaultCredentials] = bmcsecret.First(s.Reconciler.Clock.Now()).String()
+				})
+				s.Begun = bmcsecret.NewBegun()
+				if !restarted {
+					s.Begun.Add(s.secret(t).UID)
+				}
+				s.bmc.Wants("marker-third")
+				s.settle(t)
+				s.settle(t)
+				// The first was written with the secret. The process that did makes it, and another; any other process takes it for made.
+				want := map[string]int{"marker-first": 1, "marker-second": 1}
+				if restarted {
+					want["marker-second"] = 0
+				}
+				s.restart(t)
+				s.settle(t)
+				for password, times := range want {
+					if got := s.bmc.Logins()[password]; got != times {
+						t.Errorf("%s was told %d times, want %d", password, got, times)
+					}
+				}
+				if n := s.bmc.Logins()["marker-third"]; n != 0 {
+					t.Error("the third was tried within the hour")
+				}
+			})
+		})
+	}
+}
+
 func TestTwoAttemptsAnHourAlsoOverRestarts(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.tries(t)

@@ -46,6 +46,11 @@ func Parse(text string) (Trial, error) {
 	return t, nil
 }
 
+// First is the trial with which a BMCSecret is made: its first attempt is written down.
+func First(now time.Time) Trial {
+	return Trial{Attempts: []time.Time{now.UTC().Truncate(time.Second)}}
+}
+
 // String is the form of the annotation.
 func (t Trial) String() string {
 	text, err := json.Marshal(t)
@@ -62,6 +67,8 @@ type View struct {
 	// Current are the credentials in the BMCSecret, Fixed says that they must not be changed.
 	Current bmc.Credentials
 	Fixed   bool
+	// Begun says that the newest attempt is written down and has not been made: see the type Begun.
+	Begun bool
 	// Asked says that the BMC is being asked with Current; Answered and Refused what it said since.
 	Asked, Answered, Refused bool
 }
@@ -85,7 +92,7 @@ func (t Trial) Decide(v View) (Action, Trial, time.Time) {
 	if v.Fixed || t.Position < 0 || t.Position >= len(v.Defaults) || v.Current != v.Defaults[t.Position] {
 		return Forget, t, time.Time{}
 	}
-	if t.Outcome == Accepted {
+	if t.Outcome == Accepted || v.Begun && t.Outcome == Pending && !v.Asked {
 		return Use, t, time.Time{}
 	}
 	if v.Asked {

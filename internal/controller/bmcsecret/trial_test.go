@@ -30,7 +30,12 @@ func TestDecide(t *testing.T) {
 		want   Trial
 		until  time.Time
 	}{
-		"the first is begun":   {Trial{}, View{}, Begin, Trial{Attempts: ago(0)}, time.Time{}},
+		"the first is begun":                            {Trial{}, View{}, Begin, Trial{Attempts: ago(0)}, time.Time{}},
+		"one that was begun with the BMCSecret is made": {First(now), View{Begun: true}, Use, Trial{Attempts: ago(0)}, time.Time{}},
+		"one that was begun elsewhere counts":           {First(now), View{}, Begin, Trial{Attempts: ago(0, 0)}, time.Time{}},
+		"one that was begun and refused leads to the next": {
+			First(now), View{Begun: true, Asked: true, Refused: true}, Begin, Trial{Position: 1, Attempts: ago(0, 0), Refused: []int{0}}, time.Time{},
+		},
 		"an answer is awaited": {Trial{Attempts: ago(1)}, View{Asked: true}, Use, Trial{Attempts: ago(1)}, time.Time{}},
 		"an answer ends the trial": {
 			Trial{Position: 1, Attempts: ago(2, 1), Refused: []int{0}}, View{Asked: true, Answered: true}, Use, Trial{Position: 1, Outcome: Accepted}, time.Time{},

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,6 +47,9 @@ const typeBMC = "bmc"
 type Reconciler struct {
 	client.Client
 	Prefixes *macprefix.Database
+	// Begun is told of the attempts that are written down with a BMCSecret, at the time of Clock.
+	Begun *bmcsecret.Begun
+	Clock clock.PassiveClock
 }
 
 // Reconcile creates what is missing, and never changes what exists: credentials may have
@@ -161,9 +165,9 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 	}
 	credential := entry.DefaultCredentials[0]
 	secret := &metalv1.BMCSecret{
-		// The BMC controller tries the next ones where the BMC refuses these.
+		// The BMC controller makes this attempt without writing it again, and tries the next ones where the BMC refuses these.
 		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name, Annotations: map[string]string{
-			metalv1.AnnotationDefaultCredentials: bmcsecret.Trial{}.String(),
+			metalv1.AnnotationDefaultCredentials: bmcsecret.First(r.Clock.Now()).String(),
 		}},
 		Data: map[string][]byte{
 			metalv1.BMCSecretUsernameKey: []byte(credential.Username),
@@ -171,9 +175,13 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 		},
 	}
 	err := r.Create(ctx, secret, client.FieldOwner(metalv1.FieldManager))
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("create BMCSecret %q: %w", secret.Name, err)
 	}
+	r.Begun.Add(secret.UID)
 	return nil
 }
 

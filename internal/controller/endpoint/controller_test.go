@@ -6,10 +6,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
@@ -29,7 +31,7 @@ func reconciler(t *testing.T, api *controllertest.API) *Reconciler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Reconciler{Client: api, Prefixes: db}
+	return &Reconciler{Client: api, Prefixes: db, Begun: bmcsecret.NewBegun(), Clock: clock.RealClock{}}
 }
 
 func endpoint(name, mac string) *metalv1.Endpoint {
@@ -45,14 +47,16 @@ func conditions(t *testing.T, api *controllertest.API, name string) []metav1.Con
 
 func TestAKnownPrefixBecomesABMCWithItsCredentials(t *testing.T) {
 	api := controllertest.NewAPI(t, endpoint("e", acme))
-	api.Settle(t, reconciler(t, api), "e")
+	r := reconciler(t, api)
+	api.Settle(t, r, "e")
 
 	secret := controllertest.Read[metalv1.BMCSecret](t, api, "e")
 	if u, p := string(secret.Data["username"]), string(secret.Data["password"]); u != "admin" || p != "factory" {
 		t.Errorf("the credentials are %s:%s", u, p)
 	}
-	if _, tried := secret.Annotations[metalv1.AnnotationDefaultCredentials]; !tried {
-		t.Error("nobody can tell that they are default ones")
+	trial, err := bmcsecret.Parse(secret.Annotations[metalv1.AnnotationDefaultCredentials])
+	if err != nil || len(trial.Attempts) != 1 || !r.Begun.Has(secret.UID) {
+		t.Errorf("nobody can tell that they are default ones, to be tried once: %+v, %v", trial, err)
 	}
 	bmc := controllertest.Read[metalv1.BMC](t, api, "e")
 	if bmc.Spec.EndpointRef == nil || bmc.Spec.EndpointRef.Name != "e" || bmc.Spec.BMCSecretRef.Name != "e" || bmc.Spec.Access != nil {
