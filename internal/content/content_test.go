@@ -2,8 +2,11 @@ package content
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -192,6 +195,18 @@ func TestMutualTLS(t *testing.T) {
 	defer server.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	r, news := start(t, Options{Hosts: hosts(t, "127.0.0.1"), MaxBytes: 100, Clock: clock.RealClock{}})
+	// A server that demands a certificate says so; one that is presented is that of the request.
+	demanding := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.TLS.PeerCertificates)) }))
+	demanding.Config.ErrorLog = log.New(io.Discard, "", 0)
+	demanding.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	demanding.StartTLS()
+	defer demanding.Close()
+	without := Request{URL: demanding.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: demanding.Certificate().Raw})}
+	r.Lookup(without)
+	await(t, news)
+	if got, _ := r.Lookup(without); got.Found || !strings.Contains(fmt.Sprint(got.Err), "certificate required") {
+		t.Errorf("without a certificate: %q, %v", got.Bytes, got.Err)
+	}
 	known, unknown, broken := Request{URL: server.URL, CA: ca}, Request{URL: server.URL}, Request{URL: server.URL, Certificate: []byte("x"), Key: Secret("hush")}
 	for request, want := range map[*Request]bool{&known: true, &unknown: false, &broken: false} {
 		r.Lookup(*request)

@@ -97,6 +97,22 @@ func (v *View) PutProfile(p *Profile) {
 	v.remember(p)
 }
 
+// BreakProfile says that a profile was edited into one that cannot be served. Its assignments have no script then; a machine that
+// was given the one before still gets its configs.
+func (v *View) BreakProfile(namespace, name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := profileKey{namespace, name}
+	old := v.profiles[key]
+	if old == nil {
+		return
+	}
+	v.forget(v.before[key])
+	v.remember(old)
+	v.before[key] = old
+	delete(v.profiles, key)
+}
+
 // DeleteProfile removes a profile and its configs.
 func (v *View) DeleteProfile(namespace, name string) {
 	v.mu.Lock()
@@ -215,7 +231,7 @@ func (v *View) Config(id string, query assignment.Subject) (Config, error) {
 		return Config{}, ErrUnknown
 	}
 	p := v.profiles[who.profile]
-	if revision != "" && p.Revision != revision {
+	if revision != "" && (p == nil || p.Revision != revision) {
 		p = v.before[who.profile]
 	}
 	if p == nil || revision != "" && p.Revision != revision {

@@ -121,7 +121,7 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	}
 	compiled, problem := profile.Compile(g.source, r.Key)
 	if problem != nil {
-		r.View.DeleteProfile(p.Namespace, p.Name)
+		r.View.BreakProfile(p.Namespace, p.Name)
 		p.Status.AdditionalConfig = nil
 	} else {
 		r.View.PutProfile(compiled)
