@@ -79,10 +79,10 @@ func measure(ctx context.Context, c config, n int) (o onboarded, err error) {
 	if err := s.CreateEndpoints(ctx); err != nil {
 		return o, err
 	}
-	// Asking costs the API as well: seldom while much is to come, and not for the large objects before the end.
+	// Asking costs as well: the manager's own count until the end, which does not depend on how many there are, and then the objects.
 	every := min(max(200*time.Millisecond, time.Duration(n)*time.Millisecond), 5*time.Second)
-	if err := s.Await(ctx, n, every, s.Inspected); err != nil {
-		return o, fmt.Errorf("inspected: %w", err)
+	if err := s.Await(ctx, n, every, s.Manager.Available); err != nil {
+		return o, fmt.Errorf("available by the manager's count: %w", err)
 	}
 	if err := s.Await(ctx, n, every, s.API.Available); err != nil {
 		return o, fmt.Errorf("available: %w", err)

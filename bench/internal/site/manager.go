@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
@@ -114,4 +115,18 @@ func (m *Manager) Heap(ctx context.Context) (int64, error) {
 		return 0, errors.Join(err, fmt.Errorf("heap of the manager: %d samples", len(samples)))
 	}
 	return int64(samples[0].Value), nil
+}
+
+// Available is how many servers are free for a claim by the manager's own count, which may be ahead of what it has written.
+func (m *Manager) Available(ctx context.Context) (int, error) {
+	samples, err := Scrape(ctx, &m.client, "http://"+m.config.Metrics+"/metrics", "farrier_servers")
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range samples {
+		if s.Name == "farrier_servers" && s.Labels["state"] == string(metalv1.ServerStateAvailable) {
+			return int(s.Value), nil
+		}
+	}
+	return 0, nil // the controllers have not begun
 }
