@@ -12,6 +12,8 @@ macPrefixes:
 - macPrefix: "23"
   manufacturer: Short
   defaultCredentials: [{username: a, password: b}]
+- macPrefix: 23:11:8a:5
+  manufacturer: Longest
 - macPrefix: 23-11-8A
   manufacturer: Long
   protocol: Redfish
@@ -32,6 +34,8 @@ func TestLongestPrefixWinsInAnySpelling(t *testing.T) {
 	for mac, want := range map[string]string{
 		"23:11:8A:33:CF:EA": "Long",
 		"2311.8a33.cfea":    "Long",
+		"23-11-8a-5f-00-00": "Longest",
+		"23118A500000":      "Longest",
 		"23-12-00-00-00-00": "Short",
 	} {
 		if e, ok := db.Lookup(mac); !ok || e.Manufacturer != want {

@@ -234,3 +234,22 @@ func TestTheFinalizerOfAnotherInstallationHoldsNothingBack(t *testing.T) {
 		t.Error("the Endpoint cannot end")
 	}
 }
+
+// TestADeletedEndpointTakesNothingAlong: what was made of it is looked after as before, and belongs to nobody else.
+func TestADeletedEndpointTakesNothingAlong(t *testing.T) {
+	e := endpoint("e", acme)
+	api := controllertest.NewAPI(t, e)
+	r := reconciler(t, api)
+	api.Settle(t, r, "e")
+	api.Remove(t, controllertest.Read[metalv1.Endpoint](t, api, "e"))
+	api.Settle(t, r, "e")
+	if !controllertest.Gone[metalv1.Endpoint](t, api, "e") {
+		t.Error("the Endpoint cannot end")
+	}
+	bmc, secret := controllertest.Read[metalv1.BMC](t, api, "e"), controllertest.Read[metalv1.BMCSecret](t, api, "e")
+	for _, obj := range []client.Object{bmc, secret} {
+		if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) != 0 {
+			t.Errorf("%s: deleted %v, owners %v", obj.GetName(), obj.GetDeletionTimestamp(), obj.GetOwnerReferences())
+		}
+	}
+}
