@@ -12,6 +12,9 @@ import (
 //go:embed crd/*.yaml
 var crds embed.FS
 
+//go:embed manager/*.yaml
+var manager embed.FS
+
 //go:embed samples/*.yaml
 var samples embed.FS
 

@@ -14,14 +14,21 @@ import (
 // Samples returns the sample objects: a machine's whole way and one of every kind. Files
 // are in the order of their names and objects in the order of their file, so that applying
 // them in this order finds every namespace in place.
-func Samples() ([]*unstructured.Unstructured, error) {
-	names, err := fs.Glob(samples, "samples/*.yaml")
+func Samples() ([]*unstructured.Unstructured, error) { return objects(samples, "samples") }
+
+// Manager returns what farrier-manager needs in a cluster besides the CustomResourceDefinitions: its namespace, its
+// service account and what that may do, in an order in which they can be applied.
+func Manager() ([]*unstructured.Unstructured, error) { return objects(manager, "manager") }
+
+// objects reads all files of a folder.
+func objects(from fs.FS, folder string) ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(from, folder+"/*.yaml")
 	if err != nil {
-		return nil, fmt.Errorf("listing the embedded samples: %w", err)
+		return nil, fmt.Errorf("listing the embedded %s: %w", folder, err)
 	}
 	var out []*unstructured.Unstructured
 	for _, name := range names {
-		data, err := samples.ReadFile(name)
+		data, err := fs.ReadFile(from, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}

@@ -163,11 +163,17 @@ func TestOperators(t *testing.T) {
 	m.stop()
 }
 
-// token makes a service account and asks the API for a token of it.
+// token makes a service account and returns a token of it.
 func (s *site) token(name string) string {
 	s.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	s.create(account)
+	return s.tokenOf(account)
+}
+
+// tokenOf asks the API for a token of a service account.
+func (s *site) tokenOf(account *corev1.ServiceAccount) string {
+	s.t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := s.SubResource("token").Create(s.t.Context(), account, request); err != nil {
 		s.t.Fatal(err)

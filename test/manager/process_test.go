@@ -30,6 +30,9 @@ func launch(t *testing.T, name string, args ...string) *process {
 	p := &process{Process: product.Run(t, product.Manager, "manager "+name, nil, args...), t: t, name: name, health: "http://" + health}
 	t.Cleanup(func() {
 		p.Kill()
+		if line := p.forbidden(); line != "" {
+			t.Errorf("config/manager does not let manager %s do what it does: %s", name, line)
+		}
 		p.ShowIfFailed()
 	})
 	return p

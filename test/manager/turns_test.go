@@ -55,7 +55,7 @@ func newSiteOf(t *testing.T, servers int) *site {
 	if s.Client, err = client.New(api.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
-	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
+	kubeconfig := s.install()
 	if s.registry, err = localregistry.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func newSiteOf(t *testing.T, servers int) *site {
 		t.Fatal(err)
 	}
 	s.args = []string{
-		"--kubeconfig", api.Kubeconfig(), "--manager-namespace", s.namespace, "--boot-address", boot,
+		"--kubeconfig", kubeconfig, "--manager-namespace", s.namespace, "--boot-address", boot,
 		"--mac-prefixes-file", prefixes, "--probe-os-image", s.registry.Reference("probe", "1"),
 		"--allowed-registries", s.registry.Address(), "--plain-http-registries", s.registry.Address(),
 		"--bmc-fast-poll", "100ms", "--bmc-poll-interval", "2s",
