@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"time"
 
@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/cli/timeline"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/system"
@@ -175,6 +174,9 @@ func (t *teller) address(ctx context.Context, api client.Reader) (operator.Addre
 		if err != nil {
 			return at, fmt.Errorf("--operator-ca: %w", err)
 		}
+		if !x509.NewCertPool().AppendCertsFromPEM(ca) {
+			return at, fmt.Errorf("--operator-ca: %s holds no PEM certificate", t.operatorCA)
+		}
 		at.CA = ca
 	}
 	if at.URL != "" {
@@ -213,11 +215,10 @@ func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server,
 	case !apierrors.IsNotFound(err):
 		return nil, "", fmt.Errorf("--kubeconfig: Server %q: %w", name, err)
 	}
-	subject, err := assignment.NewSubject(url.Values{assignment.KeyUUID: {name}})
-	if err != nil {
+	uuid, ok := operator.UUID(name)
+	if !ok {
 		return nil, "", fmt.Errorf("there is no Server %q", name)
 	}
-	uuid := subject.Get(assignment.KeyUUID)
 	var all metalv1.ServerList
 	if err := api.List(ctx, &all); err != nil {
 		return nil, "", fmt.Errorf("--kubeconfig: list Servers: %w", err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 const (
@@ -33,6 +35,12 @@ var (
 type Client struct {
 	base string
 	http *http.Client
+}
+
+// UUID is a machine's UUID, of any spelling, as it is asked for.
+func UUID(text string) (string, bool) {
+	uuid, err := identity.UUID(text)
+	return uuid, err == nil
 }
 
 // NewClient makes a client that proves itself as that configuration does at the Kubernetes API: by its client certificate, its token or its
