@@ -186,6 +186,9 @@ func (u *upstream) blob(ctx context.Context, client *auth.Client, p blobPart) (o
 	}
 	begin := func(resp *http.Response) error {
 		size, skip, err := blobStart(resp, p.offset)
+		if err == nil {
+			err = checkEmpty(p.digest, size)
+		}
 		if err != nil {
 			resp.Body.Close()
 			return fmt.Errorf("blob %s of %s: %w", p.digest, p.ref.Name(), err)
@@ -219,14 +222,31 @@ func blobStart(resp *http.Response, offset int64) (size, skip int64, err error) 
 	return resp.ContentLength, offset, nil
 }
 
+// emptyDigest is that of no bytes at all.
+var emptyDigest = digestOf(nil)
+
+// checkEmpty refuses an empty answer for what is not empty. It has no last byte that could be held back until the whole
+// has been verified.
+func checkEmpty(digest string, size int64) error {
+	if size == 0 && digest != emptyDigest {
+		return fmt.Errorf("%w: it is said to be empty", ErrCorrupt)
+	}
+	return nil
+}
+
 // blobSize asks how large a blob is, by a range of one byte.
 func (u *upstream) blobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (size int64, err error) {
 	begin := func(resp *http.Response) error {
 		defer resp.Body.Close()
-		if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			return nil // the blob is empty: RFC 9110 §14.1.2 leaves no other reason
+		var err error
+		size = 0
+		if resp.StatusCode != http.StatusRequestedRangeNotSatisfiable { // an empty blob: RFC 9110 §14.1.2 leaves no other reason
+			size, _, err = blobStart(resp, 0)
 		}
-		if size, _, err = blobStart(resp, 0); err != nil {
+		if err == nil {
+			err = checkEmpty(digest, size)
+		}
+		if err != nil {
 			return fmt.Errorf("blob %s of %s: %w", digest, ref.Name(), err)
 		}
 		return nil
