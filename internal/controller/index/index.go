@@ -24,6 +24,8 @@ const (
 	ServerByBMCSecret = "spec.bmc.bmcSecretRef.name"
 	// ServerByUUID finds Servers by their canonical system UUID.
 	ServerByUUID = "spec.systemUUID"
+	// ServerByIdentity finds Servers by what identifies their machine to itself, as Identity spells it.
+	ServerByIdentity = "identity"
 	// ServerByState finds Servers by what status says of their state.
 	ServerByState = "status.state"
 	// ServerByClaim finds Servers by the UID of the claim that has them, or had them.
@@ -72,6 +74,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
 		{&metalv1.Server{}, ServerByBMCSecret, of(inlineSecret)},
 		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
+		{&metalv1.Server{}, ServerByIdentity, identities},
 		{&metalv1.Server{}, ServerByState, of(func(s *metalv1.Server) string { return string(s.Status.State) })},
 		{&metalv1.Server{}, ServerByClaim, of(func(s *metalv1.Server) string { return s.Annotations[metalv1.AnnotationClaimedBy] })},
 		{&metalv1.Endpoint{}, EndpointByMAC, of(func(e *metalv1.Endpoint) string { return MAC(e.Spec.MACAddress) })},

@@ -3,6 +3,7 @@ package ipxeapi
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +37,7 @@ type Assignments struct {
 	Workers int
 
 	wake wake.Source
-	// peers are whom an assignment yields to, machines the UUIDs that it names; unresolved are the namespaces of
+	// peers are whom an assignment yields to, machines what identifies those that it names; unresolved are the namespaces of
 	// those that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
 	machines   dependents[string]
@@ -78,7 +79,13 @@ func (r *Assignments) namingServer(_ context.Context, obj client.Object) []recon
 	if !ok {
 		return nil
 	}
-	return requests(r.machines.of(index.UUID(server.Spec.SystemUUID)))
+	var found []types.NamespacedName
+	for key, values := range index.Identities(server) {
+		for _, value := range values {
+			found = append(found, r.machines.of(index.Identity(key, value))...)
+		}
+	}
+	return requests(found)
 }
 
 // newsOfProfiles lets through what an assignment depends on: labels, and whether it is ready. A profile that is edited
@@ -92,11 +99,13 @@ func newsOfProfiles() predicate.Predicate {
 	}}
 }
 
+// onBootChange lets through whose machine a server is, and whether it has a boot configuration.
 func onBootChange() builder.WatchesOption {
 	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*metalv1.Server)
 		after, ok2 := e.ObjectNew.(*metalv1.Server)
-		return !ok1 || !ok2 || before.Generation != after.Generation
+		return !ok1 || !ok2 || before.Generation != after.Generation || before.Status.SerialNumber != after.Status.SerialNumber ||
+			!slices.EqualFunc(before.Status.NetworkInterfaces, after.Status.NetworkInterfaces, func(a, b metalv1.NetworkInterface) bool { return a.MACAddress == b.MACAddress })
 	}})
 }
 

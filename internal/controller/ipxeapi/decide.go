@@ -137,24 +137,49 @@ func loose(key string) string {
 	return assignment.CanonicalKey(key)
 }
 
-// overrides names the machines that an assignment selects by UUID and a boot configuration
-// speaks for, which wins.
+// identifying are the keys by which a Server and an assignment can mean the same machine, the surest first.
+var identifying = []string{assignment.KeyUUID, assignment.KeyMAC, assignment.KeySerial}
+
+// overrides names the machines that an assignment selects by what identifies them and that a boot configuration speaks
+// for, which wins.
 func (r *Assignments) overrides(ctx context.Context, name types.NamespacedName, selector assignment.Selector) ([]string, error) {
-	r.machines.set(name, selector[assignment.KeyUUID]...)
+	at := slices.IndexFunc(identifying, func(key string) bool { return len(selector[key]) > 0 })
+	if at < 0 {
+		r.machines.set(name)
+		return nil, nil
+	}
+	key := identifying[at]
+	named := make([]string, 0, len(selector[key]))
+	for _, value := range selector[key] {
+		named = append(named, index.Identity(key, value))
+	}
+	r.machines.set(name, named...)
 	var found []string
-	for _, uuid := range selector[assignment.KeyUUID] {
+	for _, value := range named {
 		var servers metalv1.ServerList
-		if err := r.List(ctx, &servers, client.MatchingFields{index.ServerByUUID: uuid}); err != nil {
+		if err := r.List(ctx, &servers, client.MatchingFields{index.ServerByIdentity: value}); err != nil {
 			return nil, err
 		}
 		for i := range servers.Items {
-			if s := &servers.Items[i]; s.Spec.BootConfigurationRef != nil || s.Spec.MaintenanceBootConfigurationRef != nil {
+			if s := &servers.Items[i]; (s.Spec.BootConfigurationRef != nil || s.Spec.MaintenanceBootConfigurationRef != nil) && means(selector, s) {
 				found = append(found, fmt.Sprintf("Server %q boots by its boot configuration", s.Name))
 			}
 		}
 	}
 	slices.Sort(found)
-	return found, nil
+	return slices.Compact(found), nil
+}
+
+// means says whether nothing that is known of a server keeps its machine from being selected.
+func means(selector assignment.Selector, s *metalv1.Server) bool {
+	known := index.Identities(s)
+	for _, key := range identifying {
+		wanted, ok := selector[key]
+		if ok && len(known[key]) > 0 && !slices.ContainsFunc(known[key], func(value string) bool { return slices.Contains(wanted, value) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // describeAssignment says in the status of an assignment what came of it.
