@@ -81,22 +81,23 @@ func (p *Printer) Missing(t *Timeline) error {
 // Widths of columns. They do not depend on what else there is, so that lines can follow one by one.
 const (
 	widthTime = 12 // 15:04:05.000
-	widthWhat = 20 // not ImageValidation
+	widthWhat = 22 // IgnitionDataDelivered
 	widthSize = 9  // 1023.9 KiB
 )
 
 func (p *Printer) line(b *strings.Builder, e Entry) {
 	at := e.Time.In(p.Zone)
+	exact := e.Kind == KindRequest || e.Kind == KindReport || e.Kind == KindBoot
 	if day := at.Format("Monday, 2 January 2006 (MST)"); day != p.day {
 		p.day = day
 		b.WriteString("\n" + day + "\n")
 		p.attempt = e.Attempt
-	} else if e.Attempt != "" && e.Attempt != p.attempt {
+	} else if exact && e.Attempt != "" && e.Attempt != p.attempt {
 		p.attempt = e.Attempt
 		b.WriteByte('\n')
 	}
 	clock := at.Format("15:04:05")
-	if e.Kind == KindRequest || e.Kind == KindReport || e.Kind == KindBoot {
+	if exact {
 		clock = at.Format("15:04:05.000")
 	}
 	mark := "  "

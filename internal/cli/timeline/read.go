@@ -209,7 +209,10 @@ func (t *Timeline) conditions(o about, recorded map[string]bool, said map[statem
 			what = c.Type + "?"
 		}
 		detail := c.Reason
-		if c.Message != "" {
+		switch {
+		case strings.HasPrefix(c.Message, c.Reason):
+			detail = c.Message
+		case c.Message != "":
 			detail += ", " + c.Message
 		}
 		t.Entries = append(t.Entries, Entry{Time: c.LastTransitionTime.Time, Kind: KindCondition, What: what, Object: o.String(), Detail: detail})

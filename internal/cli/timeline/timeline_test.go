@@ -216,7 +216,7 @@ func TestFollowing(t *testing.T) {
 		t.Errorf("%v, printed again:\n%s", err, out.String())
 	}
 	again.Entries = append(again.Entries, Entry{Time: after(25 * time.Hour), Kind: KindRequest, What: "script", Status: 200, Count: 1, Address: "10.0.0.7"})
-	if err := p.Print(again); err != nil || out.String() != "13:00:00.000   script                200       0 B  10.0.0.7\n" {
+	if err := p.Print(again); err != nil || out.String() != "13:00:00.000   script                  200       0 B  10.0.0.7\n" {
 		t.Errorf("%v, of one new entry:\n%q", err, out.String())
 	}
 }
