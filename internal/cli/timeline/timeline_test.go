@@ -35,8 +35,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return noon.Add(d) }
 
-// life is of a server that was discovered, claimed and booted; what its machine asked for before midnight, and one refusal.
-func life(t *testing.T) (*metalv1.Server, []client.Object, operator.Boots) {
+// life is of a server that was discovered, claimed and booted.
+func life(t *testing.T) (*metalv1.Server, []client.Object) {
 	t.Helper()
 	meta := func(namespace, name string, at time.Duration) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name), CreationTimestamp: metav1.NewTime(after(at))}
@@ -76,14 +76,18 @@ func life(t *testing.T) (*metalv1.Server, []client.Object, operator.Boots) {
 	cleaned.CreationTimestamp = metav1.NewTime(after(time.Hour))
 	inspection := record.New("farrier-system", record.InspectionName("node-7"), record.KindInspection, "node-7", "d15c", nil)
 	inspection.CreationTimestamp = metav1.NewTime(after(9 * time.Second))
+	return server, []client.Object{server, claim, config, ipxe, event, cleaned, inspection}
+}
 
+// requests are those of its machine.
+func requests() operator.Boots {
 	step := func(kind bootview.DeliveryKind, what string, status int, bytes int64, at time.Duration) bootview.Step {
 		return bootview.Step{Kind: kind, What: what, Entry: "IPXEBootConfig/default/web", Addr: "10.0.0.7", Status: status, Bytes: bytes, First: after(at), Last: after(at), Count: 1}
 	}
 	const day = 24 * time.Hour
 	ranges := step(bootview.DeliveredArtifact, "squashfs", 206, 3<<30, day+5*time.Second)
 	ranges.Count, ranges.Last = 7, after(day+9*time.Second)
-	boots := operator.Boots{SystemUUID: uuid, Boots: []bootview.Boot{
+	return operator.Boots{SystemUUID: uuid, Boots: []bootview.Boot{
 		{Attempt: "d15c", Steps: []bootview.Step{
 			step(bootview.DeliveredProgram, "x86_64/ipxe.efi", 200, 1<<20, 5*time.Second),
 			step(bootview.DeliveredChainload, "", 200, 505, 5*time.Second+time.Millisecond),
@@ -99,7 +103,6 @@ func life(t *testing.T) (*metalv1.Server, []client.Object, operator.Boots) {
 			step("Newer", "", 200, 1, day+5003*time.Millisecond),
 		}},
 	}}
-	return server, []client.Object{server, claim, config, ipxe, event, cleaned, inspection}, boots
 }
 
 // reader finds events by field, as an API server does; refused kinds may not be read.
@@ -140,14 +143,14 @@ func (r reader) List(ctx context.Context, list client.ObjectList, opts ...client
 
 func read(t *testing.T, refused string) *Timeline {
 	t.Helper()
-	server, objects, boots := life(t)
+	server, objects := life(t)
 	source := Source{
 		API: reader{controllertest.NewAPI(t, objects...), refused}, Namespace: "farrier-system",
 		Boots: func(_ context.Context, asked string) (operator.Boots, error) {
 			if asked != uuid {
 				t.Errorf("asked for %q", asked)
 			}
-			return boots, nil
+			return requests(), nil
 		},
 	}
 	told, err := source.Read(t.Context(), server, uuid)

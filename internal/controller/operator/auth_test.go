@@ -157,23 +157,28 @@ func TestWhoMayAsk(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api.reviews = nil
-			status := ask(t, base, known, c.cert, c.token)
-			if status != c.status {
+			if status := ask(t, base, known, c.cert, c.token); status != c.status {
 				t.Errorf("status %d, want %d", status, c.status)
 			}
-			if c.user == "" {
-				if len(api.reviews) != 0 {
-					t.Errorf("reviewed: %+v", api.reviews)
-				}
-				return
-			}
-			if len(api.reviews) != 1 || api.reviews[0].User != c.user || api.reviews[0].NonResourceAttributes.Path != "/boots/"+uuid {
-				t.Fatalf("reviewed: %+v", api.reviews)
-			}
-			if diff := cmp.Diff(c.groups, api.reviews[0].Groups); diff != "" {
-				t.Errorf("groups (-want +got):\n%s", diff)
-			}
+			api.check(t, c.user, c.groups)
 		})
+	}
+}
+
+// check compares whom the Kubernetes API was asked about; empty: nobody.
+func (c *asked) check(t *testing.T, user string, groups []string) {
+	t.Helper()
+	if user == "" {
+		if len(c.reviews) != 0 {
+			t.Errorf("reviewed: %+v", c.reviews)
+		}
+		return
+	}
+	if len(c.reviews) != 1 || c.reviews[0].User != user || c.reviews[0].NonResourceAttributes.Path != "/boots/"+uuid {
+		t.Fatalf("reviewed: %+v", c.reviews)
+	}
+	if diff := cmp.Diff(groups, c.reviews[0].Groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 }
 
