@@ -130,8 +130,12 @@ func TestALongSelfTestIsWaitedFor(t *testing.T) {
 	if !on(b) || b.Status.FailedAttempts != 0 {
 		t.Fatalf("in the middle of its self test: step %s, %d attempts failed: %+v", progressOf(b).Step, b.Status.FailedAttempts, b.Status.Conditions)
 	}
-	s.clock.forward(5 * time.Minute)
-	s.untilState(t, metalv1.BIOSSettingsStateFailed)
+	s.until(t, "Failed", func(b *metalv1.BIOSSettings) bool {
+		if on(b) && s.running(b) {
+			s.clock.forward(time.Minute)
+		}
+		return b.Status.State == metalv1.BIOSSettingsStateFailed
+	})
 	s.failed(t, reasonPowerFailed, 1, "PowerOn")
 }
 
