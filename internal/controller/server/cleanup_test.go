@@ -1,12 +1,8 @@
 package server
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,21 +72,8 @@ func (s *stand) mustTell(t *testing.T, capable []inspection.Capability, disks ..
 	}
 }
 
-func readCleanup(t *testing.T, s *stand, owner string) record.Cleanup {
-	t.Helper()
-	obj := controllertest.Read[corev1.ConfigMap](t, s.API, namespace+"/"+record.CleanupName(host, owner))
-	r, err := gzip.NewReader(bytes.NewReader(obj.BinaryData[record.Key]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var made record.Cleanup
-	if err := json.NewDecoder(r).Decode(&made); err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
 func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.released(t, inspection.CleanFull)
 		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "registered")
@@ -131,6 +114,7 @@ func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
 }
 
 func TestADiskThatCannotBeWipedIsAnErrorUntilSomebodyRetries(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.released(t, inspection.CleanFull)
 		first := s.attempt(t, namespace+"/"+host)
@@ -169,6 +153,7 @@ func TestADiskThatCannotBeWipedIsAnErrorUntilSomebodyRetries(t *testing.T) {
 func TestAProbeThatCannotCleanIsSaidAndWaitedFor(t *testing.T) {
 	for name, able := range map[string][]inspection.Capability{"old agent": nil, "not as much as is asked for": {inspection.CapabilityCleanMetadata}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.released(t, inspection.CleanFull)
 				s.mustTell(t, able)
@@ -200,6 +185,7 @@ func TestAProbeThatCannotCleanIsSaidAndWaitedFor(t *testing.T) {
 }
 
 func TestAProbeThatCannotCleanIsTriedAgainOnRequest(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.released(t, inspection.CleanMetadata)
 		s.mustTell(t, nil)
@@ -220,6 +206,7 @@ func TestACleanupHasATime(t *testing.T) {
 		"the probe never finishes":  {true, time.Hour, "not finished within 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.Reconciler.Policy.CleanupTimeout = time.Hour
 				s.released(t, inspection.CleanMetadata)
@@ -243,6 +230,7 @@ func TestACleanupHasATime(t *testing.T) {
 }
 
 func TestAMachineThatGoesOffWhileItIsWipedIsSwitchedOnAgain(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.released(t, inspection.CleanMetadata)
 		s.mustTell(t, both)
@@ -289,6 +277,7 @@ func TestMoreMayBeAskedForNeverLess(t *testing.T) {
 }
 
 func TestTheWishOfAClaimIsFollowedWhileItLives(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.cleans(inspection.CleanMetadata)
 		claim := s.reserved(t)
@@ -319,6 +308,7 @@ func TestTheWishOfAClaimIsFollowedWhileItLives(t *testing.T) {
 }
 
 func TestAWordThatMeansNothingStopsACleanup(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.cleans(inspection.CleanMetadata)
 		claim := s.reserved(t)
@@ -339,6 +329,7 @@ func TestAWordThatMeansNothingStopsACleanup(t *testing.T) {
 
 // TestMoreThatIsAskedForDuringACleanupIsDoneToo: what has begun is not interrupted, and not enough.
 func TestMoreThatIsAskedForDuringACleanupIsDoneToo(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.released(t, inspection.CleanMetadata)
 		first := s.attempt(t, namespace+"/"+host)
@@ -361,181 +352,9 @@ func TestMoreThatIsAskedForDuringACleanupIsDoneToo(t *testing.T) {
 	})
 }
 
-// TestARecordIsOfOneUseOfAServer: a claim that lets go of its server and takes it again dirties it again.
-func TestARecordIsOfOneUseOfAServer(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		s.cleans(inspection.CleanMetadata)
-		claim := s.reserved(t)
-		s.change(t, func(o *metalv1.Server) { o.Spec.ServerClaimRef = nil })
-		s.cleaning(t)
-		s.mustTell(t, both, good)
-		s.pass(t, 20*time.Second)
-		s.is(t, metalv1.ServerStateAvailable)
-		s.change(t, func(o *metalv1.Server) {
-			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, string(claim.UID))
-			o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "c"}
-			o.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "c"}
-		})
-		s.pass(t, 20*time.Second)
-		s.is(t, metalv1.ServerStateReserved)
-		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, "InUse")
-		s.ends(t, claim)
-		s.cleaning(t)
-	})
-}
-
-func TestTheFirstReportOfACleanupIsTrue(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		claim := s.released(t, inspection.CleanMetadata)
-		s.mustTell(t, both, bad)
-		s.mustTell(t, both, bad) // its answer was lost
-		s.mustTell(t, both, good)
-		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.NotClean || made.Disks[0].Path != bad.Path {
-			t.Errorf("on record: %+v", made)
-		}
-		if err := s.tells(t, both, nil); err == nil {
-			t.Error("an agent that has cleaned is told to clean")
-		}
-	})
-}
-
-func TestReportsOfCleanupsAreTakenInCleanupAlone(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		s.released(t, inspection.CleanMetadata)
-		for name, change := range map[string]func(*metalv1.Server){
-			"claimed": func(o *metalv1.Server) {
-				o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "x"}
-			},
-			"not clean":  func(o *metalv1.Server) { o.Spec.Taints = []metalv1.Taint{{Key: metalv1.TaintNotClean}} },
-			"not marked": func(o *metalv1.Server) { delete(o.Annotations, metalv1.AnnotationClaimedBy) },
-		} {
-			before := s.read(t)
-			s.change(t, change)
-			for _, disks := range [][]inspection.DiskCleanup{nil, {good}} {
-				if err := s.tells(t, both, disks); err == nil {
-					t.Errorf("%s: taken", name)
-				}
-			}
-			s.change(t, func(o *metalv1.Server) { o.Spec, o.Annotations = before.Spec, before.Annotations })
-		}
-		intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
-		forged := inspection.Registration{SystemUUID: uuid}
-		if forged.Data.Cleanup = []inspection.DiskCleanup{good}; intake.Register(t.Context(), forged) == nil {
-			t.Error("a cleanup was believed that nobody proved to have done")
-		}
-	})
-}
-
-func TestOldRecordsArePruned(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		s.available(t)
-		for i := range keptCleanups + 3 {
-			s.change(t, func(o *metalv1.Server) {
-				metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, fmt.Sprintf("claim-%d", i))
-			})
-			s.pass(t, 2*time.Second)
-			s.is(t, metalv1.ServerStateAvailable)
-		}
-		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-cleanup-y", Labels: map[string]string{record.Label: record.KindCleanup}, Annotations: map[string]string{record.AnnotationServer: "x"}}}
-		s.Add(t, foreign)
-		var names []string
-		records, err := s.cleanups(t.Context(), host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range records {
-			names = append(names, strings.TrimPrefix(r.Name, host+"-cleanup-"))
-		}
-		if want := []string{"claim-7", "claim-6", "claim-5", "claim-4", "claim-3"}; !slices.Equal(names, want) {
-			t.Errorf("kept: %v, want %v", names, want)
-		}
-	})
-}
-
-func TestABootOrderIsRestoredOnRequest(t *testing.T) {
-	system := controllertest.System(uri, uuid)
-	system.Boot.Order = []string{"Boot0001", "Boot0002"}
-	stands(t, func(t *testing.T, s *stand) {
-		s.hw.Set(system)
-		s.cleans(inspection.CleanMetadata)
-		claim := s.reserved(t)
-		if got := s.read(t).Annotations[metalv1.AnnotationBootOrder]; got != "Boot0001,Boot0002" {
-			t.Fatalf("remembered: %q", got)
-		}
-		s.change(t, func(o *metalv1.Server) {
-			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimCleanup, "")
-		})
-		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, metalv1.AnnotationCleanup, "boot-order")
-		})
-		s.hw.Change(uri, func(now *bmc.System) { now.Boot.Order = []string{"Boot0007", "Boot0002", "Boot0001"} }) // its installer did
-		s.rack.Look(address)
-		s.settle(t)
-		s.ends(t, claim)
-		s.cleaning(t)
-		s.mustTell(t, both, good)
-		s.pass(t, 20*time.Second)
-		s.is(t, metalv1.ServerStateAvailable)
-		if got := s.hw.Order(uri); !slices.Equal(got, []string{"Boot0001", "Boot0002", "Boot0007"}) {
-			t.Errorf("the boot order is %v", got)
-		}
-	})
-}
-
-func TestTheDefaultsOfTheBIOSAreRestoredOnRequest(t *testing.T) {
-	for _, mode := range []inspection.CleanMode{inspection.CleanMetadata, inspection.CleanNone} {
-		t.Run(string(mode), func(t *testing.T) {
-			stands(t, func(t *testing.T, s *stand) {
-				s.cleans(mode)
-				claim := s.reserved(t)
-				s.change(t, func(o *metalv1.Server) {
-					metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "bios-defaults")
-				})
-				s.ends(t, claim)
-				if mode != inspection.CleanNone {
-					s.cleaning(t)
-					if a := s.attempt(t, namespace+"/"+host); a.Defaults == nil || a.Started.Before(*a.Defaults) {
-						t.Errorf("ordered before the boot: %v", a)
-					}
-					s.restart(t)
-					s.pass(t, 10*time.Second)
-					s.mustTell(t, both, good)
-				}
-				s.pass(t, 20*time.Second)
-				s.is(t, metalv1.ServerStateAvailable)
-				if got := s.hw.DefaultsRestored(); got != 1 {
-					t.Errorf("restored %d times", got)
-				}
-			})
-		})
-	}
-}
-
-func TestABIOSThatHasNoDefaultsIsAnError(t *testing.T) {
-	for _, mode := range []inspection.CleanMode{inspection.CleanMetadata, inspection.CleanNone} {
-		t.Run(string(mode), func(t *testing.T) {
-			stands(t, func(t *testing.T, s *stand) {
-				s.cleans(mode)
-				s.hw.RefusesDefaults(&bmc.Error{Kind: bmc.KindUnsupported, Op: "POST ResetBios", Message: "no such action"})
-				claim := s.reserved(t)
-				s.change(t, func(o *metalv1.Server) {
-					metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanup, "bios-defaults")
-				})
-				s.ends(t, claim)
-				s.pass(t, 10*time.Second)
-				if mode != inspection.CleanNone {
-					s.ready(t, namespace+"/"+host)
-					s.pass(t, 20*time.Second)
-				}
-				s.is(t, metalv1.ServerStateError)
-				s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "defaults of the BIOS", "no such action")
-			})
-		})
-	}
-}
-
 // TestACleanupWritesOnceForEachStep: one patch of the Server releases it, one names the probe's boot, one ends it.
 func TestACleanupWritesOnceForEachStep(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.cleans(inspection.CleanMetadata)
 		claim := s.reserved(t)

@@ -16,6 +16,7 @@ import (
 
 // TestAServerThatIsDeletedWhileItIsCleanedIsCleanedFirst: made anew, it would be handed out with what is on its disks.
 func TestAServerThatIsDeletedWhileItIsCleanedIsCleanedFirst(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.released(t, inspection.CleanFull)
 		s.mustTell(t, both)
@@ -56,6 +57,7 @@ func TestAServerThatCannotBeCleanedIsKept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.released(t, inspection.CleanFull)
 				s.mustTell(t, both, bad)

@@ -20,6 +20,7 @@ func (s *stand) hides() {
 }
 
 func TestTheFirstReportTellsTheUUIDOfAServerWithoutOne(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hides()
 		s.available(t)
@@ -33,6 +34,7 @@ func TestTheFirstReportTellsTheUUIDOfAServerWithoutOne(t *testing.T) {
 }
 
 func TestAServerOfWhichNothingIsKnownIsNotBooted(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set(controllertest.System(uri, ""))
 		s.rack.Look(address)
@@ -45,6 +47,7 @@ func TestAServerOfWhichNothingIsKnownIsNotBooted(t *testing.T) {
 func TestAUUIDIsNotGivenTwice(t *testing.T) {
 	namesake := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "namesake", Annotations: map[string]string{metalv1.AnnotationOperation: metalv1.OperationIgnore}}}
 	namesake.Spec.SystemUUID = uuid
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hides()
 		s.available(t)

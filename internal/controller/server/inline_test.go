@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -35,6 +36,7 @@ func (s *stand) look(t *testing.T, name string) *metalv1.Server {
 
 func TestTheBMCObjectsCredentialsCount(t *testing.T) {
 	other := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("wrong")}}
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Wants("p")
 		s.settle(t)
@@ -57,6 +59,7 @@ func TestACoreSecretWakesServersWithAnInlineBMC(t *testing.T) {
 	core := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vault"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
 	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
 	backed := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "backed", Annotations: map[string]string{metalv1.AnnotationSecret: "team/vault"}}}
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.look(t, "inline")
 		want := []reconcile.Request{{NamespacedName: controllertest.Key("inline")}}
@@ -83,6 +86,7 @@ func (l *leaver) LeaveServer(*metalv1.Server, fleet.Key) (bool, error) {
 }
 
 func TestAnInlineBMCIsLeftBeforeItsServerGoes(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		server := s.look(t, "inline")
 		l := &leaver{}
@@ -97,4 +101,46 @@ func TestAnInlineBMCIsLeftBeforeItsServerGoes(t *testing.T) {
 			t.Errorf("asked %d times, and the Server stays", l.asked)
 		}
 	}, inline("s"))
+}
+
+func TestAServerWithABMCOfItsOwn(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "inline"}}
+		server.Spec.SystemUUID = uuid
+		server.Spec.BMC = &metalv1.BMCAccess{
+			Address: "10.0.0.2", BMCSecretRef: metalv1.LocalObjectReference{Name: "late"},
+			Protocol: metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTP, Port: 8000},
+		}
+		s.Add(t, server)
+		s.rack.BMC("http://10.0.0.2:8000").Set(controllertest.System(uri, uuid))
+		s.Settle(t, s.Reconciler, "inline")
+		conditions := func() []metav1.Condition {
+			return controllertest.Read[metalv1.Server](t, s.API, "inline").Status.Conditions
+		}
+		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionFalse, "SecretNotFound", `"late"`)
+
+		secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
+		s.Add(t, secret)
+		if got := s.with(index.ServerByBMCSecret)(t.Context(), secret); len(got) != 1 || got[0].Name != "inline" {
+			t.Errorf("its secret wakes %v", got)
+		}
+		s.Settle(t, s.Reconciler, "inline")
+		s.rack.Pass(2 * time.Second)
+		s.Settle(t, s.Reconciler, "inline")
+		s.rack.Pass(2 * time.Second)
+		s.Settle(t, s.Reconciler, "inline")
+		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+
+		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Spec.BMC.Address = "10.0.0.3" })
+		s.Settle(t, s.Reconciler, "inline")
+		if _, observed := s.Fleet.Observe("http://10.0.0.2:8000"); observed {
+			t.Error("the BMC at the old address is still asked")
+		}
+		s.Remove(t, controllertest.Read[metalv1.Server](t, s.API, "inline"))
+		s.Settle(t, s.Reconciler, "inline")
+		if _, observed := s.Fleet.Observe("http://10.0.0.3:8000"); observed {
+			t.Error("the BMC of a Server that is no more is still asked")
+		}
+	})
 }

@@ -82,6 +82,7 @@ func (s *stand) goesOff(t *testing.T) string {
 }
 
 func TestWithPolicyAlwaysEveryPowerOnIsANetworkBoot(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		for range 2 {
@@ -99,6 +100,7 @@ func TestWithPolicyAlwaysEveryPowerOnIsANetworkBoot(t *testing.T) {
 }
 
 func TestWithPolicyOnceWhatIsInstalledBootsItsDisk(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.installs(t)
 		config := controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/c")
@@ -136,6 +138,7 @@ func TestWithPolicyOnceWhatIsInstalledBootsItsDisk(t *testing.T) {
 }
 
 func TestWithPolicyOnceWhatIsNotInstalledIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.claims(t, metalv1.PowerOn)
@@ -163,6 +166,7 @@ func TestAReinstallIsDoneOnRequestOnly(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.installs(t)
 				s.goesOff(t)
@@ -204,6 +208,7 @@ func TestAReinstallIsDoneOnRequestOnly(t *testing.T) {
 }
 
 func TestAReferenceThatIsSetAgainDuringACleanupBootsTheClaim(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.cleans(inspection.CleanMetadata)
 		s.reserved(t)

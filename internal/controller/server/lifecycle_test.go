@@ -18,6 +18,7 @@ import (
 )
 
 func TestAClaimedMachineIsBootedOnceAndReleasedClean(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		if got := count(s.hw.Resets(), " On"); got != 2 { // the probe, the claim
@@ -47,6 +48,7 @@ func TestAClaimedMachineIsBootedOnceAndReleasedClean(t *testing.T) {
 }
 
 func TestTheMarkIsRemovedOnlyWhenTheCleanupIsOnRecord(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.ends(t, claim)
@@ -68,6 +70,7 @@ func TestTheMarkIsRemovedOnlyWhenTheCleanupIsOnRecord(t *testing.T) {
 
 // TestAHungOperatingSystemIsForcedOff: and while it hangs, nothing is written again and again.
 func TestAHungOperatingSystemIsForcedOff(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.hw.Ignores(true)
@@ -87,6 +90,7 @@ func TestAHungOperatingSystemIsForcedOff(t *testing.T) {
 }
 
 func TestACacheThatDoesNotShowTheClaimReleasesNothing(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		cache := s.Lagging(t, &metalv1.ServerClaimList{})
@@ -101,6 +105,7 @@ func TestACacheThatDoesNotShowTheClaimReleasesNothing(t *testing.T) {
 }
 
 func TestAClaimMadeAnewUnderTheOldNameIsANewClaim(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.Remove(t, claim)
@@ -117,6 +122,7 @@ func TestAClaimMadeAnewUnderTheOldNameIsANewClaim(t *testing.T) {
 // TestAReleaseEndsWhatTheClaimHasOrdered: the order to switch on has not come true yet when the claim goes.
 // If it did later, the next claim would find the machine running what the last one wanted.
 func TestAReleaseEndsWhatTheClaimHasOrdered(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		claim := s.claims(t, metalv1.PowerOn)
@@ -140,6 +146,7 @@ func TestAReleaseEndsWhatTheClaimHasOrdered(t *testing.T) {
 }
 
 func TestAMachineThatGoesOffIsBootedAgain(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		first := s.attempt(t, "ns/c")
@@ -156,6 +163,7 @@ func TestAMachineThatGoesOffIsBootedAgain(t *testing.T) {
 }
 
 func TestAClaimThatWantsItOffHasItOffGracefully(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) { c.Spec.Power = metalv1.PowerOff })
@@ -179,6 +187,7 @@ func TestAClaimThatWantsItOffHasItOffGracefully(t *testing.T) {
 }
 
 func TestABootConfigurationOfAnotherServerIsNotBooted(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.claims(t, metalv1.PowerOn)
@@ -197,6 +206,7 @@ func TestABootConfigurationOfAnotherServerIsNotBooted(t *testing.T) {
 }
 
 func TestAReferenceThatIsRemovedByHandLeavesAServerThatCanBeClaimed(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		s.change(t, func(o *metalv1.Server) { o.Spec.ServerClaimRef = nil })
@@ -209,6 +219,7 @@ func TestAReferenceThatIsRemovedByHandLeavesAServerThatCanBeClaimed(t *testing.T
 }
 
 func TestARetainedServerIsKeptForItsOwner(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.change(t, func(o *metalv1.Server) { o.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain })
@@ -231,6 +242,7 @@ func TestARetainedServerIsKeptForItsOwner(t *testing.T) {
 }
 
 func TestAServerOfAnUnknownClaimIsCleanedEachTime(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		for range 2 { // from another installation, and its claim is gone already
@@ -251,6 +263,7 @@ func TestAServerOfAnUnknownClaimIsCleanedEachTime(t *testing.T) {
 }
 
 func TestAClaimFromAnotherInstallationIsRemembered(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		claim := s.claims(t, metalv1.PowerOn)
@@ -268,50 +281,8 @@ func TestAClaimFromAnotherInstallationIsRemembered(t *testing.T) {
 	})
 }
 
-func TestParkingSwitchesOffGracefullyOnceEachTime(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		s.reserved(t)
-		for round := range 2 {
-			s.operate(t, metalv1.OperationPark)
-			if server := s.is(t, metalv1.ServerStateParked); server.Status.PowerState != metalv1.PowerStateOff || server.Annotations[metalv1.AnnotationOperation] != "" {
-				t.Fatalf("round %d: power %s, annotations %v", round, server.Status.PowerState, server.Annotations)
-			}
-			before := s.hw.Resets()
-			s.hw.Power(uri, bmc.PowerOn) // somebody works on it
-			s.rack.Look(address)
-			s.pass(t, time.Minute)
-			s.is(t, metalv1.ServerStateParked)
-			if got := s.hw.Resets(); !slices.Equal(got, before) {
-				t.Errorf("round %d: hands off, and it was told %v", round, got[len(before):])
-			}
-			s.hw.Power(uri, bmc.PowerOff)
-			s.rack.Look(address)
-			s.operate(t, metalv1.OperationUnpark)
-			if server := s.is(t, metalv1.ServerStateReserved); server.Status.PowerState != metalv1.PowerStateOn {
-				t.Errorf("round %d: unparked, and power %s", round, server.Status.PowerState)
-			}
-		}
-	})
-}
-
-func TestParkingWaitsWhileAServerIsDiscovered(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		s.discovering(t)
-		s.change(t, func(o *metalv1.Server) {
-			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, metalv1.OperationPark)
-		})
-		s.pass(t, 2*time.Second)
-		s.is(t, metalv1.ServerStateDiscovery)
-		if !slices.Contains(s.told, "ParkDeferred") {
-			t.Errorf("events: %v", s.told)
-		}
-		s.reports(t)
-		s.pass(t, 20*time.Second)
-		s.is(t, metalv1.ServerStateParked)
-	})
-}
-
 func TestAnAvailableServerThatSomebodySwitchesOnIsSwitchedOffEachTime(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.ends(t, claim)
@@ -329,6 +300,7 @@ func TestAnAvailableServerThatSomebodySwitchesOnIsSwitchedOffEachTime(t *testing
 
 // TestAClaimedServerOutlivesItsDeletion: as a new Server the machine would be booted from cold under its user.
 func TestAClaimedServerOutlivesItsDeletion(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		before := s.hw.Resets()
@@ -350,6 +322,7 @@ func TestAClaimedServerOutlivesItsDeletion(t *testing.T) {
 }
 
 func TestDeletionTakesEverythingAlongThatWasMade(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.discovering(t)
 		s.reports(t)
@@ -375,6 +348,7 @@ func TestDeletionTakesEverythingAlongThatWasMade(t *testing.T) {
 }
 
 func TestAttemptsAreReadableByPeopleAndPrograms(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		config := controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/c")
@@ -392,6 +366,7 @@ func TestAttemptsAreReadableByPeopleAndPrograms(t *testing.T) {
 
 // TestAReleaseWithoutForceWaitsAndSaysSo: for as long as the operating system ignores its shutdown.
 func TestAReleaseWithoutForceWaitsAndSaysSo(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.Reconciler.Policy.EnforcePowerOff = false
 		claim := s.reserved(t)

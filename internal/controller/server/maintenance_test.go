@@ -50,6 +50,7 @@ func (s *stand) maintained(t *testing.T, d time.Duration, names ...string) {
 // TestMaintenanceOfAClaimedServer is the whole way: the machine of a claim boots something else, and then what its
 // claim says again.
 func TestMaintenanceOfAClaimedServer(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		first := s.attempt(t, "ns/c").ID
@@ -82,6 +83,7 @@ func TestMaintenanceOfAClaimedServer(t *testing.T) {
 
 // TestMaintenanceThatAsksForNothing leaves the machine of a claim alone, before and after.
 func TestMaintenanceThatAsksForNothing(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		before := len(s.hw.Resets())
@@ -98,6 +100,7 @@ func TestMaintenanceThatAsksForNothing(t *testing.T) {
 }
 
 func TestMaintenancePowerAndLight(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		system := controllertest.System(uri, uuid)
 		system.IndicatorLED = "Off"
@@ -122,6 +125,7 @@ func TestMaintenancePowerAndLight(t *testing.T) {
 
 // TestAMaintenanceThatIsLostIsEnded: whoever removed its finalizer wanted that.
 func TestAMaintenanceThatIsLostIsEnded(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.change(t, func(o *metalv1.Server) {
@@ -135,6 +139,7 @@ func TestAMaintenanceThatIsLostIsEnded(t *testing.T) {
 }
 
 func TestParkingWaitsForMaintenance(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
 		s.Add(t, maintenanceOf("ns", "m"))
@@ -158,6 +163,7 @@ func TestParkingWaitsForMaintenance(t *testing.T) {
 }
 
 func TestServerDeletedDuringMaintenance(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.Add(t, maintenanceOf("ns", "m", boots))
@@ -231,6 +237,7 @@ func TestDecideMaintenance(t *testing.T) {
 }
 
 func TestSettingsOfTheBMC(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		system := controllertest.System(uri, uuid)
 		system.IndicatorLED, system.Boot.Order = "Off", []string{"Boot0001", "Boot0002", "Boot0003"}

@@ -19,6 +19,7 @@ import (
 const maxWrites = 8
 
 func TestFromItsCreationToAvailableAServerIsWrittenToAtMostEightTimes(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		writes := s.Writes("Server")
@@ -36,6 +37,7 @@ func TestFromItsCreationToAvailableAServerIsWrittenToAtMostEightTimes(t *testing
 }
 
 func TestDiscoveryBootsTheProbeFromColdAndEndsWithItsReport(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Power(uri, "On")
 		s.discovering(t)
@@ -74,6 +76,7 @@ func TestDiscoveryBootsTheProbeFromColdAndEndsWithItsReport(t *testing.T) {
 }
 
 func TestWhatIsPreparedForDiscovery(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
 		s.pass(t, 2*time.Second)
@@ -106,6 +109,7 @@ func TestWhatIsPreparedForDiscovery(t *testing.T) {
 }
 
 func TestAnInternalObjectThatIsLostIsPreparedAgain(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
 		s.pass(t, 2*time.Second)
@@ -119,6 +123,7 @@ func TestAnInternalObjectThatIsLostIsPreparedAgain(t *testing.T) {
 }
 
 func TestTheAttemptIsWrittenBeforeTheCommandIsGiven(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Power(uri, "On")
 		s.settle(t)
@@ -157,6 +162,7 @@ func TestTheAttemptIsWrittenBeforeTheCommandIsGiven(t *testing.T) {
 }
 
 func TestABootWaitsForABootServerAndNotForEver(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.silent = true
 		s.settle(t)
@@ -175,6 +181,7 @@ func TestABootWaitsForABootServerAndNotForEver(t *testing.T) {
 }
 
 func TestADiscoveryThatTimesOutIsTriedAgainLaterAndThenGivenUp(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.discovering(t)
 		// It fetches nothing, so half of that time it is booted once more, and the other boot has all of it.
@@ -238,6 +245,7 @@ farrier_servers_late{state="Initial"} 1
 `
 
 func TestLateIsSaidInTime(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set() // the system has gone before anybody could look at it
 		s.Add(t, &metalv1.Server{

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -16,6 +18,7 @@ import (
 func TestParkingFromEveryState(t *testing.T) {
 	for state, into := range lives {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				into(t, s)
 				s.is(t, state)
@@ -44,6 +47,7 @@ func TestParkingFromEveryState(t *testing.T) {
 
 // TestAWipeIsNotInterruptedByParking: the server is parked when it is clean.
 func TestAWipeIsNotInterruptedByParking(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.released(t, inspection.CleanFull)
 		s.mustTell(t, both)
@@ -91,6 +95,7 @@ func TestUnparkingLeadsToWhereAServerBelongs(t *testing.T) {
 		}, metalv1.ServerStateAvailable, metalv1.PowerStateOff},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.cleans(inspection.CleanFull)
 				var claim *metalv1.ServerClaim
@@ -122,6 +127,7 @@ func TestUnparkingLeadsToWhereAServerBelongs(t *testing.T) {
 
 // TestEveryResetOfAParkedServerIsDropped: whichever it is, its request is taken away and said.
 func TestEveryResetOfAParkedServerIsDropped(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set(everyReset())
 		s.available(t)
@@ -153,6 +159,7 @@ func TestThePowerOfAServerIsNotAskedFor(t *testing.T) {
 		"one in Cleanup off": {metalv1.ServerStateCleanup, metalv1.PowerOff},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				lives[tc.state](t, s)
 				s.is(t, tc.state)
@@ -168,4 +175,49 @@ func TestThePowerOfAServerIsNotAskedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestParkingSwitchesOffGracefullyOnceEachTime(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.reserved(t)
+		for round := range 2 {
+			s.operate(t, metalv1.OperationPark)
+			if server := s.is(t, metalv1.ServerStateParked); server.Status.PowerState != metalv1.PowerStateOff || server.Annotations[metalv1.AnnotationOperation] != "" {
+				t.Fatalf("round %d: power %s, annotations %v", round, server.Status.PowerState, server.Annotations)
+			}
+			before := s.hw.Resets()
+			s.hw.Power(uri, bmc.PowerOn) // somebody works on it
+			s.rack.Look(address)
+			s.pass(t, time.Minute)
+			s.is(t, metalv1.ServerStateParked)
+			if got := s.hw.Resets(); !slices.Equal(got, before) {
+				t.Errorf("round %d: hands off, and it was told %v", round, got[len(before):])
+			}
+			s.hw.Power(uri, bmc.PowerOff)
+			s.rack.Look(address)
+			s.operate(t, metalv1.OperationUnpark)
+			if server := s.is(t, metalv1.ServerStateReserved); server.Status.PowerState != metalv1.PowerStateOn {
+				t.Errorf("round %d: unparked, and power %s", round, server.Status.PowerState)
+			}
+		}
+	})
+}
+
+func TestParkingWaitsWhileAServerIsDiscovered(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.discovering(t)
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, metalv1.OperationPark)
+		})
+		s.pass(t, 2*time.Second)
+		s.is(t, metalv1.ServerStateDiscovery)
+		if !slices.Contains(s.told, "ParkDeferred") {
+			t.Errorf("events: %v", s.told)
+		}
+		s.reports(t)
+		s.pass(t, 20*time.Second)
+		s.is(t, metalv1.ServerStateParked)
+	})
 }

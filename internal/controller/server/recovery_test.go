@@ -66,6 +66,7 @@ func TestNothingIsSwitchedBecauseStatusOrTheManagerIsLost(t *testing.T) {
 		},
 	} {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				reach(t, s)
 				s.pass(t, 30*time.Second)
@@ -109,6 +110,7 @@ func TestWhateverHappensIsInTheTable(t *testing.T) {
 	for seed := range walks {
 		things := sequences.Example(seed)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.cleans(inspection.CleanMetadata)
 				w := &walk{stand: s}

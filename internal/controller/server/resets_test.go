@@ -38,6 +38,7 @@ func everyReset() bmc.System {
 func TestResetsOnRequest(t *testing.T) {
 	for operation, reset := range resetTypes {
 		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.hw.Set(everyReset())
 				s.available(t)
@@ -57,6 +58,7 @@ func TestResetsOnRequest(t *testing.T) {
 }
 
 func TestAResetThatTheBMCDoesNotOfferIsSaid(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.asks(t, metalv1.OperationPowerCycleServer) // it has neither that nor what comes near
@@ -69,6 +71,7 @@ func TestAResetThatTheBMCDoesNotOfferIsSaid(t *testing.T) {
 }
 
 func TestAResetIsNotRepeatedAfterARestart(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set(everyReset())
 		s.available(t)
@@ -89,6 +92,7 @@ func TestAResetIsNotRepeatedAfterARestart(t *testing.T) {
 }
 
 func TestAResetOfAParkedServerIsDropped(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Set(everyReset())
 		s.available(t)

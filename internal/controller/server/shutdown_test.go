@@ -22,6 +22,7 @@ func (s *stand) hangs(t *testing.T) {
 
 // TestAManagerThatRestartsOftenDoesNotWaitForEver: the time to shut down is that of the machine, not of a process.
 func TestAManagerThatRestartsOftenDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hangs(t)
 		for range 3 {
@@ -40,6 +41,7 @@ func TestAManagerThatRestartsOftenDoesNotWaitForEver(t *testing.T) {
 
 // TestWhoComesLateAsksOnceMore: a manager that was away for longer than the budget does not pull the plug at once.
 func TestWhoComesLateAsksOnceMore(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hangs(t)
 		s.pass(t, 20*time.Second)
@@ -60,6 +62,7 @@ func TestWhoComesLateAsksOnceMore(t *testing.T) {
 
 // TestABMCThatIsAwayCostsTheMachineNothing: an operating system that nobody could ask has all of its time before it.
 func TestABMCThatIsAwayCostsTheMachineNothing(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.reserved(t)
 		s.hw.Ignores(true)
@@ -87,6 +90,7 @@ func TestABMCThatIsAwayCostsTheMachineNothing(t *testing.T) {
 
 // TestEachShutdownHasItsOwnTime: what was remembered of one is not counted for the next.
 func TestEachShutdownHasItsOwnTime(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hangs(t)
 		s.change(t, func(o *metalv1.Server) { o.Spec.ReclaimPolicy = metalv1.ReclaimPolicyRetain })

@@ -115,7 +115,8 @@ func (s *stand) settle(t *testing.T) {
 		before := len(s.Writes(""))
 		s.Step(t, s.bmcs, "b")
 		s.rack.Pass(time.Millisecond)
-		if !controllertest.Gone[metalv1.Server](t, s.API, host) {
+		found := !controllertest.Gone[metalv1.Server](t, s.API, host)
+		if found {
 			s.Step(t, s.Reconciler, host)
 			if s.watch != nil {
 				s.watch(s.read(t))
@@ -124,7 +125,7 @@ func (s *stand) settle(t *testing.T) {
 		}
 		if len(s.Writes("")) > before {
 			quiet = 0
-		} else if quiet++; quiet > 1 || !controllertest.Gone[metalv1.Server](t, s.API, host) {
+		} else if quiet++; quiet > 1 || found {
 			return
 		}
 	}
@@ -135,7 +136,10 @@ func (s *stand) settle(t *testing.T) {
 func (s *stand) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	step := time.Second
-	if d >= time.Minute {
+	switch {
+	case d >= 30*time.Minute:
+		step = 30 * time.Second
+	case d >= time.Minute:
 		step = 5 * time.Second
 	}
 	for ; d > 0; d -= step {

@@ -11,13 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -68,6 +66,7 @@ var lives = map[metalv1.ServerState]func(*testing.T, *stand){
 func TestStatusIsAReport(t *testing.T) {
 	for state, into := range lives {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				into(t, s)
 				before, resets := s.is(t, state), s.hw.Resets()
@@ -97,6 +96,7 @@ func TestStatusIsAReport(t *testing.T) {
 func TestAStartWithoutABMCThatAnswersTouchesNothing(t *testing.T) {
 	for state, into := range lives {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				into(t, s)
 				before := s.is(t, state)
@@ -121,6 +121,7 @@ func TestAStartWithoutABMCThatAnswersTouchesNothing(t *testing.T) {
 func TestNothingIsWrittenForNothing(t *testing.T) {
 	for state, into := range lives {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				into(t, s)
 				s.is(t, state)
@@ -148,6 +149,7 @@ var parts = bmc.Inventory{
 }
 
 func TestTheInventoryBecomesStatusOnce(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.Policy.ProbeImage = ""
 		system := controllertest.System(uri, uuid)
@@ -218,6 +220,7 @@ func TestWhatLiesBetweenThePowerStatesIsSaidByConditions(t *testing.T) {
 }
 
 func TestTheReportBecomesStatus(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Holds(parts)
 		s.available(t)
@@ -238,6 +241,7 @@ func TestTheReportBecomesStatus(t *testing.T) {
 }
 
 func TestAReportThatCannotBeReadNowIsReadLater(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.discovering(t)
 		s.reports(t)
@@ -260,6 +264,7 @@ func TestAReportThatCannotBeReadNowIsReadLater(t *testing.T) {
 }
 
 func TestADamagedReportHoldsNothingUp(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.hw.Holds(parts)
 		s.discovering(t)
@@ -277,6 +282,7 @@ func TestADamagedReportHoldsNothingUp(t *testing.T) {
 }
 
 func TestAServerIsAdopted(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
 		s.change(t, func(o *metalv1.Server) {
@@ -315,6 +321,7 @@ func TestReadySaysWhatIsWrongWithTheBMC(t *testing.T) {
 		}, metav1.ConditionFalse, "BMCNotFound"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.available(t)
 				tc.spoil(t, s)
@@ -331,73 +338,8 @@ func TestReadySaysWhatIsWrongWithTheBMC(t *testing.T) {
 	}
 }
 
-func TestAServerWithABMCOfItsOwn(t *testing.T) {
-	stands(t, func(t *testing.T, s *stand) {
-		server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "inline"}}
-		server.Spec.SystemUUID = uuid
-		server.Spec.BMC = &metalv1.BMCAccess{
-			Address: "10.0.0.2", BMCSecretRef: metalv1.LocalObjectReference{Name: "late"},
-			Protocol: metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTP, Port: 8000},
-		}
-		s.Add(t, server)
-		s.rack.BMC("http://10.0.0.2:8000").Set(controllertest.System(uri, uuid))
-		s.Settle(t, s.Reconciler, "inline")
-		conditions := func() []metav1.Condition {
-			return controllertest.Read[metalv1.Server](t, s.API, "inline").Status.Conditions
-		}
-		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionFalse, "SecretNotFound", `"late"`)
-
-		secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
-		s.Add(t, secret)
-		if got := s.with(index.ServerByBMCSecret)(t.Context(), secret); len(got) != 1 || got[0].Name != "inline" {
-			t.Errorf("its secret wakes %v", got)
-		}
-		s.Settle(t, s.Reconciler, "inline")
-		s.rack.Pass(2 * time.Second)
-		s.Settle(t, s.Reconciler, "inline")
-		s.rack.Pass(2 * time.Second)
-		s.Settle(t, s.Reconciler, "inline")
-		controllertest.Says(t, conditions(), metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
-
-		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Spec.BMC.Address = "10.0.0.3" })
-		s.Settle(t, s.Reconciler, "inline")
-		if _, observed := s.Fleet.Observe("http://10.0.0.2:8000"); observed {
-			t.Error("the BMC at the old address is still asked")
-		}
-		s.Remove(t, controllertest.Read[metalv1.Server](t, s.API, "inline"))
-		s.Settle(t, s.Reconciler, "inline")
-		if _, observed := s.Fleet.Observe("http://10.0.0.3:8000"); observed {
-			t.Error("the BMC of a Server that is no more is still asked")
-		}
-	})
-}
-
-func TestWhatOfABMCWakesItsServers(t *testing.T) {
-	before := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b", Generation: 1}}
-	before.Status.IP = "10.0.0.1"
-	before.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionReady, Reason: metalv1.ReasonConnected}}
-	for name, tc := range map[string]struct {
-		change func(*metalv1.BMC)
-		want   bool
-	}{
-		"what it says":       {func(b *metalv1.BMC) { b.Status.FirmwareVersion = "8" }, false},
-		"a label":            {func(b *metalv1.BMC) { b.Labels = map[string]string{"a": "b"} }, false},
-		"its spec":           {func(b *metalv1.BMC) { b.Generation = 2 }, true},
-		"its address":        {func(b *metalv1.BMC) { b.Status.IP = "10.0.0.2" }, true},
-		"why it is as it is": {func(b *metalv1.BMC) { b.Status.Conditions[0].Reason = "EndpointNotFound" }, true},
-	} {
-		after := before.DeepCopy()
-		tc.change(after)
-		if got := connectionChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
-			t.Errorf("%s: woken %v", name, got)
-		}
-	}
-	if !connectionChanged().Create(event.CreateEvent{Object: before}) || !connectionChanged().Delete(event.DeleteEvent{Object: before}) {
-		t.Error("a BMC comes or goes, and nobody is woken")
-	}
-}
-
 func TestAnUnknownOperationIsRemovedAndSaid(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.change(t, func(o *metalv1.Server) {
@@ -411,6 +353,7 @@ func TestAnUnknownOperationIsRemovedAndSaid(t *testing.T) {
 }
 
 func TestAnIgnoredServerIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
 		s.change(t, func(o *metalv1.Server) {
