@@ -54,6 +54,7 @@ type stand struct {
 // when it is let go.
 func TestEveryState(t *testing.T) {
 	s := &stand{site: newSiteOf(t, machines)}
+	s.args = append(s.args, "--power-off-budget", "1h") // all that follows is within it, on a slow host too: restarts do not begin it anew
 	first := launch(t, "first", s.args...)
 	first.isReady()
 	s.bring()
