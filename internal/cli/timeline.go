@@ -147,7 +147,7 @@ func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timelin
 			return nil
 		}
 		if err == nil {
-			err = p.Print(told)
+			err = errors.Join(p.Header(told), p.Print(told))
 		}
 		if err != nil {
 			return err

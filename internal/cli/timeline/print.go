@@ -15,13 +15,14 @@ type Printer struct {
 	// Zone is that of the times.
 	Zone *time.Location
 
+	header  string
 	day     string
 	attempt string
 	begun   bool
 	seen    map[Entry]bool
 }
 
-// Header says which server it is.
+// Header says which server it is and how it is, once for as long as that is the same.
 func (p *Printer) Header(t *Timeline) error {
 	var b strings.Builder
 	if t.Server != "" {
@@ -35,7 +36,15 @@ func (p *Printer) Header(t *Timeline) error {
 		}
 	}
 	b.WriteByte('\n')
-	return p.write(b.String())
+	before := p.header
+	if p.header = b.String(); p.header == before {
+		return nil
+	}
+	if before != "" {
+		p.attempt = "" // so that what follows stands apart
+		return p.write("\n" + p.header)
+	}
+	return p.write(p.header)
 }
 
 func orNone(uuid string) string {

@@ -215,9 +215,14 @@ func TestFollowing(t *testing.T) {
 	}
 	var out bytes.Buffer
 	p.Out = &out
-	if err := p.Print(again); err != nil || out.Len() > 0 {
+	if err := errors.Join(p.Header(again), p.Print(again)); err != nil || out.Len() > 0 {
 		t.Errorf("%v, printed again:\n%s", err, out.String())
 	}
+	again.State = "Available"
+	if err := p.Header(again); err != nil || !strings.HasPrefix(out.String(), "\nServer node-7, ") || !strings.Contains(out.String(), "state Available") {
+		t.Errorf("%v, of another state: %q", err, out.String())
+	}
+	out.Reset()
 	again.Entries = append(again.Entries, Entry{Time: after(25 * time.Hour), Kind: KindRequest, What: "script", Status: 200, Count: 1, Address: "10.0.0.7"})
 	if err := p.Print(again); err != nil || out.String() != "13:00:00.000   script                  200       0 B  10.0.0.7\n" {
 		t.Errorf("%v, of one new entry:\n%q", err, out.String())
