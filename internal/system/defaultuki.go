@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"github.com/farrier-dev/farrier/internal/image"
@@ -26,7 +27,8 @@ func (s *System) newDefaultUKI() *defaultUKI {
 		if result.Plan.Digest == "" {
 			return
 		}
-		url := image.UKIURL(s.BootURL, result.Plan)
+		// As in objects: images may be served elsewhere.
+		url := image.UKIURL(cmp.Or(s.settings.ImageServerURL, s.BootURL), result.Plan)
 		if url == "" {
 			s.logger.Info("The default image of --default-httpboot-oci-image has no UKI", "image", s.settings.DefaultUKIImage)
 		}
