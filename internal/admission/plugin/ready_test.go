@@ -48,6 +48,23 @@ func TestBeforeThereAreRules(t *testing.T) {
 	}
 }
 
+// TestADeletionWaitsForNoRules: what would be said of it is worth nobody's waiting.
+func TestADeletionWaitsForNoRules(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "ipxe.cloud.alexandre.mahdhaoui.com", Version: "v1alpha1", Kind: "Profile"}
+	profile := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "p", "namespace": "default"}}}
+	deletion := apiserver.NewAttributesRecord(nil, profile, gvk, "default", "p", gvk.GroupVersion().WithResource("profiles"), "", apiserver.Delete, nil, false, nil)
+	p := New()
+	if !p.Handles(apiserver.Delete) {
+		t.Error("the plugin does not hear of deletions")
+	}
+	if err := p.Validate(t.Context(), deletion, nil); err != nil {
+		t.Error(err)
+	}
+	if err := p.Admit(t.Context(), deletion, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRulesThatComeWhileSomebodyWaits: a request that came first is judged by them.
 func TestRulesThatComeWhileSomebodyWaits(t *testing.T) {
 	p := New()

@@ -19,6 +19,10 @@ const claimReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview
 	"kind":{"group":"metal.ironcore.dev","version":"v1alpha1","kind":"ServerClaim"},"namespace":"default","name":"c",
 	"object":{"apiVersion":"metal.ironcore.dev/v1alpha1","kind":"ServerClaim","metadata":{"name":"c"},"spec":{"power":"On","image":"not an image"}}}}`
 
+// deletionReview lacks the object.
+const deletionReview = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"DELETE",
+	"kind":{"group":"ipxe.cloud.alexandre.mahdhaoui.com","version":"v1alpha1","kind":"Profile"},"namespace":"default","name":"p"}}`
+
 func handlers() map[string]http.Handler {
 	store := fake.NewClientBuilder().Build()
 	return Handlers(&admission.Rules{ManagerNamespace: "farrier-system", Cached: store, Live: store}, logr.Discard())
@@ -47,6 +51,7 @@ func TestWhatIsNoReview(t *testing.T) {
 		"a request of nobody": {media, strings.Replace(claimReview, `"uid":"u"`, `"uid":""`, 1), "request.uid", http.StatusBadRequest},
 		"too large":           {media, strings.Repeat(" ", maxReview+1), "at most", http.StatusRequestEntityTooLarge},
 		"no object":           {media, claimReview[:strings.Index(claimReview, `,`+"\n\t"+`"object"`)] + "}}", "request.object", http.StatusServiceUnavailable},
+		"nothing deleted":     {media, deletionReview, "request.oldObject", http.StatusServiceUnavailable},
 		"no former object":    {media, strings.Replace(claimReview, "CREATE", "UPDATE", 1), "request.oldObject", http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +103,7 @@ func answer(t *testing.T, recorder *httptest.ResponseRecorder) *admissionv1.Admi
 // FuzzReview: whatever is posted, there is an answer, and a patch is one for the object that was sent.
 func FuzzReview(f *testing.F) {
 	f.Add(claimReview)
+	f.Add(strings.Replace(deletionReview, `"name":"p"`, `"name":"p","oldObject":{"kind":"Profile","apiVersion":"ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1","metadata":{"name":"p"}}`, 1))
 	f.Add(strings.NewReplacer("ServerClaim", "Profile", "metal.ironcore.dev", "ipxe.cloud.alexandre.mahdhaoui.com",
 		`{"name":"c"}`, `{"name":"c","labels":{"assignment/ipxe/a":"b"},"managedFields":[{"fieldsV1":{"f:metadata":{"f:labels":{"f:assignment/ipxe/a":{}}}}}]}`).Replace(claimReview))
 	f.Add(strings.Replace(claimReview, `"spec"`, `"spec":[],"x"`, 1))
