@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,10 +80,11 @@ func (l *lab) tellsBoot(p *running, asked, name string) error {
 	}
 	want := []string{
 		"chainload script", "script", "kernel", "initramfs", "squashfs", "ignition", "probe report", // discovery
-		"boot ordered", "chainload script", "script", "kernel", "initramfs", "squashfs", "ignition", "seen on",
+		"boot ordered", "chainload script", "script", "kernel", "initramfs", "squashfs", "ignition",
 	}
-	attempts := map[string]bool{}
+	attempts, on := map[string]bool{}, false
 	for _, e := range got.Entries {
+		on = on || e.Kind == "boot" && e.What == "seen on" // by a poll of the BMC: before the first request, or after the last
 		if len(want) == 0 || e.What != want[0] || e.Kind != "request" && e.Kind != "report" && e.Kind != "boot" {
 			continue
 		}
@@ -98,8 +98,8 @@ func (l *lab) tellsBoot(p *running, asked, name string) error {
 			return fmt.Errorf("a request: %+v", e)
 		}
 	}
-	if len(want) > 0 || len(attempts) != 2 || attempts[""] {
-		return fmt.Errorf("not told, in this order: %v, of attempts %v:\n%s", want, attempts, stdout)
+	if len(want) > 0 || len(attempts) != 2 || attempts[""] || !on {
+		return fmt.Errorf("not told, in this order: %v, of attempts %v, seen on %v:\n%s", want, attempts, on, stdout)
 	}
 	return nil
 }
@@ -129,10 +129,10 @@ func timelineRefused(t *testing.T, p *running, name string) {
 		{"not published", []string{name, "--manager-namespace", "default"}, 1, []string{"--operator-url", "ConfigMap default/farrier-operator", "--manager-namespace"}},
 		{"no such CA file", []string{name, "--operator-ca", filepath.Join(dir, "none")}, 1, []string{"--operator-ca"}},
 		{"CA file without certificates", []string{name, "--operator-ca", garbage}, 1, []string{"--operator-ca"}},
-		{"an impostor", []string{name, "--operator-url", impostor.URL, "--operator-ca", filepath.Join(filepath.Dir(p.Kubeconfig), "pki", "ca.crt")}, 1, []string{"--operator-ca", "not trusted"}},
-		{"may not see Servers", []string{name, "--kubeconfig", seesNot, "--operator-url", p.operatorURL(t)}, 1, []string{"--kubeconfig", "forbidden"}},
+		{"an impostor", []string{name, "--operator-url", impostor.URL, "--operator-ca", p.OperatorCA}, 1, []string{"--operator-ca", "not trusted"}},
+		{"may not see Servers", []string{name, "--kubeconfig", seesNot, "--operator-url", p.Operator}, 1, []string{"--kubeconfig", "forbidden"}},
 		{"may not find the address", []string{name, "--kubeconfig", sees}, 1, []string{"--operator-url: has to be given", "may not read ConfigMap farrier-system/farrier-operator"}},
-		{"may not see boots", []string{name, "--kubeconfig", sees, "--operator-url", p.operatorURL(t), "--operator-ca", filepath.Join(filepath.Dir(p.Kubeconfig), "pki", "ca.crt")}, 1, []string{"--kubeconfig", "/boots/", "nonResourceURLs"}},
+		{"may not see boots", []string{name, "--kubeconfig", sees, "--operator-url", p.Operator, "--operator-ca", p.OperatorCA}, 1, []string{"--kubeconfig", "/boots/", "nonResourceURLs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"timeline", "--kubeconfig", p.Kubeconfig}, c.args...) // the last one given counts
@@ -148,19 +148,6 @@ func timelineRefused(t *testing.T, p *running, name string) {
 			}
 		})
 	}
-}
-
-// operatorURL is where the product says that operators are answered.
-func (p *running) operatorURL(t *testing.T) string {
-	t.Helper()
-	var published corev1.ConfigMap
-	if err := p.Get(t.Context(), client.ObjectKey{Namespace: "farrier-system", Name: "farrier-operator"}, &published); err != nil {
-		t.Fatal(err)
-	}
-	if u, err := url.Parse(published.Data["url"]); err != nil || u.Scheme != "https" {
-		t.Fatalf("published: %v", published.Data)
-	}
-	return published.Data["url"]
 }
 
 // kubeconfigOf writes the kubeconfig of a service account, which may see Servers or nothing.

@@ -23,6 +23,8 @@ type Product struct {
 	client.Client
 	// Kubeconfig is the path of the administrator's, and Boot the URL of the boot server.
 	Kubeconfig, Boot string
+	// Operator is the URL of the operator address, and OperatorCA the file with the authority of its certificate.
+	Operator, OperatorCA string
 
 	t       *testing.T
 	process *Process
@@ -68,6 +70,10 @@ func (p *Product) connect(line string) error {
 			p.Kubeconfig = value
 		case "boot":
 			p.Boot = value
+		case "operator":
+			p.Operator = value
+		case "operator-ca":
+			p.OperatorCA = value
 		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
