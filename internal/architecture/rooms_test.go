@@ -132,8 +132,13 @@ var rooms = []room{
 		because: "under which URL a machine reaches the boot server is the same for those who write objects and those who answer",
 	},
 	{
+		path:    "internal/newest",
+		only:    stdlib,
+		because: "a data structure knows nothing of what is kept in it",
+	},
+	{
 		path:    "internal/bootview",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/identity", "internal/newest"},
 		only:    stdlib,
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
@@ -168,7 +173,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootserver",
-		may:     []string{"internal/booturl", "internal/bootview", "internal/profile", "internal/assignment", "internal/image", "internal/ignition", "internal/inspection", "internal/identity"},
+		may:     []string{"internal/booturl", "internal/bootview", "internal/profile", "internal/assignment", "internal/image", "internal/ignition", "internal/inspection", "internal/identity", "internal/newest"},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},

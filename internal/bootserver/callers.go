@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/newest"
 )
 
 // How long an address stands for the machine that has fetched its script from there, and how long what was asked for before a script
@@ -28,10 +29,8 @@ const (
 type callers struct{ shards [callerShards]callerShard }
 
 type callerShard struct {
-	mu    sync.Mutex
-	by    map[string]calledFrom
-	order []string // the oldest is at next, when it is full
-	next  int
+	mu sync.Mutex
+	by newest.Map[string, calledFrom]
 }
 
 // calledFrom is one address.
@@ -54,7 +53,7 @@ func (c *callers) machine(addr string, now time.Time) *bootview.Machine {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if found := s.by[addr]; found.machine != nil && now.Sub(found.at) < scriptHolds {
+	if found, _ := s.by.Get(addr); found.machine != nil && now.Sub(found.at) < scriptHolds {
 		return found.machine
 	}
 	return nil
@@ -65,11 +64,11 @@ func (c *callers) wait(d Delivery) {
 	s := c.shard(d.Addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.by[d.Addr]
+	found, _ := s.by.Get(d.Addr)
 	for i := range found.n {
 		if e := &found.earlier[i]; e.Kind == d.Kind && e.Status == d.Status && e.What == d.What {
 			*e = d // asked for again; the last one led on
-			s.put(d.Addr, found)
+			s.by.Put(d.Addr, found, shardCallers)
 			return
 		}
 	}
@@ -79,7 +78,7 @@ func (c *callers) wait(d Delivery) {
 	}
 	found.earlier[found.n] = d
 	found.n++
-	s.put(d.Addr, found)
+	s.by.Put(d.Addr, found, shardCallers)
 }
 
 // isAt says that a machine asks for its script from there. It returns what was asked for before, oldest first, and how many those are.
@@ -87,28 +86,13 @@ func (c *callers) isAt(addr string, m *bootview.Machine, now time.Time) (earlier
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.by[addr]
+	found, _ := s.by.Get(addr)
 	for _, d := range found.earlier[:found.n] {
 		if now.Sub(d.Time) < earlierAnswers {
 			earlier[n] = d
 			n++
 		}
 	}
-	s.put(addr, calledFrom{machine: m, at: now})
+	s.by.Put(addr, calledFrom{machine: m, at: now}, shardCallers)
 	return earlier, n
-}
-
-func (s *callerShard) put(addr string, c calledFrom) {
-	if s.by == nil {
-		s.by = make(map[string]calledFrom)
-	}
-	if _, known := s.by[addr]; !known {
-		if len(s.order) < shardCallers {
-			s.order = append(s.order, addr)
-		} else {
-			delete(s.by, s.order[s.next])
-			s.order[s.next], s.next = addr, (s.next+1)%shardCallers
-		}
-	}
-	s.by[addr] = c
 }

@@ -3,6 +3,8 @@ package bootserver
 import (
 	"crypto/sha256"
 	"sync"
+
+	"github.com/farrier-dev/farrier/internal/newest"
 )
 
 // maxHeard is how many tokens are remembered: the machines that report within the time in which an
@@ -13,33 +15,19 @@ const maxHeard = 4096
 // attempt may have been closed by that very report: it is told again that all is well, and no more. Only hashes
 // of tokens are kept. The zero value is ready.
 type heard struct {
-	mu    sync.Mutex
-	by    map[[sha256.Size]byte]sender
-	order [][sha256.Size]byte // the oldest is at next, when it is full
-	next  int
+	mu sync.Mutex
+	by newest.Map[[sha256.Size]byte, sender]
 }
 
 func (h *heard) remember(token string, from sender) {
 	key := sha256.Sum256([]byte(token))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.by == nil {
-		h.by = map[[sha256.Size]byte]sender{}
-	}
-	if _, known := h.by[key]; !known {
-		if len(h.order) < maxHeard {
-			h.order = append(h.order, key)
-		} else {
-			delete(h.by, h.order[h.next])
-			h.order[h.next], h.next = key, (h.next+1)%maxHeard
-		}
-	}
-	h.by[key] = from
+	h.by.Put(key, from, maxHeard)
 }
 
 func (h *heard) of(token string) (sender, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	from, ok := h.by[sha256.Sum256([]byte(token))]
-	return from, ok
+	return h.by.Get(sha256.Sum256([]byte(token)))
 }

@@ -181,7 +181,7 @@ func TestAnAgentThatDidNotHearTheAnswerAsksAgain(t *testing.T) {
 	}
 	post.status, post.want = 401, textUnauthorized
 	s.run(t, []exchange{post})
-	if n := len(s.Server.heard.by); n != maxHeard {
+	if n := s.Server.heard.by.Len(); n != maxHeard {
 		t.Errorf("%d are remembered", n)
 	}
 }

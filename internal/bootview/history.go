@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/newest"
 )
 
 // Bounds of a History. Together they are some 50 MB, of a fleet that boots all the time.
@@ -50,10 +52,7 @@ type History struct{ shards [historyShards]historyShard }
 
 type historyShard struct {
 	mu       sync.Mutex
-	machines map[string]*machineHistory
-	// order has every machine once; when it is full, the one that began to be recorded first is at next.
-	order []string
-	next  int
+	machines newest.Map[string, *machineHistory]
 }
 
 type machineHistory struct{ boots []Boot }
@@ -97,20 +96,11 @@ func (b *Boot) add(d Delivery) {
 }
 
 func (s *historyShard) machine(uuid string) *machineHistory {
-	if m := s.machines[uuid]; m != nil {
-		return m
+	m, known := s.machines.Get(uuid)
+	if !known {
+		m = &machineHistory{}
+		s.machines.Put(uuid, m, shardMachines)
 	}
-	if s.machines == nil {
-		s.machines = make(map[string]*machineHistory)
-	}
-	if len(s.order) < shardMachines {
-		s.order = append(s.order, uuid)
-	} else {
-		delete(s.machines, s.order[s.next])
-		s.order[s.next], s.next = uuid, (s.next+1)%shardMachines
-	}
-	m := &machineHistory{}
-	s.machines[uuid] = m
 	return m
 }
 
@@ -133,8 +123,8 @@ func (h *History) Boots(uuid string) []Boot {
 	s := h.shard(uuid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.machines[uuid]
-	if m == nil {
+	m, known := s.machines.Get(uuid)
+	if !known {
 		return nil
 	}
 	boots := slices.Clone(m.boots)

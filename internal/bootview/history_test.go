@@ -62,8 +62,8 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Error("the oldest has not made room")
 	}
 	for i := range h.shards {
-		if s := &h.shards[i]; len(s.machines) != shardMachines || len(s.order) != shardMachines {
-			t.Errorf("shard %d: %d machines, order of %d", i, len(s.machines), len(s.order))
+		if n := h.shards[i].machines.Len(); n != shardMachines {
+			t.Errorf("shard %d: %d machines", i, n)
 		}
 	}
 	for i := 2*historyMachines - historyMachines/2; i < 2*historyMachines; i++ {

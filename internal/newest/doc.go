@@ -1,0 +1,2 @@
+// Package newest keeps what was learned last, in memory that is bounded.
+package newest

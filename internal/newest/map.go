@@ -1,0 +1,34 @@
+package newest
+
+// Map has values of the keys that were put last. When it is full, the key that was put first makes room for a new one. The zero value is
+// empty. It is for one goroutine at a time.
+type Map[K comparable, V any] struct {
+	by    map[K]V
+	order []K // the oldest is at next, when it is full
+	next  int
+}
+
+// Get returns the value of a key, if it has one.
+func (m *Map[K, V]) Get(key K) (V, bool) {
+	v, ok := m.by[key]
+	return v, ok
+}
+
+// Len is how many keys have a value.
+func (m *Map[K, V]) Len() int { return len(m.by) }
+
+// Put sets the value of a key, of which there are at most limit, the same at each call. A key that is put again does not become newer.
+func (m *Map[K, V]) Put(key K, value V, limit int) {
+	if m.by == nil {
+		m.by = make(map[K]V)
+	}
+	if _, known := m.by[key]; !known {
+		if len(m.order) < limit {
+			m.order = append(m.order, key)
+		} else {
+			delete(m.by, m.order[m.next])
+			m.order[m.next], m.next = key, (m.next+1)%limit
+		}
+	}
+	m.by[key] = value
+}
