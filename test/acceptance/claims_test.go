@@ -135,12 +135,8 @@ func TestAClaimMadeAnewDuringRelease(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t)
 	l.discover(p)
-	l.ignition(p, "web", "ignition")
-	old := l.claim(p, "web")
-	name := p.bound("web")
-	machine := l.machine(p, name)
-	before := p.boots(machine, sim.OutcomeInstalled)
-	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	old, server, machine := l.runs(p, "web")
+	name, before := server.Name, p.boots(machine, sim.OutcomeInstalled)
 	if err := p.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +146,8 @@ func TestAClaimMadeAnewDuringRelease(t *testing.T) {
 		anew.Spec.ServerRef = &metalv1.LocalObjectReference{Name: name}
 		return p.Create(ctx, anew)
 	})
-	var server metalv1.Server
 	p.Eventually("the new claim has the server", func(ctx context.Context) error {
-		if err := p.Get(ctx, client.ObjectKey{Name: name}, &server); err != nil {
+		if err := p.Get(ctx, client.ObjectKey{Name: name}, server); err != nil {
 			return err
 		}
 		if owner := server.Annotations[metalv1.AnnotationClaimedBy]; owner != string(anew.UID) {
@@ -179,12 +174,8 @@ func TestClaimsOfDeletedServers(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t)
 	l.discover(p)
-	l.ignition(p, "web", "ignition")
-	web := l.claim(p, "web")
-	name := p.bound("web")
-	machine := l.machine(p, name)
-	p.boots(machine, sim.OutcomeInstalled)
-	server := p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	web, server, _ := l.runs(p, "web")
+	name := server.Name
 
 	m := maintenanceOf(name, "work", func(m *metalv1.ServerMaintenance) { m.Spec.ServerPower = metalv1.PowerOff })
 	if err := p.Create(t.Context(), m); err != nil {

@@ -49,12 +49,8 @@ func TestMaintenanceBootsItsOwn(t *testing.T) {
 	}
 	p := l.up(t)
 	l.discover(p)
-	l.ignition(p, "web", "ignition")
-	web := l.claim(p, "web")
-	name := p.bound("web")
-	machine := l.machine(p, name)
-	first := p.boots(machine, sim.OutcomeInstalled)
-	claimed := p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	web, claimed, machine := l.runs(p, "web")
+	name, first := claimed.Name, p.boots(machine, sim.OutcomeInstalled)
 
 	m := maintenanceOf(name, "swap-disk", func(m *metalv1.ServerMaintenance) {
 		m.Spec.LocatorLED = metalv1.IndicatorLEDBlinking
@@ -110,11 +106,8 @@ func TestMaintenancesTakeTurns(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t)
 	l.discover(p)
-	l.ignition(p, "web", "ignition")
-	claim := l.claim(p, "web")
-	name := p.bound("web")
-	p.boots(l.machine(p, name), sim.OutcomeInstalled)
-	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	claim, server, _ := l.runs(p, "web")
+	name := server.Name
 	create := func(name2 string, change ...func(*metalv1.ServerMaintenance)) *metalv1.ServerMaintenance {
 		t.Helper()
 		m := maintenanceOf(name, name2, change...)

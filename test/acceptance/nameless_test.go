@@ -30,9 +30,5 @@ func TestABMCThatTellsNoUUID(t *testing.T) {
 			t.Errorf("%s: spec.systemUUID %q, and the machine reported %s", name, server.Spec.SystemUUID, machine.UUID())
 		}
 	}
-	l.ignition(p, "web", "ignition")
-	l.claim(p, "web")
-	name := p.bound("web")
-	p.boots(l.machine(p, name), sim.OutcomeInstalled)
-	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	l.runs(p, "web")
 }

@@ -118,6 +118,17 @@ func (l *lab) claim(p *running, name string, change ...func(*metalv1.ServerClaim
 	return c
 }
 
+// runs has a claim, its ignition Secret beside it, and returns it with its server and machine once that runs.
+func (l *lab) runs(p *running, name string) (*metalv1.ServerClaim, *metalv1.Server, *sim.Machine) {
+	p.t.Helper()
+	l.ignition(p, name, "ignition")
+	claim := l.claim(p, name)
+	server := p.bound(name)
+	machine := l.machine(p, server)
+	p.boots(machine, sim.OutcomeInstalled)
+	return claim, p.serverIs(server, metalv1.ServerStateReserved, metalv1.PowerStateOn), machine
+}
+
 func (l *lab) ignition(p *running, name, key string) {
 	p.t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, StringData: map[string]string{key: `{"ignition":{"version":"3.4.0"}}`}}

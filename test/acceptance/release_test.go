@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
@@ -43,17 +42,6 @@ func (l *lab) index(t *testing.T, server string) int {
 	return 0
 }
 
-// runsFor has a claim bound and its machine running, and returns the server's name.
-func (l *lab) runsFor(p *running, claim string) string {
-	p.t.Helper()
-	l.ignition(p, claim, "ignition")
-	l.claim(p, claim)
-	name := p.bound(claim)
-	p.boots(l.machine(p, name), sim.OutcomeInstalled)
-	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
-	return name
-}
-
 func (p *running) deleteClaim(name string) {
 	p.t.Helper()
 	if err := p.Delete(p.t.Context(), &metalv1.ServerClaim{ObjectMeta: objectMeta("default", name)}); err != nil {
@@ -82,15 +70,15 @@ func TestAMachineThatIgnoresItsShutdown(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t, "--enforce-power-off=false", "--power-off-budget", "2s")
 	l.discover(p)
-	name := l.runsFor(p, "web")
-	machine := l.machine(p, name)
+	_, server, machine := l.runs(p, "web")
+	name := server.Name
 	l.inject(t, 0, fault.Spec{Kind: fault.IgnoreShutdown})
 	p.deleteClaim("web")
 
 	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")
 	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed") // the budget is spent
 	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")  // and it is asked again
-	server := p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	server = p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	if server.Spec.ServerClaimRef == nil || server.Annotations[metalv1.AnnotationClaimedBy] == "" {
 		t.Errorf("a machine that runs has been let go of: %v, %v", server.Spec.ServerClaimRef, server.Annotations)
 	}
@@ -118,7 +106,8 @@ func TestAServerThatIsDeletedInCleanup(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t, "--cleanup", "full")
 	l.discover(p)
-	name := l.runsFor(p, "web")
+	_, server, _ := l.runs(p, "web")
+	name := server.Name
 	cure := l.inject(t, 0, fault.Spec{Kind: fault.OldProbe})
 	p.deleteClaim("web")
 	p.serverSays(name, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonProbeCannotClean)

@@ -18,10 +18,10 @@ func TestWhatIsRemovedAboveAClaimedServer(t *testing.T) {
 	l := newLab(t, 2)
 	p := l.up(t)
 	l.discover(p)
-	claimed := l.runsFor(p, "web")
+	_, before, _ := l.runs(p, "web")
+	claimed := before.Name
 	i := l.index(t, claimed)
 	free := l.BMCs()[1-i].Name + "-system-0"
-	before := p.serverIs(claimed, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	resets := l.Machine(i).Resets()
 
 	for _, info := range l.BMCs() {

@@ -19,12 +19,8 @@ func TestKilledWhileReserved(t *testing.T) {
 	l := newLab(t, 2)
 	p := l.up(t)
 	l.discover(p)
-	l.ignition(p, "web", "ignition")
-	l.claim(p, "web")
-	name := p.bound("web")
-	machine := l.machine(p, name)
-	boot := p.boots(machine, sim.OutcomeInstalled)
-	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	_, server, machine := l.runs(p, "web")
+	name, boot := server.Name, p.boots(machine, sim.OutcomeInstalled)
 	resets := machine.Resets()
 
 	p.Kill()
@@ -35,7 +31,7 @@ func TestKilledWhileReserved(t *testing.T) {
 		t.Errorf("the claim is bound to %s, and was to %s", again, name)
 	}
 
-	server := p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	server = p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	before := server.DeepCopy()
 	server.Status = metalv1.ServerStatus{}
 	if err := p.Status().Patch(t.Context(), server, client.MergeFrom(before)); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -85,11 +84,7 @@ func TestBootServerAway(t *testing.T) {
 	f := newFront(t)
 	l := newLabBehind(t, f.address)
 	f.leads(l.local)
-	path, _ := kernel(t)
-	linux, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	linux := kernelImage(t)
 	for _, m := range []struct {
 		name string
 		how  firmware

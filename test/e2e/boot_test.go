@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,11 +15,7 @@ import (
 // Each machine gets chainload, script, kernel, initramfs and ignition, and they are its own.
 func TestIPXE(t *testing.T) {
 	l := newLab(t)
-	path, _ := kernel(t)
-	linux, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	linux := kernelImage(t)
 	for _, m := range []struct {
 		name string
 		how  firmware

@@ -38,6 +38,17 @@ func kernel(t *testing.T) (image, folder string) {
 	return image, filepath.Join(filepath.Dir(image), "..", "lib", "modules", version)
 }
 
+// kernelImage is what the kernel's file holds.
+func kernelImage(t *testing.T) []byte {
+	t.Helper()
+	path, _ := kernel(t)
+	image, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
 // initramfs holds the guest, the modules it loads and a marker by which it is known.
 func initramfs(t *testing.T, marker string) []byte {
 	t.Helper()

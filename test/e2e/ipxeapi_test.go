@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	neturl "net/url"
-	"os"
 	"testing"
 	"time"
 
@@ -26,11 +25,7 @@ import (
 // there; one machine is assigned before it is switched on, by its serial number, the other while it waits, by its UUID.
 func TestAssignments(t *testing.T) {
 	l := newLab(t)
-	path, _ := kernel(t)
-	linux, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	linux := kernelImage(t)
 	for _, m := range []struct {
 		name   string
 		how    firmware
