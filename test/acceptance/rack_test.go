@@ -33,8 +33,10 @@ type lab struct {
 // networks gives every lab of this process addresses of its own.
 var networks atomic.Int32
 
+// newLab builds a lab for a test, which runs beside others from here on: what it does most of the time is wait.
 func newLab(t *testing.T, servers int) *lab {
 	t.Helper()
+	t.Parallel()
 	l := &lab{dataDir: filepath.Join(t.TempDir(), "data")}
 	l.bootURL.Store("")
 	var err error

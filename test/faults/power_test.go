@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -36,8 +37,7 @@ func (s *stand) record(t *testing.T, i int) {
 	}
 }
 
-// discovered forgets what is known of a server from inside: it is booted. A boot configuration becomes ready in
-// place of the controller that resolves images.
+// discovered forgets what is known of a server from inside: it is booted.
 func discovered(t *testing.T, s *stand, i int) {
 	t.Helper()
 	name := s.serverName(i)
@@ -50,13 +50,21 @@ func discovered(t *testing.T, s *stand, i int) {
 		if err := s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &config); err != nil {
 			return err.Error()
 		}
-		before := config.DeepCopy()
-		config.Status.State, config.Status.ObservedGeneration = metalv1.ServerBootConfigurationStateReady, config.Generation
-		if err := s.Status().Patch(t.Context(), &config, client.MergeFrom(before)); err != nil {
-			return err.Error()
-		}
 		return ""
 	})
+}
+
+// resolved makes boot configurations ready, in place of the controller that resolves images.
+type resolved struct{ client.Client }
+
+func (r resolved) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var config metalv1.ServerBootConfiguration
+	if err := r.Get(ctx, request.NamespacedName, &config); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before := config.DeepCopy()
+	config.Status.State, config.Status.ObservedGeneration = metalv1.ServerBootConfigurationStateReady, config.Generation
+	return ctrl.Result{}, client.IgnoreNotFound(r.Status().Patch(ctx, &config, client.MergeFrom(before)))
 }
 
 // free ends that.

@@ -178,7 +178,10 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 			DiscoveryTimeout: 2 * time.Second, DiscoveryRetries: 1000, PowerOffBudget: time.Second, EnforcePowerOff: true, ProbeImage: "registry.example/probe:1",
 		},
 	}
-	for _, setup := range []func(ctrl.Manager) error{bmcs.SetupWithManager, subscriptions.SetupWithManager, servers.SetupWithManager} {
+	images := func(mgr ctrl.Manager) error {
+		return ctrl.NewControllerManagedBy(mgr).Named("images").For(&metalv1.ServerBootConfiguration{}).Complete(resolved{mgr.GetClient()})
+	}
+	for _, setup := range []func(ctrl.Manager) error{bmcs.SetupWithManager, subscriptions.SetupWithManager, servers.SetupWithManager, images} {
 		if err := setup(mgr); err != nil {
 			t.Fatal(err)
 		}
