@@ -165,22 +165,22 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 
 func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query assignment.Subject, c profile.Config) {
 	w.Header()["Cache-Control"] = noStore
-	w.Header()["Etag"] = []string{c.ETag}
-	send(w, r, http.StatusOK, []string{c.ContentType}, c.Bytes)
-	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), "Profile/"+c.Profile.Key(), http.StatusOK, len(c.Bytes))
+	w.Header()["Etag"] = c.ETag
+	send(w, r, http.StatusOK, c.ContentType, c.Bytes)
+	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), c.Profile.Entry(), http.StatusOK, len(c.Bytes))
 }
 
-func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Key() }
+func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Namespace + "/" + a.Name }
 
 // deliveredTo reports an answer to a machine that has named itself.
 func (s *Server) deliveredTo(r *http.Request, kind DeliveryKind, uuid, entry string, status, bytes int) {
 	if r.Method != http.MethodGet {
 		return
 	}
-	// It is known by what it says alone, which is enough for what else comes from its address.
-	var m *bootview.Machine
-	if uuid != "" {
-		m = &bootview.Machine{UUID: uuid, ScriptEntry: entry}
+	if kind == Script && uuid != "" {
+		// It is known by what it says alone, which is enough for what else comes from its address.
+		s.delivered(r, kind, &bootview.Machine{UUID: uuid, ScriptEntry: entry}, entry, status, bytes)
+		return
 	}
-	s.delivered(r, kind, m, entry, status, bytes)
+	s.cfg.Deliver(Delivery{Kind: kind, UUID: uuid, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)})
 }

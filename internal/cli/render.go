@@ -112,7 +112,7 @@ func renderFor(view *profile.View, subject assignment.Subject, base string) (ren
 		if err != nil {
 			return rendering{}, fmt.Errorf("config %q: %w", name, err)
 		}
-		r.Configs = append(r.Configs, renderedConfig{name, ids[name], c.ContentType, string(c.Bytes)})
+		r.Configs = append(r.Configs, renderedConfig{name, ids[name], c.ContentType[0], string(c.Bytes)})
 	}
 	return r, nil
 }

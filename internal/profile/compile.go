@@ -49,6 +49,7 @@ var builtins = []string{"and", "or"}
 type Profile struct {
 	Namespace, Name, Revision string
 
+	entry    string
 	template *template.Template
 	parts    []part // in place of the template, where it only inserts
 	broken   error  // what keeps machines from the script
@@ -56,6 +57,9 @@ type Profile struct {
 	ids      map[string]string // by name, of those that have a URL
 	served   map[string]served // the same
 }
+
+// Entry is what the profile is called in the record of a boot: Profile/namespace/name.
+func (p *Profile) Entry() string { return p.entry }
 
 // Key is namespace/name.
 func (p *Profile) Key() string { return p.Namespace + "/" + p.Name }
@@ -73,13 +77,13 @@ func Compile(s Source, key []byte) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{
-		Namespace: s.Namespace, Name: s.Name, Revision: s.revision(),
+		Namespace: s.Namespace, Name: s.Name, Revision: s.revision(), entry: "Profile/" + s.Namespace + "/" + s.Name,
 		configs: maps.Clone(s.Configs), ids: map[string]string{}, served: map[string]served{},
 	}
 	for name, content := range s.Configs {
 		if !content.Inserted {
 			p.ids[name] = ConfigID(key, s.UID, name)
-			p.served[name] = served{content.mediaType(), content.etag()}
+			p.served[name] = served{[]string{content.mediaType()}, []string{content.etag()}}
 		}
 	}
 	if p.template, err = parseScript(script, s.Configs); err != nil {

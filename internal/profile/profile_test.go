@@ -183,7 +183,7 @@ func TestViewAnswers(t *testing.T) {
 		t.Errorf("the URL is %s", u)
 	}
 	got, err := fetch(v, u)
-	if err != nil || string(got.Bytes) != `{"ignition":{}}` || got.ContentType != "application/json" || got.Name != "config0" {
+	if err != nil || string(got.Bytes) != `{"ignition":{}}` || got.ContentType[0] != "application/json" || got.Name != "config0" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := v.Script(subject(t, "uuid=11111111-1111-1111-1111-111111111111"), base); !errors.Is(err, ErrUnassigned) {

@@ -94,8 +94,8 @@ func harmless(value string) string {
 // quote makes one word of a value for iPXE.
 func quote(value string) string { return `"` + harmless(value) + `"` }
 
-// served is what goes with a config over HTTP.
-type served struct{ mediaType, etag string }
+// served are header values of a config, made once for all who ask for it.
+type served struct{ mediaType, etag []string }
 
 // etag is a strong validator (RFC 9110 §8.8.3).
 func (c Content) etag() string {

@@ -204,9 +204,9 @@ func (v *View) appendConfigURL(dst []byte, id, revision string, subject assignme
 
 // Config is what a config's URL is answered with.
 type Config struct {
-	Bytes       []byte
-	ContentType string
-	ETag        string
+	Bytes []byte
+	// ContentType and ETag are the values of these header fields, one each, and shared: they are not to be changed.
+	ContentType, ETag []string
 	// Profile and Name say which config of which profile it is.
 	Profile *Profile
 	Name    string
