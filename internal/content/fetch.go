@@ -67,6 +67,10 @@ func plain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("it has not answered in time")
 	}
+	// An alert of TLS 1.3 comes when the handshake is over for the client, and then net/http puts words of its own before it.
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
+		return alert
+	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
