@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -45,18 +44,7 @@ type explanation struct {
 }
 
 func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, args []string) error {
-	if err := q.check(); err != nil {
-		return err
-	}
-	from, err := q.reader(stdin)
-	if err != nil {
-		return err
-	}
-	m, err := q.subject(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	view, findings, err := ipxeapi.Snapshot(ctx, from, offlineKey)
+	m, view, findings, err := q.ask(ctx, stdin, args)
 	if err != nil {
 		return err
 	}
@@ -65,9 +53,7 @@ func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, 
 		e.Candidates[i] = found(c, findings)
 	}
 	if q.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(e)
+		return printJSON(out, e)
 	}
 	return e.print(out)
 }

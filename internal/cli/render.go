@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
 
@@ -55,18 +54,7 @@ type renderedConfig struct {
 }
 
 func (q *question) render(ctx context.Context, stdin io.Reader, out, errOut io.Writer, args []string, base string) error {
-	if err := q.check(); err != nil {
-		return err
-	}
-	from, err := q.reader(stdin)
-	if err != nil {
-		return err
-	}
-	m, err := q.subject(ctx, from, args)
-	if err != nil {
-		return err
-	}
-	view, findings, err := ipxeapi.Snapshot(ctx, from, offlineKey)
+	m, view, findings, err := q.ask(ctx, stdin, args)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
+	"github.com/farrier-dev/farrier/internal/profile"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -42,10 +43,23 @@ func (q *question) check() error {
 	if q.timeout <= 0 {
 		return usageError{fmt.Errorf("--request-timeout: %s is no time to wait", q.timeout)}
 	}
-	if q.output != "table" && q.output != "json" {
-		return usageError{fmt.Errorf("--output: %q is neither table nor json", q.output)}
+	return checkOutput(q.output)
+}
+
+// ask finds out who the machine is, and compiles what there is for it.
+func (q *question) ask(ctx context.Context, stdin io.Reader, args []string) (m machine, view *profile.View, findings []ipxeapi.Finding, err error) {
+	if err := q.check(); err != nil {
+		return m, nil, nil, err
 	}
-	return nil
+	from, err := q.reader(stdin)
+	if err != nil {
+		return m, nil, nil, err
+	}
+	if m, err = q.subject(ctx, from, args); err != nil {
+		return m, nil, nil, err
+	}
+	view, findings, err = ipxeapi.Snapshot(ctx, from, offlineKey)
+	return m, view, findings, err
 }
 
 // reader is where objects come from.
@@ -53,9 +67,7 @@ func (q *question) reader(stdin io.Reader) (client.Reader, error) {
 	if len(q.files) > 0 {
 		return readObjects(q.files, q.namespace, stdin)
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = q.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := clusterConfig(q.kubeconfig, "")
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w; -f reads manifests instead", err)
 	}

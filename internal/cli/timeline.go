@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -81,15 +78,15 @@ func (t *teller) bind(f *pflag.FlagSet) {
 }
 
 func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
-	switch {
-	case t.output != "table" && t.output != "json":
-		return usageError{fmt.Errorf("--output: %q is neither table nor json", t.output)}
-	case t.follow && t.output == "json":
+	if err := checkOutput(t.output); err != nil {
+		return err
+	}
+	if t.follow && t.output == "json" {
 		return usageError{errors.New("--follow: needs --output table")}
 	}
-	config, err := t.config()
+	config, err := clusterConfig(t.kubeconfig, t.context)
 	if err != nil {
-		return err
+		return fmt.Errorf("--kubeconfig, --context: %w", err)
 	}
 	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
 	if err != nil {
@@ -123,9 +120,7 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 
 func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timeline, look func(context.Context) (*timeline.Timeline, error)) error {
 	if t.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(told)
+		return printJSON(out, told)
 	}
 	p := &timeline.Printer{Out: out, Zone: time.Local}
 	if t.utc {
@@ -153,17 +148,6 @@ func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timelin
 			return err
 		}
 	}
-}
-
-// config is that of the kubeconfig.
-func (t *teller) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = t.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig, --context: %w", err)
-	}
-	return config, nil
 }
 
 // address is where the operators' address is: flags count more than what is published.

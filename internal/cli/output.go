@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// checkOutput refuses what --output does not know.
+func checkOutput(format string) error {
+	if format != "table" && format != "json" {
+		return usageError{fmt.Errorf("--output: %q is neither table nor json", format)}
+	}
+	return nil
+}
+
+// printJSON prints what --output=json asks for.
+func printJSON(out io.Writer, v any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
