@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -79,22 +78,9 @@ status:
 // TestDocumentedManifests: they are admitted, with a warning for what is illegal; the misspelling is pointed at while the machine waits; and
 // once it is corrected the machine boots by them. Then it is asked of the running system why.
 func TestDocumentedManifests(t *testing.T) {
-	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = registry.Stop() })
-	pushed, err := registry.Push(t.Context(), "os", "1", localregistry.SmallImage(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, t.TempDir(), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
-	rack := bareRack(t, func() string { return p.Boot + "/boot.ipxe" })
+	p, rack, kernel, initrd := namelessSite(t)
 	machine := rack.Machine(0)
-	layer := func(digest any) string {
-		return fmt.Sprintf("%s/image?imageName=%s%%2Fos&layerDigest=%s&version=1", p.Boot, registry.Address(), digest)
-	}
-	manifests := strings.NewReplacer("$kernel", layer(pushed.Kernel), "$initrd", layer(pushed.Initramfs), "$ignition", "'"+ignitionOf("your-profile")+"'",
+	manifests := strings.NewReplacer("$kernel", kernel, "$initrd", initrd, "$ignition", "'"+ignitionOf("your-profile")+"'",
 		"$serial", machine.Serial(), "$uuid", strings.ToUpper(machine.UUID())).Replace(documented)
 	heard := p.apply(t, manifests)
 	for _, want := range []string{

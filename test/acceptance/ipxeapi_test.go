@@ -20,9 +20,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
-// Machines that no Server stands for name themselves and boot what they are assigned: one by a default of its
-// architecture, one that waits until somebody assigns it something, and that one again by another profile.
-func TestMachinesThatNameThemselves(t *testing.T) {
+// namelessSite is a running product, a rack of machines that ask it for their boot by what they are, and the URLs of an image's parts.
+func namelessSite(t *testing.T) (p *running, rack *sim.Rack, kernel, initrd string) {
+	t.Helper()
 	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -32,17 +32,24 @@ func TestMachinesThatNameThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, t.TempDir(), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
-	rack := bareRack(t, func() string { return p.Boot + "/boot.ipxe" })
+	p = start(t, t.TempDir(), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	rack = bareRack(t, func() string { return p.Boot + "/boot.ipxe" })
 	layer := func(digest any) string {
 		return fmt.Sprintf("%s/image?imageName=%s%%2Fos&layerDigest=%s&version=1", p.Boot, registry.Address(), digest)
 	}
+	return p, rack, layer(pushed.Kernel), layer(pushed.Initramfs)
+}
+
+// Machines that no Server stands for name themselves and boot what they are assigned: one by a default of its
+// architecture, one that waits until somebody assigns it something, and that one again by another profile.
+func TestMachinesThatNameThemselves(t *testing.T) {
+	p, rack, kernel, initrd := namelessSite(t)
 	profile := func(name string) {
 		p.create(&ipxev1.Profile{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 			Spec: ipxev1.ProfileSpec{
-				IPXE: "#!ipxe\necho " + name + " for {{ .Subject.serial }}\nkernel " + layer(pushed.Kernel) +
-					" ignition.config.url={{ .ignition }}\ninitrd " + layer(pushed.Initramfs) + "\nboot\n",
+				IPXE: "#!ipxe\necho " + name + " for {{ .Subject.serial }}\nkernel " + kernel +
+					" ignition.config.url={{ .ignition }}\ninitrd " + initrd + "\nboot\n",
 				AdditionalConfig: map[string]string{"ignition": ignitionOf(name)},
 			},
 		})
