@@ -20,5 +20,8 @@ func decideAvailable(v *View) Plan {
 	if v.running() {
 		v.powerOff(&p, "available-"+v.Inspected, true)
 	}
+	if v.System != nil && v.Unreachable == nil && !v.stuck(&p) && (v.running() || !v.seenSince(&v.InspectedAt)) {
+		p.brief(v.Now, v.InspectedAt, while) // that it is Available and that it is off are one write
+	}
 	return p
 }

@@ -26,8 +26,8 @@ func decideDiscovery(v *View) Plan {
 	}
 	if !v.boot(&p, bootWay{cold: true, force: true}) {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Booting", "The probe is being booted")
-		if !v.Attempt.Begun() && p.Attempt == nil {
-			p.brief(v.Now, v.Boot.CreationTimestamp.Time)
+		if !v.Attempt.Begun() && p.Attempt == nil && v.Boot.Status.State != metalv1.ServerBootConfigurationStateError {
+			p.brief(v.Now, v.Boot.CreationTimestamp.Time, v.firstWord())
 		}
 		return p
 	}

@@ -13,6 +13,9 @@ func decideInitial(v *View) Plan {
 	switch {
 	case v.System == nil || v.System.Inventory == nil:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "InventoryPending", "The BMC has not told its inventory yet")
+		if v.Unreachable == nil && !v.Missing {
+			p.brief(v.Now, v.Server.CreationTimestamp.Time, v.firstWord())
+		}
 	case v.Policy.ProbeImage == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
 	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
@@ -23,7 +26,7 @@ func decideInitial(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report of the probe came in time (%d of %d tries); the next try is at %s",
 			discoveryFailures(v.Server), v.Policy.DiscoveryRetries+1, v.Server.Annotations[annotationDiscoveryNotBefore])
 	default:
-		p.Prepare = true
+		p.Prepare, p.Unsettled = true, true // it is in Discovery at once
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "The boot of the probe is being prepared")
 	}
 	return p

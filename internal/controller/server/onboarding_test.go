@@ -16,9 +16,9 @@ import (
 )
 
 // maxWrites is the budget of writes to a Server object from its creation to Available.
-const maxWrites = 8
+const maxWrites = 6
 
-func TestFromItsCreationToAvailableAServerIsWrittenToAtMostEightTimes(t *testing.T) {
+func TestFromItsCreationToAvailableAServerIsWrittenToSixTimes(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
@@ -56,9 +56,12 @@ func TestDiscoveryBootsTheProbeFromColdAndEndsWithItsReport(t *testing.T) {
 		}
 		s.reports(t)
 		s.settle(t)
-		s.is(t, metalv1.ServerStateAvailable)
+		before := len(s.Writes("Server"))
 		s.pass(t, 10*time.Second)
 		server := s.is(t, metalv1.ServerStateAvailable)
+		if w := s.Writes("Server")[before:]; len(w) != 1 {
+			t.Errorf("that it is Available and off are %d writes: %v", len(w), w)
+		}
 		s.says(t, metalv1.ConditionDiscovered, metav1.ConditionTrue, "ReportStored")
 		s.says(t, metalv1.ConditionBootReady, metav1.ConditionFalse, "NothingToBoot")
 		if server.Status.PowerState != metalv1.PowerStateOff || server.Spec.BootConfigurationRef != nil {
@@ -282,4 +285,23 @@ func TestLateIsSaidInTime(t *testing.T) {
 func mustUsual(state metalv1.ServerState) time.Duration {
 	d, _ := usual(state)
 	return d
+}
+
+// TestAMachineThatTakesLongToGoOffIsSaidToBeAvailableMeanwhile: status is silent for what is soon over, and no longer.
+func TestAMachineThatTakesLongToGoOffIsSaidToBeAvailableMeanwhile(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.discovering(t)
+		s.hw.Ignores(true)
+		s.reports(t)
+		s.pass(t, while-time.Second)
+		if state := s.read(t).Status.State; state != metalv1.ServerStateDiscovery {
+			t.Errorf("%s before the machine is off", state)
+		}
+		s.pass(t, 2*time.Second)
+		if server := s.is(t, metalv1.ServerStateAvailable); server.Status.PowerState != metalv1.PowerStateOn {
+			t.Errorf("power %s", server.Status.PowerState)
+		}
+		s.says(t, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")
+	})
 }

@@ -71,20 +71,37 @@ func (p *Plan) condition(kind string, status metav1.ConditionStatus, reason, for
 // What the plan writes beside status wakes the server again at once: what there is to say is said then,
 // unless by then the server is in another state and this one would never be seen.
 func (p *Plan) reports(before, state metalv1.ServerState) bool {
+	if p.Event.Reason != "" {
+		return true // the condition that goes with it keeps it from being told again
+	}
 	return !p.Unsettled && p.Attempt == nil && (!p.Prepare || before != state)
 }
 
 // seenLately is how old an observation may be that tells that a machine is off which is about to be switched on.
 const seenLately = 10 * time.Second
 
-// moment is how long status is not written for what is usually over by then.
-const moment = 2 * time.Second
+// How long status is not written for what is usually over by then.
+const (
+	// moment is what this process and its boot servers need.
+	moment = 2 * time.Second
+	// while is what a BMC or a registry needs, or a queue of a thousand other servers. Only a server of which nothing has
+	// been said yet, or whose machine goes off to be Available, is silent for so long.
+	while = 15 * time.Second
+)
 
-// brief is Unsettled for a moment from since on.
-func (p *Plan) brief(now, since time.Time) {
-	if now.Before(since.Add(moment)) {
+// firstWord is how long v may be silent of what is awaited.
+func (v *View) firstWord() time.Duration {
+	if v.Server.Status.State == "" && v.HeldBy == "" {
+		return while
+	}
+	return moment
+}
+
+// brief is Unsettled for a time from since on.
+func (p *Plan) brief(now, since time.Time, usual time.Duration) {
+	if now.Before(since.Add(usual)) {
 		p.Unsettled = true
-		p.after(now, since.Add(moment))
+		p.after(now, since.Add(usual))
 	}
 }
 
@@ -175,7 +192,7 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 	case way.cold && a.Off == nil:
 		v.powerOff(p, a.ID, way.force)
 		if v.off() {
-			p.brief(v.Now, *a.Ordered)
+			p.brief(v.Now, *a.Ordered, moment)
 		}
 	case way.defaults && a.Defaults == nil:
 		if v.restoreDefaults(p) {
@@ -186,7 +203,7 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
-		p.brief(v.Now, *a.Ordered)
+		p.brief(v.Now, *a.Ordered, moment)
 	default:
 		v.powerOn(p, "on")
 	}

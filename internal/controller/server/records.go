@@ -30,6 +30,7 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 		return err
 	}
 	v.Inspected = inspected.Annotations[record.AnnotationAttempt]
+	v.InspectedAt = inspected.CreationTimestamp.Time
 	v.Told = inspected.Annotations[record.AnnotationSystemUUID]
 	if err := r.gatherNamesake(ctx, v); err != nil {
 		return err

@@ -251,6 +251,7 @@ func TestAReportThatCannotBeReadNowIsReadLater(t *testing.T) {
 			}
 			return nil
 		}
+		s.rack.Pass(while) // it is said together with the power state
 		if _, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: controllertest.Key(host)}); err == nil {
 			t.Error("nobody tries again")
 		}

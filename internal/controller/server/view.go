@@ -65,8 +65,9 @@ type View struct {
 	Unreachable error
 	// HeldBy is who names the inline BMC with other credentials, which are used in place of this server's.
 	HeldBy string
-	// Inspected is the ID of the attempt whose report is stored; empty: none is.
-	Inspected string
+	// Inspected is the ID of the attempt whose report is stored, and InspectedAt when it was; empty: none is.
+	Inspected   string
+	InspectedAt time.Time
 	// Told is the UUID that the machine has by that report; empty: none that identifies it. Namesake is the Server that
 	// has it already, where this one has none.
 	Told, Namesake string

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -153,9 +154,11 @@ func TestDecisions(t *testing.T) {
 		view *View
 		want wanted
 	}{
-		"initial waits for the BMC":       {newView(), wanted{}},
-		"initial waits for the inventory": {newView(power(bmc.PowerOn), func(v *View) { v.System.Inventory = nil }), wanted{}},
-		"initial prepares":                {newView(power(bmc.PowerOff)), wanted{prepare: true}},
+		"initial waits for the BMC":                         {newView(), wanted{after: while}},
+		"initial waits for the inventory":                   {newView(power(bmc.PowerOn), func(v *View) { v.System.Inventory = nil }), wanted{after: while}},
+		"initial says at once that the BMC does not answer": {newView(func(v *View) { v.Unreachable = errors.New("refused") }), wanted{}},
+		"initial has said something before":                 {newView(func(v *View) { v.Server.Status.State = metalv1.ServerStateInitial }), wanted{after: moment}},
+		"initial prepares":                                  {newView(power(bmc.PowerOff)), wanted{prepare: true}},
 		"initial waits after a discovery that timed out": {newView(power(bmc.PowerOff), func(v *View) {
 			v.Server.Annotations = map[string]string{annotationDiscoveryNotBefore: now.Add(time.Minute).Format(time.RFC3339)}
 		}), wanted{after: time.Minute}},
