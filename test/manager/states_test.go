@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,10 +61,7 @@ func TestEveryState(t *testing.T) {
 
 	first.Kill()
 	s.unsay()
-	// Nobody else waits for its turn: the next need not wait until the lease is over.
-	if err := s.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "farrier-manager"}}); err != nil {
-		t.Fatal(err)
-	}
+	s.endLease()
 	again := launch(t, "again", s.args...)
 	again.isReady()
 	s.unchanged("after kill -9 and a start", resets)
@@ -97,11 +93,7 @@ func (s *stand) bring() {
 	s.fault(discovery, fault.Spec{Kind: fault.SlowPOST, Value: "1h"})
 	s.fault(initial, fault.Spec{Kind: fault.NoUUID})
 	s.fault(initial, fault.Spec{Kind: fault.ServerError, Path: "/Systems/[^/]+/EthernetInterfaces"})
-	for _, info := range s.BMCs() {
-		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
-		endpoint.Spec.IP, endpoint.Spec.MACAddress = info.IP.String(), info.MAC
-		s.create(endpoint)
-	}
+	s.introduce()
 	for i := range discovery {
 		s.serverIs(i, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 	}

@@ -40,7 +40,7 @@ type site struct {
 
 func newSite(t *testing.T) *site { return newSiteOf(t, servers) }
 
-func newSiteOf(t *testing.T, servers int) *site {
+func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme} {
@@ -66,13 +66,16 @@ func newSiteOf(t *testing.T, servers int) *site {
 		}
 	}
 	boot := freeAddress(t)
-	s.Rack, err = sim.Start(t.Context(), sim.Options{
+	rack := sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
 		Network: netip.MustParsePrefix("127.140.0.0/16"),
 		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
 		BootURL: func() string { return "http://" + boot + "/ipxe/" },
-	})
-	if err != nil {
+	}
+	for _, f := range change {
+		f(&rack)
+	}
+	if s.Rack, err = sim.Start(t.Context(), rack); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -122,13 +125,28 @@ func (s *site) serverIs(i int, state metalv1.ServerState, power metalv1.PowerSta
 // discover makes the rack known and waits until all servers are free.
 func (s *site) discover() {
 	s.t.Helper()
+	s.introduce()
+	for i := range s.BMCs() {
+		s.serverIs(i, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+	}
+}
+
+// introduce makes the rack known.
+func (s *site) introduce() {
+	s.t.Helper()
 	for _, info := range s.BMCs() {
 		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 		endpoint.Spec.IP, endpoint.Spec.MACAddress = info.IP.String(), info.MAC
 		s.create(endpoint)
 	}
-	for i := range s.BMCs() {
-		s.serverIs(i, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+}
+
+// endLease is for when its holder was killed and nobody else waits for its turn: the next need not wait until it is over.
+func (s *site) endLease() {
+	s.t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "farrier-manager"}}
+	if err := s.Delete(s.t.Context(), lease); client.IgnoreNotFound(err) != nil {
+		s.t.Fatal(err)
 	}
 }
 
