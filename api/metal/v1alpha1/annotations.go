@@ -132,6 +132,10 @@ const (
 	// make, which one and when it was tried, as JSON. Without it the credentials are somebody's own.
 	AnnotationDefaultCredentials = "farrier.dev/default-credentials"
 
+	// AnnotationCredentialsAccepted holds, on a BMC, which default credentials it takes:
+	// <UID of the BMCSecret>/<position in its trial>. It counts as if the BMCSecret said so.
+	AnnotationCredentialsAccepted = "farrier.dev/credentials-accepted"
+
 	// AnnotationLastReset holds, on a BMC, when it was last reset (RFC 3339).
 	AnnotationLastReset = "farrier.dev/last-reset"
 

@@ -154,7 +154,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	before := s.obj.DeepCopy()
 	describe(s, r.SkipVerify)
-	if wait := s.introduction(before.Status.State).Sub(r.Clock.Now()); wait > 0 {
+	if wait := s.introduction(before.Status.State).Sub(r.Clock.Now()); wait > 0 && !apimeta.IsStatusConditionTrue(s.obj.Status.Conditions, metalv1.ConditionDegraded) {
 		s.again(wait)
 		return nil
 	}
@@ -173,20 +173,6 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-// introductionTime is how long nothing is said of a BMC that is new. In a large fleet it takes its turn to be asked, and each
-// write that says no more than that is one of ten thousand.
-const introductionTime = 2 * time.Minute
-
-// introduction is until when there is nothing to say of a BMC: it has just been made, nothing is wrong with what
-// it refers to, and it has not been heard of. said is the state that its status tells.
-func (s *scope) introduction(said metalv1.BMCState) time.Time {
-	heard := !s.observation.Time.IsZero() || s.observation.Err != nil
-	if said != "" || heard || s.unresolved != nil || s.heldBy != "" || s.reset != nil || s.rotating != nil {
-		return time.Time{}
-	}
-	return s.obj.CreationTimestamp.Add(introductionTime)
 }
 
 // warnings are the conditions that people are told of when they become False.
@@ -247,6 +233,9 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	if over, err := r.farewell(ctx, obj); !over || err != nil {
 		s.again(farewellCheck)
 		return err
+	}
+	if err := r.handOver(ctx, obj); err != nil {
+		return fmt.Errorf("write down that BMC %q takes its default credentials: %w", obj.Name, err)
 	}
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)

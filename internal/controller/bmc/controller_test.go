@@ -1,7 +1,6 @@
 package bmc
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +16,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 const (
@@ -123,30 +121,6 @@ func (s *stand) look(t *testing.T) *metalv1.BMC {
 func (s *stand) read(t *testing.T) *metalv1.BMC {
 	t.Helper()
 	return controllertest.Read[metalv1.BMC](t, s.API, "b")
-}
-
-func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
-	made := metav1.NewTime(controllertest.Start)
-	for name, tc := range map[string]struct {
-		scope scope
-		said  metalv1.BMCState
-		quiet bool
-	}{
-		"it is to be asked":              {scope: scope{}, quiet: true},
-		"it has been asked":              {scope: scope{observation: fleet.Observation{Time: controllertest.Start}}},
-		"it does not answer":             {scope: scope{observation: fleet.Observation{Err: errors.New("refused")}}},
-		"it cannot be asked":             {scope: scope{unresolved: errors.New("no BMCSecret")}},
-		"others have it":                 {scope: scope{heldBy: "Server s"}},
-		"more is known than that it was": {said: metalv1.BMCStateEnabled},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.scope.obj = &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: made}}
-			end := tc.scope.introduction(tc.said)
-			if quiet := end.After(controllertest.Start); quiet != tc.quiet || quiet && !end.Equal(made.Add(introductionTime)) {
-				t.Errorf("quiet until %v", end)
-			}
-		})
-	}
 }
 
 func TestStatusIsWhatTheBMCSays(t *testing.T) {

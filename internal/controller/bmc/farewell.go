@@ -32,8 +32,8 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 		if err != nil {
 			return !outcome.IsTransient(err), outcome.Transient(err)
 		}
-		if untaken(target.Secret) {
-			return true, nil // nobody has logged in, and trying only to say goodbye may lock an account
+		if untried, err := r.untaken(ctx, obj, target.Secret); untried || err != nil {
+			return err == nil, err // nobody has logged in, and trying only to say goodbye may lock an account
 		}
 		r.observe(obj, target.Spec)
 		key = fleet.Key(target.Endpoint.Key())

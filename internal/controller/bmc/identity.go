@@ -14,8 +14,8 @@ import (
 )
 
 // remember writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
-// address later is noticed then. And it writes down whose command line it has over SSH, which has to be known when it does not
-// answer. It says whether it wrote, which wakes the BMC again.
+// address later is noticed then. With that it writes down that the BMC takes its default credentials. And it writes down whose command
+// line it has over SSH, which has to be known when it does not answer. It says whether it wrote, which wakes the BMC again.
 func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 	m := s.observation.Manager
 	if m.URI == "" {
@@ -24,6 +24,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 	before := s.obj.DeepCopy()
 	if s.obj.Spec.BMCUUID == "" {
 		s.obj.Spec.BMCUUID = m.UUID
+		s.login.mark(s.obj, s.target.Secret)
 	}
 	if shown := shownMake(s.observation); shown != bmcreset.None {
 		metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationMake, string(shown))

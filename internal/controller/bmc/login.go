@@ -21,6 +21,8 @@ type login struct {
 	trial    *bmcsecret.Trial // nil: the credentials are somebody's own
 	defaults []bmc.Credentials
 	until    time.Time // of a pause
+	// accepted says that the BMC takes them, which is to be written down with its UUID.
+	accepted bool
 }
 
 // logIn has the fleet ask the BMC with the credentials that are known to be, or may be, right. It writes an
@@ -32,10 +34,9 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
 		return nil
 	}
-	trial, err := bmcsecret.Parse(text)
-	defaults := r.defaults(s.target.Address.MAC)
+	trial, defaults, err := r.trialOf(ctx, s, text)
 	if err != nil {
-		defaults = nil // nobody's trial
+		return err
 	}
 	action, next, until := trial.Decide(r.trialView(s, defaults))
 	if action == bmcsecret.Forget {
@@ -46,8 +47,11 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		return nil
 	}
 	s.login = login{trial: &next, defaults: defaults, until: until}
-	if err := r.writeTrial(ctx, s, &next, defaults); err != nil {
-		return err
+	s.login.accepted = next.Outcome == bmcsecret.Accepted && trial.Outcome != bmcsecret.Accepted
+	if next.Outcome != bmcsecret.Accepted {
+		if err := r.writeTrial(ctx, s, &next, defaults); err != nil {
+			return err
+		}
 	}
 	r.Begun.Spend(s.target.Secret.UID)
 	switch action {
@@ -62,7 +66,20 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		return nil
 	}
 	s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
-	return nil
+	return r.keepAccepted(ctx, s)
+}
+
+// trialOf is the trial that a BMCSecret tells of, as those know it who use it, and the credentials that it is about.
+func (r *Reconciler) trialOf(ctx context.Context, s *scope, text string) (bmcsecret.Trial, []bmc.Credentials, error) {
+	trial, err := bmcsecret.Parse(text)
+	if err != nil {
+		return trial, nil, nil // nobody's trial
+	}
+	marked, err := r.marked(ctx, s.obj, s.target.Secret, trial)
+	if marked {
+		trial = trial.Accept()
+	}
+	return trial, r.defaults(s.target.Address.MAC), err
 }
 
 func (r *Reconciler) trialView(s *scope, defaults []bmc.Credentials) bmcsecret.View {
@@ -90,13 +107,6 @@ func (r *Reconciler) defaults(mac string) []bmc.Credentials {
 		all = append(all, bmc.Credentials{Username: c.Username, Password: c.Password})
 	}
 	return all
-}
-
-// untaken says that the credentials are default ones of which it is not known that the BMC takes them.
-func untaken(secret *metalv1.BMCSecret) bool {
-	text, tried := secret.Annotations[metalv1.AnnotationDefaultCredentials]
-	trial, err := bmcsecret.Parse(text)
-	return tried && err == nil && trial.Outcome != bmcsecret.Accepted
 }
 
 // hangUp ends the BMC's actor, and all that it knows.

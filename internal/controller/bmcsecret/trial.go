@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
@@ -60,6 +62,18 @@ func (t Trial) String() string {
 	return string(text)
 }
 
+// Accept is the trial after the BMC has taken the credentials that it is at.
+func (t Trial) Accept() Trial {
+	t.Outcome, t.Refused, t.Attempts = Accepted, nil, nil
+	return t
+}
+
+// Mark is what a BMC says that takes the credentials at the trial's position, of the BMCSecret with this UID. One that is made
+// anew under the same name is another.
+func (t Trial) Mark(secret types.UID) string {
+	return fmt.Sprintf("%s/%d", secret, t.Position)
+}
+
 // View is what a decision looks at.
 type View struct {
 	Now      time.Time
@@ -98,8 +112,7 @@ func (t Trial) Decide(v View) (Action, Trial, time.Time) {
 	if v.Asked {
 		switch {
 		case v.Answered:
-			t.Outcome, t.Refused, t.Attempts = Accepted, nil, nil
-			return Use, t, time.Time{}
+			return Use, t.Accept(), time.Time{}
 		case !v.Refused:
 			return Use, t, time.Time{}
 		}

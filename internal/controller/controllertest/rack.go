@@ -113,6 +113,7 @@ type BMC struct {
 	restarts   []bmc.ResetType
 	restartErr error
 	asked      map[string]int // requests by password
+	hidden     chan error     // what is said of the manager, once it is
 	stubborn   bool
 	settings   int
 	onPassword func(string) (bool, error)
@@ -229,7 +230,10 @@ func (c *connection) System(_ context.Context, uri string) (bmc.System, error) {
 	return bmc.System{}, &bmc.Error{Kind: bmc.KindRejected, Op: "GET " + uri, StatusCode: 404}
 }
 
-func (c *connection) Manager(context.Context) (bmc.Manager, error) {
+func (c *connection) Manager(ctx context.Context) (bmc.Manager, error) {
+	if err := c.hide(ctx); err != nil {
+		return bmc.Manager{}, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.manager, c.answer("GET " + c.manager.URI)

@@ -43,6 +43,36 @@ func (b *BMC) Manages(change func(*bmc.Manager)) {
 	change(&b.manager)
 }
 
+// HidesManager makes the BMC give no answer about its manager until show is called, with the error that it is to answer with, if any.
+func (b *BMC) HidesManager() (show func(error)) {
+	hanging := make(chan error)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hidden = hanging
+	return func(err error) {
+		hanging <- err
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.hidden = nil
+	}
+}
+
+// hide waits until the manager is shown.
+func (c *connection) hide(ctx context.Context) error {
+	c.mu.Lock()
+	hidden := c.hidden
+	c.mu.Unlock()
+	if hidden == nil {
+		return nil
+	}
+	select {
+	case err := <-hidden:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (c *connection) ResetManager(_ context.Context, t bmc.ResetType) (bmc.ResetType, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
