@@ -140,15 +140,14 @@ func (v *View) finishCleanup(p *Plan, want cleaning) {
 	}
 }
 
-// failCleanup taints a server that could not be made clean, which means Error.
+// failCleanup taints a server that could not be made clean, which means Error. That is remembered before its boot is removed:
+// without either it would be cleaned again though nobody asked for that, and a probe that still wipes would be switched off.
 func (v *View) failCleanup(p *Plan, why string) {
 	*p = Plan{}
 	v.notClean(p, metalv1.ReasonCleanupFailed, "%s", why)
 	p.Event = Event{corev1.EventTypeWarning, metalv1.ReasonCleanupFailed, why}
-	p.Remove = v.BootInternal
 	p.Facts = func(s *metalv1.Server) {
 		s.Spec.Taints = append(withoutTaint(s.Spec.Taints, metalv1.TaintNotClean), metalv1.Taint{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind})
-		s.Spec.BootConfigurationRef = nil // another try is another boot
 		annotate(s, annotationNotClean, why)
 		release(s)
 	}

@@ -47,6 +47,9 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 	state := derive(v).state
 	switch operation {
 	case metalv1.OperationRetry:
+		if state == metalv1.ServerStateError && v.failedBootLeft() {
+			return nil, Event{} // it would find what failed, and fail by it
+		}
 		again := state == metalv1.ServerStateCleanup && v.hopeless()
 		return func(s *metalv1.Server) {
 			forgetFailures(s)
