@@ -17,7 +17,7 @@ func decideAvailable(v *View) Plan {
 			}
 		}
 	}
-	if v.running() {
+	if v.running() || v.comingOn() {
 		v.powerOff(&p, "available-"+v.Inspected, true)
 	}
 	if v.System != nil && v.Unreachable == nil && !v.stuck(&p) && (v.running() || !v.seenSince(&v.InspectedAt)) {

@@ -16,11 +16,14 @@ import (
 // decideMaintenance keeps power and boot of a machine as the maintenance asks that has it, and
 // nothing that it does not ask for. When that has ended the server goes back to where it was.
 func decideMaintenance(v *View) Plan {
+	var p Plan
+	if v.mark(&p) {
+		return p
+	}
 	m := v.Maintenance
 	if m == nil {
 		return v.endMaintenance()
 	}
-	var p Plan
 	serves := "maintenance-" + string(m.UID)
 	switch wantedPower(m) {
 	case metalv1.PowerOff:

@@ -4,6 +4,8 @@ package server
 // ends when somebody removes serverClaimRef.
 func decideReleased(v *View) Plan {
 	var p Plan
-	v.forgetCleanup(&p)
+	if !v.mark(&p) {
+		v.forgetCleanup(&p)
+	}
 	return p
 }

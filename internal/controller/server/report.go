@@ -26,6 +26,9 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if v.System != nil {
 		observed(status, v.System)
 	}
+	if ph.state == metalv1.ServerStateAvailable && v.System != nil && v.unsettled() {
+		status.PowerState = metalv1.PowerStatePoweringOff // claims take what is off
+	}
 	if err := r.inspected(ctx, v); err != nil {
 		return err
 	}

@@ -10,13 +10,7 @@ import (
 // machine that was started for this claim and is on is never touched again.
 func decideReserved(v *View) Plan {
 	var p Plan
-	if v.claimedBy() == "" {
-		// A claim from another installation: remember whose it is before anything else.
-		owner := string(v.Claim.UID)
-		p.Facts = func(s *metalv1.Server) { annotate(s, metalv1.AnnotationClaimedBy, owner) }
-		return p
-	}
-	if v.forgetCleanup(&p) {
+	if v.mark(&p) || v.forgetCleanup(&p) {
 		return p
 	}
 	if wish := v.Claim.Annotations[metalv1.AnnotationCleanup]; wish != v.Server.Annotations[metalv1.AnnotationClaimCleanup] {
