@@ -30,7 +30,8 @@ import (
 // Reconciler decides how each boot configuration boots.
 type Reconciler struct {
 	client.Client
-	// APIReader reads the pull secrets that are named, and no others: they are not cached.
+	// APIReader reads the pull secrets that are named, and no others: they are not cached. It says too whether a boot configuration
+	// still is there, where believing a cache that lags would make anew what was deleted with it.
 	APIReader client.Reader
 	Images    *image.Resolver
 	// Artifacts is told what machines are going to boot; nil where boot servers keep nothing.
@@ -77,6 +78,11 @@ func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootCo
 		return result, err
 	}
 	decide(&v)
+	if v.remakes() {
+		if gone, err := r.gone(ctx, config); gone || err != nil {
+			return result, err
+		}
+	}
 	if err := r.apply(ctx, &v); err != nil {
 		return result, err
 	}
@@ -128,6 +134,16 @@ func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, obj client.
 	return err == nil, client.IgnoreNotFound(err)
 }
 
+// gone says whether the boot configuration is there no longer, or is being deleted.
+func (r *Reconciler) gone(ctx context.Context, config *metalv1.ServerBootConfiguration) (bool, error) {
+	var now metalv1.ServerBootConfiguration
+	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(config), &now)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && (now.UID != config.UID || !now.DeletionTimestamp.IsZero()), err
+}
+
 // apply makes the delivery objects what was decided.
 func (r *Reconciler) apply(ctx context.Context, v *view) (err error) {
 	v.ipxe, err = keep(ctx, r, v, "IPXEBootConfig", v.ipxe, v.wantIPXE != nil, func(o *bootv1.IPXEBootConfig) { o.Spec = *v.wantIPXE })
@@ -176,9 +192,9 @@ func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kin
 	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
 }
 
-// settleTime is how long a new boot configuration says nothing while all that it waits for are objects that it has
-// just made. They are ready within a moment, and tell.
-const settleTime = 3 * time.Second
+// settleTime is how long a new boot configuration says nothing while it waits: for its image to be resolved, and for objects
+// that it has just made. That is over within a moment, or a few seconds where a thousand servers are made at once, and wakes it.
+const settleTime = 10 * time.Second
 
 // report writes status, unless it is too early for that; then it says for how long.
 func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error) {
@@ -187,7 +203,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 	if reflect.DeepEqual(before.Status, v.config.Status) {
 		return 0, nil
 	}
-	if r.Clock != nil && before.Status.State == "" && v.known && v.problem == "" && v.waiting != "" {
+	if r.Clock != nil && before.Status.State == "" && v.problem == "" && v.waiting != "" {
 		if early := before.CreationTimestamp.Add(settleTime).Sub(r.Clock.Now()); early > 0 {
 			return early, nil
 		}

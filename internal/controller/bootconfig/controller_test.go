@@ -72,7 +72,7 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 		t.Fatal(err)
 	}
 	s.registry = registry
-	s.Reconciler = &Reconciler{Client: s.API, Images: images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
+	s.Reconciler = &Reconciler{Client: s.API, APIReader: s.API, Images: images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
 	s.interest.init()
 	images.Subscribe(s.interest.wake)
 	if err := s.interest.source.Start(t.Context(), s.queue); err != nil {

@@ -90,6 +90,12 @@ func (v *view) plan() {
 	v.known = true
 }
 
+// remakes says that something is to be made which was made before, or another kind of it: status tells of what there was. Most
+// often it was deleted together with its boot configuration, and the news of that is still to come.
+func (v *view) remakes() bool {
+	return v.config.Status.State != "" && (v.wantIPXE != nil && v.ipxe == nil || v.wantHTTP != nil && v.http == nil)
+}
+
 // describe writes status: the state is the children's, for this generation only.
 func describe(v *view) {
 	status := &v.config.Status

@@ -53,7 +53,7 @@ func TestTwoReconcilersWriteOnce(t *testing.T) {
 	s, _ := pushed(t, both)
 	s.resolved(t)
 	s.delivered(t)
-	twin := &Reconciler{Client: s.API, Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
+	twin := &Reconciler{Client: s.API, APIReader: s.API, Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
 	twin.interest.init()
 	reconcilers := []*Reconciler{s.Reconciler, twin}
 	kinds := []string{"IPXEBootConfig", "HTTPBootConfig", "ServerBootConfiguration"}
@@ -94,7 +94,7 @@ func TestAReconcilerBehindItsTimeChangesNothing(t *testing.T) {
 			s.resolved(t)
 			s.delivered(t)
 			behind := &Reconciler{
-				Client: s.Lagging(t, &metalv1.ServerList{}, &metalv1.ServerBootConfigurationList{}, &bootv1.IPXEBootConfigList{}, &bootv1.HTTPBootConfigList{}),
+				Client: s.Lagging(t, &metalv1.ServerList{}, &metalv1.ServerBootConfigurationList{}, &bootv1.IPXEBootConfigList{}, &bootv1.HTTPBootConfigList{}), APIReader: s.API,
 				Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64",
 			}
 			behind.interest.init()
