@@ -47,7 +47,7 @@ const workers = 4
 const claimWorkers = 8
 
 // deliveryPatience is how soon status tells that a machine has fetched something.
-const deliveryPatience = 3 * time.Second
+const deliveryPatience = 5 * time.Second
 
 // leaseName is the Lease in the manager's namespace that the one process that acts holds. One that only delivers boots
 // does not take turns with one that looks after servers.

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -48,7 +49,7 @@ type Delivery struct {
 	// Recorder tells of ignition that cannot be delivered, that Butane warns of, or that was read again. It may be nil.
 	Recorder events.EventRecorder
 	// Patience is how long a delivery waits for the next before status tells of both: a machine fetches its script, and
-	// its ignition a moment later, and each write of a boot config leads to others.
+	// its ignition a moment later, and each write of a boot config leads to others. Whatever else is written tells of it too.
 	Patience time.Duration
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
@@ -152,8 +153,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.withdraw(name)
 		return reconcile.Result{}, nil
 	}
-	err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	early, err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
+	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
 }
 
 // withdraw takes an entry out of the view.
@@ -164,11 +165,16 @@ func (r *reconciler) withdraw(name string) {
 	r.notes.wake(freed...)
 }
 
-// deliver puts an entry into the view and says in status how it is.
-func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) error {
+// deliver puts an entry into the view and says in status how it is, unless it is too early for that; then it says for how
+// long.
+func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) (early time.Duration, err error) {
 	in := source{name: name, object: obj}
 	if err := r.gather(ctx, &in); err != nil {
-		return err
+		return 0, err
+	}
+	if in.left() {
+		r.withdraw(name)
+		return 0, nil
 	}
 	if in.config == nil {
 		r.notes.written(name, obj.GetGeneration())
@@ -181,24 +187,40 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		problem = "boot configs of namespace " + obj.GetNamespace() + " do not count (--boot-namespaces)"
 	}
 	if err := r.acknowledge(ctx, &in); err != nil {
-		return err
+		return 0, err
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
 	}
+	if in.ends() {
+		return 0, nil
+	}
+	return r.say(ctx, &in, problem)
+}
+
+// say writes status, unless all there is to say are deliveries that others are likely to follow; then it says for how long.
+func (r *reconciler) say(ctx context.Context, in *source, problem string) (early time.Duration, err error) {
+	name, obj := in.name, in.object
 	before := obj.DeepCopyObject().(client.Object)
 	in.endings = r.notes.endings(name)
-	r.describe(&in, problem)
+	conditions := r.describe(in, problem)
+	news := r.fetched(in, *conditions)
 	if reflect.DeepEqual(before, obj) {
 		r.notes.told(name, in.endings)
-		return nil
+		early := r.gathers(in, news)
+		if len(news) == 0 || early > 0 {
+			return early, nil
+		}
 	}
-	err := r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
+	for _, n := range news {
+		apimeta.SetStatusCondition(conditions, n.condition)
+	}
+	err = r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	if err == nil {
 		r.notes.told(name, in.endings)
-		r.tell(&in, before, obj)
+		r.tell(in, before, obj)
 	}
-	return client.IgnoreNotFound(err)
+	return 0, client.IgnoreNotFound(err)
 }
 
 // counts says whether a boot config is heard at all: what a person wrote only from the namespaces that are allowed to speak

@@ -7,6 +7,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -27,6 +28,8 @@ type note struct {
 	at            time.Time
 	// again is who read ignition a second time in the attempt.
 	again string
+	// heard and heardAgain are when this process learnt of it, and of the second time.
+	heard, heardAgain time.Time
 }
 
 // notes collects deliveries between two reconciles. Only the first of an attempt is news.
@@ -36,11 +39,14 @@ type notes struct {
 	// ended counts boots without an attempt that are over, and generations are those that a boot config was last seen in.
 	ended       map[string]int
 	generations map[string]int64
-	sources     map[string]*wake.Source
+	// reported has when the report of an attempt was stored, of those that were last.
+	reported *lru.Cache
+	sources  map[string]*wake.Source
 }
 
 func (n *notes) init() {
 	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
+	n.reported = lru.New(maxReported)
 	n.sources = map[string]*wake.Source{kindIPXE: {}, kindHTTP: {}}
 }
 
@@ -48,11 +54,15 @@ func (n *notes) source(kind string) *wake.Source { return n.sources[kind] }
 
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
 func (d *Delivery) Delivered(delivery bootview.Delivery) {
+	now := d.Clock.Now()
+	if delivery.Kind == bootview.ReceivedReport && delivery.Status < 300 && delivery.Attempt != "" {
+		d.notes.reported.Add(delivery.Attempt, now)
+	}
 	kind, _, _ := strings.Cut(delivery.Entry, "/")
 	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 || d.notes.sources[kind] == nil {
 		return // what has no boot config, such as an assignment, has no conditions here
 	}
-	if d.notes.add(delivery) {
+	if d.notes.add(delivery, now) {
 		d.notes.wakeAfter(d.Patience, delivery.Entry)
 	}
 }
@@ -70,7 +80,7 @@ func (n *notes) wakeAfter(d time.Duration, entries ...string) {
 }
 
 // add says whether the delivery is news.
-func (n *notes) add(delivery bootview.Delivery) bool {
+func (n *notes) add(delivery bootview.Delivery, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	kinds := n.byEntry[delivery.Entry]
@@ -83,11 +93,11 @@ func (n *notes) add(delivery bootview.Delivery) bool {
 		if delivery.Kind != bootview.DeliveredIgnition || delivery.Attempt == "" || delivery.Attempt == notOrdered || old.again != "" {
 			return false
 		}
-		old.again = delivery.Addr
+		old.again, old.heardAgain = delivery.Addr, now
 		kinds[delivery.Kind] = old
 		return true
 	}
-	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, at: delivery.Time}
+	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, at: delivery.Time, heard: now}
 	return true
 }
 
@@ -106,33 +116,35 @@ func (n *notes) drop(entry string) {
 	delete(n.generations, entry)
 }
 
-// describeDeliveries turns notes into conditions, and takes those back that speak of an earlier boot: a new
-// order resets them. The message carries the attempt, so that this needs no memory.
-func (d *Delivery) describeDeliveries(in *source, conditions *[]metav1.Condition) {
-	current := ""
-	if in.attempt.Open() {
-		current = in.attempt.ID
-	}
-	for kind, types := range conditionsOf {
-		made, noted := d.notes.get(in.name, kind)
+// takeBack ends the conditions that speak of an earlier boot: a new order resets them. Their message carries the attempt, so
+// that this needs no memory.
+func (in *source) takeBack(conditions *[]metav1.Condition) {
+	taken := metav1.Condition{Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration()}
+	current := in.open()
+	for _, types := range conditionsOf {
 		for _, t := range types {
-			old := apimeta.FindStatusCondition(*conditions, t)
-			said := old != nil && old.Status == metav1.ConditionTrue
-			if said && !in.speaksOf(old, current) {
-				apimeta.SetStatusCondition(conditions, metav1.Condition{
-					Type: t, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
-				})
-				said = false
-			}
-			if !said && noted && (in.config == nil || made.attempt == current) {
-				apimeta.SetStatusCondition(conditions, metav1.Condition{
-					Type: t, Status: metav1.ConditionTrue, Reason: "Delivered", ObservedGeneration: in.object.GetGeneration(),
-					Message: deliveryOf(current) + " to " + made.addr, LastTransitionTime: metav1.NewTime(made.at),
-				})
+			if old := apimeta.FindStatusCondition(*conditions, t); isTrue(old) && !in.speaksOf(old, current) {
+				taken.Type = t
+				apimeta.SetStatusCondition(conditions, taken)
 			}
 		}
 	}
+	again := apimeta.FindStatusCondition(*conditions, bootv1.ConditionIgnitionReadAgain)
+	if isTrue(again) && in.config != nil && !strings.HasPrefix(again.Message, deliveryOf(current)+" ") {
+		taken.Type = again.Type
+		apimeta.SetStatusCondition(conditions, taken)
+	}
 }
+
+// open is the ID of the attempt that is open; empty: none is.
+func (in *source) open() string {
+	if in.attempt.Open() {
+		return in.attempt.ID
+	}
+	return ""
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // speaksOf says whether a delivery's condition is about the boot that is under way, of this attempt or of none.
 func (in *source) speaksOf(c *metav1.Condition, current string) bool {
@@ -140,29 +152,6 @@ func (in *source) speaksOf(c *metav1.Condition, current string) bool {
 		return false
 	}
 	return in.endings == 0 && strings.HasPrefix(c.Message, deliveryOf(current))
-}
-
-// describeReadAgain says that ignition was read a second time in the open attempt, and takes it back with the next. It
-// may be the machine, trying again, or a stranger who came first: both addresses are told.
-func (d *Delivery) describeReadAgain(in *source, conditions *[]metav1.Condition) {
-	current := ""
-	if in.attempt.Open() {
-		current = in.attempt.ID
-	}
-	made, _ := d.notes.get(in.name, bootview.DeliveredIgnition)
-	old := apimeta.FindStatusCondition(*conditions, bootv1.ConditionIgnitionReadAgain)
-	said := old != nil && old.Status == metav1.ConditionTrue
-	c := metav1.Condition{Type: bootv1.ConditionIgnitionReadAgain, ObservedGeneration: in.object.GetGeneration()}
-	switch {
-	case current != "" && made.attempt == current && made.again != "":
-		c.Status, c.Reason = metav1.ConditionTrue, "ReadAgain"
-		c.Message = deliveryOf(current) + " to " + made.addr + ", and again to " + made.again
-	case said && in.config != nil && !strings.HasPrefix(old.Message, deliveryOf(current)+" "):
-		c.Status, c.Reason = metav1.ConditionFalse, "BootOrdered"
-	default:
-		return
-	}
-	apimeta.SetStatusCondition(conditions, c)
 }
 
 // deliveryOf begins the message of a delivery's condition.

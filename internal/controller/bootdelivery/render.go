@@ -46,6 +46,13 @@ func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
 	return nil, nil
 }
 
+// left says that the boot configuration which made it is gone. The garbage collector is about to delete it, with all that
+// it refers to.
+func (in *source) left() bool { return in.config == nil && configOf(in.object) != nil }
+
+// ends says that its boot configuration is being deleted, and it will be with that: what would be said of it nobody reads.
+func (in *source) ends() bool { return in.config != nil && !in.config.DeletionTimestamp.IsZero() }
+
 // gather reads what the entry needs; only the Secrets that are referred to are read, past the cache.
 func (d *Delivery) gather(ctx context.Context, in *source) error {
 	if owner := configOf(in.object); owner != nil {
@@ -66,6 +73,9 @@ func (d *Delivery) gather(ctx context.Context, in *source) error {
 				in.server = &server
 			}
 		}
+	}
+	if in.left() {
+		return nil
 	}
 	ignitionRef, scriptRef := in.refs()
 	var err error

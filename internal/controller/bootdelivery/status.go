@@ -18,8 +18,9 @@ import (
 // conditionReady is the condition that says, in words, what the state says in one.
 const conditionReady = metalv1.ConditionReady
 
-// describe writes the status of a boot config: whether it can be delivered, and what has been.
-func (d *Delivery) describe(in *source, problem string) {
+// describe writes the status of a boot config: whether it can be delivered, and what is true no longer of what has been. It
+// returns the conditions.
+func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
 	generation := in.object.GetGeneration()
 	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: in.warning, ObservedGeneration: generation}
 	state := string(bootv1.IPXEBootConfigStateReady)
@@ -38,8 +39,8 @@ func (d *Delivery) describe(in *source, problem string) {
 	}
 	apimeta.SetStatusCondition(conditions, ready)
 	describeContent(in, conditions)
-	d.describeDeliveries(in, conditions)
-	d.describeReadAgain(in, conditions)
+	in.takeBack(conditions)
+	return conditions
 }
 
 // describeContent says which content of its ignition Secret a boot configuration is delivered with, so that whoever has

@@ -1,0 +1,91 @@
+package bootdelivery
+
+import (
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+)
+
+// Each write of a boot config leads to one of its boot configuration, which wakes the server. So what a machine fetches is
+// gathered: what is fetched within Patience from the first is said together. Whoever waits for it reckons in minutes, and from
+// the time of the delivery that the condition carries.
+//
+// When the report of a discovery is stored, that boot has come to its end, and what has delivered it is about to be deleted. Then
+// nothing is said for parting, after which it is, should it be there still.
+
+const (
+	// parting is how long a boot config is expected to last at most after the report of its discovery.
+	parting = time.Minute
+	// maxReported is how many attempts are remembered of which the report is stored: those of one minute.
+	maxReported = 1 << 12
+)
+
+// news is a condition that a delivery turns to True.
+type news struct {
+	condition metav1.Condition
+	// heard is when this process learnt of it.
+	heard time.Time
+}
+
+// fetched is what has been delivered of the boot that is under way, and conditions do not say yet.
+func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
+	current := in.open()
+	var found []news
+	add := func(kind, reason, message string, at, heard time.Time) {
+		found = append(found, news{metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: in.object.GetGeneration(),
+			Message: message, LastTransitionTime: metav1.NewTime(at),
+		}, heard})
+	}
+	for kind, types := range conditionsOf {
+		made, noted := d.notes.get(in.name, kind)
+		if !noted || in.config != nil && made.attempt != current {
+			continue
+		}
+		for _, t := range types {
+			if !isTrue(apimeta.FindStatusCondition(conditions, t)) {
+				add(t, "Delivered", deliveryOf(current)+" to "+made.addr, made.at, made.heard)
+			}
+		}
+		if kind == bootview.DeliveredIgnition && current != "" && made.again != "" {
+			// It may be the machine, trying again, or a stranger who came first: both addresses are told.
+			message := deliveryOf(current) + " to " + made.addr + ", and again to " + made.again
+			if old := apimeta.FindStatusCondition(conditions, bootv1.ConditionIgnitionReadAgain); !isTrue(old) || old.Message != message {
+				add(bootv1.ConditionIgnitionReadAgain, "ReadAgain", message, time.Time{}, made.heardAgain)
+			}
+		}
+	}
+	return found
+}
+
+// gathers says for how long deliveries are to wait for more of them; 0: they are to be said.
+func (d *Delivery) gathers(in *source, deliveries []news) time.Duration {
+	if len(deliveries) == 0 {
+		return 0
+	}
+	first := deliveries[0].heard
+	for _, n := range deliveries {
+		if n.heard.Before(first) {
+			first = n.heard
+		}
+	}
+	until := first.Add(d.Patience)
+	if at, reported := d.notes.reportOf(in.open()); reported && in.attempt.Clean == "" && until.Before(at.Add(parting)) {
+		until = at.Add(parting)
+	}
+	return max(until.Sub(d.Clock.Now()), 0)
+}
+
+// reportOf is when the report of an attempt was stored.
+func (n *notes) reportOf(attempt string) (at time.Time, stored bool) {
+	found, ok := n.reported.Get(attempt)
+	if !ok {
+		return at, false
+	}
+	at, ok = found.(time.Time)
+	return at, ok
+}
