@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/farrier-dev/farrier/internal/controller/wake"
@@ -60,6 +61,19 @@ func (r *Registry) bind(l listener, key fleet.Key) (before fleet.Key, last bool)
 	}
 	r.byKey[key][l] = struct{}{}
 	return before, last
+}
+
+// Bound are the names of the objects whose controller listens to source and that are bound to a key.
+func (r *Registry) Bound(source *wake.Source, key fleet.Key) (names []string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for l := range r.byKey[key] {
+		if l.source == source {
+			names = append(names, l.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Unbind forgets an object. It returns the key it was bound to, and whether

@@ -144,3 +144,39 @@ func TestARetryWaitsForWhatFailedToBeRemoved(t *testing.T) {
 		}
 	})
 }
+
+// TestASecondServerOfAMachineIsNotDiscovered: a BMC is deleted, which leaves its claimed Server alone, and made anew under another name.
+// The machine that runs for the claim is not switched, whether its BMC tells a UUID or not.
+func TestASecondServerOfAMachineIsNotDiscovered(t *testing.T) {
+	for _, told := range []string{uuid, ""} {
+		t.Run("UUID "+told, func(t *testing.T) {
+			t.Parallel()
+			stands(t, func(t *testing.T, s *stand) {
+				claim := s.reserved(t)
+				s.change(t, func(o *metalv1.Server) { o.Spec.SystemUUID = told })
+				system := controllertest.System(uri, told)
+				system.PowerState = bmc.PowerOn
+				s.hw.Set(system)
+				s.rack.Look(address)
+				s.settle(t)
+				before := s.hw.Resets()
+				second := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "c-system-0", Finalizers: []string{metalv1.FinalizerServer}}}
+				second.Spec.SystemUUID, second.Spec.SystemURI, second.Spec.BMCRef = told, uri, &metalv1.LocalObjectReference{Name: "b"}
+				s.Add(t, second)
+				for range 10 {
+					s.Step(t, s.Reconciler, second.Name)
+					s.pass(t, 2*time.Second)
+				}
+				controllertest.Says(t, controllertest.Read[metalv1.Server](t, s.API, second.Name).Status.Conditions,
+					metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonTwin, host)
+				if !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+second.Name) {
+					t.Error("its discovery was prepared")
+				}
+				s.is(t, metalv1.ServerStateReserved)
+				if got := s.hw.Resets(); !slices.Equal(got, before) {
+					t.Errorf("the machine of claim %s was told %v", claim.Name, got[len(before):])
+				}
+			})
+		})
+	}
+}

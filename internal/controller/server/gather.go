@@ -36,6 +36,9 @@ func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server) (*View,
 	if err := r.gatherRecords(ctx, v); err != nil {
 		return nil, "", err
 	}
+	if err := r.gatherTwin(ctx, v, key); err != nil {
+		return nil, "", err
+	}
 	v.Defaults, v.BootOrder = r.lastOf(key, v.step(stepDefaults)), r.lastOf(key, v.step(stepBootOrder))
 	return v, key, nil
 }

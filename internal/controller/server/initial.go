@@ -16,6 +16,8 @@ func decideInitial(v *View) Plan {
 		if v.Unreachable == nil && !v.Missing {
 			p.brief(v.Now, v.Server.CreationTimestamp.Time, v.firstWord())
 		}
+	case v.Twin != "":
+		v.waitsForTwin(&p)
 	case v.Policy.ProbeImage == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
 	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:

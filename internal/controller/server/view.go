@@ -71,6 +71,8 @@ type View struct {
 	// Told is the UUID that the machine has by that report; empty: none that identifies it. Namesake is the Server that
 	// has it already, where this one has none.
 	Told, Namesake string
+	// Twin is the Server that stands for the same machine and comes before this one, which is about to be discovered; empty: none.
+	Twin string
 	// Capabilities are what the agent of that report can do.
 	Capabilities []inspection.Capability
 	// Cleaned is what is on record of the cleanup after the last claim; nil: nothing.
