@@ -44,13 +44,13 @@ func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string
 	s.sendScript(w, r, m)
 }
 
-// machine is that of a UUID in the path, else of the MAC or the serial number in the query.
+// machine is that of a UUID in the path, else of the MAC or the serial number in the query. The MAC also tells a machine apart whose UUID
+// is another's.
 func (s *Server) machine(r *http.Request, uuid string) (*bootview.Machine, bootview.Status) {
-	m, status := s.view.ByUUID(uuid)
-	if status == bootview.Unknown && r.URL.RawQuery != "" {
-		return s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
+	if r.URL.RawQuery == "" {
+		return s.view.ByUUID(uuid)
 	}
-	return m, status
+	return s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
 }
 
 // sendScript answers with the script of a machine, if it has one.

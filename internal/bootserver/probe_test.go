@@ -120,6 +120,22 @@ func TestAProbeWithoutUUIDAsksByMAC(t *testing.T) {
 	s.run(t, []exchange{{name: "another's address", path: "/probe/" + uuidX + "?mac=02-fa-44-00-00-0f", from: addrB, status: 403, want: textForbidden}})
 }
 
+// TestTheSecondMachineOfAUUID: it boots by the UUID of the first, and is given what is its own by its MAC address.
+func TestTheSecondMachineOfAUUID(t *testing.T) {
+	s := newSite(t, nil)
+	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/f", MACs: []string{"02:fa:44:00:00:0f"}, Rank: bootview.Current,
+		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}})
+	first, own := s.do("GET", exchange{path: "/ipxe/" + uuidA}).Body.String(), string(bootview.ExitScript().AppendTo(nil, ""))
+	for query, want := range map[string]string{"": first, "?mac=02-fa-44-00-00-0a&serial=SN-A": first, "?mac=02-fa-44-00-00-fe&serial=SN-F": first, "?mac=02-fa-44-00-00-0f&serial=SN-F": own} {
+		if got := s.do("GET", exchange{path: "/ipxe/" + uuidA + query}); got.Code != 200 || got.Body.String() != want {
+			t.Errorf("%q: %d %s, want %s", query, got.Code, got.Body, want)
+		}
+	}
+	if got := s.do("GET", exchange{path: "/probe/" + uuidA + "?mac=02-fa-44-00-00-0f"}).Body.String(); !strings.Contains(got, `/probe/token-of-f"`) {
+		t.Errorf("it reports to %s", got)
+	}
+}
+
 // cleaner is a machine in Cleanup.
 func cleaner(s site) {
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/g", UUID: uuidX, Rank: bootview.Current, Script: bootview.ExitScript(),

@@ -70,15 +70,24 @@ func (v *View) ByUUID(uuid string) (*Machine, Status) {
 }
 
 // Find looks for the UUID, then for the MAC, then for the serial number: a machine
-// whose BMC reports no UUID is known by the others.
+// whose BMC reports no UUID is known by the others. Where two machines say that they have one UUID, the second has none on
+// record; it is known by its MAC, which is on record of no machine with a UUID then.
 func (v *View) Find(uuid, mac, serial string) (*Machine, Status) {
-	if m, status := v.ByUUID(uuid); status != Unknown {
+	m, status := v.ByUUID(uuid)
+	if status == Unsynced {
 		return m, status
 	}
 	if k, ok := parseMAC(mac); ok {
-		if m, status := v.lookup(k); status != Unknown {
-			return m, status
+		o, known := v.lookup(k)
+		switch {
+		case status == Unknown && known != Unknown:
+			return o, known
+		case known == Found && o.UUID == "" && o.Attempt.ID != "": // what somebody wrote by hand may go with any UUID
+			return o, known
 		}
+	}
+	if status != Unknown {
+		return m, status
 	}
 	if k, ok := parseSerial(serial); ok {
 		return v.lookup(k)
