@@ -80,7 +80,8 @@ func TestRun(t *testing.T) {
 		for _, c := range s.States {
 			states = append(states, c.Value)
 		}
-		if got, want := strings.Join(states, " "), "Initial Discovery Available Reserved Cleanup Available"; got != want {
+		// A server is seen in Initial only where its BMC takes its time.
+		if got, want := strings.TrimPrefix(strings.Join(states, " "), "Initial "), "Discovery Available Reserved Cleanup Available"; got != want {
 			t.Errorf("%s went through %s, want %s", s.Name, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -26,6 +27,8 @@ type Attempt struct {
 	// Started is when the machine was seen on. It is not switched on again in
 	// this attempt, whatever happens.
 	Started *time.Time `json:"started,omitempty"`
+	// First is when the machine was seen on in the first boot, where that came to nothing and this one is in its place.
+	First *time.Time `json:"first,omitempty"`
 	// Clean is how thoroughly the probe that is booted here cleans; empty: not at all.
 	Clean inspection.CleanMode `json:"clean,omitempty"`
 	// Defaults is when the BMC took the order to restore the defaults of the BIOS with this boot.
@@ -72,6 +75,19 @@ func (a *Attempt) Exits() bool { return a != nil && (a.Disk || a.Installed != ni
 // Open says whether a machine may use this attempt's token: from the order on, until it is installed.
 func (a *Attempt) Open() bool { return a.Begun() && !a.Exits() }
 
+// Since is when the machine was seen on first for what this attempt is to bring about; zero: it was not.
+func (a *Attempt) Since() time.Time {
+	if first := cmp.Or(a.First, a.Started); first != nil {
+		return *first
+	}
+	return time.Time{}
+}
+
+// Again is an attempt, not ordered yet, in the place of a, which came to nothing.
+func (a *Attempt) Again(id string) *Attempt {
+	return &Attempt{ID: id, Number: a.Number + 1, First: cmp.Or(a.First, a.Started)}
+}
+
 // String is the annotation's value.
 func (a *Attempt) String() string {
 	text, err := json.Marshal(a)
@@ -88,7 +104,7 @@ func (a *Attempt) Next(id string, now time.Time) *Attempt {
 		return n
 	}
 	if a.Ordered == nil { // prepared, and now ordered under the same ID
-		n.ID, n.Number, n.Clean = a.ID, a.Number, a.Clean
+		n.ID, n.Number, n.Clean, n.First = a.ID, a.Number, a.Clean, a.First
 		return n
 	}
 	n.Number = a.Number + 1

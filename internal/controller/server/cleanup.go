@@ -76,11 +76,11 @@ func (v *View) wipe(p *Plan, want cleaning) {
 		v.notClean(p, reasonCleaning, "The probe is being booted (mode %s)", v.Attempt.Clean)
 		return
 	}
-	limit, missing := v.Policy.CleanupTimeout, "The probe has not finished within %s of its boot"
+	began, limit, missing := *v.Attempt.Started, v.Policy.CleanupTimeout, "The probe has not finished within %s of its boot"
 	if !registered {
-		limit, missing = min(limit, v.Policy.DiscoveryTimeout), "The probe has not registered within %s of its boot"
+		began, limit, missing = v.Attempt.Since(), min(limit, v.Policy.DiscoveryTimeout), "The probe has not registered within %s of its boot"
 	}
-	deadline := v.Attempt.Started.Add(limit)
+	deadline := began.Add(limit)
 	switch {
 	case !v.Now.Before(deadline):
 		v.failCleanup(p, fmt.Sprintf(missing, limit))

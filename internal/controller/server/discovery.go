@@ -31,7 +31,7 @@ func decideDiscovery(v *View) Plan {
 		}
 		return p
 	}
-	deadline := v.Attempt.Started.Add(v.Policy.DiscoveryTimeout)
+	deadline := v.Attempt.Since().Add(v.Policy.DiscoveryTimeout)
 	if v.Now.Before(deadline) {
 		p.after(v.Now, deadline)
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "WaitingForReport", "The probe was booted and has not reported yet")

@@ -61,7 +61,11 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) erro
 // internalObjects renders what prepareInternal creates, in the order of creation: the boot
 // configuration comes last, when what it refers to exists.
 func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) {
-	a := &attempt.Attempt{ID: v.NewID(), Number: max(p.Number, 1), Clean: p.Clean}
+	a := &attempt.Attempt{ID: v.NewID(), Number: 1}
+	if p.Again != nil {
+		a = p.Again.Again(a.ID)
+	}
+	a.Clean = p.Clean
 	access, err := ignition.GenerateSSH("metal@" + v.Server.Name)
 	if err != nil {
 		return nil, fmt.Errorf("make the SSH key for discovery: %w", err)

@@ -32,8 +32,8 @@ type Plan struct {
 	Prepare, Remove bool
 	// Clean is how thoroughly the probe that is prepared cleans; empty: not at all.
 	Clean inspection.CleanMode
-	// Number is which boot it is that is prepared; 0: the first.
-	Number int
+	// Again is the boot that came to nothing, in whose place one is prepared; nil: the first is.
+	Again *attempt.Attempt
 	// Record is written as the object of record of the cleanup. Forget deletes that object: the server is
 	// in use again. Prune deletes old ones.
 	Record        *record.Cleanup

@@ -94,11 +94,11 @@ func (v *View) silentAt() time.Time {
 	return silent
 }
 
-// comesToNothing says that the boot of the probe is to be made again, for as long as that is of use: until limit after its start
+// comesToNothing says that the boot of the probe is to be made again, for as long as that is of use: until limit after the first start
 // something else is made of it. Otherwise it asks to be woken when that may be so.
 func (v *View) comesToNothing(p *Plan, limit time.Duration) bool {
 	silent := v.silentAt()
-	if silent.IsZero() || !v.Now.Before(v.Attempt.Started.Add(limit)) {
+	if silent.IsZero() || !v.Now.Before(v.Attempt.Since().Add(limit)) {
 		return false
 	}
 	if v.Now.Before(silent) {
@@ -111,7 +111,7 @@ func (v *View) comesToNothing(p *Plan, limit time.Duration) bool {
 // bootAgain prepares the boot of the probe anew: its token is that of its attempt.
 func (v *View) bootAgain(p *Plan) {
 	at, since := v.progress()
-	p.Prepare, p.Number = true, v.Attempt.Number+1
+	p.Prepare, p.Again = true, v.Attempt
 	p.Event = Event{corev1.EventTypeWarning, reasonBootAgain, fmt.Sprintf("Nothing was heard of boot %d of the probe for %s, after %s; it is booted again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)}
 }
 
