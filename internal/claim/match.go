@@ -17,7 +17,7 @@ type Given struct {
 }
 
 // Match gives free Servers to the claims that wait, oldest first, until none is left that a free
-// Server fits. unmatched are the claims that got nothing and have not been told so before.
+// Server fits. unmatched are the claims that got nothing and have not been told so since they were hopeful last.
 func (p *Pool) Match() (given []Given, unmatched []types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

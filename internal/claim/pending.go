@@ -27,28 +27,33 @@ func (c *pending) older(other *pending) int {
 }
 
 // Pend adds a claim to those that wait for a Server. It returns whether Match may find one for it; if not,
-// that was tried and nothing has come since. A claim that waits already, or was given a Server, stays where it is.
+// that was tried and nothing has come since. A claim that waits already, or was given a Server, stays where it is. One of the
+// same name that was before it, or that asked for something else, is withdrawn; what that was given is something to look at.
 func (p *Pool) Pend(c *metalv1.ServerClaim) (hopeful bool, err error) {
 	fresh, err := newWant(c)
 	if err != nil {
-		p.Withdraw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name})
-		return false, err
+		return p.Withdraw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}), err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+	freed := false
 	if known := p.byName[name]; known != nil {
 		switch {
 		case known.uid == c.UID && known.want.key == fresh.key:
-			return known.given != nil || !known.want.dry, nil
+			hopeful = known.given != nil || !known.want.dry
+			known.told = known.told && !hopeful // it does not say what it was told, and has to be told anew
+			return hopeful, nil
 		case known.uid == c.UID && known.given != nil:
 			return true, nil // whatever it asks for now, what it was given is on its way
 		}
-		p.withdraw(known)
+		freed = p.withdraw(known)
 	}
 	entry := &pending{name: name, uid: c.UID, since: c.CreationTimestamp.Unix(), want: fresh}
 	p.claims[c.UID], p.byName[name] = entry, entry
-	p.wait(entry)
+	if p.wait(entry); freed {
+		entry.want.dry = false // Match has to look for others, and tells this one as well
+	}
 	return !entry.want.dry, nil
 }
 

@@ -31,17 +31,58 @@ import (
 // patience is a limit against hanging.
 const patience = 4 * time.Minute
 
+// forever is after how many writes a manager ends that does not.
+const forever = 1 << 30
+
 // herd is many servers and more claims on a real API, with managers that are ended in the middle.
 type herd struct {
 	client.Client
 	t      *testing.T
 	config *rest.Config
 	scheme *runtime.Scheme
+
+	mu    sync.Mutex
+	takes int
+	// gone are the claims that were deleted, and anew counts those of them whose name another has now.
+	gone map[types.UID]bool
+	anew int
+}
+
+// betray deletes every eighth claim that a server was taken for, before it names that; every other of them is made anew under its name.
+// It returns how many it has deleted, if this is one of them.
+func (h *herd) betray(server *metalv1.Server) (deleted int, _ error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.takes++; h.takes%8 != 0 {
+		return 0, nil
+	}
+	ctx, name := h.t.Context(), server.Spec.ServerClaimRef.Name
+	uid := types.UID(server.Annotations[metalv1.AnnotationClaimedBy])
+	obj := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if err := h.Delete(ctx, obj, client.Preconditions{UID: &uid}); err != nil {
+		return 0, fmt.Errorf("a user deletes claim %s: %w", name, err)
+	}
+	h.gone[uid] = true
+	if h.takes%16 != 0 {
+		return len(h.gone), nil
+	}
+	h.anew++
+	if err := h.Create(ctx, newClaim(name)); err != nil {
+		return 0, fmt.Errorf("a user makes claim %s anew: %w", name, err)
+	}
+	return len(h.gone), nil
+}
+
+// wanted is how many claims are going to be bound, and told something.
+func (h *herd) wanted() (bound, told int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return 500 - len(h.gone), 1000 - len(h.gone) + h.anew
 }
 
 func newHerd(t *testing.T, servers, claims int) *herd {
 	t.Helper()
-	h := &herd{t: t, config: testapi.StartWith(t).RESTConfig(), scheme: runtime.NewScheme()}
+	h := &herd{t: t, config: testapi.StartWith(t).RESTConfig(), scheme: runtime.NewScheme(), gone: map[types.UID]bool{}}
 	h.config.QPS = -1
 	ctrl.SetLogger(logr.Discard())
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
@@ -96,6 +137,8 @@ type mortal struct {
 	mu   sync.Mutex
 	left int
 	die  context.CancelFunc
+	// taken is called right after a server was taken, whether or not that was the end.
+	taken func(*metalv1.Server) error
 }
 
 func (m *mortal) count() {
@@ -108,7 +151,11 @@ func (m *mortal) count() {
 
 func (m *mortal) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	m.count()
-	return m.Client.Patch(ctx, obj, patch, opts...)
+	err := m.Client.Patch(ctx, obj, patch, opts...)
+	if server, ok := obj.(*metalv1.Server); ok && err == nil && server.Spec.ServerClaimRef != nil {
+		err = m.taken(server)
+	}
+	return err
 }
 
 func (m *mortal) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
@@ -131,7 +178,13 @@ func (h *herd) live(ctx context.Context, writes int) error {
 		return err
 	}
 	r := &Reconciler{
-		Client: &mortal{Client: mgr.GetClient(), left: writes, die: die}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: 8, Logger: logr.Discard(),
+		Client: &mortal{Client: mgr.GetClient(), left: writes, die: die, taken: func(server *metalv1.Server) error {
+			if deleted, err := h.betray(server); deleted%16 != 5 || writes == forever {
+				return err
+			}
+			die() // neither has anybody seen that
+			return nil
+		}}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: 8, Logger: logr.Discard(),
 	}
 	if err := r.SetupWithManager(mgr); err != nil {
 		return err
@@ -150,7 +203,10 @@ func (h *herd) count(end bool) (bound, told int) {
 			h.t.Fatal(err)
 		}
 	}
-	has := map[types.UID]string{}
+	has, exists := map[types.UID]string{}, map[types.UID]string{}
+	for i := range claims.Items {
+		exists[claims.Items[i].UID] = claims.Items[i].Name
+	}
 	for i := range servers.Items {
 		s := &servers.Items[i]
 		owner := types.UID(s.Annotations[metalv1.AnnotationClaimedBy])
@@ -159,6 +215,9 @@ func (h *herd) count(end bool) (bound, told int) {
 		}
 		if other := has[owner]; other != "" && end {
 			h.t.Errorf("%s has %s and %s", owner, other, s.Name)
+		}
+		if end && h.gone[owner] != (exists[owner] == "") {
+			h.t.Errorf("%s is of %s, which is called %q", s.Name, owner, exists[owner])
 		}
 		if has[owner] = s.Name; s.Generation != 2 {
 			h.t.Errorf("the spec of %s was written to %d times", s.Name, s.Generation-1)
@@ -180,14 +239,32 @@ func (h *herd) count(end bool) (bound, told int) {
 	return bound, told
 }
 
-// TestExactlyAllServersAreBoundByTheAPI: 1,000 claims, 500 servers, a real API, and managers that end in the middle of a write.
+// booting fails if a boot configuration is of a claim that is gone, or missing.
+func (h *herd) booting(bound int) {
+	h.t.Helper()
+	var configs metalv1.ServerBootConfigurationList
+	if err := h.List(h.t.Context(), &configs); err != nil {
+		h.t.Fatal(err)
+	}
+	for i := range configs.Items {
+		if owner := metav1.GetControllerOf(&configs.Items[i]); owner == nil || h.gone[owner.UID] {
+			h.t.Errorf("boot configuration %s is of %v, which is gone", configs.Items[i].Name, owner)
+		}
+	}
+	if len(configs.Items) != bound {
+		h.t.Errorf("%d boot configurations for %d claims", len(configs.Items), bound)
+	}
+}
+
+// TestExactlyAllServersAreBoundByTheAPI: 1,000 claims, 500 servers, a real API, managers that end in the middle of a write, and claims that are
+// deleted when their server was taken. Nobody is there to clean what those had, and so it is nobody's.
 func TestExactlyAllServersAreBoundByTheAPI(t *testing.T) {
 	seed := newSeed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	h := newHerd(t, 500, 1000)
 	var lives []int
 	for range 4 {
-		writes := 100 + random.IntN(700)
+		writes := 50 + random.IntN(300) // of 1,400 and more that there are to be
 		lives = append(lives, writes)
 		if err := h.live(t.Context(), writes); err != nil {
 			t.Fatal(err)
@@ -197,11 +274,15 @@ func TestExactlyAllServersAreBoundByTheAPI(t *testing.T) {
 	ctx, end := context.WithTimeout(t.Context(), patience)
 	defer end()
 	ended := make(chan error, 1)
-	go func() { ended <- h.live(ctx, 1<<30) }()
-	for bound, told := 0, 0; bound != 500 || told != 1000; bound, told = h.count(false) {
+	go func() { ended <- h.live(ctx, forever) }()
+	for {
+		bound, told := h.count(false)
+		if toBind, toTell := h.wanted(); bound == toBind && told == toTell {
+			break
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%d of 500 are bound and %d of 1,000 told, after lives of %v writes", bound, told, lives)
+			t.Fatalf("%d are bound and %d told, after lives of %v writes", bound, told, lives)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
@@ -210,5 +291,9 @@ func TestExactlyAllServersAreBoundByTheAPI(t *testing.T) {
 		t.Error(err)
 	}
 	bound, told := h.count(true)
-	t.Logf("%d bound, %d told, after lives of %v writes", bound, told, lives)
+	h.booting(bound)
+	if len(h.gone) < 50 || h.anew < 25 {
+		t.Errorf("%d claims were deleted, %d made anew: that tests nothing", len(h.gone), h.anew)
+	}
+	t.Logf("%d bound, %d told, %d deleted, %d made anew, after lives of %v writes", bound, told, len(h.gone), h.anew, lives)
 }

@@ -30,6 +30,7 @@ type Reconciler struct {
 	pool    *claim.Pool
 	matcher *matcher
 	taken   taken
+	written written
 	said    said
 }
 
@@ -48,6 +49,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.written.after(&obj) {
+		return reconcile.Result{}, nil // the cache is about to show what was written last, and wakes the claim then
+	}
 	again, err := r.reconcile(ctx, &obj)
 	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: again}, err)
 }
@@ -55,7 +59,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // forget lets go of everything that is remembered of a claim.
 func (r *Reconciler) forget(name client.ObjectKey) {
 	r.taken.forget(name)
+	r.written.forget(name)
 	r.said.forget(name)
+	r.withdraw(name)
+}
+
+// withdraw takes the claim out of those that wait. What it was given is for the next one.
+func (r *Reconciler) withdraw(name client.ObjectKey) {
 	if r.pool.Withdraw(name) {
 		r.matcher.wake()
 	}
@@ -66,14 +76,8 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 		return 0, r.finalize(ctx, obj)
 	}
 	if obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+		r.withdraw(client.ObjectKeyFromObject(obj))
 		return 0, nil
-	}
-	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerServerClaim) {
-		before := obj.DeepCopy()
-		controllerutil.AddFinalizer(obj, metalv1.FinalizerServerClaim)
-		if err := r.patch(ctx, obj, before); err != nil {
-			return 0, err
-		}
 	}
 	server, err := r.serverOf(ctx, obj)
 	if err != nil {
@@ -105,22 +109,30 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) err
 
 // await puts the claim among those that wait, and says why it does when no server was found.
 func (r *Reconciler) await(ctx context.Context, obj *metalv1.ServerClaim) (time.Duration, error) {
+	if obj.Spec.ServerRef != nil {
+		// Its user has named a server while another was being taken for it.
+		if err := r.returnSurplus(ctx, obj); err != nil {
+			return 0, err
+		}
+	}
 	hopeful, err := r.pool.Pend(obj)
-	if err == nil && hopeful {
+	if hopeful {
 		r.matcher.wake()
+	}
+	if err == nil && hopeful {
 		return repeatAfter, nil
 	}
 	return r.explain(ctx, obj)
 }
 
-// keep writes what having a server means: its name into the claim, the boot configuration, status.
+// keep writes what having a server means, in an order in which each may be the last that comes about: its name into the
+// claim, the boot configuration, status.
 func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) error {
-	if obj.Spec.ServerRef == nil {
-		before := obj.DeepCopy()
-		obj.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server.Name}
-		if err := r.patch(ctx, obj, before); err != nil {
-			return err
-		}
+	switch err := r.name(ctx, obj, server); {
+	case apierrors.IsNotFound(err):
+		return nil // it is gone, as nothing held it back yet; its Server notices by itself
+	case err != nil:
+		return err
 	}
 	if err := r.returnSurplus(ctx, obj); err != nil {
 		return err
@@ -131,10 +143,23 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	}
 	name := client.ObjectKeyFromObject(obj)
 	r.said.forget(name)
-	if r.pool.Withdraw(name) { // it was found to have a server while it waited for one
-		r.matcher.wake()
-	}
+	r.withdraw(name) // it may have been found to have a server while it waited for one
 	return r.reportBound(ctx, obj, server, boot)
+}
+
+// name writes the server's name into the claim, and with it the finalizer: a claim that has nothing needs none. If it is
+// deleted before, its Server still says whose it was, and is cleaned.
+func (r *Reconciler) name(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) error {
+	before := obj.DeepCopy()
+	if !controllerutil.AddFinalizer(obj, metalv1.FinalizerServerClaim) && obj.Spec.ServerRef != nil {
+		return nil
+	}
+	obj.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server.Name}
+	if err := r.patch(ctx, obj, before); err != nil {
+		return err
+	}
+	r.written.remember(obj)
+	return nil
 }
 
 func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.ServerClaim) error {

@@ -32,6 +32,7 @@ type life struct {
 	span   int // of a life, in writes
 	lives  int
 	steps  int
+	others others
 }
 
 func newLife(t *testing.T, seed uint64, span int) *life {
@@ -52,17 +53,17 @@ func (l *life) start() {
 	l.r.begin()
 	l.store.sync()
 	l.store.dieIn = 1 + l.random.IntN(l.span)
-	for _, obj := range l.store.cache {
-		l.news(nil, obj)
+	for k, obj := range l.store.cache {
+		l.news(k, nil, obj)
 	}
 }
 
-func (l *life) news(before, after client.Object) {
+func (l *life) news(k key, before, after client.Object) {
 	switch obj := after.(type) {
 	case *metalv1.Server:
 		l.r.serverChanged(l.t.Context(), before, obj, l.queue)
 	default:
-		l.queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(after)})
+		l.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: k.namespace, Name: k.name}})
 	}
 }
 
@@ -84,7 +85,8 @@ func (l *life) run(kills int) {
 			l.match()
 		case choice == 9 && l.random.IntN(20) == 0 && l.lives <= kills:
 			l.store.touch(fmt.Sprintf("s%03d", l.random.IntN(100)))
-		case len(l.store.news) == 0 && l.queue.Len() == 0 && !l.match() && l.queue.Len() == 0:
+		case choice == 9 && l.others.act(l):
+		case len(l.store.news) == 0 && l.queue.Len() == 0 && !l.match() && l.queue.Len() == 0 && !l.others.act(l):
 			return
 		}
 	}
@@ -203,7 +205,7 @@ func TestExactlyAllServersAreBound(t *testing.T) {
 			if bound := l.check(); bound != 500 {
 				t.Errorf("%d are bound", bound)
 			}
-			for _, kind := range []string{"*v1alpha1.Server", "*v1alpha1.ServerBootConfiguration"} {
+			for _, kind := range []string{"*v1alpha1.Server", "*v1alpha1.ServerClaim", "*v1alpha1.ServerBootConfiguration"} {
 				if l.store.writes[kind] != 500 {
 					t.Errorf("500 servers were taken by %d writes of %s", l.store.writes[kind], kind)
 				}

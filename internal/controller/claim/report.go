@@ -58,8 +58,11 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 		return nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
-	return client.IgnoreNotFound(err)
+	if err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.written.remember(obj)
+	return nil
 }
 
 // said remembers when a claim last said why it waits. After a start that is not known, and counts as just now.

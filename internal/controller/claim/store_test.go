@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
 
@@ -32,7 +33,9 @@ type store struct {
 	version       int
 	truth, cache  map[key]client.Object
 	news          []key
-	writes        map[string]int // by kind
+	writes        map[string]int // by kind, those of status apart
+	// wrote, if set, hears of each write that was done: what was stored before, nil if nothing, and what is now.
+	wrote func(before, after client.Object)
 	// dieIn is after how many writes the process ends; negative: never. unreliable is the share of
 	// writes that lose their request or their answer.
 	dieIn      int
@@ -63,6 +66,22 @@ func (s *store) put(obj client.Object) {
 	s.news = append(s.news, keyOf(obj))
 }
 
+// remove is what a deletion does, by a user or the garbage collector: at once, unless a finalizer holds it back.
+func (s *store) remove(k key) {
+	obj := s.truth[k]
+	if obj == nil || !obj.GetDeletionTimestamp().IsZero() {
+		return
+	}
+	if len(obj.GetFinalizers()) > 0 {
+		obj = obj.DeepCopyObject().(client.Object)
+		obj.SetDeletionTimestamp(&metav1.Time{Time: controllertest.Start})
+		s.put(obj)
+		return
+	}
+	delete(s.truth, k)
+	s.news = append(s.news, k)
+}
+
 // sync makes the cache what is true, as a process finds it at its start.
 func (s *store) sync() {
 	s.news, s.cache = nil, map[key]client.Object{}
@@ -71,13 +90,15 @@ func (s *store) sync() {
 	}
 }
 
-// hear lets the oldest news into the cache, which shows the newest of what they are about.
-func (s *store) hear() (before, after client.Object) {
-	k := s.news[0]
+// hear lets the oldest news into the cache, which shows the newest of what they are about. after is nil if that is gone.
+func (s *store) hear() (k key, before, after client.Object) {
+	k = s.news[0]
 	s.news = s.news[1:]
 	before, after = s.cache[k], s.truth[k]
-	s.cache[k] = after
-	return before, after
+	if delete(s.cache, k); after != nil {
+		s.cache[k] = after
+	}
+	return k, before, after
 }
 
 func read(from map[key]client.Object, name client.ObjectKey, obj client.Object) error {
@@ -129,8 +150,8 @@ func (s *store) List(_ context.Context, list client.ObjectList, opts ...client.L
 	return nil
 }
 
-// write does what a request does: it may be lost, refused, done, or done without an answer.
-func (s *store) write(obj client.Object, change func(stored client.Object) client.Object) error {
+// write does what a request does: it may be lost, refused, done, or done without an answer. what is how it is counted.
+func (s *store) write(what string, obj client.Object, change func(stored client.Object) client.Object) error {
 	if s.dieIn == 0 {
 		return errDied
 	}
@@ -139,7 +160,7 @@ func (s *store) write(obj client.Object, change func(stored client.Object) clien
 	if lost := dies || s.random.Float64() < s.unreliable; lost && s.random.IntN(2) == 0 {
 		s.dieIn = map[bool]int{true: 0, false: s.dieIn}[dies]
 		return errNoAnswer
-	} else if err := s.apply(obj, change); err != nil {
+	} else if err := s.apply(what, obj, change); err != nil {
 		return err
 	} else if lost {
 		return errNoAnswer
@@ -147,31 +168,46 @@ func (s *store) write(obj client.Object, change func(stored client.Object) clien
 	return nil
 }
 
-func (s *store) apply(obj client.Object, change func(client.Object) client.Object) error {
+func (s *store) apply(what string, obj client.Object, change func(client.Object) client.Object) error {
 	k := keyOf(obj)
 	stored := s.truth[k]
 	if stored != nil && stored.GetResourceVersion() != obj.GetResourceVersion() {
 		return apierrors.NewConflict(schema.GroupResource{Resource: k.kind}, k.name, errors.New("modified"))
 	}
-	s.writes[k.kind]++
+	s.writes[what]++
 	next := change(stored)
-	s.put(next)
+	if s.put(next); !next.GetDeletionTimestamp().IsZero() && len(next.GetFinalizers()) == 0 {
+		delete(s.truth, k)
+	}
 	obj.SetResourceVersion(next.GetResourceVersion())
+	if s.wrote != nil {
+		s.wrote(stored, next)
+	}
 	return nil
 }
 
 func (s *store) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
-	return s.write(obj, func(client.Object) client.Object { return obj.DeepCopyObject().(client.Object) })
+	if s.truth[keyOf(obj)] == nil {
+		return missing(obj)
+	}
+	return s.write(keyOf(obj).kind, obj, func(client.Object) client.Object { return obj.DeepCopyObject().(client.Object) })
+}
+
+func missing(obj client.Object) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: keyOf(obj).kind}, obj.GetName())
 }
 
 func (s *store) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	if s.truth[keyOf(obj)] != nil {
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: keyOf(obj).kind}, obj.GetName())
 	}
-	return s.write(obj, func(client.Object) client.Object { return obj.DeepCopyObject().(client.Object) })
+	return s.write(keyOf(obj).kind, obj, func(client.Object) client.Object { return obj.DeepCopyObject().(client.Object) })
 }
 
 func (s *store) Status() client.SubResourceWriter { return statusWriter{store: s} }
+
+// statusWrites is how writes of status are counted: they are of claims alone.
+const statusWrites = "status"
 
 type statusWriter struct {
 	client.SubResourceWriter
@@ -179,7 +215,10 @@ type statusWriter struct {
 }
 
 func (w statusWriter) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
-	return w.store.write(obj, func(stored client.Object) client.Object {
+	if w.store.truth[keyOf(obj)] == nil {
+		return missing(obj)
+	}
+	return w.store.write(statusWrites, obj, func(stored client.Object) client.Object {
 		next := stored.DeepCopyObject().(*metalv1.ServerClaim)
 		next.Status = obj.(*metalv1.ServerClaim).DeepCopy().Status
 		return next

@@ -43,13 +43,12 @@ func (r *Reconciler) heldBy(ctx context.Context, obj *metalv1.ServerClaim) ([]me
 	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByClaim: string(obj.UID)}); err != nil {
 		return nil, err
 	}
-	if len(list.Items) > 0 {
-		r.taken.forget(client.ObjectKeyFromObject(obj)) // the cache knows, and it knows better
-	}
 	var held []metalv1.Server
-	for _, s := range list.Items {
-		if holds(&s, obj) {
-			held = append(held, s)
+	for i := range list.Items {
+		s := &list.Items[i]
+		r.taken.heard(obj, s)
+		if holds(s, obj) {
+			held = append(held, *s)
 		}
 	}
 	return held, nil

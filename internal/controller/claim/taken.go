@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -42,14 +41,20 @@ func (t *taken) by(claim *metalv1.ServerClaim) *metalv1.Server {
 	return nil
 }
 
+// heard forgets what the claim has taken if the cache knows as much of it, for then it knows better.
+func (t *taken) heard(claim *metalv1.ServerClaim, cached *metalv1.Server) {
+	if mine := t.by(claim); mine != nil && mine.Name == cached.Name && !precedes(cached.ResourceVersion, mine.ResourceVersion) {
+		t.forget(client.ObjectKeyFromObject(claim))
+	}
+}
+
 // orNewer returns what the cache shows, or what the claim has made of it where the cache has not heard of that.
 func (t *taken) orNewer(claim *metalv1.ServerClaim, cached *metalv1.Server) *metalv1.Server {
 	mine := t.by(claim)
 	if mine == nil {
 		return cached
 	}
-	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, mine.ResourceVersion)
-	if cached.Name == mine.Name && err == nil && order < 0 {
+	if cached.Name == mine.Name && precedes(cached.ResourceVersion, mine.ResourceVersion) {
 		return mine
 	}
 	t.forget(client.ObjectKeyFromObject(claim))

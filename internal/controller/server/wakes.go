@@ -29,7 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&metalv1.Server{}).
 		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
 		Watches(&metalv1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(ofMaintenance)).
-		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(ofClaim)).
+		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMC)), builder.WithPredicates(connectionChanged())).
 		WatchesMetadata(&metalv1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(r.with(index.ServerByBMCSecret))).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfSecret)).
@@ -49,13 +49,25 @@ func ofBoot(_ context.Context, obj client.Object) []reconcile.Request {
 	return named(config.Spec.ServerRef.Name)
 }
 
-// ofClaim is the server that a claim names.
-func ofClaim(_ context.Context, obj client.Object) []reconcile.Request {
+// ofClaim is the server that a claim names, and what it has beside that: a claim may be deleted after a server was taken for it and
+// before it says so.
+func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile.Request {
 	claim, ok := obj.(*metalv1.ServerClaim)
-	if !ok || claim.Spec.ServerRef == nil {
+	if !ok {
 		return nil
 	}
-	return named(claim.Spec.ServerRef.Name)
+	var requests []reconcile.Request
+	if claim.Spec.ServerRef != nil {
+		requests = named(claim.Spec.ServerRef.Name)
+	}
+	var has metalv1.ServerList
+	if err := r.List(ctx, &has, client.MatchingFields{index.ServerByClaim: string(claim.UID)}); err != nil {
+		return requests
+	}
+	for i := range has.Items {
+		requests = append(requests, named(has.Items[i].Name)...)
+	}
+	return requests
 }
 
 // ofRecord is the server that an object of record is about.

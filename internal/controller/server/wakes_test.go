@@ -2,11 +2,14 @@ package server
 
 import (
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
 func TestWhatOfABMCWakesItsServers(t *testing.T) {
@@ -32,4 +35,41 @@ func TestWhatOfABMCWakesItsServers(t *testing.T) {
 	if !connectionChanged().Create(event.CreateEvent{Object: before}) || !connectionChanged().Delete(event.DeleteEvent{Object: before}) {
 		t.Error("a BMC comes or goes, and nobody is woken")
 	}
+}
+
+// TestAClaimThatIsDeletedBeforeItNamesItsServerWakesIt: the Server was taken, and nothing held the claim back yet. What was not booted is
+// cleaned all the same.
+func TestAClaimThatIsDeletedBeforeItNamesItsServerWakesIt(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		claim := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
+		claim.Spec.Power, claim.Spec.Image = metalv1.PowerOn, "registry/os:1"
+		s.Add(t, claim)
+		if woken := s.ofClaim(t.Context(), claim); len(woken) != 0 {
+			t.Errorf("a claim that has nothing wakes %v", woken)
+		}
+		s.change(t, func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationClaimedBy, string(claim.UID))
+			o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "c"}
+			o.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "c"}
+		})
+		s.settle(t)
+		s.is(t, metalv1.ServerStateReserved)
+		s.Remove(t, claim)
+		s.Add(t, &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: claim.Spec})
+		if woken := s.ofClaim(t.Context(), claim); len(woken) != 1 || woken[0].Name != host {
+			t.Errorf("its deletion wakes %v", woken)
+		}
+		s.pass(t, 10*time.Second)
+		if server := s.is(t, metalv1.ServerStateAvailable); server.Spec.ServerClaimRef != nil || server.Annotations[metalv1.AnnotationClaimedBy] != "" {
+			t.Errorf("a free server still belongs to somebody: %+v %v", server.Spec, server.Annotations)
+		}
+		if controllertest.Gone[corev1.ConfigMap](t, s.API, namespace+"/"+host+"-cleanup-"+string(claim.UID)) {
+			t.Error("no cleanup is on record")
+		}
+		if got := count(s.hw.Resets(), " On"); got != 1 { // the probe
+			t.Errorf("the machine was told %v", s.hw.Resets())
+		}
+	})
 }

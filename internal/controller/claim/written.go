@@ -1,0 +1,54 @@
+package claim
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// written remembers which version the last write of this process made of a claim, until the cache shows it or a later
+// one. Whatever was decided of an older one would be refused for its version, and has been decided before.
+type written struct {
+	mu       sync.Mutex
+	versions map[client.ObjectKey]string
+}
+
+func (w *written) remember(claim *metalv1.ServerClaim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.versions == nil {
+		w.versions = map[client.ObjectKey]string{}
+	}
+	w.versions[client.ObjectKeyFromObject(claim)] = claim.ResourceVersion
+}
+
+// after says whether the cache shows a claim as it was before the last write.
+func (w *written) after(cached *metalv1.ServerClaim) bool {
+	name := client.ObjectKeyFromObject(cached)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	version, known := w.versions[name]
+	if !known {
+		return false
+	}
+	if precedes(cached.ResourceVersion, version) {
+		return true
+	}
+	delete(w.versions, name)
+	return false
+}
+
+func (w *written) forget(name client.ObjectKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.versions, name)
+}
+
+// precedes compares resource versions. What cannot be compared does not precede.
+func precedes(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
