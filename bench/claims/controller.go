@@ -26,6 +26,7 @@ const roleController = "controller"
 type controllerRequest struct {
 	Kubeconfig string
 	Workers    int
+	Profiles   string // an address; empty: none
 }
 
 type controllerAnswer struct{ CPU time.Duration }
@@ -69,7 +70,7 @@ func newManager(ctx context.Context, request controllerRequest) (ctrl.Manager, e
 	}
 	config.QPS = -1
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: site.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: site.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, PprofBindAddress: request.Profiles,
 		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {

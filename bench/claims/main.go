@@ -32,6 +32,9 @@ type config struct {
 	Limit   time.Duration `json:"-"`
 	Out     string        `json:"-"`
 	API     string        `json:"-"`
+	// Profiles and APIProfiles are addresses at which the controller and the API serve profiles of themselves.
+	Profiles    string `json:"-"`
+	APIProfiles string `json:"-"`
 }
 
 func main() {
@@ -47,6 +50,8 @@ func parseFlags() (config, error) {
 	flag.DurationVar(&c.Limit, "limit", 10*time.Minute, "give up a run after this long")
 	options.Out(&c.Out, name)
 	flag.StringVar(&c.API, "api", "", "Kubernetes API to run (default: built from this tree)")
+	flag.StringVar(&c.Profiles, "pprof-address", "", "address at which the controller serves profiles of itself (default: none)")
+	flag.StringVar(&c.APIProfiles, "api-pprof-address", "", "address at which the API serves profiles of itself (default: none)")
 	smoke := options.Smoke()
 	flag.Parse()
 	if *smoke {

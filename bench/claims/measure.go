@@ -25,7 +25,9 @@ type claimed struct {
 	Servers  int  `json:"servers"`
 	Labelled bool `json:"byLabel"`
 	// Alone is how long a claim takes by itself from its creation until it is seen bound, the median of several.
-	Alone time.Duration `json:"aloneNanoseconds"`
+	// AloneRefused are the writes of such a claim that collided with another write.
+	Alone        time.Duration `json:"aloneNanoseconds"`
+	AloneRefused float64       `json:"aloneRefusedWritesPerClaim"`
 	// All is from the first creation until the last of many is bound, P50 and P99 are of each from its creation.
 	All time.Duration `json:"allNanoseconds"`
 	P50 time.Duration `json:"p50Nanoseconds"`
@@ -33,6 +35,11 @@ type claimed struct {
 	// CPU is the controller's for each of the many, APICPU that of the Kubernetes API, which is written to by this process as well.
 	CPU    time.Duration `json:"controllerCPUNanosecondsPerClaim"`
 	APICPU time.Duration `json:"apiCPUNanosecondsPerClaim"`
+	// Writes are those of each of the many, its creation among them, and Refused those that collided with another write. Reads
+	// are those of single objects.
+	Writes  float64 `json:"writesPerClaim"`
+	Refused float64 `json:"refusedWritesPerClaim"`
+	Reads   float64 `json:"readsPerClaim"`
 	// PerWorker is All in units of one claim's own time, for each worker.
 	PerWorker float64 `json:"allInOwnTimesPerWorker"`
 	Bound     int     `json:"bound"`
@@ -56,7 +63,7 @@ func measure(ctx context.Context, c config, n int) (runs []claimed, err error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	b := &bench{config: c}
-	if b.api, err = site.StartAPI(ctx, c.API, folder, ""); err != nil {
+	if b.api, err = site.StartAPI(ctx, c.API, folder, c.APIProfiles); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.api.Process.Stop()) }()
@@ -67,7 +74,7 @@ func measure(ctx context.Context, c config, n int) (runs []claimed, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.controller.Stop()) }()
-	if _, err := b.used(controllerRequest{Kubeconfig: b.api.Kubeconfig, Workers: c.Workers}); err != nil {
+	if _, err := b.used(controllerRequest{Kubeconfig: b.api.Kubeconfig, Workers: c.Workers, Profiles: c.Profiles}); err != nil {
 		return nil, err
 	}
 	if b.bound, err = bound(ctx, b.api); err != nil {
@@ -95,6 +102,10 @@ func (b *bench) used(request controllerRequest) (time.Duration, error) {
 
 // alone binds claims one after the other.
 func (b *bench) alone(ctx context.Context, r *claimed) error {
+	before, err := b.spent(ctx)
+	if err != nil {
+		return err
+	}
 	var each []time.Duration
 	for i := range b.Single {
 		began := time.Now()
@@ -108,6 +119,11 @@ func (b *bench) alone(ctx context.Context, r *claimed) error {
 		each = append(each, s.at.Sub(began))
 	}
 	r.Alone = stats.Median(each)
+	after, err := b.spent(ctx)
+	if err != nil {
+		return err
+	}
+	r.AloneRefused = per(b.Single, after.refused-before.refused)
 	return reset(ctx, b.api)
 }
 
@@ -125,11 +141,7 @@ func (b *bench) next(ctx context.Context) (seen, error) {
 
 // many binds all claims at once.
 func (b *bench) many(ctx context.Context, r *claimed) error {
-	before, err := b.used(controllerRequest{})
-	if err != nil {
-		return err
-	}
-	apiBefore, err := b.api.Process.Usage()
+	before, err := b.spent(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,21 +175,45 @@ func (b *bench) many(ctx context.Context, r *claimed) error {
 		each = append(each, t.Sub(created[name]))
 	}
 	r.P50, r.P99 = stats.Median(each), stats.Quantile(each, 0.99)
-	after, err := b.used(controllerRequest{})
+	after, err := b.spent(ctx)
 	if err != nil {
 		return err
 	}
-	apiAfter, err := b.api.Process.Usage()
-	if err != nil {
-		return err
-	}
-	r.CPU, r.APICPU = (after-before)/time.Duration(b.Claims), (apiAfter.CPU-apiBefore.CPU)/time.Duration(b.Claims)
+	n := b.Claims
+	r.CPU, r.APICPU = (after.controller-before.controller)/time.Duration(n), (after.api-before.api)/time.Duration(n)
+	r.Writes, r.Refused, r.Reads = per(n, after.writes-before.writes), per(n, after.refused-before.refused), per(n, after.reads-before.reads)
 	r.PerWorker = r.All.Seconds() / r.Alone.Seconds() / float64(b.Workers)
 	if r.Bound, r.Twice, r.Lost, err = tally(ctx, b.api); err != nil {
 		return err
 	}
 	return reset(ctx, b.api)
 }
+
+// spent is what the run has cost so far.
+type spent struct {
+	controller, api        time.Duration // of processors
+	writes, refused, reads int
+}
+
+func (b *bench) spent(ctx context.Context) (s spent, err error) {
+	requests, err := b.api.Requests(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, resource := range []string{"servers", "serverclaims", "serverbootconfigurations"} {
+		r := requests[resource]
+		s.writes, s.refused, s.reads = s.writes+r.Writes(), s.refused+r.Refused, s.reads+r.Reads
+	}
+	usage, err := b.api.Process.Usage()
+	if err != nil {
+		return s, err
+	}
+	s.api = usage.CPU
+	s.controller, err = b.used(controllerRequest{})
+	return s, err
+}
+
+func per(n, count int) float64 { return float64(count) / float64(n) }
 
 // print writes a Markdown table, so that it goes into docs/performance.md as it is.
 func (f findings) print(w io.Writer) {
@@ -202,6 +238,9 @@ func (f findings) print(w io.Writer) {
 	line("the same in own times of a claim, per worker", func(r claimed) any { return fmt.Sprintf("%.1f", r.PerWorker) }, "30")
 	line("all at once, median of a claim", func(r claimed) any { return ms(r.P50) }, "")
 	line("all at once, p99 of a claim", func(r claimed) any { return ms(r.P99) }, "")
+	line("writes per claim", func(r claimed) any { return fmt.Sprintf("%.2f", r.Writes) }, "")
+	line("refused writes per claim: at once, alone", func(r claimed) any { return fmt.Sprintf("%.2f, %.2f", r.Refused, r.AloneRefused) }, "")
+	line("reads per claim", func(r claimed) any { return fmt.Sprintf("%.2f", r.Reads) }, "")
 	line("processor time per claim: controller", func(r claimed) any { return ms(r.CPU) }, "10,000: 1.5 times 1,000")
 	line("the same: Kubernetes API", func(r claimed) any { return ms(r.APICPU) }, "")
 	_ = t.Flush()

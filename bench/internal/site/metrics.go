@@ -69,6 +69,8 @@ func parse(line string) (s Sample, ok bool) {
 type Requests struct {
 	// Creates, Updates and StatusUpdates are writes; deletions and reads of single objects count as neither.
 	Creates, Updates, StatusUpdates, Deletes, Reads int
+	// Refused are writes that the client got wrong, by its version of an object most of all (status 4xx).
+	Refused int
 	// Seconds and StatusSeconds are what the API took for updates, and for those of status.
 	Seconds, StatusSeconds float64
 }
@@ -95,6 +97,8 @@ func (r *Requests) count(s Sample) {
 	verb, status := s.Labels["verb"], s.Labels["subresource"] == "status"
 	update := verb == "PATCH" || verb == "PUT" || verb == "APPLY"
 	switch {
+	case s.Name == "apiserver_request_total" && strings.HasPrefix(s.Labels["code"], "4") && (update || verb == "POST"):
+		r.Refused += int(s.Value)
 	case s.Name == "apiserver_request_total" && strings.HasPrefix(s.Labels["code"], "2"):
 		switch {
 		case verb == "POST":

@@ -28,7 +28,7 @@ other{resource="servers"} 1
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]Requests{"servers": {Creates: 1, Updates: 3, StatusUpdates: 4, Seconds: 0.75, StatusSeconds: 0.5}}
+	want := map[string]Requests{"servers": {Creates: 1, Updates: 3, StatusUpdates: 4, Refused: 7, Seconds: 0.75, StatusSeconds: 0.5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
