@@ -40,6 +40,9 @@ func decideMaintenance(v *View) Plan {
 			if v.boot(&p, bootWay{cold: true, force: true, again: true}) {
 				p.condition(metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started", "The machine was started at %s", v.Attempt.Started.UTC().Format("15:04:05"))
 			}
+			if config := v.Boot; p.Attempt != nil && v.Server.Annotations[annotationMaintenanceBoots] == "" {
+				p.alsoFacts(func(s *metalv1.Server) { annotate(s, annotationMaintenanceBoots, config.Namespace+"/"+config.Name) })
+			}
 		case v.off():
 			v.command(&p, serves, "on", fleet.Command{Kind: fleet.PowerOn})
 			p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, "MaintenanceOrdered", "The maintenance asks for the machine to be on")
@@ -74,6 +77,7 @@ func (v *View) endMaintenance() Plan {
 	p.Facts = func(s *metalv1.Server) {
 		s.Spec.ServerMaintenanceRef = nil
 		s.Spec.MaintenanceBootConfigurationRef = nil
+		delete(s.Annotations, annotationMaintenanceBoots)
 	}
 	p.Event = Event{corev1.EventTypeNormal, "MaintenanceEnded", "ServerMaintenance " + ref.Namespace + "/" + ref.Name + " has ended"}
 	return p
@@ -82,7 +86,7 @@ func (v *View) endMaintenance() Plan {
 // disturbed says whether something runs on the machine, or may, that is the maintenance's own.
 func (v *View) disturbed() bool {
 	if v.Server.Spec.MaintenanceBootConfigurationRef != nil {
-		return v.Attempt.Begun() || v.Boot == nil
+		return v.Attempt.Begun() || v.Boot == nil && v.Server.Annotations[annotationMaintenanceBoots] != ""
 	}
 	return v.Claim == nil && v.EndingMaintenance != nil && v.EndingMaintenance.Spec.ServerPower == metalv1.PowerOn
 }

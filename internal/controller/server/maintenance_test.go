@@ -203,6 +203,7 @@ func TestDecideMaintenance(t *testing.T) {
 	withTool := func(v *View) {
 		v.Server.Spec.MaintenanceBootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "tool"}
 	}
+	booted := func(v *View) { annotate(v.Server, annotationMaintenanceBoots, "ns/tool") }
 	for name, tc := range map[string]struct {
 		view    *View
 		command fleet.CommandKind
@@ -220,7 +221,8 @@ func TestDecideMaintenance(t *testing.T) {
 		"ended, its image runs":      {view: newView(claimed(metalv1.PowerOn), bootWith(started, "Ready"), power(bmc.PowerOn), ending, withTool), command: fleet.PowerOff, force: true},
 		"ended, its image ran":       {view: newView(claimed(metalv1.PowerOn), bootWith(started, "Ready"), power(bmc.PowerOff), ending, withTool), ends: true},
 		"ended, its image may run":   {view: newView(claimed(metalv1.PowerOn), bootWith(started, "Ready"), ending, withTool)},
-		"ended, its image is lost":   {view: newView(claimed(metalv1.PowerOn), power(bmc.PowerOn), ending, withTool), command: fleet.PowerOff, force: true},
+		"ended, its image is lost":   {view: newView(claimed(metalv1.PowerOn), power(bmc.PowerOn), ending, withTool, booted), command: fleet.PowerOff, force: true},
+		"ended, lost and never ran":  {view: newView(claimed(metalv1.PowerOn), power(bmc.PowerOn), ending, withTool), ends: true},
 		"ended, its image never ran": {view: newView(claimed(metalv1.PowerOn), bootWith(nil, "Ready"), power(bmc.PowerOn), ending, withTool), ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,6 +234,44 @@ func TestDecideMaintenance(t *testing.T) {
 			if got.Kind != tc.command || got.Force != tc.force || (p.Facts != nil) != tc.ends {
 				t.Errorf("command %q force %v, ends %v", got.Kind, got.Force, p.Facts != nil)
 			}
+		})
+	}
+}
+
+// TestAMaintenanceThatNeverBootedLeavesTheMachineAlone: it ends, and what it would have booted is deleted first, as where its namespace
+// is. The machine runs what its claim says.
+func TestAMaintenanceThatNeverBootedLeavesTheMachineAlone(t *testing.T) {
+	for name, boots := range map[string]bool{"not ready": false, "booted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stands(t, func(t *testing.T, s *stand) {
+				s.reserved(t)
+				before := s.hw.Resets()
+				s.Add(t, maintenanceOf("ns", "m"))
+				config := &metalv1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "tool"}}
+				config.Spec.ServerRef.Name, config.Spec.Image = host, "registry/tool:1"
+				s.Add(t, config)
+				controllertest.Change(t, s.API, "ns/m", func(m *metalv1.ServerMaintenance) { m.Spec.ServerPower = metalv1.PowerOn })
+				s.change(t, func(o *metalv1.Server) {
+					o.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "ns", Name: "m"}
+					o.Spec.MaintenanceBootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "tool"}
+				})
+				if boots {
+					s.ready(t, "ns/tool")
+				}
+				s.pass(t, 30*time.Second)
+				s.Remove(t, controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/tool"))
+				s.pass(t, 5*time.Second)
+				s.Remove(t, controllertest.Read[metalv1.ServerMaintenance](t, s.API, "ns/m"))
+				s.pass(t, time.Minute)
+				server := s.is(t, metalv1.ServerStateReserved)
+				if got := s.hw.Resets(); slices.Equal(got, before) == boots {
+					t.Errorf("booted %v, and the machine was told %v", boots, got[len(before):])
+				}
+				if server.Annotations[annotationMaintenanceBoots] != "" || server.Status.PowerState != metalv1.PowerStateOn {
+					t.Errorf("afterwards: %v, power %s", server.Annotations, server.Status.PowerState)
+				}
+			})
 		})
 	}
 }

@@ -12,6 +12,9 @@ const (
 	// annotationShutdown is since when a machine is asked to shut down that is forced off after its budget, and for
 	// what: <what that serves>@<RFC 3339>.
 	annotationShutdown = "farrier.dev/shutdown"
+	// annotationMaintenanceBoots is the boot configuration of a maintenance that was booted: what it left on the machine is not the claim's,
+	// even where nothing else tells of it any more.
+	annotationMaintenanceBoots = "farrier.dev/maintenance-boots"
 	// annotationNotClean says why a server could not be made clean, for as long as it is tainted for that.
 	annotationNotClean = "farrier.dev/not-clean-because"
 )
