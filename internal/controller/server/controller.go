@@ -93,6 +93,9 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if a := view.rewound(); a != nil {
+		return reconcile.Result{}, r.writeAttempt(ctx, view, &Plan{Attempt: a}) // which wakes the server again
+	}
 	if done, err := r.operate(ctx, view); done || err != nil {
 		return reconcile.Result{}, err
 	}

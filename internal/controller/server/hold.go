@@ -16,7 +16,7 @@ const holdDelay = time.Minute
 func (v *View) held() (attemptID string, since time.Time) {
 	id, at, _ := strings.Cut(v.Server.Annotations[metalv1.AnnotationCleanupHeld], "@")
 	since, err := time.Parse(time.RFC3339, at)
-	if err != nil {
+	if err != nil || v.inFuture(since) {
 		return "", time.Time{} // somebody else's writing; it is written anew
 	}
 	return id, since

@@ -23,7 +23,7 @@ func decideInitial(v *View) Plan {
 	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, metalv1.ReasonUUIDMissing,
 			"The BMC tells neither a UUID nor a MAC address of this system, so its boot would not be known as its own")
-	case v.Now.Before(discoveryNotBefore(v.Server)):
+	case v.Now.Before(discoveryNotBefore(v.Server)) && !v.inFuture(discoveryNotBefore(v.Server).Add(-longestDelay)):
 		p.after(v.Now, discoveryNotBefore(v.Server))
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report of the probe came in time (%d of %d tries); the next try is at %s",
 			discoveryFailures(v.Server), v.Policy.DiscoveryRetries+1, v.Server.Annotations[annotationDiscoveryNotBefore])
