@@ -78,7 +78,7 @@ func (p *Plan) reports(before, state metalv1.ServerState) bool {
 }
 
 // seenLately is how old an observation may be that tells that a machine is off which is about to be switched on.
-const seenLately = 10 * time.Second
+const seenLately = 30 * time.Second
 
 // How long status is not written for what is usually over by then.
 const (
