@@ -60,10 +60,11 @@ type Reconciler struct {
 	// Farewell, if set, is asked before a server with an inline BMC loses its actor.
 	Farewell Farewell
 
-	backings connection.Backings
-	resets   begun
-	deferred begun
-	census   census
+	backings  connection.Backings
+	resets    begun
+	submitted begun // those of them that an actor was given
+	deferred  begun
+	census    census
 }
 
 // Reconcile decides and acts for one server.

@@ -50,6 +50,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	}
 	r.forget(server.Name)
 	r.resets.set(server.UID, "")
+	r.submitted.set(server.UID, "")
 	r.deferred.set(server.UID, "")
 	before := server.DeepCopy()
 	controllerutil.RemoveFinalizer(server, metalv1.FinalizerServer)

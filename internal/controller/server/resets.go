@@ -79,10 +79,15 @@ func (r *Reconciler) followReset(ctx context.Context, v *View, key fleet.Key) (u
 	switch {
 	case reset == "", !r.resets.is(v.Server.UID, started), v.System == nil:
 		return true, r.endReset(ctx, v, unknown)
+	case !submitted && r.submitted.is(v.Server.UID, started): // to an actor that is no more
+		return true, r.endReset(ctx, v, unknown)
 	case !submitted:
 		err := r.Fleet.Submit(key, fleet.Command{ID: id, System: v.System.URI, Kind: fleet.Reset, Reset: reset})
 		if errors.Is(err, fleet.ErrUnknownBMC) {
 			return true, r.endReset(ctx, v, unknown)
+		}
+		if err == nil {
+			r.submitted.set(v.Server.UID, started)
 		}
 		return true, err
 	case !status.State.Ended():
@@ -104,6 +109,7 @@ func (r *Reconciler) endReset(ctx context.Context, v *View, event Event) error {
 		return err
 	}
 	r.resets.set(v.Server.UID, "")
+	r.submitted.set(v.Server.UID, "")
 	r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
 	return nil
 }

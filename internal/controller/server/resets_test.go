@@ -91,6 +91,30 @@ func TestAResetIsNotRepeatedAfterARestart(t *testing.T) {
 	})
 }
 
+// TestAResetIsNotRepeatedByAnotherActor: the BMC is deleted and made anew, or its address changes, before it is read how the reset ended.
+func TestAResetIsNotRepeatedByAnotherActor(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Set(everyReset())
+		s.reserved(t)
+		s.asks(t, metalv1.OperationPowerCycleServer)
+		for range 2 { // it is begun, and ordered
+			s.Step(t, s.Reconciler, host)
+		}
+		s.rack.Pass(time.Millisecond)
+		s.rack.Fleet.Remove(address)
+		s.Step(t, s.bmcs, "b")
+		s.rack.Pass(time.Second)
+		s.pass(t, 20*time.Second)
+		if got := count(s.hw.Resets(), " PowerCycle"); got != 1 {
+			t.Errorf("%d times: %v", got, s.hw.Resets())
+		}
+		if _, started := s.operations(t); started || !slices.Contains(s.told, metalv1.ReasonOperationOutcomeUnknown) {
+			t.Errorf("started %v, events %v", started, s.told)
+		}
+	})
+}
+
 func TestAResetOfAParkedServerIsDropped(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
