@@ -132,6 +132,11 @@ var rooms = []room{
 		because: "under which URL a machine reaches the boot server is the same for those who write objects and those who answer",
 	},
 	{
+		path:    "internal/gzipped",
+		only:    stdlib,
+		because: "it compresses bytes, whatever they say",
+	},
+	{
 		path:    "internal/newest",
 		only:    stdlib,
 		because: "a data structure knows nothing of what is kept in it",
@@ -161,7 +166,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inspection",
-		may:     []string{"api", "internal/identity"},
+		may:     []string{"api", "internal/identity", "internal/gzipped"},
 		never:   kubernetesClients,
 		because: "the probe links this package and runs on the machine itself",
 	},
@@ -180,7 +185,7 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/identity", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
+			"internal/inspection", "internal/gzipped", "internal/identity", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
 			"internal/controller/index"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/farrier-dev/farrier/internal/gzipped"
 )
 
 // Pack compresses a registration, attempt included, for the object of record.
@@ -24,15 +26,11 @@ func Pack(reg Registration) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(body); err != nil {
-		return nil, fmt.Errorf("compress report: %w", err)
+	packed, err := gzipped.Pack(body)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress report: %w", err)
-	}
-	return packed.Bytes(), nil
+	return packed, nil
 }
 
 // Unpack is the inverse of Pack. The limit is on the unpacked size: a few

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +18,26 @@ type Handler struct {
 	out    *output
 	level  slog.Level
 	prefix string // of attribute keys, from groups
+	with   *with
+}
+
+// with are attributes of every record, after those of before. They are put together when there is something to say: a
+// controller makes a logger for each reconcile, and most say nothing.
+type with struct {
+	before *with
+	prefix string
 	attrs  []slog.Attr
+}
+
+func (w *with) appendTo(b *bytes.Buffer) {
+	if w == nil {
+		return
+	}
+	w.before.appendTo(b)
+	for _, a := range w.attrs {
+		a.Key = w.prefix + a.Key
+		appendAttr(b, "", a)
+	}
 }
 
 // output is shared by all handlers that were derived from one.
@@ -39,11 +57,7 @@ func (h *Handler) Enabled(_ context.Context, level slog.Level) bool { return lev
 // WithAttrs implements slog.Handler.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	n := *h
-	n.attrs = slices.Clip(h.attrs)
-	for _, a := range attrs {
-		a.Key = h.prefix + a.Key
-		n.attrs = append(n.attrs, a)
-	}
+	n.with = &with{before: h.with, prefix: h.prefix, attrs: attrs}
 	return &n
 }
 
@@ -66,9 +80,7 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	}
 	b.WriteByte(' ')
 	b.WriteString(oneLine(r.Message))
-	for _, a := range h.attrs {
-		appendAttr(&b, "", a)
-	}
+	h.with.appendTo(&b)
 	r.Attrs(func(a slog.Attr) bool {
 		appendAttr(&b, h.prefix, a)
 		return true

@@ -1,8 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/farrier-dev/farrier/internal/gzipped"
 )
 
 const (
@@ -83,13 +83,13 @@ const hashed = 8
 
 // Pack compresses the JSON form of a record.
 func Pack(content any) ([]byte, error) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if err := json.NewEncoder(w).Encode(content); err != nil {
+	body, err := json.Marshal(content)
+	if err != nil {
 		return nil, fmt.Errorf("pack a record: %w", err)
 	}
-	if err := w.Close(); err != nil {
+	packed, err := gzipped.Pack(body)
+	if err != nil {
 		return nil, fmt.Errorf("pack a record: %w", err)
 	}
-	return packed.Bytes(), nil
+	return packed, nil
 }

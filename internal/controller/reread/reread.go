@@ -15,8 +15,9 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// kept bounds how many are kept: as many as servers under way at a time have, three each, and not as many as there are.
-const kept = 1024
+// kept bounds how many are kept: as many as servers under way at a time have, three each, and not as many as there are. They are
+// some 2 KiB each.
+const kept = 8192
 
 // keptWritten bounds how much of what was written is kept until caches have it, which takes them milliseconds.
 const keptWritten = 256
