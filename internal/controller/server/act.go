@@ -20,6 +20,7 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 		if err := r.prepareInternal(ctx, v, p); err != nil {
 			return err
 		}
+		r.undertaken.set(v.Server.Name, true)
 	}
 	if p.Remove {
 		if err := r.removeInternal(ctx, v.Server, true); err != nil {

@@ -60,11 +60,12 @@ type Reconciler struct {
 	// Farewell, if set, is asked before a server with an inline BMC loses its actor.
 	Farewell Farewell
 
-	backings  connection.Backings
-	resets    begun
-	submitted begun // those of them that an actor was given
-	deferred  begun
-	census    census
+	backings   connection.Backings
+	resets     begun
+	submitted  begun // those of them that an actor was given
+	deferred   begun
+	census     census
+	undertaken undertaken
 }
 
 // Reconcile decides and acts for one server.
@@ -137,6 +138,7 @@ func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, e
 func (r *Reconciler) forget(name string) {
 	r.backings.Note(name, nil)
 	r.census.forget(name)
+	r.undertaken.set(name, false)
 	if key, last := r.Registry.Unbind(&r.Wake, name); last {
 		r.Fleet.Remove(key)
 	}

@@ -37,6 +37,9 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return err
 	}
 	r.tellLate(v)
+	if status.State == metalv1.ServerStateAvailable {
+		r.undertaken.set(v.Server.Name, false)
+	}
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
