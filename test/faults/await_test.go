@@ -142,8 +142,9 @@ func (s *stand) schedule() schedule {
 	return from
 }
 
-// slack is for polls that have begun when counting begins, and for what a busy machine does late.
-const slack = 2
+// slack is for polls that have begun when counting begins, for those that a busy machine was late with by then, and for the look at a
+// system that comes with the list of systems, now and then and with all BMCs at about the same time.
+const slack = 3
 
 // keptSince checks that BMCs were, and are, polled on their schedule since from: every one of them so and so often,
 // none much less often than the others, and none more often than the interval says. How fast that is
