@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+var writers sync.Pool // of *gzip.Writer
 
 // Pack compresses a body.
 func Pack(body []byte) ([]byte, error) {
