@@ -83,13 +83,13 @@ func (p *Pool) take(s *server, obj *metalv1.Server) {
 
 // settle ends the holding back of a server whose news have come round.
 func (s *server) settle() {
-	if s.heldUntil != "" && !older(s.version, s.heldUntil) {
+	if s.heldUntil != "" && !Older(s.version, s.heldUntil) {
 		s.heldUntil = ""
 	}
 }
 
-// older compares resource versions, which are numbers that grow. What cannot be compared is not older.
-func older(a, b string) bool {
+// Older compares resource versions, which are numbers that grow. What cannot be compared is not older.
+func Older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }

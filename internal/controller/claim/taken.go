@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
 )
 
 // taken remembers which server a claim has taken until the cache has heard of it. The cache may show the server as
@@ -42,22 +43,22 @@ func (t *taken) by(claim *metalv1.ServerClaim) *metalv1.Server {
 }
 
 // heard forgets what the claim has taken if the cache knows as much of it, for then it knows better.
-func (t *taken) heard(claim *metalv1.ServerClaim, cached *metalv1.Server) {
-	if mine := t.by(claim); mine != nil && mine.Name == cached.Name && !precedes(cached.ResourceVersion, mine.ResourceVersion) {
-		t.forget(client.ObjectKeyFromObject(claim))
+func (t *taken) heard(obj *metalv1.ServerClaim, cached *metalv1.Server) {
+	if mine := t.by(obj); mine != nil && mine.Name == cached.Name && !claim.Older(cached.ResourceVersion, mine.ResourceVersion) {
+		t.forget(client.ObjectKeyFromObject(obj))
 	}
 }
 
 // orNewer returns what the cache shows, or what the claim has made of it where the cache has not heard of that.
-func (t *taken) orNewer(claim *metalv1.ServerClaim, cached *metalv1.Server) *metalv1.Server {
-	mine := t.by(claim)
+func (t *taken) orNewer(obj *metalv1.ServerClaim, cached *metalv1.Server) *metalv1.Server {
+	mine := t.by(obj)
 	if mine == nil {
 		return cached
 	}
-	if cached.Name == mine.Name && precedes(cached.ResourceVersion, mine.ResourceVersion) {
+	if cached.Name == mine.Name && claim.Older(cached.ResourceVersion, mine.ResourceVersion) {
 		return mine
 	}
-	t.forget(client.ObjectKeyFromObject(claim))
+	t.forget(client.ObjectKeyFromObject(obj))
 	return cached
 }
 

@@ -3,10 +3,10 @@ package claim
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
 )
 
 // written remembers which version the last write of this process made of a claim, until the cache shows it or a later
@@ -16,13 +16,13 @@ type written struct {
 	versions map[client.ObjectKey]string
 }
 
-func (w *written) remember(claim *metalv1.ServerClaim) {
+func (w *written) remember(obj *metalv1.ServerClaim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.versions == nil {
 		w.versions = map[client.ObjectKey]string{}
 	}
-	w.versions[client.ObjectKeyFromObject(claim)] = claim.ResourceVersion
+	w.versions[client.ObjectKeyFromObject(obj)] = obj.ResourceVersion
 }
 
 // after says whether the cache shows a claim as it was before the last write.
@@ -34,7 +34,7 @@ func (w *written) after(cached *metalv1.ServerClaim) bool {
 	if !known {
 		return false
 	}
-	if precedes(cached.ResourceVersion, version) {
+	if claim.Older(cached.ResourceVersion, version) {
 		return true
 	}
 	delete(w.versions, name)
@@ -45,10 +45,4 @@ func (w *written) forget(name client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.versions, name)
-}
-
-// precedes compares resource versions. What cannot be compared does not precede.
-func precedes(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
