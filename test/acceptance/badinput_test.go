@@ -140,11 +140,11 @@ func TestImages(t *testing.T) {
 	p := l.up(t)
 	l.discover(p)
 	l.ignition(p, "c", "ignition")
-	good := l.registry.Reference("os", "1")
+	good := l.Registry.Reference("os", "1")
 	c := l.claim(p, "c", func(c *metalv1.ServerClaim) { c.Spec.Image = "elsewhere.example/os:1" })
 	conditions := func() []metav1.Condition { return c.Status.Conditions }
 	name := p.bound("c")
-	for _, image := range []string{"elsewhere.example/os:1", l.registry.Reference("missing", "1")} {
+	for _, image := range []string{"elsewhere.example/os:1", l.Registry.Reference("missing", "1")} {
 		p.setImage(c, image)
 		p.Eventually("the image is named", func(context.Context) error {
 			if m := p.says(c, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, image) {
@@ -153,7 +153,7 @@ func TestImages(t *testing.T) {
 			return nil
 		})
 	}
-	l.registry.SetAway(true)
+	l.Registry.SetAway(true)
 	p.setImage(c, good)
 	p.Eventually("the registry is away", func(context.Context) error {
 		if m := p.says(c, conditions, metalv1.ConditionBootReady, "BootConfigurationError"); !strings.Contains(m, good) {
@@ -161,7 +161,7 @@ func TestImages(t *testing.T) {
 		}
 		return nil
 	})
-	l.registry.SetAway(false)
+	l.Registry.SetAway(false)
 	record := p.boots(l.machine(p, name), sim.OutcomeInstalled)
 	if kernel, ok := record.Fetched(sim.WhatKernel); !ok || kernel.Bytes == 0 {
 		t.Errorf("no kernel was fetched: %+v", record)

@@ -12,6 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // settingsOf are settings for a server without a claim.
@@ -31,7 +32,7 @@ func (p *running) settingsAre(b *metalv1.BIOSSettings, state metalv1.BIOSSetting
 		if err := p.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
 			return err
 		}
-		if text := conditionsText(b.Status.Conditions); b.Status.State != state || !strings.Contains(text, word) {
+		if text := testlab.ConditionsText(b.Status.Conditions); b.Status.State != state || !strings.Contains(text, word) {
 			return fmt.Errorf("state %s, want %s with %q: %s", b.Status.State, state, word, text)
 		}
 		return nil

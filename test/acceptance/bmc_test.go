@@ -56,12 +56,12 @@ func TestTheSecondDefaultCredential(t *testing.T) {
 	l := newLab(t, 2)
 	const second = "marker-of-the-second"
 	l.SetPassword(0, second)
-	text, err := os.ReadFile(l.prefixes)
+	text, err := os.ReadFile(l.Prefixes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = append(text, "  - username: admin\n    password: "+second+"\n"...)
-	if err := os.WriteFile(l.prefixes, text, 0o600); err != nil {
+	if err := os.WriteFile(l.Prefixes, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := l.up(t)

@@ -16,6 +16,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 const contestedUUID = "5e1f0000-0000-4000-8000-00000000d0d0"
@@ -54,7 +55,7 @@ func TestTwoConfigsOfOneMachine(t *testing.T) {
 			ready := apimeta.FindStatusCondition(c.Status.Conditions, metalv1.ConditionReady)
 			if c.Status.State != state || ready == nil || !strings.Contains(ready.Message, part) ||
 				(ready.Status == metav1.ConditionTrue) != (state == bootv1.IPXEBootConfigStateReady) {
-				return fmt.Errorf("%s: %s", c.Status.State, conditionsText(c.Status.Conditions))
+				return fmt.Errorf("%s: %s", c.Status.State, testlab.ConditionsText(c.Status.Conditions))
 			}
 			return nil
 		})
@@ -91,16 +92,16 @@ func TestTwoConfigsOfOneMachine(t *testing.T) {
 // behind it. Bodies and the rest are in internal/bootserver.
 func TestWhatTheProductAnswers(t *testing.T) {
 	l := newLab(t, 1)
-	pushed, err := l.registry.Push(t.Context(), "org/uki", "1", localregistry.SmallUKI(9))
+	pushed, err := l.Registry.Push(t.Context(), "org/uki", "1", localregistry.SmallUKI(9))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := l.up(t, "--default-httpboot-oci-image", l.registry.Reference("org/uki", "1"))
-	uki := "/httpboot/" + l.registry.Address() + "/org/uki/sha256-" + strings.TrimPrefix(pushed.UKI, "sha256:") + ".efi"
+	p := l.up(t, "--default-httpboot-oci-image", l.Registry.Reference("org/uki", "1"))
+	uki := "/httpboot/" + l.Registry.Address() + "/org/uki/sha256-" + strings.TrimPrefix(pushed.UKI, "sha256:") + ".efi"
 	image := func(name, digest string) string {
 		return "/image?" + url.Values{"imageName": {name}, "layerDigest": {digest}, "version": {pushed.Digest}}.Encode()
 	}
-	ours := l.registry.Address() + "/org/uki"
+	ours := l.Registry.Address() + "/org/uki"
 	p.Eventually("the default UKI is resolved", func(ctx context.Context) error {
 		response, body, err := ask(ctx, http.MethodGet, p.Boot+"/httpboot", nil)
 		if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(body, uki)) {

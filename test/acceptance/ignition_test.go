@@ -16,6 +16,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // setSecret makes the Secret of a claim have this content, in place of what it had.
@@ -40,7 +41,7 @@ func (p *running) explains(obj client.Object, conditions func() []metav1.Conditi
 		}
 		c := apimeta.FindStatusCondition(conditions(), kind)
 		if c == nil || c.Reason != reason {
-			return fmt.Errorf("want reason %s: %s", reason, conditionsText(conditions()))
+			return fmt.Errorf("want reason %s: %s", reason, testlab.ConditionsText(conditions()))
 		}
 		for _, word := range words {
 			if !strings.Contains(c.Message, word) {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // namelessSite is a running product, a rack of machines that ask it for their boot by what they are, and the URLs of an image's parts.
@@ -93,7 +93,7 @@ func bareRack(t *testing.T, bootURL func() string) *sim.Rack {
 	t.Helper()
 	rack, err := sim.Start(t.Context(), sim.Options{
 		Servers: 2, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 7,
-		Network: netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(100 + networks.Add(1)), 0, 0}), 16),
+		Network: testlab.Network(),
 		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
 		BootURL: bootURL,
 	})

@@ -15,6 +15,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // resetsSent counts what BMC i is told over Redfish, whatever it makes of that.
@@ -56,7 +57,7 @@ func TestABMCThatDoesNothingAndSaysItDid(t *testing.T) {
 			return err
 		}
 		if s.Status.State != metalv1.ServerStateError {
-			return fmt.Errorf("is %s: %s", s.Status.State, conditionsText(s.Status.Conditions))
+			return fmt.Errorf("is %s: %s", s.Status.State, testlab.ConditionsText(s.Status.Conditions))
 		}
 		return nil
 	})

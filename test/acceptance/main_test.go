@@ -3,6 +3,7 @@ package acceptance
 import (
 	"testing"
 
+	testlab "github.com/farrier-dev/farrier/test/lab"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -10,19 +11,19 @@ func TestMain(m *testing.M) { product.Main(m) }
 
 // running is the product under the eyes of one test.
 type running struct {
-	*product.Product
+	*testlab.Running
 	t *testing.T
 }
 
 // start runs the product on a data directory and waits until it is ready.
 func start(t *testing.T, dataDir string, args ...string) *running {
 	t.Helper()
-	return &running{Product: product.Start(t, dataDir, args...), t: t}
+	return &running{Running: testlab.Start(t, dataDir, args...), t: t}
 }
 
 // launch is start for those that expect it to fail.
 func launch(t *testing.T, dataDir string, args ...string) (*running, error) {
 	t.Helper()
-	p, err := product.Launch(t, dataDir, args...)
-	return &running{Product: p, t: t}, err
+	p, err := testlab.Launch(t, dataDir, args...)
+	return &running{Running: p, t: t}, err
 }

@@ -12,6 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // TestBIOSSettingsOfAClaimedServer: settings ask for a maintenance, the maintenance asks the owner, the owner
@@ -81,7 +82,7 @@ func TestBIOSSettingsOfAClaimedServer(t *testing.T) {
 			return err
 		}
 		if settings.Status.State != metalv1.BIOSSettingsStateApplied {
-			return fmt.Errorf("state %s: %s", settings.Status.State, conditionsText(settings.Status.Conditions))
+			return fmt.Errorf("state %s: %s", settings.Status.State, testlab.ConditionsText(settings.Status.Conditions))
 		}
 		return nil
 	})

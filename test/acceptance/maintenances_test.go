@@ -16,6 +16,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // maintenanceOf is a maintenance that asks nobody, unless a change says otherwise.
@@ -44,7 +45,7 @@ func kernelOf(record sim.BootRecord) string {
 // again; the claim has its server all the time.
 func TestMaintenanceBootsItsOwn(t *testing.T) {
 	l := newLab(t, 1)
-	if _, err := l.registry.Push(t.Context(), "tool", "1", localregistry.SmallImage(7)); err != nil {
+	if _, err := l.Registry.Push(t.Context(), "tool", "1", localregistry.SmallImage(7)); err != nil {
 		t.Fatal(err)
 	}
 	p := l.up(t)
@@ -55,7 +56,7 @@ func TestMaintenanceBootsItsOwn(t *testing.T) {
 	m := maintenanceOf(name, "swap-disk", func(m *metalv1.ServerMaintenance) {
 		m.Spec.LocatorLED = metalv1.IndicatorLEDBlinking
 		m.Spec.ServerBootConfigurationTemplate = &metalv1.ServerBootConfigurationTemplate{Name: "tool"}
-		m.Spec.ServerBootConfigurationTemplate.Spec.Image = l.registry.Reference("tool", "1")
+		m.Spec.ServerBootConfigurationTemplate.Spec.Image = l.Registry.Reference("tool", "1")
 		m.Spec.ServerBootConfigurationTemplate.Spec.ServerRef.Name = name
 		m.Spec.ServerBootConfigurationTemplate.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "web"}
 	})
@@ -172,7 +173,7 @@ func (p *running) maintenanceSays(m *metalv1.ServerMaintenance, state metalv1.Se
 		}
 		c := apimeta.FindStatusCondition(m.Status.Conditions, metalv1.ConditionInMaintenance)
 		if m.Status.State != state || c == nil || c.Reason != reason || !strings.Contains(c.Message, word) {
-			return fmt.Errorf("is %s, want %s, %s with %q: %s", m.Status.State, state, reason, word, conditionsText(m.Status.Conditions))
+			return fmt.Errorf("is %s, want %s, %s with %q: %s", m.Status.State, state, reason, word, testlab.ConditionsText(m.Status.Conditions))
 		}
 		return nil
 	})
@@ -209,7 +210,7 @@ func TestReadinessOfRealConditions(t *testing.T) {
 				found = append(found, taint.Key)
 			}
 			if slices.Sort(found); !slices.Equal(found, keys) {
-				return fmt.Errorf("%v, want %v: %s", found, keys, conditionsText(s.Status.Conditions))
+				return fmt.Errorf("%v, want %v: %s", found, keys, testlab.ConditionsText(s.Status.Conditions))
 			}
 			return nil
 		})

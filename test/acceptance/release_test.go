@@ -12,6 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // inject makes BMC i misbehave until it is told otherwise.
@@ -58,7 +59,7 @@ func (p *running) serverSays(name, kind string, status metav1.ConditionStatus, r
 			return err
 		}
 		if c := apimeta.FindStatusCondition(s.Status.Conditions, kind); c == nil || c.Status != status || c.Reason != reason {
-			return fmt.Errorf("want %s %s: %s", status, reason, conditionsText(s.Status.Conditions))
+			return fmt.Errorf("want %s %s: %s", status, reason, testlab.ConditionsText(s.Status.Conditions))
 		}
 		return nil
 	})
@@ -142,7 +143,7 @@ func TestAServerThatIsDeletedInCleanup(t *testing.T) {
 			return err
 		}
 		if s.UID == old.UID {
-			return fmt.Errorf("the old one is there, and is %s: %s", s.Status.State, conditionsText(s.Status.Conditions))
+			return fmt.Errorf("the old one is there, and is %s: %s", s.Status.State, testlab.ConditionsText(s.Status.Conditions))
 		}
 		if !erased() {
 			t.Errorf("the old one is gone, and what its user left is still there")

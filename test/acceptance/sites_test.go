@@ -24,12 +24,12 @@ func TestSites(t *testing.T) {
 	port := freePort(t)
 	home, away, six := "http://127.0.0.1:"+port, "http://127.0.0.2:"+port, "http://[::1]:"+port
 	l := newLab(t, 3)
-	if _, err := l.registry.Push(t.Context(), "uki", "1", localregistry.SmallUKI(5)); err != nil {
+	if _, err := l.Registry.Push(t.Context(), "uki", "1", localregistry.SmallUKI(5)); err != nil {
 		t.Fatal(err)
 	}
 	p := l.up(t, "--boot-address", "[::]:"+port, "--boot-url", home, "--boot-url", "away="+away, "--boot-url", "away=http://[::1]:"+port+"/",
-		"--boot-url", "six="+six, "--default-httpboot-oci-image", l.registry.Reference("uki", "1"))
-	l.bootURL.Store(home)
+		"--boot-url", "six="+six, "--default-httpboot-oci-image", l.Registry.Reference("uki", "1"))
+	l.BootURL.Store(home)
 	l.discover(p)
 	servers := make([]string, 0, 3)
 	for _, info := range l.BMCs() {
@@ -40,7 +40,7 @@ func TestSites(t *testing.T) {
 	for i, c := range []struct{ name, repository, base string }{{"home", "os", home}, {"away", "os", away}, {"six", "uki", six}} {
 		l.ignition(p, c.name, "ignition")
 		l.claim(p, c.name, func(claim *metalv1.ServerClaim) {
-			claim.Spec.ServerRef, claim.Spec.Image = &metalv1.LocalObjectReference{Name: servers[i]}, l.registry.Reference(c.repository, "1")
+			claim.Spec.ServerRef, claim.Spec.Image = &metalv1.LocalObjectReference{Name: servers[i]}, l.Registry.Reference(c.repository, "1")
 		})
 		kinds := []sim.What{sim.WhatKernel, sim.WhatInitramfs, sim.WhatIgnition}
 		if c.repository == "uki" {
@@ -84,7 +84,7 @@ func (p *running) ledTo(l *lab, home, away, six string) {
 	if err := p.Get(p.t.Context(), client.ObjectKeyFromObject(both), both); err == nil {
 		p.t.Fatalf("an image without a UKI made %+v", both.Spec)
 	}
-	p.setImage(&metalv1.ServerClaim{ObjectMeta: objectMeta("default", "away")}, l.registry.Reference("uki", "1"))
+	p.setImage(&metalv1.ServerClaim{ObjectMeta: objectMeta("default", "away")}, l.Registry.Reference("uki", "1"))
 	for forwarded, base := range map[string]string{mac(1): away, "192.0.2.98," + mac(1): away, "fe80::98%eth0," + mac(1): six} {
 		p.Eventually("UKI for "+forwarded, func(ctx context.Context) error {
 			_, body, err := ask(ctx, http.MethodGet, home+"/httpboot", http.Header{"X-Forwarded-For": {forwarded}})

@@ -139,7 +139,7 @@ func (s *turns) each(n, times int) error {
 // storming is a claim for any server, with the ignition of all.
 func (l *lab) storming(i int) *metalv1.ServerClaim {
 	c := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: stormName(i)}}
-	c.Spec.Power, c.Spec.Image = metalv1.PowerOn, l.registry.Reference("os", "1")
+	c.Spec.Power, c.Spec.Image = metalv1.PowerOn, l.Registry.Reference("os", "1")
 	c.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "storm"}
 	return c
 }

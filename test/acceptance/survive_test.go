@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // TestKilledWhileReserved: a machine that runs for a claim is not touched when the manager dies and comes
@@ -78,6 +79,6 @@ func (p *running) observed(name string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s", conditionsText(s.Status.Conditions))
+		return fmt.Errorf("%s", testlab.ConditionsText(s.Status.Conditions))
 	})
 }
