@@ -72,6 +72,12 @@ var rooms = []room{
 		because: "what the kernel knows of a connection is below everything",
 	},
 	{
+		path:    "internal/neighbour",
+		may:     []string{"internal/identity"},
+		never:   kubernetes,
+		because: "what the kernel knows of neighbours is below everything",
+	},
+	{
 		path:    "internal/assignment",
 		may:     []string{"internal/identity"},
 		only:    []string{},
@@ -233,7 +239,7 @@ var rooms = []room{
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview",
-			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content",
+			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content", "internal/neighbour",
 			"internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
@@ -300,6 +306,12 @@ var rooms = []room{
 			"internal/assignment", "internal/profile"},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
+	},
+	{
+		path:    "test/lab",
+		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test"},
+		never:   controlPlane,
+		because: "machines and a registry outlive the product that is tested beside them",
 	},
 	{
 		path:    "test",

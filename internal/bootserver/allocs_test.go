@@ -23,7 +23,6 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, func(c *Config) { c.Sites, c.Deliver = sites, func(Delivery) {} })
 	for _, tc := range []struct {
 		path, from, forwarded string
 		budget                float64
@@ -33,7 +32,8 @@ func TestAllocations(t *testing.T) {
 		{"/ipxe/" + uuidA, stranger, "", 2},
 		{"/ipxe/" + uuidA, "2001:db8::7", "", 2},
 		{"/ipxe/" + uuidA + "?mac=02-fa-44-00-00-0a&serial=SN-A", stranger, "", 2},
-		{"/ignition/" + uuidA + "?token=" + tokenA, stranger, "", 2},
+		{"/ipxe/" + uuidA, addrA, "", 2},
+		{"/ignition/" + uuidA + "?token=" + tokenA, addrA, "", 2},
 		{"/ignition/" + uuidA, addrA, "", 2},
 		{"/httpboot", addrA, "", 2},
 		{"/httpboot", stranger, "", 2},
@@ -43,6 +43,8 @@ func TestAllocations(t *testing.T) {
 		{"/httpboot", dhcpServer, "02:fa:44:00:00:0a", 2},
 		{"/ipxe/" + uuidX, stranger, "", 3},
 	} {
+		s := newSite(t, func(c *Config) { c.Sites, c.Deliver = sites, func(Delivery) {} })
+		s.do("GET", exchange{path: "/ipxe/" + uuidA, from: addrA}) // one who asks after the machine is a stranger, and no dearer
 		r := httptest.NewRequest(http.MethodGet, tc.path, nil)
 		r.RemoteAddr = net.JoinHostPort(tc.from, "50000")
 		if tc.forwarded != "" {

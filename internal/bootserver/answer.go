@@ -29,6 +29,7 @@ const (
 	textNotAllowed   = "Method Not Allowed\n"
 	textUnsynced     = "Not synchronised yet\n"
 	textConflict     = "Conflict: more than one boot configuration claims this machine\n"
+	textEarly        = "The BMC of this machine has not shown it on yet\n"
 	textIPXEDisabled = "iPXE is disabled\n"
 	textTooMany      = "Too Many Requests\n"
 	textNoDefaultUKI = "HTTP boot is not configured (missing default UKI)\n"

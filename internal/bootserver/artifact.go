@@ -16,7 +16,35 @@ func (s *Server) serveImage(w http.ResponseWriter, r *http.Request, _ string) {
 
 // serveUKI answers /httpboot/{image…}/sha256-{hex}.efi.
 func (s *Server) serveUKI(w http.ResponseWriter, r *http.Request, _ string) {
+	if rest, ok := strings.CutPrefix(r.URL.Path, bmcPath); ok {
+		if r = s.byBMC(w, r, rest); r == nil {
+			return
+		}
+	}
 	s.serveBlob(w, r, UKI, Blobs.ServeUKI)
+}
+
+// bmcPath begins the path of a UKI whose URL was given to a machine's BMC alone; a token follows it.
+const bmcPath = "/httpboot/~"
+
+// byBMC binds the session of a machine to the caller that has the URL which its BMC was given, and returns the request for the UKI itself. Where
+// it is nobody's URL, or another's, it answers, and returns nil.
+func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, rest string) *http.Request {
+	token, path, _ := strings.Cut(rest, "/")
+	m, ok := s.view.ByBMCToken(token)
+	if !ok || m.Session == nil {
+		notFound(w, r)
+		return nil
+	}
+	q := s.request(r, m, bmcToken, true)
+	if is, why := s.admit(q); is != admitted {
+		s.alarm(q, UKI, why)
+		refuse(w, r, http.StatusForbidden, textForbidden)
+		return nil
+	}
+	plain := r.Clone(r.Context())
+	plain.URL.Path, plain.URL.RawPath = "/httpboot/"+path, ""
+	return plain
 }
 
 func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind DeliveryKind, serve func(Blobs, http.ResponseWriter, *http.Request)) {
@@ -27,6 +55,9 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 	p := &progressWriter{ResponseWriter: w, status: http.StatusOK}
 	p.extend()
 	serve(s.cfg.Blobs, p, r)
+	if kind == UKI && r.Method == http.MethodGet && p.status < http.StatusMultipleChoices {
+		s.callers.fetchesUKI(callerText(r), r.URL.Path, s.cfg.Clock.Now())
+	}
 	name := func(m *bootview.Machine) string { return artifactName(r, m) }
 	if kind == UKI {
 		name = nil // there is one in a boot

@@ -28,6 +28,8 @@ func TestArtifacts(t *testing.T) {
 
 func TestArtifactDeliveries(t *testing.T) {
 	s := newSite(t, nil)
+	s.do("GET", exchange{path: "/ipxe/" + uuidA, from: addrA})
+	s.takeDelivered()
 	var sizes []int64
 	for _, e := range []exchange{
 		{path: "/image?x", from: addrA},

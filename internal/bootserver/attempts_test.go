@@ -28,7 +28,8 @@ func TestTokensOfOneMachineAfterAnother(t *testing.T) {
 		s := newSite(t, func(c *Config) { c.IgnitionAccess = access })
 		for i, a := range []bootview.Attempt{attempt("first", true), attempt("second", true), attempt("second", false), attempt("first", true)} {
 			s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/t", UUID: uuid, Rank: bootview.Current, Script: bootview.ExitScript(),
-				Ignition: &bootview.Ignition{Payload: []byte("{}")}, Attempt: a})
+				Ignition: &bootview.Ignition{Payload: []byte("{}")}, Attempt: a, Terms: seenOn})
+			s.do("GET", exchange{path: "/ipxe/" + uuid})
 			for query, want := range map[string]int{
 				"?token=token-of-first": steps[i].first, "?token=token-of-second": steps[i].second, "": steps[i].none,
 			} {
@@ -77,7 +78,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	})
 	s.reports.err = errors.New("manager away")
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/c1", UUID: uuidC, Rank: bootview.HandWritten, Script: bootview.ExitScript(),
-		Attempt: bootview.Attempt{ID: "c", Token: "token-of-c", Open: true}})
+		Attempt: bootview.Attempt{ID: "c", Token: "token-of-c", Open: true}, Terms: seenOn})
 	for _, e := range []exchange{
 		{path: "/ignition/" + uuidA + "?token=" + tokenA},
 		{path: "/ignition/" + uuidB + "?token=" + tokenA},

@@ -1,6 +1,7 @@
 package bootserver
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,15 +22,18 @@ func TestBases(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, func(c *Config) { c.BootURL, c.Sites, c.Deliver = "", sites, func(Delivery) {} })
+	boots := 0
 	put := func(site string) {
+		boots++
+		id := fmt.Sprint(boots)
 		script, err := bootview.DefaultScript(bootview.DefaultScriptParams{
-			BootURL: sites.Of(site).Object(), KernelURL: sites.Of(site).Object() + "/image?k", InitrdURL: "http://elsewhere/i",
+			BootURL: sites.Of(site).Object(), KernelURL: sites.Of(site).Object() + "/image?k", InitrdURL: "http://elsewhere/i", Attempt: bootview.Attempt{ID: id, Token: "token-of-s", Open: true},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/s", UUID: uuidSited, Rank: bootview.Current, Site: site, Script: script,
-			Attempt: bootview.Attempt{ID: "s", Token: "token-of-s", Open: true}})
+			Attempt: bootview.Attempt{ID: id, Token: "token-of-s", Open: true}, Terms: seenOn})
 	}
 	get := func(from, host, path string) string {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -53,6 +57,7 @@ func TestBases(t *testing.T) {
 		{"gone", four, "http://10.0.0.1:8082"},
 	} {
 		put(c.site)
+		get(c.from, "10.0.0.1:8082", "/ipxe/"+uuidSited) // who has its script is told where to report to
 		// Which host it asked for says nothing once the machine is known.
 		for path, want := range map[string][]string{
 			"/ipxe/" + uuidSited:      {"set ipxe-svc " + c.want + "\n", "set kernel-url " + c.want + "/image?k\n", "set initrd-url http://elsewhere/i\n"},

@@ -59,7 +59,7 @@ func benchEntry(b *testing.B, i int) bootview.Entry {
 	return bootview.Entry{
 		Name: fmt.Sprintf("IPXEBootConfig/default/machine-%06d", i), UUID: benchUUID(i),
 		MACs: []string{fmt.Sprintf("02fa44%06x", i)}, IPs: []string{fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&0xff, i&0xff)},
-		Serial: fmt.Sprintf("SN%06d", i), Rank: bootview.Current, Script: script, Attempt: attempt,
+		Serial: fmt.Sprintf("SN%06d", i), Rank: bootview.Current, Script: script, Attempt: attempt, Terms: seenOn,
 		Ignition: &bootview.Ignition{Payload: fmt.Appendf(nil, "payload of machine %d", i)},
 	}
 }

@@ -86,6 +86,16 @@ type Config struct {
 	TrustPrivateNetworks bool
 	// IgnitionAccess is AccessExpected when empty.
 	IgnitionAccess Access
+	// Identity is what a caller has to show to be taken for a machine; empty: IdentityAddress.
+	Identity Identity
+	// Neighbour is the MAC address, canonical, of a host on a segment of ours; empty: it is not on one. nil: nothing is known of neighbours.
+	Neighbour func(netip.Addr) string
+	// SecretsDeadline is how long after power-on a machine may have what is for it alone; zero: DefaultSecretsDeadline.
+	SecretsDeadline time.Duration
+	// Alarm is told of those who ask for what is for one machine alone and are not that machine; Early of a machine, by the name of its Server,
+	// that asks before its BMC has shown it on. Neither may block.
+	Alarm func(Alarm)
+	Early func(server string)
 	// AllowUnauthenticatedProbe takes reports without a token.
 	AllowUnauthenticatedProbe bool
 
@@ -109,6 +119,8 @@ type Config struct {
 const (
 	// DefaultMaxReport is many times what a machine with hundreds of disks sends.
 	DefaultMaxReport = 4 << 20
+	// DefaultSecretsDeadline is longer than a power-on self test, a network boot and their repetitions take.
+	DefaultSecretsDeadline = time.Hour
 	// DefaultReportTimeout is shorter than the 30 s that agents wait at least.
 	DefaultReportTimeout = 15 * time.Second
 )
@@ -126,6 +138,18 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.IgnitionAccess, err = ParseAccess(string(c.IgnitionAccess)); err != nil {
 		return Config{}, err
+	}
+	if c.Identity, err = ParseIdentity(string(c.Identity)); err != nil {
+		return Config{}, err
+	}
+	if c.SecretsDeadline == 0 {
+		c.SecretsDeadline = DefaultSecretsDeadline
+	}
+	if c.Alarm == nil {
+		c.Alarm = func(Alarm) {}
+	}
+	if c.Early == nil {
+		c.Early = func(string) {}
 	}
 	if c.RateLimit < 0 {
 		return Config{}, fmt.Errorf("boot server: a rate limit of %d requests a second", c.RateLimit)

@@ -32,6 +32,9 @@ func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machi
 		return
 	}
 	d := Delivery{Kind: kind, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)}
+	if m != nil && m.Session != nil {
+		s.account(&d, caller(r), m)
+	}
 	if kind == Script && m != nil && m.UUID != "" {
 		earlier, n := s.callers.isAt(d.Addr, m, d.Time)
 		for _, e := range earlier[:n] {
@@ -68,6 +71,9 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 	switch {
 	case m != nil:
 		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
+		if m.Session != nil {
+			s.account(&d, caller(r), m)
+		}
 		switch kind {
 		case UKI:
 			d.Entry = m.UKIEntry
@@ -78,6 +84,19 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 		s.callers.wait(d)
 	}
 	s.cfg.Deliver(d)
+}
+
+// account tells the machine that boots from strangers, and notes what it was given.
+func (s *Server) account(d *Delivery, from netip.Addr, m *bootview.Machine) {
+	bound := m.Session.Bound()
+	if bound.IsZero() {
+		return
+	}
+	if d.Stranger = bound.Addr != from; d.Stranger {
+		return
+	}
+	d.MAC = bound.MAC
+	s.fetches(m, d.Kind, d.Status, d.Time)
 }
 
 // received reports what a machine has sent, and how that was answered.

@@ -26,9 +26,16 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)
+		return
 	case m.Ignition == nil:
 		notFound(w, r)
-	case !s.mayReadIgnition(r, m, token):
+		return
+	}
+	switch is := s.mayReadIgnition(r, m, token); {
+	case is == early:
+		unavailable(w, r, textEarly)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusServiceUnavailable, 0)
+	case is != admitted:
 		refuse(w, r, http.StatusForbidden, textForbidden)
 		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusForbidden, 0)
 	case errors.Is(m.Ignition.Err, bootview.ErrIgnitionMissing):

@@ -34,29 +34,37 @@ func TestIgnition(t *testing.T) {
 	}
 }
 
+// TestWhoMayReadIgnition: each reader comes to a site of its own, some after a machine has fetched its script from an address.
 func TestWhoMayReadIgnition(t *testing.T) {
-	type reader struct{ name, uuid, token, from string }
-	readers := []reader{
-		{"token", uuidA, tokenA, stranger},
-		{"token, from another machine's address", uuidA, tokenA, addrB},
-		{"no token", uuidA, "", stranger},
-		{"no token, own address", uuidA, "", addrA},
-		{"no token, another machine's address", uuidA, "", addrB},
-		{"wrong token", uuidA, "token-of-an-earlier-attempt", addrA},
-		{"attempt closed, token", uuidB, "token-of-b", addrB},
-		{"attempt closed, no token", uuidB, "", addrB},
-		{"no attempt of ours", uuidD, "", stranger},
-		{"no attempt of ours, another machine's address", uuidD, "", addrA},
-		{"no attempt of ours, some token", uuidD, "x", stranger},
+	readers := []struct{ name, uuid, token, from, script string }{
+		{"token", uuidA, tokenA, addrA, addrA},
+		{"token, after a restart", uuidA, tokenA, stranger, ""},
+		{"token, from another address", uuidA, tokenA, stranger, addrA},
+		{"token, from another machine's address", uuidA, tokenA, addrB, ""},
+		{"no token, nobody has the script", uuidA, "", stranger, ""},
+		{"no token, own address, nobody has the script", uuidA, "", addrA, ""},
+		{"no token", uuidA, "", addrA, addrA},
+		{"no token, where a machine boots that nobody has seen before", uuidA, "", stranger, stranger},
+		{"no token, another address", uuidA, "", stranger, addrA},
+		{"no token, another machine's address", uuidA, "", addrB, addrA},
+		{"wrong token", uuidA, "token-of-an-earlier-attempt", addrA, addrA},
+		{"attempt closed, token", uuidB, "token-of-b", addrB, addrB},
+		{"attempt closed, no token", uuidB, "", addrB, addrB},
+		{"no attempt of ours", uuidD, "", stranger, ""},
+		{"no attempt of ours, another machine's address", uuidD, "", addrA, ""},
+		{"no attempt of ours, some token", uuidD, "x", stranger, ""},
 	}
 	for access, allowed := range map[Access][]int{
-		AccessToken:    {200, 200, 403, 403, 403, 403, 403, 403, 403, 403, 403},
-		AccessExpected: {200, 200, 200, 200, 403, 403, 403, 403, 200, 403, 200},
-		AccessOpen:     {200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200},
+		AccessToken:    {200, 200, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403},
+		AccessExpected: {200, 200, 403, 403, 403, 403, 200, 200, 403, 403, 403, 403, 403, 200, 403, 200},
+		AccessOpen:     {200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200},
 	} {
-		s := newSite(t, func(c *Config) { c.IgnitionAccess = access })
 		for i, r := range readers {
 			t.Run(string(access)+"/"+r.name, func(t *testing.T) {
+				s := newSite(t, func(c *Config) { c.IgnitionAccess = access })
+				if r.script != "" {
+					s.do("GET", exchange{path: "/ipxe/" + r.uuid, from: r.script})
+				}
 				path := "/ignition/" + r.uuid
 				if r.token != "" {
 					path += "?token=" + r.token
@@ -71,6 +79,8 @@ func TestWhoMayReadIgnition(t *testing.T) {
 
 func TestIgnitionDeliveries(t *testing.T) {
 	s := newSite(t, nil)
+	s.boots(uuidA, stranger)
+	s.takeDelivered()
 	sizes := map[string]int64{}
 	for _, path := range []string{"/ignition/" + uuidA, "/ignition/" + uuidB, "/ignition/" + uuidX} {
 		sizes[path] = int64(s.do("GET", exchange{path: path}).Body.Len())
@@ -89,8 +99,9 @@ func TestIgnitionDeliveries(t *testing.T) {
 // believed here.
 func TestHeaderNeverOpensIgnition(t *testing.T) {
 	s := newSite(t, nil)
-	for _, from := range []string{dhcpServer, addrB} {
-		want := map[string]int{dhcpServer: 200, addrB: 403}[from]
+	s.boots(uuidA, dhcpServer)
+	for _, from := range []string{dhcpServer, addrB, stranger} {
+		want := map[string]int{dhcpServer: 200, addrB: 403, stranger: 403}[from]
 		got := s.do("GET", exchange{path: "/ignition/" + uuidA, from: from, header: map[string][]string{"X-Forwarded-For": {addrA}}})
 		if got.Code != want {
 			t.Errorf("from %s: status %d, want %d", from, got.Code, want)

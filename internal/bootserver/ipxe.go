@@ -53,7 +53,7 @@ func (s *Server) machine(r *http.Request, uuid string) (*bootview.Machine, bootv
 	return s.view.Find(uuid, query(r, "mac"), query(r, "serial"))
 }
 
-// sendScript answers with the script of a machine, if it has one.
+// sendScript answers with the script of a machine, if it has one. What is secret in it is for the machine alone; anybody else gets it without.
 func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.Machine) {
 	base := s.baseOf(r, m)
 	switch {
@@ -66,11 +66,39 @@ func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.
 		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
 		return
 	}
+	script, told := m.Script, s.tell(r, m)
+	switch told {
+	case early:
+		unavailable(w, r, textEarly)
+		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
+		return
+	case refused, closed:
+		script = script.Public()
+	}
 	buf := buffers.Get().(*[]byte)
-	script := m.Script.AppendTo((*buf)[:0], base)
+	body := script.AppendTo((*buf)[:0], base)
 	w.Header()["Cache-Control"] = noStore
-	send(w, r, http.StatusOK, typeScript, script)
-	sent := len(script)
-	release(buf, script)
+	send(w, r, http.StatusOK, typeScript, body)
+	sent := len(body)
+	release(buf, body)
 	s.delivered(r, Script, m, m.ScriptEntry, http.StatusOK, sent)
+}
+
+// tell decides whether a script may be told whole.
+func (s *Server) tell(r *http.Request, m *bootview.Machine) verdict {
+	if m.Session == nil {
+		return admitted
+	}
+	q := s.request(r, m, noToken, true)
+	is, why := s.admit(q)
+	if is == early && m.Script.HasSecret() && s.opened(r, m) {
+		is, why = s.admit(q)
+	}
+	switch {
+	case is == early && !m.Script.HasSecret():
+		return closed
+	case is == refused:
+		s.alarm(q, Script, why)
+	}
+	return is
 }

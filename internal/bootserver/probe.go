@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -17,6 +19,17 @@ const (
 	textNotStored    = "Not stored, try again\n"
 	textTooLarge     = "Report too large\n"
 	textIncomplete   = "Report incomplete\n"
+	textManyReports  = "Too many reports in one boot\n"
+	textNotBooted    = "Forbidden: this boot has not fetched what it needs to run\n"
+)
+
+const (
+	// mostReports bounds what one boot stores: an agent tells what it found, repeats that where an answer was lost, and says how a wipe ended.
+	mostReports = 16
+	// reportsAtATime bounds the memory that reports take while they are read and decoded, and anonymousAtATime that of agents without a token.
+	reportsAtATime, anonymousAtATime = 4, 1
+	// reportWait is how long a report waits for its turn.
+	reportWait = 5 * time.Second
 )
 
 // RFC 9110 §15.5.2 wants a challenge with every 401. The token goes into the URL,
@@ -30,33 +43,50 @@ type sender struct {
 	uuid    string // canonical; empty: any
 	attempt string
 	clean   inspection.CleanMode // what the attempt is to clean; empty: nothing
+	addr    netip.Addr
+	machine *bootview.Machine // nil: it has no token, or has reported before and its attempt is over
 }
 
 // serveRegister answers POST /register, the path of agents that have no token.
 func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request, _ string) {
 	if s.allowAnonymous(w, r) {
-		s.register(w, r, sender{}, "")
+		s.takeTurn(w, r, s.anonymous, func() { s.register(w, r, sender{addr: caller(r)}, "") })
 	}
 }
 
 // serveBootState answers POST /bootstate.
 func (s *Server) serveBootState(w http.ResponseWriter, r *http.Request, _ string) {
 	if s.allowAnonymous(w, r) {
-		s.bootState(w, r, sender{})
+		s.takeTurn(w, r, s.anonymous, func() { s.bootState(w, r, sender{addr: caller(r)}) })
 	}
 }
 
 // serveTokenRegister answers POST /probe/{token}/register.
 func (s *Server) serveTokenRegister(w http.ResponseWriter, r *http.Request, token string) {
-	if from, ok := s.authenticate(w, r, token); ok {
-		s.register(w, r, from, token)
+	if from, ok := s.authenticate(w, r, token, Report); ok {
+		s.takeTurn(w, r, s.reports, func() { s.register(w, r, from, token) })
 	}
 }
 
 // serveTokenBootState answers POST /probe/{token}/bootstate.
 func (s *Server) serveTokenBootState(w http.ResponseWriter, r *http.Request, token string) {
-	if from, ok := s.authenticate(w, r, token); ok {
-		s.bootState(w, r, from)
+	if from, ok := s.authenticate(w, r, token, BootState); ok {
+		s.takeTurn(w, r, s.reports, func() { s.bootState(w, r, from) })
+	}
+}
+
+// takeTurn reads and decodes a message when few others are.
+func (s *Server) takeTurn(w http.ResponseWriter, r *http.Request, turns chan struct{}, serve func()) {
+	timer := time.NewTimer(reportWait)
+	defer timer.Stop()
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+		serve()
+	case <-timer.C:
+		w.Header()["Connection"] = closeAfter // its body is still to come
+		unavailable(w, r, textNotStored)
+	case <-r.Context().Done():
 	}
 }
 
@@ -72,19 +102,65 @@ func (s *Server) allowAnonymous(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token string) (sender, bool) {
+// authenticate finds out whose token it is, and whether that machine boots where the message comes from, before anything of it is read.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token string, kind DeliveryKind) (sender, bool) {
 	if !s.view.Synced() {
 		unavailable(w, r, textUnsynced)
 		return sender{}, false
 	}
 	if m, ok := s.view.ByToken(token); ok {
-		return sender{uuid: m.UUID, attempt: m.Attempt.ID, clean: inspection.CleanMode(m.Attempt.Clean)}, true
+		from := sender{uuid: m.UUID, attempt: m.Attempt.ID, clean: inspection.CleanMode(m.Attempt.Clean), addr: caller(r), machine: m}
+		return from, s.believes(w, r, s.request(r, m, rightToken, true), kind)
 	}
-	if from, ok := s.heard.of(token); ok {
+	if from, ok := s.heard.of(token); ok && from.addr == caller(r) {
 		return from, true
 	}
 	unauthorized(w, r)
 	return sender{}, false
+}
+
+// believes reports whether what a request says of its machine counts: it comes from whom the machine's boot is bound to, and that has
+// fetched what it takes to run. Otherwise the request is answered.
+func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kind DeliveryKind) bool {
+	is, why := s.admit(q)
+	if is == closed && q.proof != noToken && q.machine.Session != nil {
+		// What runs there may take hours, such as a wipe. Its secrets are closed; what it says is not.
+		if bound := q.machine.Session.Bound(); bound.Addr == q.caller.Addr {
+			is = admitted
+		}
+	}
+	switch {
+	case is == early:
+		unavailable(w, r, textEarly)
+	case is == refused:
+		s.alarm(q, kind, why)
+		refuse(w, r, http.StatusForbidden, textForbidden)
+	case is == closed:
+		unauthorized(w, r)
+	case !s.hasBooted(q.machine, q.caller.Addr):
+		s.alarm(q, kind, noImage)
+		refuse(w, r, http.StatusForbidden, textNotBooted)
+	default:
+		return true
+	}
+	return false
+}
+
+// hasBooted reports whether the machine has fetched from here what it runs, as far as this server serves that and was there.
+func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
+	session := m.Session
+	if session == nil || s.since.After(session.Terms().Seen) {
+		return true
+	}
+	byScript := m.Script.HasSecret()
+	byUKI := m.UKIURL != "" && strings.HasPrefix(m.UKIURL, s.cfg.Sites.Of(m.Site).Object()+"/")
+	switch {
+	case !byScript && !byUKI:
+		return true // another serves it
+	case byScript && !session.Fetched(Script).IsZero() && (!m.Script.NamesImage() || !session.Fetched(Artifact).IsZero()):
+		return true
+	}
+	return byUKI && (!session.Fetched(UKI).IsZero() || s.callers.hasUKI(from.String(), m.UKIURL, s.cfg.Clock.Now()))
 }
 
 func unauthorized(w http.ResponseWriter, r *http.Request) {
@@ -98,19 +174,22 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request, from sender, t
 		refuseBody(w, r, err)
 		return
 	}
-	attempt, ok := s.attemptOf(from, reg.SystemUUID)
+	attempt, ok := s.attemptOf(w, r, from, reg.SystemUUID, Report)
 	if !ok {
-		unauthorized(w, r)
 		return
 	}
-	reg.Attempt = attempt
+	if m := from.machine; m != nil && m.Session != nil && !m.Session.Report(mostReports) {
+		refuse(w, r, http.StatusTooManyRequests, textManyReports)
+		return
+	}
+	reg.Attempt, reg.Contested = attempt, s.contested(from)
 	status := s.store(w, r, "report", reg.SystemUUID, func(ctx context.Context) error { return s.cfg.Reports.Register(ctx, reg) })
 	s.received(r, Report, reg.SystemUUID, attempt, status)
 	if status != http.StatusCreated {
 		return
 	}
 	if token != "" {
-		s.heard.remember(token, sender{uuid: reg.SystemUUID, attempt: attempt})
+		s.heard.remember(token, sender{uuid: reg.SystemUUID, attempt: attempt, addr: from.addr})
 	}
 	body, err := orderOf(from, reg)
 	if err != nil || body == nil { // an order of two words can always be marshalled
@@ -127,9 +206,8 @@ func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) 
 		refuseBody(w, r, err)
 		return
 	}
-	attempt, ok := s.attemptOf(from, state.SystemUUID)
+	attempt, ok := s.attemptOf(w, r, from, state.SystemUUID, BootState)
 	if !ok {
-		unauthorized(w, r)
 		return
 	}
 	state.Attempt = attempt
@@ -140,17 +218,37 @@ func (s *Server) bootState(w http.ResponseWriter, r *http.Request, from sender) 
 	}
 }
 
-// attemptOf says which attempt a message about uuid belongs to. A token speaks for
-// its own machine alone; without one, the open attempt of the machine is meant.
-func (s *Server) attemptOf(from sender, uuid string) (string, bool) {
+// attemptOf says which attempt a message about uuid belongs to; where it belongs to none, the request is answered. A token speaks for
+// its own machine alone; without one, the open attempt of the machine is meant, and its machine has to be the one that sends.
+func (s *Server) attemptOf(w http.ResponseWriter, r *http.Request, from sender, uuid string, kind DeliveryKind) (string, bool) {
 	if from.attempt != "" {
-		return from.attempt, from.uuid == "" || from.uuid == uuid
+		if from.uuid != "" && from.uuid != uuid {
+			unauthorized(w, r)
+			return "", false
+		}
+		return from.attempt, true
 	}
-	if m, status := s.view.ByUUID(uuid); status == bootview.Found && m.Attempt.Open {
-		// What is said about a cleanup decides who gets the disks next.
-		return m.Attempt.ID, m.Attempt.Clean == ""
+	m, status := s.view.ByUUID(uuid)
+	if status != bootview.Found || !m.Attempt.Open || m.Session == nil {
+		return "", true
 	}
-	return "", true
+	if m.Attempt.Clean != "" { // what is said about a cleanup decides who gets the disks next
+		unauthorized(w, r)
+		return "", false
+	}
+	served := m.Script.HasSecret() || m.UKIURL != ""
+	q := s.request(r, m, noToken, !served || s.since.After(m.Session.Terms().Seen))
+	return m.Attempt.ID, s.believes(w, r, q, kind)
+}
+
+// contested says who else has asked for this boot, where nothing but having been first tells the machine from them; empty: nobody.
+func (s *Server) contested(from sender) string {
+	if m := from.machine; m != nil && m.Session != nil && s.cfg.Identity == IdentityAddress && !s.verified(m) {
+		if by := m.Session.Contested(); by.IsValid() {
+			return by.String()
+		}
+	}
+	return ""
 }
 
 func refuseBody(w http.ResponseWriter, r *http.Request, err error) {
@@ -209,26 +307,47 @@ type probeAnswer struct {
 	ServerUUID  string `json:"serverUUID"`
 }
 
-// serveProbe answers /probe/{uuid}, with ?mac= and ?serial= as /ipxe/{uuid}: where to report to, in an open attempt only.
+// serveProbe answers /probe/{uuid}, with ?mac= and ?serial= as /ipxe/{uuid}: where to report to, in an open attempt and to its machine alone.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string) {
 	m, status := s.machine(r, uuid)
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)
-	case !m.Attempt.Open || m.Attempt.Token == "" || s.baseOf(r, m) == "":
+		return
+	case !m.Attempt.Open || m.Attempt.Token == "" || m.Session == nil || s.baseOf(r, m) == "":
 		notFound(w, r)
-	case s.cfg.IgnitionAccess != AccessOpen && s.view.BelongsToOther(caller(r), m):
-		refuse(w, r, http.StatusForbidden, textForbidden)
-	default:
-		body, err := json.Marshal(probeAnswer{
-			RegistryURL: s.baseOf(r, m) + "/probe/" + m.Attempt.Token,
-			ServerUUID:  m.UUID,
-		})
-		if err != nil { // two strings can always be marshalled
-			refuse(w, r, http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError)+"\n")
-			return
-		}
-		w.Header()["Cache-Control"] = noStore
-		send(w, r, http.StatusOK, typeJSON, body)
+		return
 	}
+	switch is := s.mayAskWhere(r, m); is {
+	case early:
+		unavailable(w, r, textEarly)
+		return
+	case admitted:
+	default:
+		refuse(w, r, http.StatusForbidden, textForbidden)
+		return
+	}
+	body, err := json.Marshal(probeAnswer{
+		RegistryURL: s.baseOf(r, m) + "/probe/" + m.Attempt.Token,
+		ServerUUID:  m.UUID,
+	})
+	if err != nil { // two strings can always be marshalled
+		refuse(w, r, http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError)+"\n")
+		return
+	}
+	w.Header()["Cache-Control"] = noStore
+	send(w, r, http.StatusOK, typeJSON, body)
+}
+
+// mayAskWhere decides whether a caller is told the token of a boot. Whoever the session is bound to has it already, or has proved more. A
+// probe that was booted by a UKI is bound here, where it can be: with AccessToken nobody is who had no token before.
+func (s *Server) mayAskWhere(r *http.Request, m *bootview.Machine) verdict {
+	fetched := m.UKIURL != "" && s.callers.hasUKI(caller(r).String(), m.UKIURL, s.cfg.Clock.Now())
+	restarted := s.since.After(m.Session.Terms().Seen)
+	q := s.request(r, m, noToken, s.cfg.IgnitionAccess != AccessToken && (fetched || restarted))
+	is, why := s.admit(q)
+	if is == refused {
+		s.alarm(q, Report, why)
+	}
+	return is
 }

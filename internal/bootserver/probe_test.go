@@ -22,6 +22,7 @@ func TestProbeReports(t *testing.T) {
 	denied := map[string]string{"WWW-Authenticate": "*"}
 	const noToken = textUnauthorized
 	s := newSite(t, nil)
+	s.boots(uuidA, stranger)
 	s.run(t, []exchange{
 		{name: "register", method: "POST", path: "/probe/" + tokenA + "/register", body: report(strings.ToUpper(uuidA)), status: 201},
 		{name: "boot state", method: "POST", path: "/probe/" + tokenA + "/bootstate", body: booted(uuidA), status: 201},
@@ -47,6 +48,7 @@ func TestProbeReports(t *testing.T) {
 
 func TestMalformedReports(t *testing.T) {
 	s := newSite(t, nil)
+	s.boots(uuidA, stranger)
 	for name, body := range map[string]string{
 		"nothing": "", "no JSON": "hello", "cut": report(uuidA)[:60], "no UUID": report("x"), "other type": `{"systemUUID":7}`,
 	} {
@@ -67,6 +69,7 @@ func TestReportsThatCannotBeStored(t *testing.T) {
 	away := newSite(t, nil)
 	away.reports.err = errors.New("manager away")
 	for _, s := range []site{away, newSite(t, func(c *Config) { c.Reports = nil })} {
+		s.boots(uuidA, stranger)
 		s.run(t, []exchange{
 			{name: "register", method: "POST", path: "/probe/" + tokenA + "/register", body: report(uuidA), status: 503, headers: again, want: textNotStored},
 			{name: "boot state", method: "POST", path: "/probe/" + tokenA + "/bootstate", body: booted(uuidA), status: 503, headers: again, want: textNotStored},
@@ -76,6 +79,7 @@ func TestReportsThatCannotBeStored(t *testing.T) {
 
 func TestUnauthenticatedProbe(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.AllowUnauthenticatedProbe = true })
+	s.boots(uuidA, stranger)
 	for _, uuid := range []string{uuidA, uuidB, uuidX} {
 		s.run(t, []exchange{
 			{name: "register", method: "POST", path: "/register", body: report(uuid), status: 201},
@@ -99,7 +103,7 @@ func TestUnauthenticatedProbe(t *testing.T) {
 func TestFirstReportOfAMachineWithoutUUID(t *testing.T) {
 	s := newSite(t, nil)
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/f", MACs: []string{"02:fa:44:00:00:0f"}, Rank: bootview.Current,
-		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}})
+		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}, Terms: seenOn})
 	s.run(t, []exchange{{name: "register", method: "POST", path: "/probe/token-of-f/register", body: report(uuidX), status: 201}})
 	if got := s.reports.registrations[0]; got.SystemUUID != uuidX || got.Attempt != "attempt-f" {
 		t.Errorf("stored %s of attempt %s", got.SystemUUID, got.Attempt)
@@ -110,7 +114,8 @@ func TestFirstReportOfAMachineWithoutUUID(t *testing.T) {
 func TestAProbeWithoutUUIDAsksByMAC(t *testing.T) {
 	s := newSite(t, nil)
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/f", MACs: []string{"02:fa:44:00:00:0f"}, Serial: "SN-F", Rank: bootview.Current,
-		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}})
+		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}, Terms: seenOn})
+	s.do("GET", exchange{path: "/ipxe/?mac=02-fa-44-00-00-0f"})
 	for _, asked := range []string{"mac=02-fa-44-00-00-0f", "mac=02-fa-44-00-00-ff&serial=sn-f"} {
 		got := s.do("GET", exchange{path: "/probe/" + uuidX + "?" + asked})
 		if body := got.Body.String(); got.Code != 200 || !strings.Contains(body, `/probe/token-of-f"`) || !strings.Contains(body, `"serverUUID":""`) {
@@ -124,7 +129,7 @@ func TestAProbeWithoutUUIDAsksByMAC(t *testing.T) {
 func TestTheSecondMachineOfAUUID(t *testing.T) {
 	s := newSite(t, nil)
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/f", MACs: []string{"02:fa:44:00:00:0f"}, Rank: bootview.Current,
-		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}})
+		Script: bootview.ExitScript(), Attempt: bootview.Attempt{ID: "attempt-f", Token: "token-of-f", Open: true}, Terms: seenOn})
 	first, own := s.do("GET", exchange{path: "/ipxe/" + uuidA}).Body.String(), string(bootview.ExitScript().AppendTo(nil, ""))
 	for query, want := range map[string]string{"": first, "?mac=02-fa-44-00-00-0a&serial=SN-A": first, "?mac=02-fa-44-00-00-fe&serial=SN-F": first, "?mac=02-fa-44-00-00-0f&serial=SN-F": own} {
 		if got := s.do("GET", exchange{path: "/ipxe/" + uuidA + query}); got.Code != 200 || got.Body.String() != want {
@@ -139,7 +144,7 @@ func TestTheSecondMachineOfAUUID(t *testing.T) {
 // cleaner is a machine in Cleanup.
 func cleaner(s site) {
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/g", UUID: uuidX, Rank: bootview.Current, Script: bootview.ExitScript(),
-		Attempt: bootview.Attempt{ID: "attempt-g", Token: "token-of-g", Open: true, Clean: "full"}})
+		Attempt: bootview.Attempt{ID: "attempt-g", Token: "token-of-g", Open: true, Clean: "full"}, Terms: seenOn})
 }
 
 // TestWhoIsToldToClean: the holder of the token of an attempt that is for cleaning, which says that it can, and has
@@ -151,6 +156,7 @@ func TestWhoIsToldToClean(t *testing.T) {
 	}
 	s := newSite(t, nil)
 	cleaner(s)
+	s.boots(uuidA, stranger)
 	s.run(t, []exchange{
 		{name: "able", method: "POST", path: "/probe/token-of-g/register", body: able(uuidX, ""), status: 201, want: order,
 			headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"}},
@@ -205,12 +211,14 @@ func TestAnAgentThatDidNotHearTheAnswerAsksAgain(t *testing.T) {
 // TestAReportThatIsTooLargeForTheRecord: it would be too large the next time, too.
 func TestAReportThatIsTooLargeForTheRecord(t *testing.T) {
 	s := newSite(t, nil)
+	s.boots(uuidA, stranger)
 	s.reports.err = fmt.Errorf("store: %w", inspection.ErrTooLarge)
 	s.run(t, []exchange{{name: "register", method: "POST", path: "/probe/" + tokenA + "/register", body: report(uuidA), status: 413, want: textTooLarge}})
 }
 
 func TestProbeAsks(t *testing.T) {
 	s := newSite(t, nil)
+	s.boots(uuidA, stranger)
 	s.run(t, []exchange{
 		{name: "open attempt", path: "/probe/" + uuidA, status: 200, headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"},
 			want: `{"registryURL":"http://10.0.0.1:8082/probe/token-of-a","serverUUID":"` + uuidA + `"}`},

@@ -65,7 +65,9 @@ func converse(t *testing.T, addr string, requests ...string) []string {
 }
 
 func TestOneConnectionForAll(t *testing.T) {
-	addr := start(t, newSite(t, func(c *Config) { c.Deliver = nil }))
+	s := newSite(t, func(c *Config) { c.Deliver = nil })
+	s.boots(uuidA, "127.0.0.1")
+	addr := start(t, s)
 	get := func(method, path string) string { return method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 	got := converse(t, addr,
 		get("GET", "/ipxe/"+uuidD), get("HEAD", "/ipxe/"+uuidD), get("GET", "/ipxe/"+uuidX), get("HEAD", "/ipxe/"+uuidX),

@@ -18,7 +18,7 @@ import (
 // the context of a download that takes longer (the server reads on in the
 // background). Bodies have a deadline of their own instead, see ServeHTTP, and
 // artifacts one that moves with their progress, see artifact.go.
-type timeouts struct{ header, body, answer, idle, shutdown time.Duration }
+type timeouts struct{ header, body, answer, idle, shutdown, early time.Duration }
 
 var defaultTimeouts = timeouts{
 	header:   10 * time.Second,
@@ -26,6 +26,7 @@ var defaultTimeouts = timeouts{
 	answer:   30 * time.Second,
 	idle:     2 * time.Minute,
 	shutdown: 5 * time.Second,
+	early:    3 * time.Second,
 }
 
 // maxHeader is room for some 300 identifiers in X-Forwarded-For.
@@ -43,6 +44,10 @@ type Server struct {
 	callers   callers
 	programs  *os.Root // nil: none
 	limiter   *limiter // nil: no limit
+	// since is when this server began to answer: what machines fetched before it does not know.
+	since time.Time
+	// reports and anonymous are the turns of messages with and without a token.
+	reports, anonymous chan struct{}
 }
 
 // New checks the configuration.
@@ -51,7 +56,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, view: cfg.View, timeouts: defaultTimeouts}
+	s := &Server{
+		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
+		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
+	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
 		cfg.Logger.Info("Ignition is served to whoever asks", "ignitionAccess", cfg.IgnitionAccess)

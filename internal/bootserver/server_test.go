@@ -43,6 +43,9 @@ const (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
+// seenOn are the terms of a boot whose machine was seen on.
+var seenOn = bootview.Terms{Seen: now}
+
 // entries is a small site with one machine of each sort.
 func entries(t *testing.T) []bootview.Entry {
 	t.Helper()
@@ -59,9 +62,9 @@ func entries(t *testing.T) []bootview.Entry {
 	payload := &bootview.Ignition{Payload: []byte(`{"ignition":{"version":"3.4.0"}}`)}
 	return []bootview.Entry{
 		{Name: "IPXEBootConfig/ns/a", UUID: uuidA, MACs: []string{"02:fa:44:00:00:0a"}, IPs: []string{addrA}, Serial: "SN-A",
-			Rank: bootview.Current, Script: script, Ignition: payload, Attempt: attemptA},
+			Rank: bootview.Current, Script: script, Ignition: payload, Attempt: attemptA, Terms: seenOn},
 		{Name: "HTTPBootConfig/ns/a", UUID: uuidA, IPs: []string{addrA}, Rank: bootview.Current,
-			UKIURL: bootURL + "/httpboot/r/i/sha256-aa.efi", Attempt: attemptA},
+			UKIURL: bootURL + "/httpboot/r/i/sha256-aa.efi", Attempt: attemptA, Terms: seenOn},
 		{Name: "IPXEBootConfig/ns/b", UUID: uuidB, IPs: []string{addrB}, Rank: bootview.Current,
 			Script: bootview.ExitScript(), Ignition: payload, Attempt: bootview.Attempt{ID: "attempt-b", Token: "token-of-b"}},
 		{Name: "IPXEBootConfig/ns/c1", UUID: uuidC, IPs: []string{"10.0.0.12"}, Rank: bootview.HandWritten, Script: bootview.ExitScript()},
@@ -103,6 +106,12 @@ func newSite(t *testing.T, change func(*Config)) site {
 		t.Fatal(err)
 	}
 	return site{s, view, reports, delivered}
+}
+
+// booted is the site after machine A has booted from the address stranger.
+func (s site) booted() site {
+	s.boots(uuidA, stranger)
+	return s
 }
 
 type fakeReports struct {
@@ -226,6 +235,13 @@ func (s site) do(method string, e exchange) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	return w
+}
+
+// boots has a machine fetch its script, and the kernel that this names, from an address; stranger when that is empty.
+func (s site) boots(uuid, from string) {
+	for _, path := range []string{"/ipxe/" + uuid, "/image?x"} {
+		s.do("GET", exchange{path: path, from: from})
+	}
 }
 
 // takeDelivered returns what was delivered since it was last called.

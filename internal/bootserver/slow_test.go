@@ -35,7 +35,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := servePipes(t, newSite(t, nil))
+				s := servePipes(t, newSite(t, nil).booted())
 				defer s.stop()
 				conn, sent := s.dial(), make(chan struct{})
 				defer func() {
@@ -177,7 +177,7 @@ func TestASlowReportIsStillAnswered(t *testing.T) {
 	}{"in time": {DefaultReportTimeout - time.Second, 201}, "too late": {DefaultReportTimeout + time.Second, 503}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := servePipes(t, newSite(t, func(cfg *Config) { cfg.Reports = slowly{c.takes} }))
+				s := servePipes(t, newSite(t, func(cfg *Config) { cfg.Reports = slowly{c.takes} }).booted())
 				defer s.stop()
 				conn := s.dial()
 				defer func() { _ = conn.Close() }()

@@ -29,8 +29,8 @@ func TestTable(t *testing.T) {
 		{"chainload", "/ipxe", stranger, s, 200, "text/plain", "#!ipxe\nset ipxe-svc " + bootURL, "Cache-Control", "no-store"},
 		{"chainload, slash", "/ipxe/", stranger, s, 200, "text/plain", "chain --replace --autofree", "", ""},
 		{"chainload, no boot URL", "/ipxe", stranger, noURL, 503, typeText[0], textIPXEDisabled, "", ""},
-		{"script", "/ipxe/" + uuidA, stranger, s, 200, "text/plain", "ignition.config.url", "Cache-Control", "no-store"},
-		{"script, upper case", "/ipxe/" + strings.ToUpper(uuidA), stranger, s, 200, "text/plain", "#!ipxe", "", ""},
+		{"script", "/ipxe/" + uuidA, addrA, s, 200, "text/plain", "ignition.config.url", "Cache-Control", "no-store"},
+		{"script, upper case", "/ipxe/" + strings.ToUpper(uuidA), addrA, s, 200, "text/plain", "#!ipxe", "", ""},
 		{"custom script", "/ipxe/" + uuidD, stranger, s, 200, "text/plain", customText, "", ""},
 		{"exit script", "/ipxe/" + uuidB, stranger, s, 200, "text/plain", "sanboot", "", ""},
 		{"script of nobody", "/ipxe/" + uuidX, stranger, s, 404, typeText[0], textNotFound, "", ""},
@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 		{"two configurations", "/ipxe/" + uuidC, stranger, s, 409, typeText[0], textConflict, "", ""},
 		{"script, not synchronised", "/ipxe/" + uuidA, stranger, unsynced, 503, typeText[0], textUnsynced, "Retry-After", ""},
 		{"script, no boot URL", "/ipxe/" + uuidA, stranger, noURL, 503, typeText[0], textIPXEDisabled, "", ""},
-		{"ignition with token", "/ignition/" + uuidA + "?token=" + tokenA, stranger, s, 200, "application/json", `"ignition"`, "Cache-Control", "no-store"},
+		{"ignition with token", "/ignition/" + uuidA + "?token=" + tokenA, addrA, s, 200, "application/json", `"ignition"`, "Cache-Control", "no-store"},
 		{"ignition by the machine", "/ignition/" + uuidA, addrA, s, 200, "application/json", `"ignition"`, "", ""},
 		{"ignition by another machine", "/ignition/" + uuidA, addrB, s, 403, typeText[0], textForbidden, "", ""},
 		{"ignition, earlier token", "/ignition/" + uuidA + "?token=token-of-b", addrA, s, 403, typeText[0], textForbidden, "", ""},
@@ -105,9 +105,9 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A second reader is served; that both are told of lets the two be compared.
+// Where the token alone counts a second reader is served; that both are told of lets the two be compared.
 func TestIgnitionReadTwiceIsReportedTwice(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t, func(c *Config) { c.Identity = IdentityToken })
 	for _, from := range []string{addrA, stranger} {
 		if w := ask(s, from+":1", "/ignition/"+uuidA+"?token="+tokenA); w.Code != http.StatusOK {
 			t.Fatalf("%s: %d", from, w.Code)

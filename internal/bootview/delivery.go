@@ -19,6 +19,19 @@ const (
 	ReceivedBootState DeliveryKind = "BootState"
 )
 
+// Alarm is an attempt to have, or to say, what is for one machine alone.
+type Alarm struct {
+	// Server, where one is known, and UUID say which machine, Attempt which of its boots.
+	Server, UUID, Attempt string
+	// What was asked for, or reported.
+	What DeliveryKind
+	// Caller asked, Bound boots, which may be nobody.
+	Caller, Bound Caller
+	// Why says why the caller is not taken for the machine.
+	Why  string
+	Time time.Time
+}
+
 // Delivery is one answer of a boot server to one machine: the way back of what went
 // into the view. For a chainload script, and for artifacts that an unknown address asked for,
 // only Addr says who it was.
@@ -29,7 +42,10 @@ type Delivery struct {
 	UUID    string
 	Attempt string // id
 	Addr    string
-	Time    time.Time
-	Status  int   // HTTP status; a refusal is reported too, when the machine is known
-	Bytes   int64 // of the body that was sent, or of what was received
+	MAC     string // of the caller, where it is known
+	// Stranger says that whoever asked is not the machine that boots: nothing secret was in the answer.
+	Stranger bool
+	Time     time.Time
+	Status   int   // HTTP status; a refusal is reported too, when the machine is known
+	Bytes    int64 // of the body that was sent, or of what was received
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -63,6 +64,7 @@ type Entry struct {
 	UKIURL string
 
 	Attempt Attempt
+	Terms   Terms
 }
 
 // ErrIgnitionMissing is in Ignition.Err when the Secret or its key is not there,
@@ -89,6 +91,36 @@ type Attempt struct {
 // IsOpen says whether scripts may carry the token and ignition may be read. What
 // no attempt stands behind (written by hand, another lifecycle's) is always open.
 func (a Attempt) IsOpen() bool { return a.ID == "" || a.Open }
+
+// Terms are what controllers know of an attempt that decides who has a part in it.
+type Terms struct {
+	// Server is the name of the machine's Server; empty: it has none.
+	Server string
+	// Seen is when the BMC showed the machine on for this attempt; zero: not yet, and until then nothing of it is for anybody.
+	Seen time.Time
+	// Repeats says that the machine may boot again by itself at any time, so that its secrets never close for whom the first boot bound
+	// them to. Others close for good.
+	Repeats bool
+	// Bound is whom the session was bound to, as far as that was kept.
+	Bound Caller
+	// BMCToken is given to the BMC alone, in the URL that it boots; empty: nothing is.
+	BMCToken string
+	// Inspected says that the machine was looked at from inside before: all its MAC addresses are known.
+	Inspected bool
+	// BindFirst binds what no attempt stands behind to its first reader; it names what is bound, and changes when that is to begin anew.
+	BindFirst string
+}
+
+// session names the session of the entry; empty: it has none, because no boot is under way, or because nobody asked for one.
+func (e *Entry) session() string {
+	switch {
+	case e.Attempt.ID != "" && e.Attempt.Open:
+		return e.Attempt.ID
+	case e.Attempt.ID == "" && e.Terms.BindFirst != "":
+		return "first reader of " + e.Terms.BindFirst
+	}
+	return ""
+}
 
 // Check names the identifiers of e that a view leaves out, and why. An entry
 // that fails it is still served under its other identifiers.
@@ -124,13 +156,14 @@ func Check(e Entry) error {
 type entry struct {
 	name     string
 	uuid     string // canonical, empty if the entry has none
-	keys     []key  // every identifier, the UUID first and the token last
+	keys     []key  // every identifier, the UUID first and the tokens last
 	rank     Rank
 	script   Script
 	ignition *Ignition
 	ukiURL   string
 	site     string
 	attempt  Attempt
+	session  *Session // set by the view
 }
 
 func newEntry(e Entry) *entry {
@@ -159,6 +192,9 @@ func newEntry(e Entry) *entry {
 	if e.Attempt.Open && e.Attempt.Token != "" {
 		n.add(hashed(keyToken, e.Attempt.Token))
 	}
+	if e.Attempt.Open && e.Terms.BMCToken != "" {
+		n.add(hashed(keyBMCToken, e.Terms.BMCToken))
+	}
 	return n
 }
 
@@ -168,12 +204,13 @@ func (e *entry) add(k key) {
 	}
 }
 
-// token is the key of the token of an open attempt.
-func (e *entry) token() (key, bool) {
-	if n := len(e.keys); n > 0 && e.keys[n-1].kind == keyToken {
-		return e.keys[n-1], true
+// tokens are the keys of the tokens of an open attempt.
+func (e *entry) tokens() []key {
+	first := len(e.keys)
+	for first > 0 && e.keys[first-1].isToken() {
+		first--
 	}
-	return key{}, false
+	return e.keys[first:]
 }
 
 // known returns the identifiers that e's own machine is found by: the UUID alone

@@ -26,7 +26,10 @@ const (
 	keyIP
 	keySerial
 	keyToken
+	keyBMCToken
 )
+
+func (k key) isToken() bool { return k.kind == keyToken || k.kind == keyBMCToken }
 
 func hashed(kind keyKind, s string) key {
 	sum := sha256.Sum256([]byte(s))

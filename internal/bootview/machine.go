@@ -25,6 +25,8 @@ type Machine struct {
 	Site string
 	// Attempt is the boot that these answers belong to.
 	Attempt Attempt
+	// Session is who boots in it; nil: no boot is under way, or nobody keeps account of it.
+	Session *Session
 
 	// Ignition is nil when no entry refers to any.
 	Ignition      *Ignition
@@ -100,7 +102,7 @@ func combine(entries []*entry) *Machine {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	m.Attempt = entries[0].attempt
+	m.Attempt, m.Session = entries[0].attempt, entries[0].session
 	for _, e := range entries {
 		m.take(e)
 	}

@@ -69,6 +69,20 @@ func (s Script) Len(base string) int {
 	return len(text) + strings.Count(text, baseMark)*(len(base)-1) + strings.Count(text, ownMark)*(len(s.own)-1)
 }
 
+// HasSecret reports whether part of the script is for its machine alone.
+func (s Script) HasSecret() bool { return s.own != "" }
+
+// NamesImage reports whether the script loads layers of images from the boot server that sends it.
+func (s Script) NamesImage() bool {
+	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark+"/image?")
+}
+
+// Public is the script without that part, for anybody.
+func (s Script) Public() Script {
+	s.own = ""
+	return s
+}
+
 // AppendTo appends the script for a boot server that machines reach at base, a
 // URL without a slash at its end. It does not allocate when dst has Len(base) to spare.
 func (s Script) AppendTo(dst []byte, base string) []byte {

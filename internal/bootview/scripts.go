@@ -91,8 +91,8 @@ func DefaultScript(p DefaultScriptParams) (Script, error) {
 		" ip=any ignition.firstboot=1 ignition.config.url=${ipxe-svc}/ignition/${uuid}")
 	own := ""
 	if p.Attempt.Open && p.Attempt.Token != "" {
-		own = p.Attempt.Token
-		b.WriteString("?token=" + ownMark)
+		own = "?token=" + p.Attempt.Token
+		b.WriteString(ownMark)
 	}
 	b.WriteString(consoleArgs)
 	if args := strings.Join(strings.Fields(p.KernelArgs), " "); args != "" {

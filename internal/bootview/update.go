@@ -8,7 +8,9 @@ import (
 func (v *View) Put(e Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.replace(v.entries[e.Name], newEntry(e))
+	n := newEntry(e)
+	n.session = v.sessions.join(&e)
+	v.replace(v.entries[e.Name], n)
 }
 
 // Delete removes an entry; one that is not there is no error.
@@ -71,6 +73,16 @@ func (v *View) Serves(name, attemptID string) bool {
 	return e != nil && e.rank == Current && e.attempt.Open && e.attempt.ID == attemptID
 }
 
+// Bound is whom the session of an entry is bound to; the zero Caller: nobody, or it has none.
+func (v *View) Bound(name string) Caller {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e := v.entries[name]; e != nil && e.session != nil {
+		return e.session.Bound()
+	}
+	return Caller{}
+}
+
 // Len is the number of entries.
 func (v *View) Len() int {
 	v.mu.Lock()
@@ -86,6 +98,7 @@ func (v *View) replace(old, next *entry) {
 		touched.collect(v, old)
 		v.index.unlink(old)
 		delete(v.entries, old.name)
+		v.sessions.leave(old.session)
 	}
 	if next != nil {
 		v.index.link(next)
@@ -156,11 +169,11 @@ func (v *View) atAddress(carriers []*entry) *Machine {
 func (v *View) atToken(carriers []*entry) *Machine {
 	for _, e := range carriers {
 		for _, k := range e.known() {
-			if k.kind == keyToken {
+			if k.isToken() {
 				continue
 			}
 			m := v.index.machine(k)
-			if m != nil && len(m.Conflict) == 0 && m.HasToken(e.attempt.Token) {
+			if m != nil && len(m.Conflict) == 0 && m.Attempt.Open && m.Attempt.ID == e.attempt.ID && m.HasToken(e.attempt.Token) {
 				return m
 			}
 		}
@@ -191,7 +204,10 @@ func (t touchedKeys) collect(v *View, e *entry) {
 			continue
 		}
 		for _, o := range entries {
-			if token, ok := o.token(); ok && o.uuid == "" {
+			if o.uuid != "" {
+				continue
+			}
+			for _, token := range o.tokens() {
 				t.tokens[token] = struct{}{}
 			}
 		}
@@ -203,7 +219,7 @@ func (t touchedKeys) add(e *entry) {
 		switch k.kind {
 		case keyUUID:
 			t.uuids[k] = struct{}{}
-		case keyToken:
+		case keyToken, keyBMCToken:
 			t.tokens[k] = struct{}{}
 		default:
 			t.addresses[k] = struct{}{}

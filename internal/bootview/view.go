@@ -46,12 +46,13 @@ type View struct {
 	synced atomic.Bool
 	index  index
 
-	mu      sync.Mutex        // taken by writers only
-	entries map[string]*entry // by name
+	mu       sync.Mutex        // taken by writers only
+	entries  map[string]*entry // by name
+	sessions sessions
 }
 
 // New returns an empty view that is not synchronised.
-func New() *View { return &View{entries: make(map[string]*entry)} }
+func New() *View { return &View{entries: make(map[string]*entry), sessions: sessions{}} }
 
 // SetSynced says whether the view holds everything there is. Until then every
 // lookup answers Unsynced.
@@ -133,6 +134,35 @@ func (v *View) ByToken(token string) (*Machine, bool) {
 		return nil, false
 	}
 	return m, m.HasToken(token)
+}
+
+// ByBMCToken finds the machine whose BMC was given this token for the open attempt.
+func (v *View) ByBMCToken(token string) (*Machine, bool) {
+	if token == "" {
+		return nil, false
+	}
+	m, status := v.lookup(hashed(keyBMCToken, token))
+	if status != Found || !m.Attempt.Open {
+		return nil, false
+	}
+	return m, m.Session != nil && subtle.ConstantTimeCompare([]byte(m.Session.Terms().BMCToken), []byte(token)) == 1
+}
+
+// Interface says whose a MAC address is: m's own, as far as is known, or that of others.
+func (v *View) Interface(mac string, m *Machine) (own, others bool) {
+	k, ok := parseMAC(mac)
+	if !ok {
+		return false, false
+	}
+	owner, status := v.lookup(k)
+	switch status {
+	case Found:
+		return owner.Same(m), !owner.Same(m)
+	case Conflict:
+		mine := slices.Contains(owner.rivals, m.UUID)
+		return mine, !mine
+	}
+	return false, false
 }
 
 // HasToken compares in constant time, and says no while the attempt is closed.

@@ -42,6 +42,11 @@ func Token(key []byte, serverUID, attemptID string) string {
 	return base64.RawURLEncoding.EncodeToString(derive(key, tokenPurpose, serverUID, attemptID))
 }
 
+// BMCToken is the token of an attempt that is given to the machine's BMC, in the URL that it boots, and to nobody else.
+func BMCToken(key []byte, serverUID, attemptID string) string {
+	return Token(key, serverUID, "bmc/"+attemptID)
+}
+
 // fingerprintSize is how much of the hash a fingerprint has, in bytes: enough
 // that no two contents that a person writes are mistaken for each other.
 const fingerprintSize = 16

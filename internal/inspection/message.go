@@ -25,7 +25,10 @@ type Registration struct {
 	// Attempt is the boot attempt the report belongs to. It is never read from
 	// the body: whoever received the report knows it from the token.
 	Attempt string
-	Data    Report
+	// Contested says who else has asked for the boot that the report comes from; empty: nobody, or it is certain whose it is. It is never
+	// read from the body.
+	Contested string
+	Data      Report
 	// Raw is the report as it was sent, unknown fields included.
 	Raw []byte
 }

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
@@ -10,6 +11,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/neighbour"
 )
 
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
@@ -19,6 +21,8 @@ func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.I
 		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: s.recorded(delivery.Delivered), Sites: s.settings.sites, Instances: s.instances,
 		DefaultUKI:        s.newDefaultUKI().get,
 		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
+		Identity: bootserver.Identity(s.settings.BootIdentity), SecretsDeadline: s.settings.BootSecretsDeadline, Neighbour: neighbour.New(clock.RealClock{}).MAC,
+		Alarm: delivery.Alarmed, Early: delivery.PollSoon,
 		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit,
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 )
@@ -51,8 +52,17 @@ func (s *settings) checkBoot() error {
 			errs = append(errs, fmt.Errorf("--static-metadata: %w", err))
 		}
 	}
+	if _, err := bootserver.ParseIdentity(s.BootIdentity); err != nil {
+		errs = append(errs, fmt.Errorf("--boot-identity: %w", err))
+	}
+	if s.BootSecretsDeadline <= 0 {
+		errs = append(errs, fmt.Errorf("--boot-secrets-deadline: %s is no time", s.BootSecretsDeadline))
+	}
 	if s.BootRateLimit < 0 {
 		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))
 	}
 	return errors.Join(errs...)
 }
+
+// byBMC reports whether machines are told apart by what their BMC was given.
+func (s *settings) byBMC() bool { return bootserver.Identity(s.BootIdentity) == bootserver.IdentityBMC }

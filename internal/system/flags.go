@@ -71,6 +71,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.SignConfigURLs, "sign-config-urls", false, "sign the URLs of configs in scripts, and let them end")
 	f.IntVar(&o.NoAssignment, "no-assignment", o.NoAssignment, "answer for a machine that nothing is assigned to: 503, it asks again, or 404, it goes on to something else")
 	f.StringVar(&o.IgnitionAccess, "ignition-access", o.IgnitionAccess, "who may read ignition: token, expected or open")
+	f.StringVar(&o.BootIdentity, "boot-identity", o.BootIdentity, "what tells a machine that boots from others: token, that it has what its script held; address, that it asks from where that was fetched, and that no MAC address speaks against it; mac, that its MAC address is known and the machine's; bmc, that it boots by the URL that its BMC was given (UEFI HTTP boot of a unified kernel image)")
+	f.DurationVar(&o.BootSecretsDeadline, "boot-secrets-deadline", o.BootSecretsDeadline, "how long after power-on a machine may begin to boot and read its ignition; a claim's machine that has begun in time may again at any time, unless its boot policy is Once")
 	f.BoolVar(&o.AllowUnauthenticatedProbe, "allow-unauthenticated-probe", false, "accept probe reports without a token")
 	f.StringSliceVar(&o.TrustedForwarders, "trusted-forwarders", nil, "CIDRs whose X-Forwarded-For is believed on /httpboot; none: nobody (default: private networks)")
 }

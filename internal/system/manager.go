@@ -24,6 +24,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
@@ -81,13 +82,21 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	uncached := reread.New(mgr.GetAPIReader(), mgr.GetCache())
 	writer := uncached.Client(mgr.GetClient())
 	registry := connection.NewRegistry(s.fleet)
+	alarms := &alarm.Board{}
 	servers := &server.Reconciler{
+		Alarms: alarms,
 		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, Workers: workers, Logger: s.logger,
 	}
+	alarms.Wake = func(name string) { servers.Wake.Wake("", name) }
 	delivery := &bootdelivery.Delivery{
+		Alarms: alarms, BMCIdentity: s.settings.byBMC(), PollSoon: func(name string) {
+			if key, known := registry.Key(&servers.Wake, name); known {
+				s.fleet.Poke(key)
+			}
+		},
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
 		TokenKey: s.keys.token, Serves: s.settings.serves, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
@@ -132,7 +141,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		}
 	}
 	return mgr, delivery, &report.Intake{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{},
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
 	}, nil
 }
 
@@ -179,7 +188,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
-		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot,
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot, BMCIdentity: s.settings.byBMC(),
 	}
 }
 

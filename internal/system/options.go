@@ -62,7 +62,11 @@ type Options struct {
 	RegistryMirrors []string
 	ImageCacheSize  int64
 
-	IgnitionAccess            string
+	IgnitionAccess string
+	// BootIdentity is what tells a machine that boots from others: token, address, mac or bmc. BootSecretsDeadline is how long after
+	// power-on it may begin.
+	BootIdentity              string
+	BootSecretsDeadline       time.Duration
 	AllowUnauthenticatedProbe bool
 	// TrustedForwarders are CIDRs; none of them: private networks; "none": nobody.
 	TrustedForwarders []string
@@ -120,6 +124,10 @@ func DefaultOptions() Options {
 		AllowedRegistries: []string{image.DefaultRegistry},
 		ImageCacheSize:    10 << 30,
 		IgnitionAccess:    string(bootserver.AccessExpected),
+		BootIdentity:      string(bootserver.IdentityAddress),
+
+		BootSecretsDeadline: bootserver.DefaultSecretsDeadline,
+
 		BootNamespaces:    []string{AllNamespaces},
 		NoAssignment:      http.StatusServiceUnavailable,
 		BootProvider:      partOurs,

@@ -99,6 +99,17 @@ const (
 	// step is written before its command is given.
 	AnnotationBootAttempt = "farrier.dev/boot-attempt"
 
+	// AnnotationBoundTo holds, on a ServerBootConfiguration, or on a boot config that somebody wrote by hand, as JSON who booted by
+	// it: {"boot", "address", "mac"}. What is secret in that boot is for them alone.
+	AnnotationBoundTo = "farrier.dev/bound-to"
+
+	// AnnotationFirstReader binds, on a boot config that somebody wrote by hand, what it serves to whom reads it first, if it is "true".
+	AnnotationFirstReader = "farrier.dev/first-reader"
+
+	// AnnotationDisksRemoved names, on a Server, the serial numbers of disks that a person took out: a comma list. A wipe need not
+	// mention them.
+	AnnotationDisksRemoved = "farrier.dev/disks-removed"
+
 	// AnnotationInstalled holds, on a Server, what is installed on its disk:
 	// <boot configuration UID>/<image digest>.
 	AnnotationInstalled = "farrier.dev/installed"

@@ -12,6 +12,8 @@ const (
 	ConditionWaitingForPowerOff = "WaitingForPowerOff"
 	// ConditionDiscovered says whether the server was seen from inside.
 	ConditionDiscovered = "Discovered"
+	// ConditionBootAlarm says that somebody else asked for, or reported, what is for this machine alone, or that a report does not fit it.
+	ConditionBootAlarm = "BootAlarm"
 	// ConditionBootReady says whether the server's boot configuration can be booted.
 	ConditionBootReady = "BootReady"
 	// ConditionCleaned says whether the server is clean.

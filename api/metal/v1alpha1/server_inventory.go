@@ -145,6 +145,10 @@ type StorageDrive struct {
 	// +optional
 	Model string `json:"model,omitempty"`
 
+	// SerialNumber of the drive. The disks that are wiped are matched against it.
+	// +optional
+	SerialNumber string `json:"serialNumber,omitempty"`
+
 	// State of the drive.
 	// +optional
 	State StorageState `json:"state,omitempty"`

@@ -60,7 +60,7 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return outcome.Handle(ctx, reconcile.Result{}, err)
 	}
 	in.server = &server
-	entry := bootview.Entry{Name: name, UUID: server.Spec.SystemUUID, Rank: rankOf(&config, &server), Attempt: a.attempt(&in)}
+	entry := bootview.Entry{Name: name, UUID: server.Spec.SystemUUID, Rank: rankOf(&config, &server), Attempt: a.attempt(&in), Terms: a.terms(&in)}
 	identify(&entry, &server)
 	entry.Site = a.site(&server)
 	a.View.Put(entry)

@@ -25,6 +25,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 )
@@ -51,6 +52,12 @@ type Delivery struct {
 	// Patience is how long a delivery waits for the next before status tells of both: a machine fetches its script, and
 	// its ignition a moment later, and each write of a boot config leads to others. Whatever else is written tells of it too.
 	Patience time.Duration
+	// PollSoon has the BMC of a Server asked soon: its machine asks for what is for a machine that was seen on.
+	PollSoon func(server string)
+	// BMCIdentity: machines are told apart by a token in the URL that their BMC is given.
+	BMCIdentity bool
+	// Alarms are where attempts to have what is another's are told of; nil: nowhere.
+	Alarms *alarm.Board
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
 
@@ -187,6 +194,9 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		problem = "boot configs of namespace " + obj.GetNamespace() + " do not count (--boot-namespaces)"
 	}
 	if err := r.acknowledge(ctx, &in); err != nil {
+		return 0, err
+	}
+	if err := r.keepBound(ctx, &in); err != nil {
 		return 0, err
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {

@@ -24,8 +24,8 @@ var conditionsOf = map[bootview.DeliveryKind][]string{
 
 // note is the newest delivery of one kind for one boot config.
 type note struct {
-	attempt, addr string
-	at            time.Time
+	attempt, addr, mac string
+	at                 time.Time
 	// again is who read ignition a second time in the attempt.
 	again string
 	// heard and heardAgain are when this process learnt of it, and of the second time.
@@ -59,7 +59,7 @@ func (d *Delivery) Delivered(delivery bootview.Delivery) {
 		d.notes.reported.Add(delivery.Attempt, now)
 	}
 	kind, _, _ := strings.Cut(delivery.Entry, "/")
-	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Status >= 300 || d.notes.sources[kind] == nil {
+	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Stranger || delivery.Status >= 300 || d.notes.sources[kind] == nil {
 		return // what has no boot config, such as an assignment, has no conditions here
 	}
 	if d.notes.add(delivery, now) {
@@ -97,7 +97,7 @@ func (n *notes) add(delivery bootview.Delivery, now time.Time) bool {
 		kinds[delivery.Kind] = old
 		return true
 	}
-	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, at: delivery.Time, heard: now}
+	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, mac: delivery.MAC, at: delivery.Time, heard: now}
 	return true
 }
 

@@ -104,7 +104,7 @@ func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.Loc
 // render makes the entry. A problem does not keep it out of the view: what can be served is, and
 // what cannot says why.
 func (r *reconciler) render(in *source) (bootview.Entry, string) {
-	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in)}
+	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in), Terms: r.terms(in)}
 	identify(&e, in.server)
 	e.Site = r.site(in.server)
 	var problem string

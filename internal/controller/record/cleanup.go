@@ -50,6 +50,8 @@ type Cleanup struct {
 	Outcome Outcome                  `json:"outcome"`
 	Summary string                   `json:"summary"`
 	Disks   []inspection.DiskCleanup `json:"disks"`
+	// Matched says what the disks were matched against.
+	Matched string `json:"matched,omitempty"`
 }
 
 // Object is the object of record.
@@ -100,8 +102,8 @@ func CleanupMetaOf(obj metav1.Object) CleanupMeta {
 	return CleanupMeta{a[AnnotationAttempt], inspection.CleanMode(a[AnnotationMode]), Outcome(a[AnnotationOutcome]), a[AnnotationSummary]}
 }
 
-// Judge says what the results of an agent come to. known are the disks that the same agent sees: one
-// that it says nothing about is not clean. expected says that the machine is known to have disks, so
+// Judge says what the results of an agent come to. known are the disks that are known of the machine, and those that the same agent sees: one
+// that it says nothing about is not clean, and neither is one that it leaves alone. expected says that the machine is known to have disks, so
 // that none at all is not believed.
 func Judge(mode inspection.CleanMode, disks []inspection.DiskCleanup, known []inspection.BlockDevice, expected bool) (Outcome, string) {
 	methods, wiped, exempt := map[string]int{}, 0, 0
@@ -123,8 +125,14 @@ func Judge(mode inspection.CleanMode, disks []inspection.DiskCleanup, known []in
 		}
 	}
 	for i := range known {
-		if unmentioned(&known[i], disks) {
-			bad = append(bad, short(cmp.Or(known[i].Path, known[i].Name))+": nothing was said about it")
+		said := about(&known[i], disks)
+		name := short(cmp.Or(known[i].Path, known[i].Name))
+		switch {
+		case !counts(&known[i]) || slices.ContainsFunc(known[:i], func(d inspection.BlockDevice) bool { return same(&d, &known[i]) }):
+		case said == nil:
+			bad = append(bad, name+": nothing was said about it")
+		case said.Result == inspection.CleanedExempt:
+			bad = append(bad, name+": it was left alone")
 		}
 	}
 	if wiped == 0 && len(bad) == 0 && expected {
@@ -164,15 +172,23 @@ func disksOf(n int) string {
 	return fmt.Sprintf("%d disks", n)
 }
 
-// unmentioned says whether a disk that counts is missing among the results.
-func unmentioned(disk *inspection.BlockDevice, among []inspection.DiskCleanup) bool {
-	if disk.Removable || disk.ReadOnly || disk.SizeBytes == 0 {
-		return false
+// about is what was said of a disk; nil: nothing.
+func about(disk *inspection.BlockDevice, among []inspection.DiskCleanup) *inspection.DiskCleanup {
+	equal := func(a, b string) bool { return a != "" && a == b }
+	for i := range among {
+		d := &among[i]
+		if equal(canonicalSerial(d.Serial), canonicalSerial(disk.Serial)) || equal(d.WWID, disk.WWID) {
+			return d
+		}
 	}
-	same := func(a, b string) bool { return a != "" && a == b }
-	return !slices.ContainsFunc(among, func(d inspection.DiskCleanup) bool {
-		return same(d.Path, disk.Path) || same(d.Path, "/dev/"+disk.Name) || same(d.Serial, disk.Serial) || same(d.WWID, disk.WWID)
-	})
+	// A name counts only where it cannot be another disk's by now.
+	for i := range among {
+		d := &among[i]
+		if (disk.Serial == "" || d.Serial == "") && (equal(d.Path, disk.Path) || equal(d.Path, "/dev/"+disk.Name)) {
+			return d
+		}
+	}
+	return nil
 }
 
 func named(d *inspection.DiskCleanup) string {

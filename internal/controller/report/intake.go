@@ -16,6 +16,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/record"
@@ -35,6 +36,8 @@ type Intake struct {
 	APIReader client.Reader
 	// Namespace is where objects of record live.
 	Namespace string
+	// Alarms are where reports that do not fit their machine are told of.
+	Alarms *alarm.Board
 	// Clock is when a cleanup ended: the machine's own may be years off.
 	Clock clock.PassiveClock
 }
@@ -53,7 +56,7 @@ func (i *Intake) Register(ctx context.Context, r inspection.Registration) error 
 				return err
 			}
 			switch {
-			case !a.Open():
+			case !a.Open() || a.Started == nil: // what the BMC has not shown on cannot report
 			case a.Clean != "" && r.Attempt == a.ID:
 				return i.cleaning(ctx, server, a, r)
 			case a.Clean == "" && (r.Attempt == a.ID || r.Attempt == ""): // none: only where reports without a token are allowed
@@ -129,7 +132,7 @@ func (i *Intake) BootState(ctx context.Context, s inspection.BootState) error {
 			return err
 		}
 		switch {
-		case a.Open() && (s.Attempt == a.ID || s.Attempt == ""):
+		case a.Open() && a.Started != nil && (s.Attempt == a.ID || s.Attempt == ""):
 			return i.note(ctx, config, a, s.Booted)
 		case a.Exits() && s.Attempt != "" && received(config, s.Attempt):
 			return nil // a machine that did not hear the answer asks again

@@ -34,7 +34,7 @@ func discovering(name, id string) []client.Object {
 func booted(namespace, name, id string) *metalv1.ServerBootConfiguration {
 	var none *attempt.Attempt
 	c := &metalv1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: none.Next(id, controllertest.Start).String()}
+	c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: none.Next(id, controllertest.Start).SeenOn(controllertest.Start).String()}
 	return c
 }
 

@@ -65,8 +65,12 @@ var (
 	bad  = inspection.DiskCleanup{Path: "/dev/sdb", Serial: "B7", Method: "overwrite", Seconds: 9, Result: inspection.CleanedFailed, Error: "medium error"}
 )
 
+// mustTell has the agent register, and report what it did with disks, if it did.
 func (s *stand) mustTell(t *testing.T, capable []inspection.Capability, disks ...inspection.DiskCleanup) {
 	t.Helper()
+	if disks != nil {
+		_ = s.tells(t, capable, nil) // it is refused where the agent has done its work
+	}
 	if err := s.tells(t, capable, disks); err != nil {
 		t.Fatal(err)
 	}

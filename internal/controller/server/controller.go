@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
@@ -36,7 +37,9 @@ type Reconciler struct {
 	Registry  *connection.Registry
 	Boots     Boots
 	Recorder  events.EventRecorder
-	Clock     clock.Clock
+	// Alarms are those of the machines' boots; nil: none are raised.
+	Alarms *alarm.Board
+	Clock  clock.Clock
 	// Logger tells people what becomes of their servers.
 	Logger logr.Logger
 	Policy Policy
@@ -139,6 +142,9 @@ func (r *Reconciler) forget(name string) {
 	r.backings.Note(name, nil)
 	r.census.forget(name)
 	r.undertaken.set(name, false)
+	if r.Alarms != nil {
+		r.Alarms.Clear(name)
+	}
 	if key, last := r.Registry.Unbind(&r.Wake, name); last {
 		r.Fleet.Remove(key)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/report"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -62,8 +65,8 @@ func TestParkingEndsWhatWasOrdered(t *testing.T) {
 	})
 }
 
-// TestAFreeServerEndsWhatWasOrdered: a probe may report while its BMC cannot say yet that the machine is on. Until that is known to
-// be over nobody may have the machine: it would run the probe, and count as started.
+// TestAFreeServerEndsWhatWasOrdered: a report may be on record, as where a backup was restored, while the BMC cannot say yet that the machine is
+// on. Until that is known to be over nobody may have the machine: it would run the probe, and count as started.
 func TestAFreeServerEndsWhatWasOrdered(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
@@ -79,7 +82,7 @@ func TestAFreeServerEndsWhatWasOrdered(t *testing.T) {
 		if s.attempt(t, namespace+"/"+host).Started != nil {
 			t.Fatal("it was seen on")
 		}
-		s.reports(t)
+		s.restores(t)
 		for range 2 {
 			s.pass(t, time.Second)
 			if server := s.is(t, metalv1.ServerStateAvailable); server.Status.PowerState == metalv1.PowerStateOff {
@@ -93,6 +96,50 @@ func TestAFreeServerEndsWhatWasOrdered(t *testing.T) {
 		if got := s.hw.Resets(); server.Status.PowerState != metalv1.PowerStateOff || !slices.Equal(got, []string{uri + " On", uri + " GracefulShutdown"}) {
 			t.Errorf("power %s, the machine was told %v", server.Status.PowerState, got)
 		}
+	})
+}
+
+// restores puts the report of the present attempt on record, past those who take reports.
+func (s *stand) restores(t *testing.T) {
+	t.Helper()
+	reg := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
+	content, err := inspection.Pack(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.API.Create(t.Context(), record.New(namespace, record.InspectionName(host), record.KindInspection, host, reg.Attempt, content)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAReportBeforePowerOnDoesNotCount: whoever reports while the BMC has not shown the machine on is not the machine, or will ask again.
+func TestAReportBeforePowerOnDoesNotCount(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		for controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
+			s.settle(t)
+		}
+		s.ready(t, namespace+"/"+host)
+		for s.attempt(t, namespace+"/"+host).Off == nil {
+			s.settle(t)
+		}
+		s.hw.Fails(busy)
+		s.pass(t, 3*time.Second)
+		if s.attempt(t, namespace+"/"+host).Started != nil {
+			t.Fatal("it was seen on")
+		}
+		if err := s.tells(t, both, nil); !errors.Is(err, report.ErrNoAttempt) {
+			t.Fatalf("a report from a machine that was not seen on: %v", err)
+		}
+		s.pass(t, time.Second)
+		s.is(t, metalv1.ServerStateDiscovery)
+		s.hw.Fails(nil)
+		for s.attempt(t, namespace+"/"+host).Started == nil {
+			s.pass(t, time.Second)
+		}
+		s.reports(t)
+		s.pass(t, time.Minute)
+		s.is(t, metalv1.ServerStateAvailable)
 	})
 }
 

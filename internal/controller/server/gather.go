@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
 // gather reads everything that a decision may look at, from caches except where believing one that
@@ -152,6 +153,9 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	v.Answering = r.Boots.Answering()
 	if v.Attempt.Open() {
 		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID)
+		if r.Policy.BMCIdentity {
+			v.BMCToken = ignition.BMCToken(r.TokenKey, string(v.Server.UID), v.Attempt.ID)
+		}
 	}
 	var http bootv1.HTTPBootConfig
 	if err := r.Get(ctx, key, &http); err == nil {

@@ -91,7 +91,7 @@ func storages(list []bmc.Storage) []metalv1.Storage {
 		storage := metalv1.Storage{Name: s.Name, State: metalv1.StorageState(s.State)}
 		for _, d := range s.Drives {
 			drive := metalv1.StorageDrive{
-				Name: d.Name, MediaType: d.MediaType, Type: d.Type, Vendor: d.Vendor, Model: d.Model, State: metalv1.StorageState(d.State),
+				Name: d.Name, MediaType: d.MediaType, Type: d.Type, Vendor: d.Vendor, Model: d.Model, SerialNumber: d.SerialNumber, State: metalv1.StorageState(d.State),
 			}
 			setBytes(&drive.Capacity, d.CapacityBytes)
 			storage.Drives = append(storage.Drives, drive)

@@ -287,10 +287,19 @@ func bootProblem(config *metalv1.ServerBootConfiguration) string {
 	return fmt.Sprintf("Boot configuration %s/%s: %s", config.Namespace, config.Name, bootconfig.Problem(config))
 }
 
+// bootURI is the URL of the UKI. Where machines are told apart by what their BMC was given, a token is in it that nobody else has seen.
+func (v *View) bootURI() string {
+	url := v.HTTPBoot.Spec.UKIURL
+	if before, after, ours := strings.Cut(url, "/httpboot/"); v.BMCToken != "" && ours {
+		return before + "/httpboot/~" + v.BMCToken + "/" + after
+	}
+	return url
+}
+
 // bootOverride follows the image: UEFI HTTP for what holds a UKI where the BMC offers it, PXE otherwise.
 func (v *View) bootOverride() bmc.BootOverride {
 	if v.HTTPBoot != nil && v.HTTPBoot.Spec.UKIURL != "" && (!v.PXEBoot || v.System.Boot.Offers(bmc.BootUEFIHTTP)) {
-		return bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: v.HTTPBoot.Spec.UKIURL}
+		return bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: v.bootURI()}
 	}
 	return bmc.BootOverride{Target: bmc.BootPXE}
 }

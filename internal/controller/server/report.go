@@ -37,6 +37,9 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return err
 	}
 	r.tellLate(v)
+	if r.alarmed(v) {
+		r.tellAlarm(v)
+	}
 	if status.State == metalv1.ServerStateAvailable {
 		r.undertaken.set(v.Server.Name, false)
 	}

@@ -28,6 +28,8 @@ type Policy struct {
 	Cleanup inspection.CleanMode
 	// CleanupTimeout is how long a probe may take from power-on to the record of its cleanup.
 	CleanupTimeout time.Duration
+	// BMCIdentity: machines are told apart by a token in the URL that their BMC is given.
+	BMCIdentity bool
 	// ForeignBoot: somebody else makes boot configurations Ready, who may not say for which generation.
 	ForeignBoot bool
 }
@@ -53,6 +55,8 @@ type View struct {
 	PXEBoot  bool
 	// Attempt is the boot attempt of Boot.
 	Attempt *attempt.Attempt
+	// BMCToken is given to the BMC with the URL that the machine boots; empty: it is given none.
+	BMCToken string
 	// Acknowledged says that a boot server knows the attempt.
 	Acknowledged bool
 	// Answering is since when boot servers answer machines; zero: they do not yet.
