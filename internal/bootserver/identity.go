@@ -148,6 +148,9 @@ func (s *Server) admit(q request) (verdict, doubt) {
 	if !q.mayBind {
 		return refused, noScript
 	}
+	if ordered && q.proof == noToken && s.outrun(q, terms) {
+		return early, none
+	}
 	if q.look {
 		return admitted, none
 	}
@@ -155,6 +158,23 @@ func (s *Server) admit(q request) (verdict, doubt) {
 		return s.recognise(q, bound, false) // another was faster
 	}
 	return admitted, none
+}
+
+// headStart is how long after power-on a machine is awaited at an address that it had before, when somebody asks from another: firmware that is
+// given the same address as ever comes first then, however often a stranger asks.
+const headStart = 3 * time.Minute
+
+// outrun reports whether a caller may be a stranger who is faster than the machine: an address of that is known from an inspection, and this is
+// not it, and nothing else speaks for the caller.
+func (s *Server) outrun(q request, terms bootview.Terms) bool {
+	if !terms.Inspected || !q.machine.Addressed || !s.cfg.Clock.Now().Before(terms.Seen.Add(headStart)) {
+		return false
+	}
+	if own, _ := s.view.Interface(q.caller.MAC, q.machine); own {
+		return false
+	}
+	known, status := s.view.ByIP(q.caller.Addr)
+	return status != bootview.Found || !known.Same(q.machine)
 }
 
 // recognise compares a caller with whom the session is bound to.

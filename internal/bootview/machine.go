@@ -36,6 +36,9 @@ type Machine struct {
 	UKIURL   string
 	UKIEntry string
 
+	// Addressed says that an IP address of the machine is known, from an inspection or from whoever wrote its boot config.
+	Addressed bool
+
 	// rivals are the UUIDs of the machines that one address is said to belong to.
 	rivals []string
 }
@@ -114,6 +117,7 @@ func (m *Machine) take(e *entry) {
 	if m.Site == "" {
 		m.Site = e.site
 	}
+	m.Addressed = m.Addressed || slices.ContainsFunc(e.keys, func(k key) bool { return k.kind == keyIP })
 	if m.ScriptEntry == "" && !e.script.IsZero() {
 		m.Script, m.ScriptEntry = e.script, e.name
 	}

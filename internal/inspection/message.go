@@ -174,6 +174,9 @@ func readLimited(r io.Reader, limit int64) ([]byte, error) {
 // unmarshal decodes exactly one JSON value and names the field that is wrong,
 // under the field prefix if there is one.
 func unmarshal(body []byte, into any, prefix string) error {
+	if err := checkShape(body); err != nil {
+		return err
+	}
 	err := json.Unmarshal(bytes.TrimSpace(body), into)
 	if err == nil {
 		return nil
