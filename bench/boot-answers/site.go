@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
@@ -39,7 +40,7 @@ func machine(i int) ([]bootview.Entry, error) {
 	e := bootview.Entry{
 		Name: fmt.Sprintf("IPXEBootConfig/default/machine-%06d", i), UUID: uuid(i), Serial: fmt.Sprintf("SN%06d", i),
 		MACs: []string{fmt.Sprintf("02:fa:44:%02x:%02x:%02x", i>>16&0xff, i>>8&0xff, i&0xff)}, IPs: []string{address(i)},
-		Rank: bootview.Current, Script: script, Attempt: attempt,
+		Rank: bootview.Current, Script: script, Attempt: attempt, Terms: bootview.Terms{Seen: time.Now(), Repeats: true},
 		Ignition: &bootview.Ignition{Payload: payload(i), ContentType: "application/json"},
 	}
 	h := e

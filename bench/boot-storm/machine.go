@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
@@ -19,7 +20,7 @@ func machine(i int, url string) (bootview.Entry, error) {
 	return bootview.Entry{
 		Name: fmt.Sprintf("IPXEBootConfig/default/machine-%06d", i), UUID: uuid(i),
 		MACs: []string{fmt.Sprintf("02:fa:44:%02x:%02x:%02x", i>>16&0xff, i>>8&0xff, i&0xff)},
-		Rank: bootview.Current, Script: script, Attempt: attempt,
+		Rank: bootview.Current, Script: script, Attempt: attempt, Terms: bootview.Terms{Seen: time.Now(), Repeats: true},
 		Ignition: &bootview.Ignition{Payload: ignition, ContentType: "application/json"},
 	}, nil
 }
