@@ -124,7 +124,7 @@ func TestAMirrorThatSendsGarbageBlocksNothing(t *testing.T) {
 
 			whole, part := startBlobs(t, o), startBlobs(t, o)
 			for _, s := range []*serving{whole, part} {
-				s.describe(blobKey{origin.Address() + "/org/os", pushed.Kernel}, int64(len(image.Kernel)))
+				s.boots(t, origin, pushed.Kernel, image.Kernel)
 			}
 			got := get(t, whole.layerURL(origin, pushed.Kernel))
 			if lost := got.Err != nil; lost && !tt.lost || !lost && !bytes.Equal(got.Body, image.Kernel) {

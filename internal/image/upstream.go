@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -350,37 +349,4 @@ func statusError(resp *http.Response) error {
 func digestOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// stallGuard ends a download that stands still: a deadline for the whole of it
-// would depend on its size.
-type stallGuard struct {
-	io.Reader
-	timer *time.Timer
-	limit time.Duration
-}
-
-// guardStalls returns a context that ends when neither call nor body makes
-// progress for the limit, and what to wrap the body in. Stop must be called.
-func guardStalls(ctx context.Context, limit time.Duration) (guarded context.Context, wrap func(io.Reader) io.Reader, stop func()) {
-	guarded, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(limit, func() {
-		cancel(fmt.Errorf("registry sent nothing for %s: %w", limit, context.DeadlineExceeded))
-	})
-	wrap = func(r io.Reader) io.Reader {
-		timer.Reset(limit)
-		return &stallGuard{Reader: r, timer: timer, limit: limit}
-	}
-	return guarded, wrap, func() {
-		timer.Stop()
-		cancel(nil)
-	}
-}
-
-func (g *stallGuard) Read(p []byte) (int, error) {
-	n, err := g.Reader.Read(p)
-	if err == nil {
-		g.timer.Reset(g.limit)
-	}
-	return n, err
 }
