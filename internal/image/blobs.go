@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -29,6 +30,8 @@ type Blobs struct {
 	work sync.WaitGroup
 	// unneeded is for what nobody needs.
 	unneeded *budget
+	// urgent counts the downloads of what is needed that are under way.
+	urgent atomic.Int32
 	// refusals and failures are what the log says of requests for what nobody needs, and somebody needs.
 	refusals, failures *seldom
 	metrics            *metrics

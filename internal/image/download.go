@@ -127,6 +127,10 @@ func (d *download) fetch(ctx context.Context, b *Blobs) error {
 	}
 	defer done()
 	d.atWork.Store(true)
+	if d.needed {
+		b.urgent.Add(1)
+		defer b.urgent.Add(-1)
+	}
 	if err := d.takeUp(ctx, b); err != nil {
 		return err
 	}
@@ -194,7 +198,7 @@ func (d *download) attempt(ctx context.Context, b *Blobs) error {
 	opened, err := b.upstream.blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
 	if err == nil {
 		defer opened.Close()
-		if err = d.receive(b, opened, wrap(opened)); err != nil && opened.mirror != nil {
+		if err = d.receive(guarded, b, opened, wrap(opened)); err != nil && opened.mirror != nil {
 			opened.mirror.rest(mirrorRest) // what is missing is asked of the next
 		}
 	}
@@ -205,7 +209,7 @@ func (d *download) attempt(ctx context.Context, b *Blobs) error {
 }
 
 // receive takes an answer of the registry, or of a mirror.
-func (d *download) receive(b *Blobs, opened openedBlob, body io.Reader) error {
+func (d *download) receive(ctx context.Context, b *Blobs, opened openedBlob, body io.Reader) error {
 	if opened.mirror != nil && !slices.Contains(d.mirrors, opened.mirror) {
 		d.mirrors = append(d.mirrors, opened.mirror)
 	}
@@ -221,7 +225,7 @@ func (d *download) receive(b *Blobs, opened openedBlob, body io.Reader) error {
 	if _, err := io.CopyN(io.Discard, body, opened.skip); err != nil {
 		return callError(err)
 	}
-	return d.copy(b, body)
+	return d.copy(ctx, b, body)
 }
 
 // start opens the download to readers.
@@ -244,15 +248,13 @@ func (d *download) start(b *Blobs, size int64) (err error) {
 }
 
 // copy appends to the file, hashes what it appends, and tells readers.
-func (d *download) copy(b *Blobs, body io.Reader) error {
+func (d *download) copy(ctx context.Context, b *Blobs, body io.Reader) error {
 	buffer := make([]byte, copyBuffer)
 	for d.written < d.size {
 		n, err := body.Read(buffer[:min(copyBuffer, d.size-d.written)])
 		if n > 0 {
-			if d.room != nil {
-				if err := b.store.grow(d.room, d.written+int64(n)); err != nil {
-					return err
-				}
+			if err := d.makeRoom(ctx, b, int64(n)); err != nil {
+				return err
 			}
 			if _, err := d.file.WriteAt(buffer[:n], d.written); err != nil {
 				return fmt.Errorf("image cache: %w", err)

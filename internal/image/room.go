@@ -24,7 +24,7 @@ const unneededPattern = "unneeded.*"
 // together. Either commitUnneeded or discardUnneeded must follow.
 func (s *store) createUnneeded(size int64, cancel func(error)) (*os.File, *room, error) {
 	if size > s.share {
-		return nil, nil, fmt.Errorf("%w for what nobody needs: %d bytes, its share is %d", ErrTooLarge, size, s.share)
+		return nil, nil, fmt.Errorf("%w for what nobody needs: %d bytes, --unneeded-image-cache-size is %d", ErrTooLarge, size, s.share)
 	}
 	r := &room{size: size, cancel: cancel}
 	s.mu.Lock()
