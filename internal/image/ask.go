@@ -22,7 +22,7 @@ func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, 
 	if blob := b.needs.blobs[key]; blob != nil && blob.size > 0 {
 		size, ok = blob.size, true
 	}
-	client := b.clientOf(key)
+	client, up := b.clientOf(key), b.upstreamFor(b.needs.blobs[key] != nil)
 	b.mu.Unlock()
 	if ok {
 		return size, nil
@@ -33,7 +33,7 @@ func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, 
 	if err != nil {
 		return 0, err
 	}
-	size, err = b.upstream.blobSize(ctx, client, ref, digest)
+	size, err = up.blobSize(ctx, client, ref, digest)
 	if done(err); err == nil {
 		b.describe(key, size)
 	}
@@ -106,7 +106,8 @@ func (b *Blobs) fetchImage(ctx context.Context, key string, ref Reference) (reso
 		return resolved{}, err
 	}
 	defer done()
-	image, err := b.upstream.resolve(ctx, b.upstream.anonymous, ref, b.opts.Architecture)
+	up := b.upstreamFor(b.neededImage(ref))
+	image, err := up.resolve(ctx, up.anonymous, ref, b.opts.Architecture)
 	if err != nil {
 		return resolved{}, err
 	}

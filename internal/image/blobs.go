@@ -20,9 +20,10 @@ import (
 // read while it downloads what is needed (needs.go). What is not has a budget
 // (budget.go). Close ends its downloads.
 type Blobs struct {
-	opts     Options
-	upstream *upstream
-	store    *store
+	opts Options
+	// strangers asks the same registries as upstream, for what nobody needs.
+	upstream, strangers *upstream
+	store               *store
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -102,6 +103,7 @@ func NewBlobs(o Options) (*Blobs, error) {
 	b := &Blobs{
 		opts:      o,
 		upstream:  up,
+		strangers: up.forStrangers(),
 		store:     store,
 		ctx:       ctx,
 		cancel:    cancel,
@@ -248,7 +250,7 @@ func (b *Blobs) join(ref Reference, digest string) (d *download, needed bool, er
 		}
 	}
 	d = newDownload(ref, digest, b.clientOf(key))
-	d.private = d.client != b.upstream.anonymous
+	d.private = needed && d.client != b.upstream.anonymous
 	d.needed, d.began = needed, b.opts.Clock.Now()
 	d.join()
 	b.downloads[key] = d

@@ -21,7 +21,7 @@ type Budget struct {
 	Parallel int
 	// Queue bounds those that wait for their turn. Default: 16.
 	Queue int
-	// PerMinute bounds what registries are asked, half of it at once. Default: 120.
+	// PerMinute bounds what registries are asked, half of it at once. Default: 60.
 	PerMinute int
 	// Grace is how long a download goes on that nobody waits for: firmware gives up and comes back. Default: 15s.
 	Grace time.Duration
@@ -42,7 +42,7 @@ func (l Budget) withDefaults(maxBytes int64) Budget {
 		l.Queue = 16
 	}
 	if l.PerMinute <= 0 {
-		l.PerMinute = 120
+		l.PerMinute = 60
 	}
 	if l.Grace <= 0 {
 		l.Grace = 15 * time.Second

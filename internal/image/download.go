@@ -195,17 +195,27 @@ func (d *download) attempt(ctx context.Context, b *Blobs) error {
 	}
 	guarded, wrap, stop := guardStalls(ctx, b.opts.Timeout, least)
 	defer stop()
-	opened, err := b.upstream.blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
+	opened, err := b.upstreamFor(d.needed).blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
 	if err == nil {
 		defer opened.Close()
 		if err = d.receive(guarded, b, opened, wrap(opened)); err != nil && opened.mirror != nil {
-			opened.mirror.rest(mirrorRest) // what is missing is asked of the next
+			d.blame(opened.mirror) // what is missing is asked of the next
 		}
 	}
 	if err != nil && guarded.Err() != nil {
 		return context.Cause(guarded)
 	}
 	return err
+}
+
+// blame leaves a mirror alone that broke off. What a stranger asks it for says nothing of it to others: he is served by
+// the registry itself.
+func (d *download) blame(m *mirror) {
+	if d.needed {
+		m.rest(mirrorRest)
+		return
+	}
+	d.direct = true
 }
 
 // receive takes an answer of the registry, or of a mirror.

@@ -198,7 +198,9 @@ func (d *download) startOver() bool {
 		return false
 	}
 	for _, m := range d.mirrors {
-		m.rest(mirrorDistrust)
+		if d.needed {
+			m.rest(mirrorDistrust)
+		}
 	}
 	d.direct, d.mirrors = d.direct || len(d.mirrors) > 0, nil
 	if d.left != nil && d.file == nil {

@@ -155,7 +155,14 @@ func (b *Blobs) clientOf(key blobKey) *auth.Client {
 	if blob := b.needs.blobs[key]; blob != nil {
 		return blob.client()
 	}
-	return b.upstream.anonymous
+	return b.strangers.anonymous
+}
+
+func (b *Blobs) upstreamFor(needed bool) *upstream {
+	if needed {
+		return b.upstream
+	}
+	return b.strangers
 }
 
 // admit refuses a blob that a pull secret opened to who asks for it where nobody
@@ -171,7 +178,7 @@ func (b *Blobs) admit(ctx context.Context, key blobKey, ref Reference) error {
 		return err
 	}
 	defer done()
-	if _, err := b.upstream.blobSize(ctx, b.upstream.anonymous, ref, key.digest); err != nil {
+	if _, err := b.strangers.blobSize(ctx, b.strangers.anonymous, ref, key.digest); err != nil {
 		return err
 	}
 	b.store.publish(key.digest)

@@ -41,6 +41,17 @@ type upstream struct {
 	client  *http.Client
 	// anonymous keeps tokens between calls.
 	anonymous *auth.Client
+	// blameless: mirrors that fail are asked again all the same.
+	blameless bool
+}
+
+// forStrangers is the same on behalf of those whom no plan names. What they ask for does not decide which mirrors others
+// are served from, nor how many tokens are kept.
+func (u *upstream) forStrangers() *upstream {
+	strangers := *u
+	strangers.anonymous = &auth.Client{Client: u.client, Cache: &fewTokens{Cache: auth.NewCache()}}
+	strangers.blameless = true
+	return &strangers
 }
 
 func newUpstream(o Options) (*upstream, error) {
@@ -275,7 +286,7 @@ func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, 
 	}
 	if !direct {
 		for _, mirror := range u.mirrors.of(ref.Registry) {
-			if mirror.try(ctx, func(ctx context.Context) (*http.Response, error) {
+			if mirror.try(ctx, !u.blameless, func(ctx context.Context) (*http.Response, error) {
 				return u.send(ctx, client, Reference{Registry: mirror.registry, Repository: ref.Repository}, path, header)
 			}, accept) {
 				return mirror, nil
