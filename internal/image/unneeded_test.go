@@ -367,3 +367,49 @@ func TestFewTokensAreKept(t *testing.T) {
 		}
 	}
 }
+
+// TestUnneededDownloadsLeaveTheLine: each buffer waits while something needed is downloaded.
+func TestUnneededDownloadsLeaveTheLine(t *testing.T) {
+	registry := startRegistry(t)
+	image := large(6)
+	pushed := push(t, registry, "v1", image)
+	o := registryOptions(registry)
+	clk := testingclock.NewFakeClock(testTime)
+	o.Clock = clk
+	s := startBlobs(t, o)
+	idle := clk.Waiters()
+	s.urgent.Add(1)
+	got := make(chan answer, 1)
+	go func() { got <- get(t, s.layerURL(registry, pushed.Kernel)) }()
+	eventually(t, "it does not wait", func() bool { return clk.Waiters() > idle && s.waits() })
+	s.urgent.Add(-1)
+	var whole answer
+	eventually(t, "it goes on waiting", func() bool {
+		clk.Step(yieldEvery)
+		select {
+		case whole = <-got:
+			return true
+		default:
+			return false
+		}
+	})
+	if whole.Status != http.StatusOK || !bytes.Equal(whole.Body, image.Kernel) {
+		t.Errorf("status %d, %d bytes", whole.Status, len(whole.Body))
+	}
+}
+
+// waits reports whether downloads have begun, and nothing of them has been taken yet.
+func (s *serving) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.downloads {
+		select {
+		case <-d.started:
+			if n, _, _, err := d.readable(); n == 0 && err == nil {
+				return true
+			}
+		default:
+		}
+	}
+	return false
+}
