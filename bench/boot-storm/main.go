@@ -90,7 +90,9 @@ func measure(ctx context.Context, c config) (f findings, err error) {
 	if err != nil {
 		return f, err
 	}
-	server, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(c.Folder, "cache"), Machines: c.Machines})
+	server, err := bootserver.Start(ctx, bootserver.Config{
+		Registry: o.Address, Folder: filepath.Join(c.Folder, "cache"), Machines: c.Machines, Repository: origin.Repository, Layer: o.Digest, Size: c.Size,
+	})
 	if err != nil {
 		return f, err
 	}

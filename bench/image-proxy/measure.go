@@ -85,7 +85,7 @@ func (b *bench) cached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(b.Folder, "cached")})
+	s, err := bootserver.Start(ctx, needing(o, b.Size, filepath.Join(b.Folder, "cached")))
 	if err != nil {
 		return err
 	}
@@ -124,6 +124,11 @@ func (b *bench) cached(ctx context.Context) error {
 	return errors.Join(b.grown(s), o.Stop())
 }
 
+// needing is a boot server whose machines are going to boot the layer. One that nobody needs is verified before it is sent.
+func needing(o *origin.Origin, size int64, folder string) bootserver.Config {
+	return bootserver.Config{Registry: o.Address, Folder: folder, Repository: origin.Repository, Layer: o.Digest, Size: size}
+}
+
 // grown ends a boot server and notes by how much its memory has grown at most.
 func (b *bench) grown(s *bootserver.Server) error {
 	used, err := s.Stop()
@@ -147,7 +152,7 @@ func (b *bench) cold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := bootserver.Start(ctx, bootserver.Config{Registry: o.Address, Folder: filepath.Join(b.Folder, fmt.Sprintf("cold-%d", round))})
+		s, err := bootserver.Start(ctx, needing(o, b.Size, filepath.Join(b.Folder, fmt.Sprintf("cold-%d", round))))
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/identity", "internal/newest"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},

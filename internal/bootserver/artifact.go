@@ -114,6 +114,7 @@ func (p *progressWriter) extend() {
 func (p *progressWriter) WriteHeader(status int) {
 	if status >= http.StatusOK { // not an informational one, RFC 9110 §15.2
 		p.status = status
+		p.extend() // a blob that is verified first may have taken longer than a chunk may
 	}
 	p.ResponseWriter.WriteHeader(status)
 }

@@ -195,3 +195,27 @@ func TestASlowReportIsStillAnswered(t *testing.T) {
 		})
 	}
 }
+
+// late answers when a blob has been downloaded and verified, or has not.
+type late time.Duration
+
+func (l late) ServeImage(w http.ResponseWriter, _ *http.Request) {
+	time.Sleep(time.Duration(l))
+	http.Error(w, "not now", http.StatusServiceUnavailable)
+}
+
+func (l late) ServeUKI(w http.ResponseWriter, r *http.Request) { l.ServeImage(w, r) }
+
+// TestALateAnswerIsStillSent: a blob that is verified before it is sent may take longer than a chunk of one may.
+func TestALateAnswerIsStillSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := servePipes(t, newSite(t, func(c *Config) { c.Blobs = late(3 * chunkTimeout) }))
+		defer s.stop()
+		conn := s.dial()
+		defer func() { _ = conn.Close() }()
+		go func() { _, _ = io.WriteString(conn, "GET /image?x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") }()
+		if got, err := io.ReadAll(conn); err != nil || statusIn(got) != "503" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

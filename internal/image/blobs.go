@@ -7,36 +7,51 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/farrier-dev/farrier/internal/newest"
 )
 
 // Blobs serves layers of images to machines. It keeps them on disk, verified;
 // downloads each once however many machines ask for it, and lets all of them
-// read while it downloads. Close ends its downloads.
+// read while it downloads what is needed (needs.go). What is not has a budget
+// (budget.go). Close ends its downloads.
 type Blobs struct {
-	opts     Options
-	upstream *upstream
-	store    *store
+	opts Options
+	// strangers asks the same registries as upstream, for what nobody needs.
+	upstream, strangers *upstream
+	store               *store
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// work has one for each download and manifest call.
+	// work has one for each download.
 	work sync.WaitGroup
-	// downloading and asking bound the downloads and the short calls to
-	// registries that are under way at once.
-	downloading chan struct{}
-	asking      chan struct{}
-	manifests   singleflight.Group
+	// unneeded is for what nobody needs.
+	unneeded *budget
+	// urgent counts the downloads of what is needed that are under way.
+	urgent atomic.Int32
+	// refusals and failures are what the log says of requests for what nobody needs, and somebody needs.
+	refusals, failures *seldom
+	metrics            *metrics
+	manifests          singleflight.Group
 
 	mu        sync.Mutex
 	closed    bool
 	downloads map[blobKey]*download
-	sizes     map[blobKey]int64
-	images    map[string]knownImage
-	needs     needs
+	// places are those of what is needed, by registry: one that hangs stops no other.
+	places map[string]places
+	sizes  map[blobKey]int64
+	// images are such as somebody needs, and others such as nobody does.
+	images map[string]knownImage
+	others newest.Map[string, knownImage]
+	needs  needs
 }
+
+// places bound the downloads and the short calls to a registry that are under way at once.
+type places struct{ downloading, asking chan struct{} }
 
 // blobKey names a blob of a repository. The repository belongs to it so that
 // asking for a blob where it is not does no harm to who asks where it is.
@@ -52,6 +67,10 @@ const (
 	// maxKnown bounds what is remembered of sizes and of images. Beyond it all
 	// is forgotten, which costs a call each to learn again.
 	maxKnown = 4096
+	// maxOthers and maxOther bound what is remembered of images that nobody needs:
+	// how many, and the bytes of what each says of its layers.
+	maxOthers = 64
+	maxOther  = 64 << 10
 	// imageFresh is how long a tag is taken to point where it did.
 	imageFresh = time.Minute
 	// headTimeout leaves time to answer before firmware gives up: UEFI's HTTP
@@ -76,27 +95,32 @@ func NewBlobs(o Options) (*Blobs, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := openStore(o.Dir, o.MaxBytes)
+	store, err := openStore(o.Dir, o.MaxBytes, o.Unneeded.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b := &Blobs{
-		opts:        o,
-		upstream:    up,
-		store:       store,
-		ctx:         ctx,
-		cancel:      cancel,
-		downloading: make(chan struct{}, o.Parallel),
-		asking:      make(chan struct{}, o.Parallel),
-		downloads:   make(map[blobKey]*download),
-		sizes:       make(map[blobKey]int64),
-		images:      make(map[string]knownImage),
+		opts:      o,
+		upstream:  up,
+		strangers: up.forStrangers(),
+		store:     store,
+		ctx:       ctx,
+		cancel:    cancel,
+		unneeded:  newBudget(o.Unneeded, o.Clock),
+		refusals:  &seldom{clock: o.Clock, every: refusalsEvery},
+		failures:  &seldom{clock: o.Clock, every: failuresEvery},
+		metrics:   newMetrics(),
+		downloads: make(map[blobKey]*download),
+		places:    make(map[string]places),
+		sizes:     make(map[blobKey]int64),
+		images:    make(map[string]knownImage),
 		needs: needs{
-			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), changed: make(chan struct{}, 1),
+			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int), changed: make(chan struct{}, 1),
 		},
 	}
 	b.work.Go(func() { b.prefetch(ctx) })
+	b.work.Go(func() { b.watch(ctx) })
 	return b, nil
 }
 
@@ -115,21 +139,32 @@ func (b *Blobs) Close() error {
 func (b *Blobs) describe(key blobKey, size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.describeLocked(key, size)
-}
-
-func (b *Blobs) describeLocked(key blobKey, size int64) {
 	if len(b.sizes) >= maxKnown {
 		clear(b.sizes)
 	}
 	b.sizes[key] = size
 }
 
-// described is how large a blob is by the manifest of an image, zero if none has told.
-func (b *Blobs) described(d *download) int64 {
+// described is how large a blob is by the manifest of an image, zero if none has told. Who needs it knows best.
+func (b *Blobs) described(key blobKey) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sizes[blobKey{d.ref.Name(), d.digest}]
+	if blob := b.needs.blobs[key]; blob != nil {
+		return blob.size
+	}
+	return b.sizes[key]
+}
+
+// placesOf are those of a registry, which is one of the allowed ones.
+func (b *Blobs) placesOf(registry string) places {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := b.places[registry]
+	if !ok {
+		p = places{make(chan struct{}, b.opts.Parallel), make(chan struct{}, b.opts.Parallel)}
+		b.places[registry] = p
+	}
+	return p
 }
 
 // content is a blob to be read by one client.
@@ -139,7 +174,7 @@ type content struct {
 }
 
 // open returns a blob, from the store or from a download. A download is handed
-// out while it runs, unless the caller wants it verified first.
+// out while it runs, unless the caller wants it verified first, or nobody needs it.
 func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (content, error) {
 	if err := b.admit(ctx, blobKey{ref.Name(), digest}, ref); err != nil {
 		return content{}, err
@@ -152,62 +187,89 @@ func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified
 		if !errors.Is(err, fs.ErrNotExist) {
 			return content{}, err
 		}
-		d, err := b.join(ref, digest)
+		d, needed, err := b.join(ref, digest)
 		if err != nil {
 			return content{}, err
 		}
 		if d == nil {
 			continue // it has been stored since
 		}
-		if err = b.awaitStart(ctx, d); err != nil {
-			d.leave()
-			return content{}, err
+		got, err := b.follow(ctx, d, verified || !needed)
+		if errors.Is(err, errSuperseded) {
+			continue // it is needed now
 		}
-		if !verified {
-			return content{&follower{ctx: ctx, download: d}, d.leave}, nil
-		}
-		// From the store, where the kernel sends it. As long as this reader has not
-		// left the download, nothing evicts it.
-		err = d.awaitEnd(ctx)
-		if err == nil {
-			file, release, err = b.store.open(digest, b.opts.Clock.Now())
-		}
-		d.leave()
-		if err != nil {
-			return content{}, err
-		}
-		return content{file, release}, nil
+		return got, err
 	}
 }
 
-// join returns the download of a blob, a new one if there is none. It returns
-// none if the blob has been stored.
-func (b *Blobs) join(ref Reference, digest string) (*download, error) {
+// follow returns the content of a download that has been joined.
+func (b *Blobs) follow(ctx context.Context, d *download, verified bool) (content, error) {
+	if err := b.awaitStart(ctx, d); err != nil {
+		d.leave()
+		return content{}, err
+	}
+	if !verified {
+		return content{&follower{ctx: ctx, download: d}, d.leave}, nil
+	}
+	// From the store, where the kernel sends it. As long as this reader has not
+	// left the download, only what is needed evicts it.
+	defer d.leave()
+	if err := d.awaitEnd(ctx); err != nil {
+		return content{}, err
+	}
+	file, release, err := b.store.open(d.digest, b.opts.Clock.Now())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errPreempted
+	}
+	if err != nil {
+		return content{}, err
+	}
+	return content{file, release}, nil
+}
+
+// join returns the download of a blob, a new one if there is none, and whether
+// somebody needs it. It returns none if the blob has been stored.
+func (b *Blobs) join(ref Reference, digest string) (d *download, needed bool, err error) {
 	key := blobKey{ref.Name(), digest}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	needed = b.needs.blobs[key] != nil
 	if d, ok := b.downloads[key]; ok {
 		d.join()
-		return d, nil
+		return d, needed, nil
 	}
 	if b.closed {
-		return nil, errClosed
+		return nil, false, errClosed
 	}
 	if b.store.has(digest) {
-		return nil, nil
+		return nil, needed, nil
 	}
-	d := newDownload(ref, digest, b.clientOf(key))
-	d.private = d.client != b.upstream.anonymous
+	if !needed {
+		if err := b.unneeded.admit(key); err != nil {
+			return nil, false, err
+		}
+	}
+	d = newDownload(ref, digest, b.clientOf(key))
+	d.private = needed && d.client != b.upstream.anonymous
+	d.needed, d.began = needed, b.opts.Clock.Now()
 	d.join()
 	b.downloads[key] = d
-	b.work.Go(func() { d.run(b.ctx, b) })
-	return d, nil
+	ctx, cancel := context.WithCancelCause(b.ctx)
+	d.cancel = cancel
+	b.work.Go(func() {
+		defer cancel(nil)
+		d.run(ctx, b)
+	})
+	return d, needed, nil
 }
 
+// forget ends that a download can be joined. There may be another one of the blob by now.
 func (b *Blobs) forget(d *download) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.downloads, blobKey{d.ref.Name(), d.digest})
+	if b.downloads[d.key()] == d {
+		delete(b.downloads, d.key())
+	}
 }
 
 // awaitStart waits until a download can be read, for as long as the registry
@@ -220,6 +282,9 @@ func (b *Blobs) awaitStart(ctx context.Context, d *download) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C():
+		if !d.needed && !d.atWork.Load() {
+			return fmt.Errorf("%w: %s waits for its turn", ErrBusy, d.digest)
+		}
 		return fmt.Errorf("%w: download of %s has not begun", context.DeadlineExceeded, d.digest)
 	}
 	if d.file == nil {
@@ -227,109 +292,4 @@ func (b *Blobs) awaitStart(ctx context.Context, d *download) error {
 		return err
 	}
 	return nil
-}
-
-// size tells how large a blob is. It asks the registry only for a blob that
-// nobody has described.
-func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, error) {
-	key := blobKey{ref.Name(), digest}
-	if err := b.admit(ctx, key, ref); err != nil {
-		return 0, err
-	}
-	if size, ok := b.store.size(digest); ok {
-		return size, nil
-	}
-	b.mu.Lock()
-	size, ok := b.sizes[key]
-	client := b.clientOf(key)
-	b.mu.Unlock()
-	if ok {
-		return size, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, min(b.opts.Timeout, headTimeout))
-	defer cancel()
-	if err := b.ask(ctx); err != nil {
-		return 0, err
-	}
-	defer b.asked()
-	size, err := b.upstream.blobSize(ctx, client, ref, digest)
-	if err == nil {
-		b.describe(key, size)
-	}
-	return size, err
-}
-
-// ask waits for a turn to call a registry.
-func (b *Blobs) ask(ctx context.Context) error {
-	select {
-	case b.asking <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (b *Blobs) asked() { <-b.asking }
-
-// layer finds the layer that a client names by its media type. When the
-// registry is away, what was known of the image is still good.
-func (b *Blobs) layer(ctx context.Context, ref Reference, name string) (Layer, error) {
-	image, err := b.image(ctx, ref)
-	if err != nil {
-		return Layer{}, err
-	}
-	layer, ok := layerNamed(image.layers, name)
-	if !ok {
-		return Layer{}, fmt.Errorf("%w: %s has no layer %q", ErrNotFound, ref, name)
-	}
-	b.describe(blobKey{ref.Name(), layer.Digest}, layer.Size)
-	return layer, nil
-}
-
-func (b *Blobs) image(ctx context.Context, ref Reference) (resolved, error) {
-	key := ref.Name() + "@" + ref.Version()
-	b.mu.Lock()
-	known, ok := b.images[key]
-	closed := b.closed
-	b.mu.Unlock()
-	if ok && (ref.Digest != "" || b.opts.Clock.Since(known.at) < imageFresh) {
-		return known.image, nil
-	}
-	if closed {
-		return resolved{}, errClosed
-	}
-	answer := b.manifests.DoChan(key, func() (any, error) { return b.fetchImage(b.ctx, key, ref) })
-	select {
-	case result := <-answer:
-		if result.Err == nil {
-			return result.Val.(resolved), nil
-		}
-		if ok && resumable(result.Err) {
-			return known.image, nil
-		}
-		return resolved{}, result.Err
-	case <-ctx.Done():
-		return resolved{}, context.Cause(ctx)
-	}
-}
-
-// fetchImage asks the registry on behalf of everybody who waits for it.
-func (b *Blobs) fetchImage(ctx context.Context, key string, ref Reference) (resolved, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.opts.Timeout)
-	defer cancel()
-	if err := b.ask(ctx); err != nil {
-		return resolved{}, err
-	}
-	defer b.asked()
-	image, err := b.upstream.resolve(ctx, b.upstream.anonymous, ref, b.opts.Architecture)
-	if err != nil {
-		return resolved{}, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.images) >= maxKnown {
-		clear(b.images)
-	}
-	b.images[key] = knownImage{image: image, at: b.opts.Clock.Now()}
-	return image, nil
 }

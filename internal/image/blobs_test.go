@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 )
@@ -76,6 +79,19 @@ func request(t *testing.T, method, address string, header http.Header) answer {
 func get(t *testing.T, address string) answer {
 	t.Helper()
 	return request(t, http.MethodGet, address, nil)
+}
+
+// boots has somebody boot a layer of org/os that nobody fetches ahead.
+func (s *serving) boots(t *testing.T, r *localregistry.Registry, digest string, content []byte) {
+	t.Helper()
+	ref := Reference{Registry: r.Address(), Repository: "org/os"}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.needs.blobs[blobKey{ref.Name(), digest}] = &neededBlob{
+		ref: ref, digest: digest, size: int64(len(content)), owners: map[string]*auth.Client{"test": s.upstream.anonymous},
+		again: s.opts.Clock.Now().Add(24 * time.Hour),
+	}
+	s.store.pin(digest)
 }
 
 // layerURL is the URL of a layer that nobody has described.

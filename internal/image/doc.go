@@ -14,9 +14,14 @@
 // A download that broke off, in this run or an earlier one, is taken up where
 // it was; what mirrors send is believed no more than that.
 //
+// Anybody can ask for a blob. What somebody is going to boot is needed (needs.go).
+// All else has a budget (budget.go) and a share of the cache (room.go), is sent
+// only when it is verified, and ends when nobody waits for it (watch.go); nothing
+// of it delays or evicts what is needed.
+//
 // Both sides share one registry client (upstream), which talks to allowed
-// registries only, verifies every manifest, and does not let a registry
-// redirect it to this host or its link-local neighbours.
+// registries only, verifies every manifest, and does not let a registry lead it to
+// private networks or this host (network.go).
 //
 // The package knows nothing of Kubernetes. Package localregistry beside it is a
 // small registry for tests and for the demo.

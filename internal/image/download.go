@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -19,13 +20,21 @@ import (
 
 // download is one blob on its way from a registry to the store, with any
 // number of clients reading it meanwhile. It belongs to nobody's request: it
-// goes on when a client hangs up, because the client will be back.
+// goes on when a client hangs up, because the client will be back; for a while
+// only, where nobody needs the blob.
 type download struct {
 	ref    Reference
 	digest string
 	client *auth.Client
 	// private: a pull secret opens it.
 	private bool
+	// needed: somebody was going to boot it when it began, at that time. It stays what
+	// it is: what becomes needed gets another download.
+	needed bool
+	began  time.Time
+	cancel context.CancelCauseFunc
+	// atWork: it has had its turn.
+	atWork atomic.Bool
 	// started is closed when size and file are set and reading may begin, or
 	// when it failed before that.
 	started chan struct{}
@@ -35,9 +44,11 @@ type download struct {
 	size  int64
 	file  *os.File
 
-	// What only run uses: the hash of what is written, what an earlier download
-	// left, the mirrors that sent some of it, and whether they may be asked.
+	// What only run uses: the hash of what is written, what it has of the store if it
+	// is not needed, what an earlier download left, the mirrors that sent some of it,
+	// and whether they may be asked.
 	sum     hash.Hash
+	room    *room
 	left    *leftover
 	mirrors []*mirror
 	direct  bool
@@ -51,6 +62,7 @@ type download struct {
 	err        error
 	changed    chan struct{} // closed at the next change, nil while nobody waits
 	users      int           // readers, and run
+	idle       time.Time     // when it was seen without readers, zero if it was not
 	release    func()        // lets the store evict the blob
 }
 
@@ -69,31 +81,55 @@ func newDownload(ref Reference, digest string, client *auth.Client) *download {
 	return &download{ref: ref, digest: digest, client: client, started: make(chan struct{}), ended: make(chan struct{}), users: 1, sum: sha256.New()}
 }
 
+func (d *download) key() blobKey { return blobKey{d.ref.Name(), d.digest} }
+
 // run downloads, verifies and stores the blob.
 func (d *download) run(ctx context.Context, b *Blobs) {
 	defer d.leave()
 	err := d.fetch(ctx, b)
 	var release func()
 	if err == nil {
-		release, err = b.store.commit(d.file, d.digest, d.size, d.private, b.opts.Clock.Now())
+		release, err = d.commit(b)
 	}
 	if err != nil {
-		b.opts.Logger.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
+		log := b.opts.Logger
+		if !d.needed {
+			log = log.V(1) // anybody can ask for anything; refusals tells of those
+		}
+		log.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
 		d.giveUp(b, err)
+	}
+	if !d.needed {
+		b.unneeded.leave(d.key(), err)
 	}
 	// Before anybody hears of a failure: who tries again gets a new download.
 	b.forget(d)
 	d.finish(release, err)
 }
 
+func (d *download) commit(b *Blobs) (release func(), err error) {
+	if d.room != nil {
+		return b.store.commitUnneeded(d.file, d.digest, d.room, b.opts.Clock.Now())
+	}
+	return b.store.commit(d.file, d.digest, d.size, d.private, b.opts.Clock.Now())
+}
+
 // fetch writes the blob to a file and verifies it. It takes the blob up again
 // where it broke off, as long as that brings it forward.
 func (d *download) fetch(ctx context.Context, b *Blobs) error {
-	select {
-	case b.downloading <- struct{}{}:
-		defer func() { <-b.downloading }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	at := b.unneeded.downloading
+	if d.needed {
+		at = b.placesOf(d.ref.Registry).downloading
+	}
+	done, err := turn(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer done()
+	d.atWork.Store(true)
+	if d.needed {
+		b.urgent.Add(1)
+		defer b.urgent.Add(-1)
 	}
 	if err := d.takeUp(ctx, b); err != nil {
 		return err
@@ -114,10 +150,10 @@ func (d *download) fill(ctx context.Context, b *Blobs) error {
 		if err == nil {
 			break
 		}
-		if failures++; d.written > before {
+		if failures++; d.written > before && !errors.Is(err, errSlow) {
 			failures = 1
 		}
-		if d.file == nil || !resumable(err) || failures > maxResumes {
+		if d.file == nil || !resumable(err) || failures > maxResumes || ctx.Err() != nil {
 			return err
 		}
 		b.opts.Logger.V(1).Info("download broke off", "image", d.ref.Name(), "digest", d.digest, "at", d.written, "error", err.Error())
@@ -153,13 +189,17 @@ func pause(ctx context.Context, b *Blobs, failures int) error {
 
 // attempt makes one request for what is missing.
 func (d *download) attempt(ctx context.Context, b *Blobs) error {
-	guarded, wrap, stop := guardStalls(ctx, b.opts.Timeout)
+	least := neededPace
+	if !d.needed {
+		least = unneededPace
+	}
+	guarded, wrap, stop := guardStalls(ctx, b.opts.Timeout, least)
 	defer stop()
-	opened, err := b.upstream.blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
+	opened, err := b.upstreamFor(d.needed).blob(guarded, d.client, blobPart{d.ref, d.digest, d.written, d.size, d.direct})
 	if err == nil {
 		defer opened.Close()
-		if err = d.receive(b, opened, wrap(opened)); err != nil && opened.mirror != nil {
-			opened.mirror.rest(mirrorRest) // what is missing is asked of the next
+		if err = d.receive(guarded, b, opened, wrap(opened)); err != nil && opened.mirror != nil {
+			d.blame(opened.mirror) // what is missing is asked of the next
 		}
 	}
 	if err != nil && guarded.Err() != nil {
@@ -168,12 +208,22 @@ func (d *download) attempt(ctx context.Context, b *Blobs) error {
 	return err
 }
 
+// blame leaves a mirror alone that broke off. What a stranger asks it for says nothing of it to others: he is served by
+// the registry itself.
+func (d *download) blame(m *mirror) {
+	if d.needed {
+		m.rest(mirrorRest)
+		return
+	}
+	d.direct = true
+}
+
 // receive takes an answer of the registry, or of a mirror.
-func (d *download) receive(b *Blobs, opened openedBlob, body io.Reader) error {
+func (d *download) receive(ctx context.Context, b *Blobs, opened openedBlob, body io.Reader) error {
 	if opened.mirror != nil && !slices.Contains(d.mirrors, opened.mirror) {
 		d.mirrors = append(d.mirrors, opened.mirror)
 	}
-	if known := cmp.Or(d.size, b.described(d)); known > 0 && opened.size != known {
+	if known := cmp.Or(d.size, b.described(d.key())); known > 0 && opened.size != known {
 		return fmt.Errorf("%w: blob %s of %s has %d bytes and not %d", ErrCorrupt, d.digest, d.ref.Name(), opened.size, known)
 	}
 	if d.file == nil {
@@ -185,15 +235,18 @@ func (d *download) receive(b *Blobs, opened openedBlob, body io.Reader) error {
 	if _, err := io.CopyN(io.Discard, body, opened.skip); err != nil {
 		return callError(err)
 	}
-	return d.copy(body)
+	return d.copy(ctx, b, body)
 }
 
 // start opens the download to readers.
 func (d *download) start(b *Blobs, size int64) (err error) {
 	var file *os.File
-	if d.left != nil {
+	switch {
+	case !d.needed:
+		file, d.room, err = b.store.createUnneeded(size, d.cancel)
+	case d.left != nil:
 		file, err = b.store.resume(d.left)
-	} else {
+	default:
 		file, err = b.store.create(d.digest, size)
 	}
 	if err != nil {
@@ -205,11 +258,14 @@ func (d *download) start(b *Blobs, size int64) (err error) {
 }
 
 // copy appends to the file, hashes what it appends, and tells readers.
-func (d *download) copy(body io.Reader) error {
+func (d *download) copy(ctx context.Context, b *Blobs, body io.Reader) error {
 	buffer := make([]byte, copyBuffer)
 	for d.written < d.size {
 		n, err := body.Read(buffer[:min(copyBuffer, d.size-d.written)])
 		if n > 0 {
+			if err := d.makeRoom(ctx, b, int64(n)); err != nil {
+				return err
+			}
 			if _, err := d.file.WriteAt(buffer[:n], d.written); err != nil {
 				return fmt.Errorf("image cache: %w", err)
 			}
@@ -269,6 +325,7 @@ func (d *download) join() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.users++
+	d.idle = time.Time{}
 }
 
 // leave takes a reader away, or run. The last one closes the file.
@@ -316,54 +373,4 @@ func (d *download) await(ctx context.Context, offset int64) (readable int64, gen
 			return 0, 0, context.Cause(ctx)
 		}
 	}
-}
-
-// follower reads a download as it comes. It implements io.ReadSeeker for
-// http.ServeContent.
-type follower struct {
-	ctx      context.Context
-	download *download
-	offset   int64
-	// begun says that bytes of a generation have been handed out.
-	begun      bool
-	generation int
-}
-
-// Read waits for bytes that are not there yet.
-func (f *follower) Read(p []byte) (int, error) {
-	if f.offset >= f.download.size {
-		return 0, io.EOF
-	}
-	for {
-		n, generation, err := f.download.await(f.ctx, f.offset)
-		if err != nil {
-			return 0, err
-		}
-		if f.begun && generation != f.generation {
-			return 0, fmt.Errorf("%w: blob %s is fetched again", ErrCorrupt, f.download.digest)
-		}
-		read, err := f.download.file.ReadAt(p[:min(int64(len(p)), n-f.offset)], f.offset)
-		// Started over meanwhile: what was read may be of either.
-		if _, now, _, _ := f.download.readable(); now != generation {
-			continue
-		}
-		f.begun, f.generation = true, generation
-		f.offset += int64(read)
-		return read, err
-	}
-}
-
-// Seek never waits.
-func (f *follower) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += f.offset
-	case io.SeekEnd:
-		offset += f.download.size
-	}
-	if offset < 0 {
-		return 0, fmt.Errorf("seek to %d: %w", offset, os.ErrInvalid)
-	}
-	f.offset = offset
-	return offset, nil
 }

@@ -36,6 +36,7 @@ func TestBlobsAreFetchedOnceAndStreamed(t *testing.T) {
 	image := large(2)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	address := s.layerURL(registry, pushed.Kernel)
 
 	var ends, halves sync.WaitGroup
@@ -99,6 +100,7 @@ func TestBlobsHoldTheLastByteBack(t *testing.T) {
 	body = image.Kernel
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	resp, err := http.Get(s.layerURL(registry, pushed.Kernel))
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +126,7 @@ func TestBlobsNeverServeCorruptOnes(t *testing.T) {
 	image := large(3)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	address := s.layerURL(registry, pushed.Kernel)
 	for range 2 {
 		if got := get(t, address); got.Status != http.StatusOK || !errors.Is(got.Err, io.ErrUnexpectedEOF) || len(got.Body) >= len(image.Kernel) {
@@ -160,6 +163,7 @@ func TestBlobsResume(t *testing.T) {
 	image.Kernel = image.Kernel[:1<<20+1<<19]
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	got := get(t, s.layerURL(registry, pushed.Kernel))
 	if got.Err != nil || !bytes.Equal(got.Body, image.Kernel) {
 		t.Errorf("status %d, %d bytes of %d, error %v", got.Status, len(got.Body), len(image.Kernel), got.Err)
@@ -186,6 +190,7 @@ func TestBlobsResumeWithoutRanges(t *testing.T) {
 	image := large(5)
 	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	if got := get(t, s.layerURL(registry, pushed.Kernel)); got.Err != nil || !bytes.Equal(got.Body, image.Kernel) {
 		t.Errorf("status %d, %d bytes of %d, error %v", got.Status, len(got.Body), len(image.Kernel), got.Err)
 	}
@@ -218,8 +223,10 @@ func TestBlobsCloseCutsClientsOff(t *testing.T) {
 	held := newGate()
 	registry := startRegistry(t, halfway(held))
 	t.Cleanup(held.release)
-	pushed := push(t, registry, "v1", large(6))
+	image := large(6)
+	pushed := push(t, registry, "v1", image)
 	s := startBlobs(t, registryOptions(registry))
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	resp, err := http.Get(s.layerURL(registry, pushed.Kernel))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,9 @@ func (s *store) pin(digest string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pins[digest]++
+	if b := s.blobs[digest]; b != nil {
+		s.wasNeeded(b)
+	}
 }
 
 // unpin takes one pin back.
@@ -27,11 +30,14 @@ func (s *store) fits(size int64) bool {
 	for _, l := range s.left {
 		free += l.have
 	}
+	for r := range s.rooms {
+		free += r.have
+	}
 	for digest, b := range s.blobs {
 		if free >= size {
 			break
 		}
-		if b.readers == 0 && s.pins[digest] == 0 {
+		if s.pins[digest] == 0 {
 			free += b.size
 		}
 	}

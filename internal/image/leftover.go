@@ -169,6 +169,9 @@ func (r *cancelReader) Read(p []byte) (int, error) {
 // takeUp begins where an earlier download of the blob broke off. Readers see
 // nothing of it before the registry has agreed to go on.
 func (d *download) takeUp(ctx context.Context, b *Blobs) error {
+	if !d.needed {
+		return nil // what somebody needs from another repository may want it
+	}
 	l := b.store.takeLeftover(d.digest)
 	if l == nil {
 		return nil
@@ -195,7 +198,9 @@ func (d *download) startOver() bool {
 		return false
 	}
 	for _, m := range d.mirrors {
-		m.rest(mirrorDistrust)
+		if d.needed {
+			m.rest(mirrorDistrust)
+		}
 	}
 	d.direct, d.mirrors = d.direct || len(d.mirrors) > 0, nil
 	if d.left != nil && d.file == nil {
@@ -215,10 +220,12 @@ func (d *download) startOver() bool {
 // giveUp returns to the store what it lent.
 func (d *download) giveUp(b *Blobs, err error) {
 	switch {
+	case d.room != nil:
+		b.store.discardUnneeded(d.file, d.room)
 	case d.file == nil && d.left != nil:
 		b.store.bringBack(d.left)
 	case d.file == nil:
-	case resumable(err) || errors.Is(err, errClosed):
+	case resumable(err) || errors.Is(err, errClosed) || errors.Is(err, errAbandoned):
 		b.store.interrupt(d.file, d.digest, d.size, d.written)
 	default:
 		b.store.discard(d.file, d.size)

@@ -85,6 +85,7 @@ func TestBrokenDownloadsAreTakenUpAgain(t *testing.T) {
 			o := o
 			o.Dir = t.TempDir()
 			s := startBlobs(t, o)
+			s.boots(t, registry, pushed.Kernel, image.Kernel)
 			a.broken.Store(true)
 			if got := get(t, s.layerURL(registry, pushed.Kernel)); got.Err == nil {
 				t.Fatal("half a blob was a whole one")
@@ -92,6 +93,7 @@ func TestBrokenDownloadsAreTakenUpAgain(t *testing.T) {
 			a.broken.Store(false)
 			if tt.restart(t, s); tt.name != "in the same run" {
 				s = startBlobs(t, o)
+				s.boots(t, registry, pushed.Kernel, image.Kernel)
 			}
 			if got := get(t, s.layerURL(registry, pushed.Kernel)); got.Err != nil || !bytes.Equal(got.Body, image.Kernel) {
 				t.Errorf("status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
@@ -125,6 +127,7 @@ func TestWhatAKilledRunLeftIsTakenUp(t *testing.T) {
 			tt.change(left)
 			plant(t, o.Dir, pushed.Kernel, left)
 			s := startBlobs(t, o)
+			s.boots(t, registry, pushed.Kernel, image.Kernel)
 			got := request(t, http.MethodGet, s.layerURL(registry, pushed.Kernel), http.Header{"Range": {"bytes=50-249"}})
 			if got.Err != nil || !bytes.Equal(got.Body, image.Kernel[50:250]) {
 				t.Errorf("status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
@@ -149,6 +152,7 @@ func TestALeftoverNeedsTheRegistry(t *testing.T) {
 	o.Dir = t.TempDir()
 	plant(t, o.Dir, pushed.Kernel, image.Kernel)
 	s := startBlobs(t, o)
+	s.boots(t, registry, pushed.Kernel, image.Kernel)
 	for range 2 {
 		if got := get(t, s.layerURL(registry, pushed.Kernel)); got.Status != http.StatusBadGateway {
 			t.Errorf("status %d, want 502", got.Status)

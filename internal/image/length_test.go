@@ -60,6 +60,7 @@ func TestBlobsOfTheWrongLength(t *testing.T) {
 			o := registryOptions(registry)
 			o.Clock = impatient{}
 			s := startBlobs(t, o)
+			s.boots(t, registry, pushed.Kernel, nil) // nobody knows how large it is
 			address := s.layerURL(registry, pushed.Kernel)
 			for _, header := range []http.Header{nil, {"Range": {"bytes=0-9"}}} {
 				if got := request(t, http.MethodGet, address, header); got.Err == nil && got.Status < 300 {

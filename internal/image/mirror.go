@@ -85,8 +85,9 @@ func (m *mirror) rest(during time.Duration) {
 }
 
 // try sends a request and reports whether the answer is good, as accept finds it.
-// That a mirror does not have something, or not for us, is no failure of it.
-func (m *mirror) try(ctx context.Context, send func(context.Context) (*http.Response, error), accept func(*http.Response) error) bool {
+// One that fails is left alone, if it is to blame: that a mirror does not have
+// something, or not for us, is no failure of it.
+func (m *mirror) try(ctx context.Context, blame bool, send func(context.Context) (*http.Response, error), accept func(*http.Response) error) bool {
 	call, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(m.limit, cancel)
 	resp, err := send(call)
@@ -100,7 +101,7 @@ func (m *mirror) try(ctx context.Context, send func(context.Context) (*http.Resp
 	timer.Stop()
 	cancel()
 	switch {
-	case ctx.Err() != nil, resp != nil && refused(resp):
+	case !blame, ctx.Err() != nil, resp != nil && refused(resp):
 	case errors.Is(err, ErrCorrupt):
 		m.rest(mirrorDistrust)
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ func TestMirrorsAreAskedFirst(t *testing.T) {
 	o.Clock = clk
 	s := startBlobs(t, o)
 
+	for _, digest := range []string{pushed.Kernel, pushed.Initramfs, pushed.Squashfs, only.Kernel, only.Initramfs, only.Squashfs} {
+		s.boots(t, origin, digest, nil)
+	}
 	expect := func(what, digest string, fromMirror, fromOrigin int) {
 		t.Helper()
 		before := [2]int{mirror.Counts().Blobs, origin.Counts().Blobs}
@@ -124,7 +128,7 @@ func TestAMirrorThatSendsGarbageBlocksNothing(t *testing.T) {
 
 			whole, part := startBlobs(t, o), startBlobs(t, o)
 			for _, s := range []*serving{whole, part} {
-				s.describe(blobKey{origin.Address() + "/org/os", pushed.Kernel}, int64(len(image.Kernel)))
+				s.boots(t, origin, pushed.Kernel, image.Kernel)
 			}
 			got := get(t, whole.layerURL(origin, pushed.Kernel))
 			if lost := got.Err != nil; lost && !tt.lost || !lost && !bytes.Equal(got.Body, image.Kernel) {
@@ -136,6 +140,47 @@ func TestAMirrorThatSendsGarbageBlocksNothing(t *testing.T) {
 			got = request(t, http.MethodGet, part.layerURL(origin, pushed.Kernel), http.Header{"Range": {"bytes=0-9"}})
 			if got.Err != nil || !bytes.Equal(got.Body, image.Kernel[:10]) {
 				t.Errorf("part: status %d, %d bytes, error %v", got.Status, len(got.Body), got.Err)
+			}
+		})
+	}
+}
+
+// TestAStrangerDoesNotDecideWhichMirrorsRest: what he asks for may make a mirror fail.
+func TestAStrangerDoesNotDecideWhichMirrorsRest(t *testing.T) {
+	for name, handle := range map[string]func(http.Handler, http.ResponseWriter, *http.Request){
+		"it fails": func(_ http.Handler, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		},
+		"it sends others":   corrupt,
+		"it does not speak": func(http.Handler, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var strange string
+			origin := startRegistry(t)
+			mirror := startRegistry(t, onPath("/blobs/", func(next http.Handler, w http.ResponseWriter, req *http.Request) {
+				if strings.HasSuffix(req.URL.Path, strange) {
+					handle(next, w, req)
+					return
+				}
+				next.ServeHTTP(w, req)
+			}))
+			image := tiny("a")
+			pushed := push(t, origin, "v1", image)
+			push(t, mirror, "v1", image)
+			strange = pushed.Squashfs
+			o := registryOptions(origin)
+			o.PlainHTTP = append(o.PlainHTTP, mirror.Address())
+			o.Mirrors = map[string][]string{origin.Address(): {mirror.Address()}}
+			s := startBlobs(t, o)
+			s.boots(t, origin, pushed.Kernel, image.Kernel)
+			for _, method := range []string{http.MethodHead, http.MethodGet} {
+				if got := request(t, method, s.layerURL(origin, strange), nil); got.Status != http.StatusOK {
+					t.Errorf("%s: status %d: %s", method, got.Status, got.Body)
+				}
+			}
+			asked := mirror.Counts().Blobs
+			if got := get(t, s.layerURL(origin, pushed.Kernel)); got.Status != http.StatusOK || mirror.Counts().Blobs != asked+1 {
+				t.Errorf("needed: status %d, and the mirror was not asked", got.Status)
 			}
 		})
 	}

@@ -25,6 +25,8 @@ type Need struct {
 type needs struct {
 	owners map[string]ownedNeed
 	blobs  map[blobKey]*neededBlob
+	// images counts the owners of each image, by imageKey.
+	images map[string]int
 	// changed tells the prefetcher that there may be something to do.
 	changed chan struct{}
 }
@@ -69,6 +71,9 @@ func (b *Blobs) Need(owner string, n Need) error {
 	}
 	b.release(owner)
 	b.needs.owners[owner] = wanted
+	for _, key := range imageKeys(n.Plan) {
+		b.needs.images[key]++
+	}
 	for _, layer := range n.Plan.layers() {
 		key := blobKey{ref.Name(), layer.Digest}
 		blob := b.needs.blobs[key]
@@ -79,7 +84,9 @@ func (b *Blobs) Need(owner string, n Need) error {
 		}
 		blob.owners[owner] = client
 		blob.failures, blob.again = 0, time.Time{}
-		b.describeLocked(key, layer.Size)
+		if d := b.downloads[key]; d != nil && !d.needed {
+			b.end(d, errSuperseded)
+		}
 	}
 	select {
 	case b.needs.changed <- struct{}{}:
@@ -101,6 +108,11 @@ func (b *Blobs) release(owner string) {
 		return
 	}
 	delete(b.needs.owners, owner)
+	for _, key := range imageKeys(had.plan) {
+		if b.needs.images[key]--; b.needs.images[key] <= 0 {
+			delete(b.needs.images, key)
+		}
+	}
 	name := Reference{Registry: had.plan.Registry, Repository: had.plan.Repository}.Name()
 	for _, layer := range had.plan.layers() {
 		key := blobKey{name, layer.Digest}
@@ -113,11 +125,28 @@ func (b *Blobs) release(owner string) {
 	}
 }
 
+// imageKeys are what clients call the image of a plan.
+func imageKeys(p Plan) []string {
+	name := Reference{Registry: p.Registry, Repository: p.Repository}.Name()
+	keys := []string{imageKey(name, p.Digest)}
+	if p.Tag != "" {
+		keys = append(keys, imageKey(name, p.Tag))
+	}
+	return keys
+}
+
 // needed reports whether somebody boots a blob of a repository.
 func (b *Blobs) needed(key blobKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.needs.blobs[key] != nil
+}
+
+// neededImage reports whether somebody boots an image.
+func (b *Blobs) neededImage(ref Reference) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.needs.images[imageKey(ref.Name(), ref.Version())] > 0
 }
 
 // clientOf is who may fetch a blob: anybody, unless somebody needs it and has a
@@ -126,7 +155,14 @@ func (b *Blobs) clientOf(key blobKey) *auth.Client {
 	if blob := b.needs.blobs[key]; blob != nil {
 		return blob.client()
 	}
-	return b.upstream.anonymous
+	return b.strangers.anonymous
+}
+
+func (b *Blobs) upstreamFor(needed bool) *upstream {
+	if needed {
+		return b.upstream
+	}
+	return b.strangers
 }
 
 // admit refuses a blob that a pull secret opened to who asks for it where nobody
@@ -137,11 +173,12 @@ func (b *Blobs) admit(ctx context.Context, key blobKey, ref Reference) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(b.opts.Timeout, headTimeout))
 	defer cancel()
-	if err := b.ask(ctx); err != nil {
+	done, err := b.unneeded.call(ctx)
+	if err != nil {
 		return err
 	}
-	defer b.asked()
-	if _, err := b.upstream.blobSize(ctx, b.upstream.anonymous, ref, key.digest); err != nil {
+	defer done()
+	if _, err := b.strangers.blobSize(ctx, b.strangers.anonymous, ref, key.digest); err != nil {
 		return err
 	}
 	b.store.publish(key.digest)
@@ -237,7 +274,7 @@ func (b *Blobs) fetchQuietly(ctx context.Context, blob *neededBlob) error {
 	if !b.store.fits(blob.size) {
 		return ErrCacheFull
 	}
-	d, err := b.join(blob.ref, blob.digest)
+	d, _, err := b.join(blob.ref, blob.digest)
 	if d == nil || err != nil {
 		return err
 	}

@@ -38,6 +38,26 @@ func awaitStored(t *testing.T, b *Blobs, p Plan) {
 	}
 }
 
+// awaitUnread waits until the handlers have returned whose answers clients have read.
+func awaitUnread(t *testing.T, b *Blobs) {
+	t.Helper()
+	reading := func() bool {
+		b.store.mu.Lock()
+		defer b.store.mu.Unlock()
+		for _, blob := range b.store.blobs {
+			if blob.readers > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(patience); reading(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("blobs are still read")
+		}
+	}
+}
+
 func TestNeededLayersAreThereBeforeAnybodyAsks(t *testing.T) {
 	registry := startRegistry(t)
 	image := tiny("a")
@@ -93,6 +113,7 @@ func TestNeededLayersStayAndOthersGo(t *testing.T) {
 	}
 	o := registryOptions(registry)
 	o.MaxBytes = int64(len(images["needed"].Kernel)) * 2
+	o.Unneeded.Bytes = o.MaxBytes
 	s := startBlobs(t, o)
 	if err := s.Need("ns/one", Need{Plan: plans["needed"]}); err != nil {
 		t.Fatal(err)
@@ -102,6 +123,7 @@ func TestNeededLayersStayAndOthersGo(t *testing.T) {
 		if got := get(t, s.layerURL(registry, plans[name].Kernel.Digest)); got.Status != http.StatusOK {
 			t.Fatalf("%s: status %d", name, got.Status)
 		}
+		awaitUnread(t, s.Blobs)
 	}
 	for name, want := range map[string]bool{"needed": true, "first": false, "second": true} {
 		if got := s.store.has(plans[name].Kernel.Digest); got != want {

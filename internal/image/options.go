@@ -3,6 +3,7 @@ package image
 import (
 	"crypto/x509"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -32,9 +33,12 @@ type Options struct {
 	// Timeout bounds each call to a registry, and for a download each pause
 	// between two reads. Default: 10s.
 	Timeout time.Duration
-	// Parallel bounds the calls of a Resolver, and the downloads of a Blobs,
-	// that are under way at once. Default: 8.
+	// Parallel bounds the calls of a Resolver that are under way at once, and for
+	// each registry the downloads of what a Blobs needs. Default: 8.
 	Parallel int
+	// AllowedNetworks are where registries may redirect to beside the public
+	// internet: private, link-local and this host's own addresses are refused.
+	AllowedNetworks []netip.Prefix
 
 	// Refresh is how often a Resolver asks again where a tag points. Default: 5m.
 	Refresh time.Duration
@@ -46,6 +50,8 @@ type Options struct {
 	Dir string
 	// MaxBytes bounds what Dir holds. Default: 10 GiB.
 	MaxBytes int64
+	// Unneeded bounds what a Blobs does for what nobody needs.
+	Unneeded Budget
 
 	Clock  clock.WithTicker
 	Logger logr.Logger
@@ -76,6 +82,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 10 << 30
 	}
+	o.Unneeded = o.Unneeded.withDefaults(o.MaxBytes)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

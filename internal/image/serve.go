@@ -25,7 +25,7 @@ func (b *Blobs) ServeImage(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	ref, digest, err := b.queried(r.Context(), query)
 	if err != nil {
-		b.fail(w, r, err)
+		b.fail(w, r, err, b.neededImage(ref))
 		return
 	}
 	b.serve(w, r, ref, digest, typeBlob)
@@ -46,7 +46,7 @@ func (b *Blobs) queried(ctx context.Context, query url.Values) (Reference, strin
 		return Reference{}, "", err
 	}
 	if err := b.upstream.check(ref); err != nil {
-		return Reference{}, "", err
+		return ref, "", err
 	}
 	if digest != "" {
 		return ref, digest, nil
@@ -79,7 +79,7 @@ func (b *Blobs) ServeUKI(w http.ResponseWriter, r *http.Request) {
 		err = b.upstream.check(ref)
 	}
 	if err != nil {
-		b.fail(w, r, err)
+		b.fail(w, r, err, false)
 		return
 	}
 	b.serve(w, r, ref, digest, typeUKI)
@@ -110,7 +110,7 @@ func (b *Blobs) serve(w http.ResponseWriter, r *http.Request, ref Reference, dig
 	if r.Method == http.MethodHead {
 		size, err := b.size(r.Context(), ref, digest)
 		if err != nil {
-			b.fail(w, r, err)
+			b.fail(w, r, err, b.needed(blobKey{ref.Name(), digest}))
 			return
 		}
 		blob = content{io.NewSectionReader(nil, 0, size), func() {}}
@@ -120,7 +120,7 @@ func (b *Blobs) serve(w http.ResponseWriter, r *http.Request, ref Reference, dig
 		var err error
 		blob, err = b.open(r.Context(), ref, digest, r.Header.Get("Range") != "")
 		if err != nil {
-			b.fail(w, r, err)
+			b.fail(w, r, err, b.needed(blobKey{ref.Name(), digest}))
 			return
 		}
 	}
@@ -146,15 +146,13 @@ func allowMethod(w http.ResponseWriter, r *http.Request) bool {
 
 // fail answers with the status and a text that tells a machine's console what
 // kind of failure it was. Details are for the log: anybody can ask.
-func (b *Blobs) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (b *Blobs) fail(w http.ResponseWriter, r *http.Request, err error, needed bool) {
 	if r.Context().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return // nobody is there to read it
 	}
 	status, text := failure(err)
-	if status >= http.StatusInternalServerError {
-		b.opts.Logger.Info("image request failed", "path", r.URL.Path, "query", r.URL.RawQuery, "status", status, "error", err.Error())
-	}
-	if status == http.StatusServiceUnavailable {
+	b.told(r, status, err, needed)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "5")
 	}
 	http.Error(w, text, status)
@@ -176,6 +174,9 @@ func failure(err error) (status int, text string) {
 		{ErrNoArchitecture, http.StatusBadGateway},
 		{ErrTooLarge, http.StatusBadGateway},
 		{ErrCacheFull, http.StatusServiceUnavailable},
+		{ErrBusy, http.StatusServiceUnavailable},
+		{ErrTooMany, http.StatusTooManyRequests},
+		{errAbandoned, http.StatusServiceUnavailable},
 		{errClosed, http.StatusServiceUnavailable},
 	} {
 		if errors.Is(err, class.err) {

@@ -19,7 +19,7 @@ import (
 var (
 	// ErrTooLarge says that a blob is larger than the whole cache.
 	ErrTooLarge = errors.New("blob is larger than the image cache")
-	// ErrCacheFull says that everything in the cache is being served just now.
+	// ErrCacheFull says that everything in the cache is needed more, or being served just now.
 	ErrCacheFull = errors.New("image cache is full of blobs in use")
 )
 
@@ -27,18 +27,25 @@ var (
 // What it holds, and what is promised to downloads under way, never exceeds its
 // bound; blobs that nobody reads make room, the least recently used first.
 //
+// A blob that nobody needs has a share of it (room.go). Nothing makes room for it
+// that is needed, and it makes room for what is, also while somebody reads it: its
+// name goes then, and its bytes with its last reader.
+//
 //	<dir>/sha256/<64 hex digits>   complete and verified
 //	<dir>/private/<64 hex digits>  the same, opened by a pull secret
 //	<dir>/partial/<64 hex digits>-<size>.<random>  a download under way, or what one left
 type store struct {
-	dir string
-	max int64
+	dir        string
+	max, share int64
 
 	mu    sync.Mutex
 	blobs map[string]*stored // by digest
 	pins  map[string]int     // by digest: how many have asked to keep it
 	left  map[string]*leftover
 	used  int64 // bytes stored, left and promised
+	// What nobody ever needed: bytes stored and arrived, downloads under way, and how large those are said to be.
+	unneeded, expected int64
+	rooms              map[*room]struct{}
 	// recent has every *stored, the most recently used in front.
 	recent *list.List
 }
@@ -47,10 +54,12 @@ type store struct {
 type stored struct {
 	digest  string
 	private bool
-	size    int64
-	readers int // it is not evicted while it has some
-	touched time.Time
-	element *list.Element
+	// unneeded: it came when nobody needed it, and nobody has since.
+	unneeded bool
+	size     int64
+	readers  int // it is not evicted while it has some
+	touched  time.Time
+	element  *list.Element
 
 	checking  sync.Mutex
 	unchecked bool
@@ -72,9 +81,9 @@ func (b *stored) check(path string) error {
 // touchAfter is how old the recorded time of use becomes before it is renewed.
 const touchAfter = time.Minute
 
-func openStore(dir string, maxBytes int64) (*store, error) {
+func openStore(dir string, maxBytes, share int64) (*store, error) {
 	s := &store{
-		dir: dir, max: maxBytes, recent: list.New(),
+		dir: dir, max: maxBytes, share: min(share, maxBytes), recent: list.New(), rooms: make(map[*room]struct{}),
 		blobs: make(map[string]*stored), pins: make(map[string]int), left: make(map[string]*leftover),
 	}
 	for _, dir := range []string{s.blobDir(false), s.blobDir(true), s.partialDir()} {
@@ -230,12 +239,15 @@ func (s *store) remove(b *stored) {
 	delete(s.blobs, b.digest)
 	s.recent.Remove(b.element)
 	s.used -= b.size
+	if b.unneeded {
+		s.unneeded -= b.size
+	}
 	// A file that cannot be removed is found again by the next start's scan.
 	_ = os.Remove(s.path(b.digest, b.private))
 }
 
-// evict makes used at most limit, if blobs without readers suffice for that.
-// Leftovers go first, pinned blobs last. The caller holds mu.
+// evict makes used at most limit for the sake of something needed, if there is that much to give. Leftovers go first,
+// then what nobody needs, and last what others need. The caller holds mu.
 func (s *store) evict(limit int64) {
 	for _, l := range s.left {
 		if s.used <= limit {
@@ -243,13 +255,19 @@ func (s *store) evict(limit int64) {
 		}
 		s.dropLeftover(l)
 	}
-	for _, pinned := range []bool{false, true} {
-		for element := s.recent.Back(); element != nil && s.used > limit; {
-			b := element.Value.(*stored)
-			element = element.Prev()
-			if b.readers == 0 && (s.pins[b.digest] > 0) == pinned {
-				s.remove(b)
-			}
+	s.evictBlobs(limit, func(b *stored) bool { return b.readers == 0 && s.pins[b.digest] == 0 })
+	s.takeRooms(limit)
+	s.evictBlobs(limit, func(b *stored) bool { return s.pins[b.digest] == 0 })
+	s.evictBlobs(limit, func(b *stored) bool { return b.readers == 0 })
+}
+
+// evictBlobs removes blobs that may go, the least recently used first. The caller holds mu.
+func (s *store) evictBlobs(limit int64, may func(*stored) bool) {
+	for element := s.recent.Back(); element != nil && s.used > limit; {
+		b := element.Value.(*stored)
+		element = element.Prev()
+		if may(b) {
+			s.remove(b)
 		}
 	}
 }
@@ -292,6 +310,15 @@ func (s *store) unreserve(size int64) {
 // the caller, until release is called. The same blob may have come from another
 // repository meanwhile; then it is kept as it is, for anybody who may have it.
 func (s *store) commit(file *os.File, digest string, size int64, private bool, now time.Time) (release func(), err error) {
+	return s.take(file, digest, size, nil, private, now)
+}
+
+// commitUnneeded is commit for a blob that has a room.
+func (s *store) commitUnneeded(file *os.File, digest string, r *room, now time.Time) (release func(), err error) {
+	return s.take(file, digest, r.size, r, false, now)
+}
+
+func (s *store) take(file *os.File, digest string, size int64, r *room, private bool, now time.Time) (release func(), err error) {
 	// Synced before it gets its name: a name stands for a whole blob, also
 	// after the power went.
 	if err := file.Sync(); err != nil {
@@ -300,6 +327,9 @@ func (s *store) commit(file *os.File, digest string, size int64, private bool, n
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, twin := s.blobs[digest]
+	if r != nil && r.taken {
+		return nil, errPreempted
+	}
 	if !twin {
 		if err := os.Rename(file.Name(), s.path(digest, private)); err != nil {
 			return nil, fmt.Errorf("image cache: %w", err)
@@ -308,14 +338,34 @@ func (s *store) commit(file *os.File, digest string, size int64, private bool, n
 		b.private = private
 	} else {
 		_ = os.Remove(file.Name())
-		s.used -= size
 		if b.private && !private {
 			s.publishLocked(b)
 		}
 	}
+	s.account(b, size, r, twin)
 	b.readers++
 	b.touched = now
 	return func() { s.release(b) }, nil
+}
+
+// account turns what was promised to a download into what the blob takes; a twin takes nothing more. The caller holds mu.
+func (s *store) account(b *stored, size int64, r *room, twin bool) {
+	switch {
+	case r == nil && twin:
+		s.used -= size
+	case r != nil:
+		s.leaveRoomLocked(r)
+		if !twin {
+			s.used += size
+		}
+	}
+	switch {
+	case r == nil:
+		s.wasNeeded(b)
+	case !twin && s.pins[b.digest] == 0:
+		b.unneeded = true
+		s.unneeded += size
+	}
 }
 
 // discard gives up a download.

@@ -19,7 +19,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newStore(t *testing.T, dir string, maxBytes int64) *store {
 	t.Helper()
-	s, err := openStore(dir, maxBytes)
+	s, err := openStore(dir, maxBytes, maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +92,7 @@ func TestStoreEvictsTheLeastRecentlyUsed(t *testing.T) {
 func TestStoreKeepsWhatIsRead(t *testing.T) {
 	s := newStore(t, t.TempDir(), 8)
 	a, b := s.keep(t, "aaaa", testTime), s.keep(t, "bbbb", testTime)
+	s.pin(a)
 	_, releaseA, err := s.open(a, testTime)
 	if err != nil {
 		t.Fatal(err)

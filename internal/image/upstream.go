@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -42,6 +41,17 @@ type upstream struct {
 	client  *http.Client
 	// anonymous keeps tokens between calls.
 	anonymous *auth.Client
+	// blameless: mirrors that fail are asked again all the same.
+	blameless bool
+}
+
+// forStrangers is the same on behalf of those whom no plan names. What they ask for does not decide which mirrors others
+// are served from, nor how many tokens are kept.
+func (u *upstream) forStrangers() *upstream {
+	strangers := *u
+	strangers.anonymous = &auth.Client{Client: u.client, Cache: &fewTokens{Cache: auth.NewCache()}}
+	strangers.blameless = true
+	return &strangers
 }
 
 func newUpstream(o Options) (*upstream, error) {
@@ -276,7 +286,7 @@ func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, 
 	}
 	if !direct {
 		for _, mirror := range u.mirrors.of(ref.Registry) {
-			if mirror.try(ctx, func(ctx context.Context) (*http.Response, error) {
+			if mirror.try(ctx, !u.blameless, func(ctx context.Context) (*http.Response, error) {
 				return u.send(ctx, client, Reference{Registry: mirror.registry, Repository: ref.Repository}, path, header)
 			}, accept) {
 				return mirror, nil
@@ -350,37 +360,4 @@ func statusError(resp *http.Response) error {
 func digestOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// stallGuard ends a download that stands still: a deadline for the whole of it
-// would depend on its size.
-type stallGuard struct {
-	io.Reader
-	timer *time.Timer
-	limit time.Duration
-}
-
-// guardStalls returns a context that ends when neither call nor body makes
-// progress for the limit, and what to wrap the body in. Stop must be called.
-func guardStalls(ctx context.Context, limit time.Duration) (guarded context.Context, wrap func(io.Reader) io.Reader, stop func()) {
-	guarded, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(limit, func() {
-		cancel(fmt.Errorf("registry sent nothing for %s: %w", limit, context.DeadlineExceeded))
-	})
-	wrap = func(r io.Reader) io.Reader {
-		timer.Reset(limit)
-		return &stallGuard{Reader: r, timer: timer, limit: limit}
-	}
-	return guarded, wrap, func() {
-		timer.Stop()
-		cancel(nil)
-	}
-}
-
-func (g *stallGuard) Read(p []byte) (int, error) {
-	n, err := g.Reader.Read(p)
-	if err == nil {
-		g.timer.Reset(g.limit)
-	}
-	return n, err
 }

@@ -60,7 +60,13 @@ type Options struct {
 	AllowedRegistries, PlainHTTPRegistries []string
 	// RegistryMirrors are "registry=mirror" pairs.
 	RegistryMirrors []string
-	ImageCacheSize  int64
+	// AllowedRegistryNetworks are CIDRs where registries may redirect to, beside the public internet.
+	AllowedRegistryNetworks []string
+	ImageCacheSize          int64
+	// UnneededImageCacheSize is the share of it for what no boot configuration names; 0: a quarter.
+	UnneededImageCacheSize int64
+	// PinnedImages are kept in the cache although no boot configuration names them.
+	PinnedImages []string
 
 	IgnitionAccess string
 	// BootIdentity is what tells a machine that boots from others: token, address, mac or bmc. BootSecretsDeadline is how long after
@@ -180,6 +186,8 @@ type settings struct {
 
 	webhookHosts content.Hosts
 
+	registryNetworks []netip.Prefix
+
 	foreignBoot, foreignLifecycle bool
 }
 
@@ -207,7 +215,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages())
 	return s, errors.Join(errs...)
 }
 

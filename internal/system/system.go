@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -152,24 +151,6 @@ func (s *System) newFleet() error {
 	return nil
 }
 
-func (s *System) newImages() (err error) {
-	o := s.settings
-	images := image.Options{
-		AllowedRegistries: o.AllowedRegistries, PlainHTTP: o.PlainHTTPRegistries, Architecture: o.Architecture,
-		Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.ImageCacheSize, Logger: s.logger.WithName("images"),
-	}
-	if images.Mirrors, err = image.ParseMirrors("--registry-mirrors", o.RegistryMirrors); err != nil {
-		return err
-	}
-	if s.images, err = image.NewResolver(images); err != nil {
-		return fmt.Errorf("images: %w", err)
-	}
-	if s.blobs, err = image.NewBlobs(images); err != nil {
-		return fmt.Errorf("image cache: %w", err)
-	}
-	return nil
-}
-
 // assemble makes the controllers and puts beside them what acts with them: all of it waits for its turn where others
 // like it stand by, and ends before the turn is given up. What only answers machines goes on when a turn is lost.
 func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
@@ -271,6 +252,9 @@ func (s *System) Stop() error {
 		s.parts.Wait()
 		if s.fleet != nil {
 			metrics.Registry.Unregister(s.fleet)
+		}
+		if s.blobs != nil {
+			metrics.Registry.Unregister(s.blobs)
 		}
 		errs := []error{closeListener(s.bootListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
 		if s.blobs != nil {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -85,6 +86,36 @@ func TestTwoConfigsOfOneMachine(t *testing.T) {
 		if gone == "one" {
 			create("one")
 		}
+	}
+}
+
+// TestPinnedImagesAreKept: they are fetched before anybody asks, and their registry is asked once.
+func TestPinnedImagesAreKept(t *testing.T) {
+	l := newLab(t, 1)
+	pushed, err := l.Registry.Push(t.Context(), "org/pinned", "1", localregistry.SmallImage(11))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := l.up(t, "--pinned-images", l.Registry.Reference("org/pinned", "1"))
+	p.Eventually("the layers are fetched", func(context.Context) error {
+		if got := l.Registry.Counts(); got.Blobs < 3 {
+			return fmt.Errorf("%d of 3 downloads", got.Blobs)
+		}
+		return nil
+	})
+	// Each is joined while it comes, and the registry is not asked again.
+	for _, digest := range []string{pushed.Squashfs, pushed.Kernel, pushed.Initramfs} {
+		path := "/image?" + url.Values{"imageName": {l.Registry.Address() + "/org/pinned"}, "layerDigest": {digest}, "version": {"1"}}.Encode()
+		p.Eventually("a pinned layer", func(ctx context.Context) error {
+			response, _, err := ask(ctx, http.MethodGet, p.Boot+path, nil)
+			if err == nil && response.StatusCode != http.StatusOK {
+				err = errors.New(response.Status)
+			}
+			return err
+		})
+	}
+	if got := l.Registry.Counts(); got.Blobs != 3 {
+		t.Errorf("%d downloads of three layers", got.Blobs)
 	}
 }
 

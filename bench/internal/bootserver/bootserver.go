@@ -23,6 +23,10 @@ const Role = "boot-server"
 type Config struct {
 	// Registry is the address of the only registry that it may ask, by plain HTTP, and Folder its cache.
 	Registry, Folder string
+	// Layer is the digest of a layer that machines are going to boot, in Repository; empty: none.
+	Layer, Repository string
+	// Size is that of the layer.
+	Size int64
 	// Machines is how many of the benchmark's machines it knows.
 	Machines int
 }
@@ -89,6 +93,12 @@ func listen(ctx context.Context, c Config, machine Machine) (string, error) {
 	})
 	if err != nil {
 		return "", err
+	}
+	if c.Layer != "" {
+		plan := image.Plan{Registry: c.Registry, Repository: c.Repository, Tag: "v1", Kernel: &image.Layer{Digest: c.Layer, Size: c.Size}}
+		if err := blobs.Need("bench", image.Need{Plan: plan}); err != nil {
+			return "", fmt.Errorf("need: %w", err)
+		}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
