@@ -95,7 +95,7 @@ func TestAChangeInsideAnIgnitionSecret(t *testing.T) {
 	first := p.boots(machine, sim.OutcomeInstalled)
 	installed := func() {
 		t.Helper()
-		p.Eventually("the machine tells that it has booted", func(ctx context.Context) error { return p.tellBooted(ctx, machine.UUID()) })
+		p.Eventually("the machine tells that it has booted", func(ctx context.Context) error { return p.tellBooted(ctx, machine) })
 		p.Eventually("the machine is installed", func(ctx context.Context) error {
 			var s metalv1.Server
 			if err := p.Get(ctx, client.ObjectKey{Name: name}, &s); err != nil {
@@ -151,8 +151,8 @@ func TestAChangeInsideAnIgnitionSecret(t *testing.T) {
 }
 
 // tellBooted is the installed system of a machine, which tells that it has booted.
-func (p *running) tellBooted(ctx context.Context, uuid string) error {
-	body, err := json.Marshal(map[string]any{"systemUUID": uuid, "booted": true})
+func (p *running) tellBooted(ctx context.Context, machine *sim.Machine) error {
+	body, err := json.Marshal(map[string]any{"systemUUID": machine.UUID(), "booted": true})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (p *running) tellBooted(ctx context.Context, uuid string) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := testlab.CallerAt(machine.IP()).Do(request)
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,8 +29,7 @@ type stranger struct {
 }
 
 func newStranger(t *testing.T, p *lab.Running, address string) *stranger {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	return &stranger{t: t, p: p, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext}}}
+	return &stranger{t: t, p: p, http: lab.CallerAt(netip.MustParseAddr(address))}
 }
 
 // asks sends a request and returns status and body; 0: it failed.
