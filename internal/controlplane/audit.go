@@ -45,6 +45,12 @@ func (a *Audit) check() error {
 	if *a == (Audit{}) {
 		*a = DefaultAudit()
 	}
+	if a.Disabled && a.PolicyFile != "" {
+		return errors.New("--audit-policy-file: has no effect with --audit-log=false")
+	}
+	if a.Disabled {
+		return nil
+	}
 	var errs []error
 	refuse := func(flag string, value, least int) {
 		if value < least {
@@ -54,9 +60,6 @@ func (a *Audit) check() error {
 	refuse("audit-log-max-size", a.MaxSize, auditLineLimit)
 	refuse("audit-log-max-backups", a.MaxBackups, 1)
 	refuse("audit-log-max-age", a.MaxAge, 1)
-	if a.Disabled && a.PolicyFile != "" {
-		errs = append(errs, errors.New("--audit-policy-file: has no effect with --audit-log=false"))
-	}
 	return errors.Join(errs...)
 }
 

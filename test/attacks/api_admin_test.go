@@ -14,7 +14,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,6 +93,16 @@ func apiConfig(t *testing.T, kubeconfig string) *rest.Config {
 	return config
 }
 
+func apiMode(t *testing.T, path string, want fs.FileMode) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Error(err)
+	} else if info.Mode().Perm() != want {
+		t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), want)
+	}
+}
+
 // apiShown is the certificate that a client of a kubeconfig shows now.
 func apiShown(t *testing.T, kubeconfig string) *x509.Certificate {
 	t.Helper()
@@ -144,6 +156,40 @@ func TestAStolenKubeconfigEndsWithinADay(t *testing.T) {
 			t.Errorf("a copy of five years of %s is taken: %v", group, err)
 		}
 	}
+	copied := apiOperator(apiSigned(t, p.Kubeconfig, dir, 5*apiYear, "farrier-admin", "system:masters"), p)
+	for _, c := range []struct {
+		config *rest.Config
+		want   int
+	}{{copied, http.StatusUnauthorized}, {apiOperator(apiConfig(t, p.Kubeconfig), p), http.StatusNotFound}} {
+		if got := apiStatus(t, c.config, "/boots/4c4c4544-0043-3510-8052-b7c04f4e4d32"); got != c.want {
+			t.Errorf("operators' address: %d, want %d", got, c.want)
+		}
+	}
+}
+
+// apiOperator is a connection to the operators' address with the certificate of one to the API.
+func apiOperator(config *rest.Config, p *lab.Running) *rest.Config {
+	config.Host, config.CAData, config.CAFile = p.Operator, nil, p.OperatorCA
+	return config
+}
+
+// apiStatus is how a GET is answered.
+func apiStatus(t *testing.T, config *rest.Config, path string) int {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
 }
 
 // TestAnAdministratorIsRevoked takes the rights of every administrator's certificate away, also for the next start, and gets back in with the
@@ -213,9 +259,7 @@ func TestTheAdministratorsCertificateIsRenewed(t *testing.T) {
 	if err := apiClient(t, apiConfig(t, p.Kubeconfig)).List(t.Context(), &corev1.NamespaceList{}); err != nil {
 		t.Errorf("with the new certificate: %v", err)
 	}
-	if info, err := os.Stat(p.Kubeconfig + ".pem"); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v (%v), want 600", info.Mode(), err)
-	}
+	apiMode(t, p.Kubeconfig+".pem", 0o600)
 	for _, validity := range []string{"25h", "1s", "0s"} {
 		if _, err := lab.Launch(t, filepath.Join(t.TempDir(), "data"), "--admin-certificate-validity", validity); validity != "0s" && (err == nil || !strings.Contains(err.Error(), "--admin-certificate-validity")) {
 			t.Errorf("%s: %v, want it refused", validity, err)
@@ -371,9 +415,7 @@ func TestADataDirectoryOfAnotherUserIsRefused(t *testing.T) {
 	}
 	lab.Start(t, open)
 	for _, dir := range []string{open, filepath.Join(open, "pki"), filepath.Join(open, "etcd"), filepath.Join(open, "audit")} {
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s has mode %v (%v), want 700", dir, info.Mode(), err)
-		}
+		apiMode(t, dir, 0o700)
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give directories away")
