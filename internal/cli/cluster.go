@@ -1,7 +1,9 @@
 package cli
 
 import (
-	"cmp"
+	"errors"
+	"io/fs"
+	"os"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,8 +17,17 @@ func clusterConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
-	if err != nil {
-		return nil, ownership.Explain(cmp.Or(kubeconfig, rules.GetDefaultFilename()), err)
+	if err == nil {
+		return config, nil
 	}
-	return config, nil
+	for _, path := range rules.GetLoadingPrecedence() {
+		file, denied := os.Open(path) // the loader's error has no other in it
+		if errors.Is(denied, fs.ErrPermission) {
+			return nil, ownership.Explain(path, denied)
+		}
+		if denied == nil {
+			_ = file.Close()
+		}
+	}
+	return nil, err
 }
