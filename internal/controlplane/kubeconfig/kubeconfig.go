@@ -58,14 +58,18 @@ func CredentialsFile(kubeconfig string) string { return kubeconfig + ".pem" }
 
 // Write makes a certificate and writes it and the kubeconfig that names it.
 func (a *Admin) Write() error {
+	var err error
+	if a.Path, err = filepath.Abs(a.Path); err != nil {
+		return fmt.Errorf("kubeconfig (--kubeconfig): %w", err)
+	}
 	if err := os.MkdirAll(filepath.Dir(a.Path), 0o700); err != nil {
 		return fmt.Errorf("kubeconfig %s (--kubeconfig): %w", a.Path, ownership.Explain(filepath.Dir(a.Path), err))
 	}
 	if err := a.issue(); err != nil {
 		return err
 	}
-	// By its bare name: clients look for it beside the kubeconfig, wherever both are mounted.
-	credentials := filepath.Base(CredentialsFile(a.Path))
+	// By its whole path, so that copies of the kubeconfig on this machine work and are renewed too.
+	credentials := CredentialsFile(a.Path)
 	content, err := compose(a.URL, a.Authority.CertPEM, &clientcmdapi.AuthInfo{ClientCertificate: credentials, ClientKey: credentials})
 	if err != nil {
 		return err

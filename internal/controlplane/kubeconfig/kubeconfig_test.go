@@ -40,7 +40,14 @@ func shown(t *testing.T, path string) tls.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
+	if config.CertFile != config.KeyFile {
+		t.Fatalf("certificate in %s and key in %s", config.CertFile, config.KeyFile)
+	}
+	content, err := os.ReadFile(config.CertFile) // once, as it may be replaced in between
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(content, content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +73,17 @@ func TestKubeconfigShowsACertificateOfADay(t *testing.T) {
 	}
 	if got := Server(a.Path); got != a.URL {
 		t.Errorf("the kubeconfig names %q, want %q", got, a.URL)
+	}
+	content, err := os.ReadFile(a.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copied")
+	if err := os.WriteFile(copied, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again := shown(t, copied).Leaf; !again.Equal(cert) {
+		t.Error("a copy on the same machine shows another certificate")
 	}
 	// client-go looks at files again, and only at files: what is in the kubeconfig itself is never renewed under a client that runs.
 	config, err := clientcmd.BuildConfigFromFlags("", a.Path)
