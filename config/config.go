@@ -15,6 +15,9 @@ var crds embed.FS
 //go:embed manager/*.yaml
 var manager embed.FS
 
+//go:embed tenant/*.yaml
+var tenant embed.FS
+
 //go:embed samples/*.yaml
 var samples embed.FS
 

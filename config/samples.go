@@ -20,6 +20,10 @@ func Samples() ([]*unstructured.Unstructured, error) { return objects(samples, "
 // service account and what that may do, in an order in which they can be applied.
 func Manager() ([]*unstructured.Unstructured, error) { return objects(manager, "manager") }
 
+// Tenant returns what an operator applies to have tenants: the role of one, the policy that says which servers he may claim, and a sample of
+// one, in an order in which they can be applied.
+func Tenant() ([]*unstructured.Unstructured, error) { return objects(tenant, "tenant") }
+
 // objects reads all files of a folder.
 func objects(from fs.FS, folder string) ([]*unstructured.Unstructured, error) {
 	names, err := fs.Glob(from, folder+"/*.yaml")

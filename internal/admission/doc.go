@@ -12,6 +12,7 @@
 //	check.go         what a rule has to work with
 //	others.go        how a rule sees other objects: memory first, and a read of the API where that says something is wrong
 //	recent.go        what was admitted a moment ago and the index may not know yet
+//	names.go         names that no object can have, in any kind
 //	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go,
 //	ipxeprofile.go, ipxeassignment.go
 //	                 the rules, a file a subject

@@ -113,6 +113,9 @@ func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) 
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	c := &check{Request: request, Rules: r}
+	if c.references(); !c.verdict.Allowed() {
+		return c.verdict, nil // the rules would look for objects of these names
+	}
 	for _, judge := range kinds[request.Kind].validate {
 		if err := judge(ctx, c); err != nil {
 			return Verdict{}, fmt.Errorf("%s %q: %w", request.Kind.Kind, request.Name, err)

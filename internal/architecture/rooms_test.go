@@ -67,6 +67,11 @@ var rooms = []room{
 		because: "the spelling of a UUID or MAC is below everything",
 	},
 	{
+		path:    "internal/ownership",
+		only:    stdlib,
+		because: "whose a file is concerns whoever opens one",
+	},
+	{
 		path:    "internal/tcpstate",
 		only:    stdlib,
 		because: "what the kernel knows of a connection is below everything",
@@ -217,7 +222,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controlplane",
-		may:     []string{"internal/controlplane/crds"},
+		may:     []string{"internal/controlplane/crds", "internal/ownership"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
 	},
 	{
@@ -270,7 +275,7 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version",
-			"internal/assignment", "internal/profile", "internal/importer", "internal/controller", "internal/inspection"},
+			"internal/assignment", "internal/profile", "internal/importer", "internal/controller", "internal/inspection", "internal/ownership"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

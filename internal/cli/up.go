@@ -82,8 +82,14 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 
 // upFlags binds every option; those that farrier-manager has too are bound in internal/system.
 func upFlags(f *pflag.FlagSet, o *standalone.Options) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig (default: in the data directory)")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig, and beside it the administrator's certificate (default: in the data directory)")
+	f.DurationVar(&o.AdminValidity, "admin-certificate-validity", o.AdminValidity, "how long that certificate is valid; it is renewed at half of the time")
 	f.StringVar(&o.APIAddress, "api-address", o.APIAddress, "address of the Kubernetes API; port 0 means any free one")
+	f.BoolVar(&o.AuditLog, "audit-log", o.AuditLog, "record in audit/audit.log of the data directory who asks the Kubernetes API for what")
+	f.StringVar(&o.AuditPolicyFile, "audit-policy-file", "", "what is recorded, a Policy of audit.k8s.io/v1 (default: changes, and reads of Secrets, without bodies)")
+	f.IntVar(&o.AuditLogMaxSize, "audit-log-max-size", o.AuditLogMaxSize, "how many MiB a file of the audit log may have before the next is begun")
+	f.IntVar(&o.AuditLogMaxBackups, "audit-log-max-backups", o.AuditLogMaxBackups, "how many former files of the audit log are kept")
+	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "for how many days former files of the audit log are kept")
 	o.Bind(f)
 	f.IntVar(&o.Sim, "sim", 0, "simulate a rack of that many servers")
 	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "address of the simulated BMCs, which answer on 127.64.0.0/16")

@@ -63,6 +63,8 @@ type apiConfig struct {
 	encryption   string // path of the EncryptionConfiguration
 	etcdEndpoint string
 	plugins      []AdmissionPlugin
+	audit        Audit
+	auditDir     string // where the log is, unless it is said elsewhere
 }
 
 // apiServer is the chain of the three API servers: the aggregator answers, what it does not know goes to the built-in kinds, what those do
@@ -168,11 +170,22 @@ func buildChain(chain *chainConfig) (*aggregatorapiserver.APIAggregator, error) 
 	return aggregator, nil
 }
 
-// loopback is the API server's connection to itself, allowed everything.
+// loopback is the API server's connection to itself, allowed everything. What proves that is made anew at each start and in memory only.
 func (a *apiServer) loopback() *rest.Config {
 	cfg := rest.CopyConfig(a.aggregator.GenericAPIServer.LoopbackClientConfig)
 	cfg.QPS = -1
 	return cfg
+}
+
+// inProcess is the same for other parts of this process. It says nothing of how objects are encoded: custom resources have no protocol buffers.
+func (a *apiServer) inProcess() *rest.Config {
+	own := a.aggregator.GenericAPIServer.LoopbackClientConfig
+	return &rest.Config{
+		Host: own.Host, TLSClientConfig: *own.TLSClientConfig.DeepCopy(), BearerToken: own.BearerToken,
+		// The default of five requests a second is meant for clients of a shared server. Here both ends are one process, and the server
+		// bounds the requests in flight.
+		QPS: -1,
+	}
 }
 
 // run starts serving and returns when /readyz is ok.
@@ -277,6 +290,9 @@ func serverOptions(ctx context.Context, cfg apiConfig) (options.CompletedOptions
 	// The API server compacts, and not etcd by itself, because its watch caches need to know what has been compacted.
 	opts.Etcd.StorageConfig.CompactionInterval = compactionInterval
 
+	if err := auditOptions(opts.Audit, cfg.audit, cfg.auditDir); err != nil {
+		return options.CompletedOptions{}, err
+	}
 	opts.Admission = admissionOptions(cfg.plugins)
 	opts.Authorization.Modes = []string{"RBAC"}
 	var err error

@@ -3,10 +3,12 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/apis/apiserver"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	authenticators "k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authorization/path"
@@ -18,6 +20,9 @@ import (
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
+	"github.com/farrier-dev/farrier/internal/controlplane/pki"
 )
 
 // tokenIssuer is the issuer of service account tokens and, as usual, their audience.
@@ -47,7 +52,7 @@ func openHealth(config *genericapiserver.Config) error {
 	for _, p := range healthPaths {
 		conditions = append(conditions, apiserver.AnonymousAuthCondition{Path: p})
 	}
-	known := newRemembered(config.Authentication.Authenticator, clock.RealClock{})
+	known := newRemembered(briefAdmins{config.Authentication.Authenticator}, clock.RealClock{})
 	config.Authentication.Authenticator = authenticators.NewFailOnError(known, anonymous.NewAuthenticator(conditions))
 
 	open, err := path.NewAuthorizer(healthPaths)
@@ -56,6 +61,23 @@ func openHealth(config *genericapiserver.Config) error {
 	}
 	config.Authorization.Authorizer = authorizers.New(open, config.Authorization.Authorizer)
 	return nil
+}
+
+// briefAdmins refuses certificates of administrators that are valid for longer than a day. Nobody makes such now; former versions gave out some
+// for five years, and copies of them may lie anywhere.
+type briefAdmins struct{ authenticator.Request }
+
+func (b briefAdmins) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {
+	response, ok, err := b.Request.AuthenticateRequest(request)
+	if err != nil || !ok || request.TLS == nil || len(request.TLS.PeerCertificates) == 0 {
+		return response, ok, err
+	}
+	shown := request.TLS.PeerCertificates[0]
+	if kubeconfig.Privileged(shown.Subject.Organization) && pki.Lifetime(shown) > kubeconfig.MaxValidity {
+		return nil, false, fmt.Errorf("the certificate of %s is an administrator's and valid for longer than %s: use the kubeconfig that farrier up wrote last",
+			shown.Subject.CommonName, kubeconfig.MaxValidity)
+	}
+	return response, ok, nil
 }
 
 // tokenGetter finds what a service account token is bound to. Pods and nodes are not served, so a token bound to one is not valid.

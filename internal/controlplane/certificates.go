@@ -2,20 +2,17 @@ package controlplane
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
 	"time"
 
-	"k8s.io/apiserver/pkg/authentication/user"
-
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
 	"github.com/farrier-dev/farrier/internal/controlplane/pki"
 )
 
-// adminUser is who the administrator's certificate says it is. Its group is the one that the API server lets do everything, whatever RBAC
-// says, so that nobody locks themselves out of their own laptop.
-const adminUser = "farrier-admin"
+const pkiDir = "pki"
 
 var loopback = net.IPv4(127, 0, 0, 1)
 
@@ -23,12 +20,15 @@ var loopback = net.IPv4(127, 0, 0, 1)
 type certificates struct {
 	authority  *pki.Authority
 	serving    *pki.Pair
-	admin      *pki.Pair
 	signingKey string // of service account tokens
 }
 
 func openCertificates(dir *datadir.Dir, listen net.IP, now time.Time) (*certificates, error) {
-	authority, err := pki.OpenAuthority(dir.Join("pki"), now)
+	path, err := dir.Private(pkiDir)
+	if err != nil {
+		return nil, fmt.Errorf("certificates: %w", err)
+	}
+	authority, err := pki.OpenAuthority(path, now)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,8 @@ func openCertificates(dir *datadir.Dir, listen net.IP, now time.Time) (*certific
 	if c.serving, err = authority.Serving("apiserver", ips, names); err != nil {
 		return nil, err
 	}
-	if c.admin, err = authority.Client("admin", adminUser, user.SystemPrivilegedGroup); err != nil {
+	// Former versions kept the administrator's there, valid for five years. The API takes it no longer (authentication.go).
+	if err := authority.RemoveClient("admin"); err != nil {
 		return nil, err
 	}
 	if c.signingKey, err = authority.SigningKey("service-account"); err != nil {

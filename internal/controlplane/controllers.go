@@ -30,7 +30,7 @@ const (
 	namespaceResync = 5 * time.Minute
 )
 
-// controllers are the two without which an API server keeps owned objects for ever and namespaces never end.
+// controllers are those without which an API server keeps owned objects for ever, namespaces never end, and quotas are not counted.
 type controllers struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -52,12 +52,18 @@ func startControllers(cfg *rest.Config) (*controllers, error) {
 	typed := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(ownershipOnly))
 	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(objects, 0, metadatainformer.WithTransform(ownershipOnly))
 	started := make(chan struct{})
+	shared := informerfactory.NewInformerFactory(typed, untyped)
 	collector, err := garbagecollector.NewGarbageCollector(ctx, client, objects,
 		restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
-		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(typed, untyped), started)
+		garbagecollector.DefaultIgnoredResources(), shared, started)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("garbage collector: %w", err)
+	}
+	quotas, err := newQuotas(ctx, client, shared, started)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("quotas: %w", err)
 	}
 	namespaces := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
 		typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
@@ -68,6 +74,7 @@ func startControllers(cfg *rest.Config) (*controllers, error) {
 	c.running.Go(func() { collector.Run(ctx, collectorWorkers, discoveryInterval) })
 	c.running.Go(func() { collector.Sync(ctx, client.Discovery(), discoveryInterval) })
 	c.running.Go(func() { namespaces.Run(ctx, namespaceWorkers) })
+	quotas.run(ctx, &c.running)
 	c.running.Go(func() {
 		<-ctx.Done()
 		typed.Shutdown()
@@ -81,7 +88,7 @@ func (c *controllers) stop() {
 	c.running.Wait()
 }
 
-// ownershipOnly drops from cached objects what neither controller reads. The collector watches every object there is, so it adds up.
+// ownershipOnly drops from cached objects what no controller that shares them reads. The collector watches every object there is, so it adds up.
 func ownershipOnly(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

@@ -7,7 +7,7 @@
 //
 //	server.go       Options, Start, Server: the order in which the parts start and stop
 //	datadir/        the lock and the format of the data directory
-//	pki/            the authority, the serving certificate, the administrator's certificate
+//	pki/            the authority, the serving certificate, client certificates
 //	encryption.go   the key under which secrets rest in etcd
 //	etcd.go         the store
 //	apiserver.go    the three API servers in their chain: aggregator, built-in kinds, custom resources
@@ -16,10 +16,13 @@
 //	authentication.go  who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
 //	remembered.go   for a minute a certificate need not be verified again
 //	admission.go    which admission plugins run, and the room for our own
+//	audit.go        what is recorded of requests, and for how long; auditpolicy.yaml
 //	fieldowners.go  what controllers make does not record who set which field
 //	rbac.go         the few roles that exist from the start
+//	flow.go         administrators do not wait behind a flood
 //	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
-//	kubeconfig.go   what a person or another process needs to connect
+//	quota.go        how much of what quotas limit there is
+//	kubeconfig/     what administrators need to connect, renewed while they use it
 //	crds.go         installing custom resource definitions
 //	version.go      which Kubernetes it says it is
 //	logging.go, etcdclientlog/  keeping three logging libraries quiet
@@ -33,9 +36,11 @@
 //	etcd/               the store, and the socket that is its only listener
 //	encryption.yaml     the key of secrets and bmcsecrets, made once; without it they cannot be read
 //	pki/                certificates and keys
+//	audit/              the audit log, and the policy by which it is written unless another is given
 //	kubeconfig          the administrator's, unless it is written elsewhere
+//	kubeconfig.pem      the certificate and key that it names, valid for a day
 //
-// The directory and everything in it is for its owner only. Losing pki costs nothing but new certificates; losing encryption.yaml loses the
+// The directory and everything in it is for its owner only, and a directory of somebody else is refused. Losing pki costs nothing but new certificates; losing encryption.yaml loses the
 // secrets, so a directory that has a store but no key is refused instead of given a new key.
 //
 // # One process

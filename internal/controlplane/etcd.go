@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+	"github.com/farrier-dev/farrier/internal/ownership"
 )
 
 const (
@@ -54,7 +54,7 @@ type etcdServer struct {
 // startEtcd returns when the store answers. The lock of the data directory must be held: etcd itself would wait for another holder without end.
 func startEtcd(ctx context.Context, dir *datadir.Dir) (*etcdServer, error) {
 	// Before etcd does, because the socket goes there: whoever may connect to it reads everything, and this directory is always private.
-	if err := os.MkdirAll(dir.Join(etcdDir), 0o700); err != nil {
+	if _, err := dir.Private(etcdDir); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	socket, err := openSocket(dir.Join(etcdDir, etcdSocket))
@@ -132,7 +132,7 @@ func openSocket(wanted string) (socket, error) {
 	if len(wanted) > socketPathLimit || !plainPath.MatchString(wanted) {
 		var err error
 		if s.dir, err = privateTempDir(wanted); err != nil {
-			return s, fmt.Errorf("directory for the socket: %w", err)
+			return s, fmt.Errorf("directory for its socket, as %s is too long or has characters that a socket cannot have: %w", wanted, err)
 		}
 		s.path = filepath.Join(s.dir, etcdSocket)
 	}
@@ -160,13 +160,9 @@ func privateTempDir(key string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	// Others may write to the directory above: what is already there must be ours, and closed to them.
-	info, err := os.Lstat(dir)
-	if err != nil {
+	// Everybody may write to the directory above: what is already there must be ours, and closed to them.
+	if err := ownership.Private(dir); err != nil {
 		return "", err
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() || !info.IsDir() || info.Mode().Perm() != 0o700 {
-		return "", fmt.Errorf("%s is not a private directory of this user", dir)
 	}
 	return dir, nil
 }

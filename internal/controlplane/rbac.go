@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
 )
 
 // role is a cluster role and the group that has it.
@@ -25,16 +28,25 @@ var discoveryPaths = []string{
 	"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/", "/healthz", "/livez", "/readyz",
 }
 
-// initialRoles are the names people know from other clusters, as far as they mean something here. The controllers in this process need
-// none: they connect as system:masters.
+// everything is what cluster-admin may do.
+var everything = []rbacv1.PolicyRule{
+	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
+}
+
+// initialRoles are the names people know from other clusters, as far as they mean something here, and the one of the administrator's
+// kubeconfig. The controllers in this process need none: they connect as system:masters.
 var initialRoles = []role{
 	{
 		name:  "cluster-admin",
 		group: user.SystemPrivilegedGroup,
-		rules: []rbacv1.PolicyRule{
-			{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
-			{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
-		},
+		rules: everything,
+	},
+	{
+		// Of its own, and not one more subject of cluster-admin: whoever deletes the binding has revoked the kubeconfig, also for the next start.
+		name:  kubeconfig.Group,
+		group: kubeconfig.Group,
+		rules: everything,
 	},
 	{
 		// What every client does before anything else.
@@ -62,6 +74,11 @@ var initialRoles = []role{
 			},
 		},
 	},
+}
+
+// ensureAccess makes what people need who have a kubeconfig.
+func ensureAccess(ctx context.Context, cfg *rest.Config) error {
+	return errors.Join(ensureRoles(ctx, cfg), ensureFlow(ctx, cfg))
 }
 
 // ensureRoles creates what is missing of the initial roles and puts back rules that were changed. Bindings are made with the role and then

@@ -13,7 +13,8 @@ import (
 
 const (
 	// rememberFor is how long it is known who a certificate is. The authority cannot change while the server runs, and
-	// nothing revokes certificates, so a certificate's own end is what counts; this bounds what an error here could do.
+	// what is revoked are the rights of users and groups, which are looked up for each request; so a certificate's own end is
+	// what counts, and this bounds what an error here could do.
 	rememberFor = time.Minute
 	// rememberedCertificates is how many are known at a time; here are two or three.
 	rememberedCertificates = 64

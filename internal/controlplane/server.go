@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
 )
 
 // DefaultAddress is where the API listens when nothing else is asked for: where people expect a Kubernetes API, on loopback.
@@ -36,8 +37,13 @@ const (
 type Options struct {
 	// DataDir holds everything that outlives the process. It is created when missing. Required.
 	DataDir string
-	// KubeconfigPath is where the administrator's kubeconfig is written on every start; DataDir/kubeconfig when empty.
+	// KubeconfigPath is where the administrator's kubeconfig is written on every start; DataDir/kubeconfig when empty. Beside it is
+	// a file with the certificate, which is renewed while the server runs.
 	KubeconfigPath string
+	// AdminValidity is how long that certificate is valid, kubeconfig.MaxValidity when zero.
+	AdminValidity time.Duration
+	// Audit says what is recorded of requests.
+	Audit Audit
 	// Address is the IP and port to listen on, DefaultAddress when empty; port 0 is any free one.
 	Address string
 	// AdmissionPlugins run in this order before every other admission plugin.
@@ -47,7 +53,7 @@ type Options struct {
 	UntrackedManagers []string
 	Logger            logr.Logger
 	// Clock dates certificates; the real one when nil.
-	Clock clock.PassiveClock
+	Clock clock.WithTicker
 }
 
 func (o *Options) setDefaults() error {
@@ -63,19 +69,25 @@ func (o *Options) setDefaults() error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return nil
+	o.AdminValidity = cmp.Or(o.AdminValidity, kubeconfig.MaxValidity)
+	if o.AdminValidity < kubeconfig.MinValidity || o.AdminValidity > kubeconfig.MaxValidity {
+		return fmt.Errorf("--admin-certificate-validity: %s is not between %s and %s", o.AdminValidity, kubeconfig.MinValidity, kubeconfig.MaxValidity)
+	}
+	return o.Audit.check()
 }
 
 // Server is a running control plane.
 type Server struct {
 	logger     logr.Logger
 	restConfig *rest.Config
+	url        string
 	kubeconfig string
 	issued     *certificates
 
 	etcd        *etcdServer
 	api         *apiServer
 	controllers *controllers
+	renewal     func()         // ends the renewal of the administrator's certificate
 	release     []func() error // what closes last, in the order it was opened
 
 	stop     chan struct{}
@@ -127,29 +139,52 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if s.etcd, err = startEtcd(ctx, dir); err != nil {
 		return err
 	}
+	auditDir, err := dir.Private(auditDir)
+	if err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
 	s.api, err = newAPIServer(ctx, apiConfig{
 		listener:     listener,
 		certificates: certificates,
 		encryption:   encryption,
 		etcdEndpoint: s.etcd.endpoint,
 		plugins:      append(slices.Clone(opts.AdmissionPlugins), newFieldOwners(opts.UntrackedManagers)),
+		audit:        opts.Audit,
+		auditDir:     auditDir,
 	})
 	if err != nil {
 		return err
 	}
-	access := newAccess(listener.Addr().(*net.TCPAddr), certificates)
-	s.restConfig = access.restConfig()
+	s.url, s.restConfig = serverURL(listener.Addr().(*net.TCPAddr)), s.api.inProcess()
 	if err := s.api.run(ctx, s.restConfig); err != nil {
 		return err
 	}
-	if err := ensureRoles(ctx, s.api.loopback()); err != nil {
+	if err := ensureAccess(ctx, s.api.loopback()); err != nil {
 		return err
 	}
 	if s.controllers, err = startControllers(s.api.loopback()); err != nil {
 		return err
 	}
 	s.kubeconfig = cmp.Or(opts.KubeconfigPath, dir.Join(DefaultKubeconfig))
-	return access.writeKubeconfig(s.kubeconfig)
+	return s.admit(opts)
+}
+
+// admit writes the administrator's kubeconfig on every start, because port and certificates may have changed, and renews the certificate.
+func (s *Server) admit(opts Options) error {
+	admin := &kubeconfig.Admin{
+		Authority: s.issued.authority, URL: s.url, Path: s.kubeconfig, Validity: opts.AdminValidity, Clock: opts.Clock, Logger: opts.Logger,
+	}
+	if err := admin.Write(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { admin.Run(ctx) })
+	s.renewal = func() {
+		cancel()
+		running.Wait()
+	}
+	return nil
 }
 
 // supervise waits for the reason to end and then ends everything.
@@ -178,6 +213,9 @@ func endedByItself(part string, err error) error {
 func (s *Server) shutdown() error {
 	quietLogs()
 	var errs []error
+	if s.renewal != nil {
+		s.renewal()
+	}
 	if s.controllers != nil {
 		s.controllers.stop()
 	}
@@ -193,11 +231,12 @@ func (s *Server) shutdown() error {
 	return errors.Join(errs...)
 }
 
-// RESTConfig returns the connection of an administrator, without a client-side rate limit: the API server has one of its own.
+// RESTConfig returns a connection for this process, which may do everything for as long as the server runs, without a client-side rate limit:
+// the API server has one of its own.
 func (s *Server) RESTConfig() *rest.Config { return rest.CopyConfig(s.restConfig) }
 
 // URL is the base of the API, with the port it really listens on.
-func (s *Server) URL() string { return s.restConfig.Host }
+func (s *Server) URL() string { return s.url }
 
 // Kubeconfig is the path of the administrator's kubeconfig.
 func (s *Server) Kubeconfig() string { return s.kubeconfig }

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
+	"github.com/farrier-dev/farrier/internal/controlplane"
+	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 	"github.com/farrier-dev/farrier/internal/system"
@@ -14,8 +17,15 @@ import (
 // `farrier up`; errors name those.
 type Options struct {
 	system.Options
-	// Kubeconfig is where the administrator's kubeconfig is written; empty: in the data directory.
-	Kubeconfig string
+	// Kubeconfig is where the administrator's kubeconfig is written; empty: in the data directory. AdminValidity is how long the
+	// certificate beside it is valid, which is renewed at half of that time.
+	Kubeconfig    string
+	AdminValidity time.Duration
+	// AuditLog records requests to the API in the data directory, by AuditPolicyFile or a policy of our own, in AuditLogMaxBackups
+	// files of AuditLogMaxSize MiB and for AuditLogMaxAge days beside the one that is written.
+	AuditLog                                            bool
+	AuditPolicyFile                                     string
+	AuditLogMaxSize, AuditLogMaxBackups, AuditLogMaxAge int
 	// APIAddress is host:port; port 0 means any free one.
 	APIAddress string
 
@@ -35,12 +45,23 @@ type Options struct {
 func DefaultOptions() Options {
 	inner := system.DefaultOptions()
 	inner.OperatorAddress = "127.0.0.1:0" // found by its ConfigMap, so any port does
+	audit := controlplane.DefaultAudit()
 	return Options{
 		Options:         inner,
 		APIAddress:      "127.0.0.1:6443",
+		AdminValidity:   kubeconfig.MaxValidity,
+		AuditLog:        true,
+		AuditLogMaxSize: audit.MaxSize, AuditLogMaxBackups: audit.MaxBackups, AuditLogMaxAge: audit.MaxAge,
 		SimAddress:      "0.0.0.0:8000",
 		SimVendor:       string(sim.Standard),
 		RegistryAddress: "127.0.0.1:5000",
+	}
+}
+
+// audit is what the control plane is told to record.
+func (o Options) audit() controlplane.Audit {
+	return controlplane.Audit{
+		Disabled: !o.AuditLog, PolicyFile: o.AuditPolicyFile, MaxSize: o.AuditLogMaxSize, MaxBackups: o.AuditLogMaxBackups, MaxAge: o.AuditLogMaxAge,
 	}
 }
 

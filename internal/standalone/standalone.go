@@ -89,6 +89,7 @@ func (s *System) startAPI(ctx context.Context) error {
 	controlplane.TuneCollector()
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
+		AdminValidity: s.options.AdminValidity, Audit: s.options.audit(),
 		AdmissionPlugins:  []controlplane.AdmissionPlugin{{Name: plugin.Name, Factory: s.rules.Factory}},
 		UntrackedManagers: []string{metalv1.FieldManager}, Logger: s.options.Logger.WithName("api"),
 	})

@@ -39,7 +39,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = slices.Concat(rackCases, settingsCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases)
+var Cases = slices.Concat(rackCases, settingsCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
 
 var rackCases = []Case{
 	{

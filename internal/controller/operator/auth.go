@@ -2,11 +2,13 @@ package operator
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -26,6 +28,15 @@ const maxToken = 16 << 10
 // groupAuthenticated is the group of everybody whom the Kubernetes API knows. It adds it itself to those who call it; who is known by
 // a certificate here has not called it.
 const groupAuthenticated = "system:authenticated"
+
+const (
+	// ownAuthority is what the authority of farrier up calls itself, and longestOwn how long the certificates are valid that it gives to
+	// administrators now, with the hour by which they are dated back.
+	ownAuthority = "farrier"
+	longestOwn   = 25 * time.Hour
+	// groupMasters may do everything.
+	groupMasters = "system:masters"
+)
 
 // authorize asks the Kubernetes API who the caller is and whether it may. Only here is it asked, so an answer is never older
 // than the request.
@@ -80,9 +91,18 @@ func (s *Server) certified(r *http.Request) (authenticationv1.UserInfo, bool) {
 	if leaf.Subject.CommonName == "" || s.Clock.Now().After(leaf.NotAfter) {
 		return authenticationv1.UserInfo{}, false
 	}
+	if unending(leaf) {
+		return authenticationv1.UserInfo{}, false
+	}
 	groups := slices.Clone(leaf.Subject.Organization)
 	if !slices.Contains(groups, groupAuthenticated) {
 		groups = append(groups, groupAuthenticated)
 	}
 	return authenticationv1.UserInfo{Username: leaf.Subject.CommonName, Groups: groups}, true
+}
+
+// unending reports whether a certificate is one of those that former versions of farrier up gave to administrators for five years. Its API
+// takes them no longer, wherever copies of them lie; other authorities may give theirs for as long as they like.
+func unending(leaf *x509.Certificate) bool {
+	return leaf.Issuer.CommonName == ownAuthority && slices.Contains(leaf.Subject.Organization, groupMasters) && leaf.NotAfter.Sub(leaf.NotBefore) > longestOwn
 }

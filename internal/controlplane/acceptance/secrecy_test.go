@@ -96,11 +96,13 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 	for path, want := range map[string]fs.FileMode{
 		kubeconfig:                          0o600,
+		kubeconfig + ".pem":                 0o600,
 		dir:                                 0o700,
 		filepath.Join(dir, "pki"):           0o700,
 		filepath.Join(dir, "pki", "ca.key"): 0o600,
 		filepath.Join(dir, "pki", "apiserver.key"):    0o600,
-		filepath.Join(dir, "pki", "admin.key"):        0o600,
+		filepath.Join(dir, "audit"):                   0o700,
+		filepath.Join(dir, "audit/audit.log"):         0o600,
 		filepath.Join(dir, "pki/service-account.key"): 0o600,
 		filepath.Join(dir, "encryption.yaml"):         0o600,
 		filepath.Join(dir, "etcd"):                    0o700,

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/farrier-dev/farrier/internal/ownership"
 )
 
 // Version is the format this build reads and writes. Raise it when older builds must not open the directory any more.
@@ -42,11 +44,11 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data directory %s (--data-dir): %w", path, err)
 	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be created: %w", abs, err)
+		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be created: %w", abs, ownership.Explain(abs, err))
 	}
 	handle, err := os.Open(abs)
 	if err != nil {
-		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be opened: %w", abs, err)
+		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be opened: %w", abs, ownership.Explain(abs, err))
 	}
 	d := &Dir{path: abs, lock: handle}
 	if err := d.claim(); err != nil {
@@ -66,16 +68,35 @@ func (d *Dir) claim() error {
 	switch version, err := d.version(); {
 	case err != nil:
 		return err
-	case version > Version:
+	case version > Version: // before anything is changed: its owner may go on using it
 		return fmt.Errorf("data directory %s (--data-dir) is %w: format %d, this farrier knows %d; use the newer farrier or another directory",
 			d.path, ErrNewer, version, Version)
 	}
+	if err := ownership.Keep(d.lock); err != nil {
+		return fmt.Errorf("data directory %s (--data-dir): %w", d.path, err)
+	}
 	for name, value := range map[string]int{holderFile: os.Getpid(), versionFile: Version} {
 		if err := WriteFile(d.Join(name), []byte(strconv.Itoa(value)+"\n")); err != nil {
-			return fmt.Errorf("data directory %s (--data-dir) is not writable: %w", d.path, err)
+			return fmt.Errorf("data directory %s (--data-dir) is not writable: %w", d.path, ownership.Explain(d.path, err))
 		}
 	}
 	return nil
+}
+
+// Private makes a directory inside that is for its owner only, or closes one that is there.
+func (d *Dir) Private(name string) (string, error) {
+	path := d.Join(name)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return "", ownership.Explain(path, err)
+	}
+	handle, err := os.Open(path)
+	if err != nil {
+		return "", ownership.Explain(path, err)
+	}
+	if err := errors.Join(ownership.Keep(handle), handle.Close()); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return path, nil
 }
 
 // holder names the process that has the lock as well as it can be known.
@@ -95,7 +116,7 @@ func (d *Dir) version() (int, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("data directory %s (--data-dir): %w", d.path, err)
+		return 0, fmt.Errorf("data directory %s (--data-dir): %w", d.path, ownership.Explain(d.Join(versionFile), err))
 	}
 	version, err := strconv.Atoi(content)
 	if err != nil || version < 1 {

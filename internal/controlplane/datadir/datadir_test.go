@@ -121,3 +121,49 @@ func TestWriteFileReplacesWhole(t *testing.T) {
 		t.Error("writing below a file succeeded")
 	}
 }
+
+func TestOpenClosesTheDirectoryToOthers(t *testing.T) {
+	path := t.TempDir()
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(path, "pki"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	inside, err := dir.Private("pki")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, inside} {
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: mode %v (%v), want 700", p, info.Mode(), err)
+		}
+	}
+}
+
+func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give directories away")
+	}
+	path := t.TempDir()
+	if err := os.Chown(path, 54321, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(path)
+	if err == nil {
+		t.Fatal("opened")
+	}
+	for _, part := range []string{path, "--data-dir", "uid 54321", "chown -R 0 " + path} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	if entries, _ := os.ReadDir(path); len(entries) != 0 {
+		t.Errorf("the refused directory was touched: %v", entries)
+	}
+}

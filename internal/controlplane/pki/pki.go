@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+	"github.com/farrier-dev/farrier/internal/ownership"
 )
 
 const (
@@ -26,8 +27,8 @@ const (
 
 	authorityValidity = 20 * year
 	leafValidity      = 5 * year
-	// renewBefore is longer than the three years after which the API server's own loopback certificate asks for a restart. Certificates are
-	// only looked at on a start, so none of ours runs out first.
+	// renewBefore is longer than the three years after which the API server's own loopback certificate asks for a restart. Certificates of
+	// servers are only looked at on a start, so none of ours runs out first.
 	renewBefore = 3*year + 30*24*time.Hour
 	// backdate tolerates machines whose clock is a little behind.
 	backdate = time.Hour
@@ -50,6 +51,18 @@ type Authority struct {
 	Pair
 	dir string
 	now time.Time
+}
+
+// FindAuthority loads the authority of the directory and makes nothing.
+func FindAuthority(dir string) (*Authority, error) {
+	pair, err := load(dir, "ca")
+	if err != nil {
+		return nil, ownership.Explain(dir, err)
+	}
+	if pair == nil || !pair.Certificate.IsCA {
+		return nil, fmt.Errorf("%s has no authority (ca.crt and ca.key): no farrier up has run there yet", dir)
+	}
+	return &Authority{Pair: *pair, dir: dir}, nil
 }
 
 // OpenAuthority loads the authority of the directory, making directory and authority when they are missing.
@@ -91,12 +104,34 @@ func (a *Authority) Serving(name string, ips []net.IP, dnsNames []string) (*Pair
 	})
 }
 
-// Client returns a certificate that proves the user and groups, as Kubernetes reads them from the subject.
-func (a *Authority) Client(name, user string, groups ...string) (*Pair, error) {
-	return a.leaf(name, &x509.Certificate{
+// Client returns a new certificate that proves the user and groups, as Kubernetes reads them from the subject, for that long from now on.
+// It has a key of its own and is not written anywhere.
+func (a *Authority) Client(now time.Time, validity time.Duration, user string, groups ...string) (*Pair, error) {
+	return sign(user, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
+		NotAfter:    now.Add(validity),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
+	}, &a.Pair, now)
+}
+
+// Lifetime is how long a certificate of ours is valid in all, from when it was made.
+func Lifetime(cert *x509.Certificate) time.Duration {
+	return cert.NotAfter.Sub(cert.NotBefore.Add(backdate))
+}
+
+// PEM is the certificate and its key in one file, so that no reader finds one of them without the other.
+func (p *Pair) PEM() []byte { return slices.Concat(p.CertPEM, p.KeyPEM) }
+
+// RemoveClient removes the files of a client certificate that former versions kept under a name.
+func (a *Authority) RemoveClient(name string) error {
+	cert, key := files(a.dir, name)
+	for _, path := range []string{key, cert} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *Authority) leaf(name string, template *x509.Certificate) (*Pair, error) {
@@ -143,7 +178,19 @@ func (a *Authority) SigningKey(name string) (string, error) {
 	return path, write(path, content)
 }
 
+// issue signs a certificate and keeps it in the directory under its name.
 func issue(dir, name string, template *x509.Certificate, parent *Pair, now time.Time) (*Pair, error) {
+	pair, err := sign(name, template, parent, now)
+	if err != nil {
+		return nil, err
+	}
+	pair.CertFile, pair.KeyFile = files(dir, name)
+	// A crash between the two writes leaves a key that does not match its certificate; load sees that and a new pair is issued.
+	return pair, errors.Join(write(pair.KeyFile, pair.KeyPEM), write(pair.CertFile, pair.CertPEM))
+}
+
+// sign makes a key and a certificate of it, by the parent or by itself.
+func sign(name string, template *x509.Certificate, parent *Pair, now time.Time) (*Pair, error) {
 	key, keyPEM, err := newKey()
 	if err != nil {
 		return nil, err
@@ -163,12 +210,10 @@ func issue(dir, name string, template *x509.Certificate, parent *Pair, now time.
 		return nil, fmt.Errorf("certificate %s: %w", name, err)
 	}
 	pair := &Pair{Key: key, KeyPEM: keyPEM, CertPEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
-	pair.CertFile, pair.KeyFile = files(dir, name)
 	if pair.Certificate, err = x509.ParseCertificate(der); err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", name, err)
 	}
-	// A crash between the two writes leaves a key that does not match its certificate; load sees that and a new pair is issued.
-	return pair, errors.Join(write(pair.KeyFile, pair.KeyPEM), write(pair.CertFile, pair.CertPEM))
+	return pair, nil
 }
 
 // load returns nil when there is no usable pair: a missing file, or halves that do not belong together. A file that is not PEM is an error,

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"net"
 	"os"
@@ -52,9 +53,19 @@ func TestServingCertificateIsTrustedUnderItsNames(t *testing.T) {
 }
 
 func TestClientCertificateNamesUserAndGroups(t *testing.T) {
-	pair, err := open(t, t.TempDir(), now).Client("admin", "someone", "system:masters")
+	dir := t.TempDir()
+	pair, err := open(t, dir, now).Client(now, time.Hour, "someone", "system:masters")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !pair.Certificate.NotAfter.Equal(now.Add(time.Hour)) || Lifetime(pair.Certificate) != time.Hour {
+		t.Errorf("valid until %s, want an hour", pair.Certificate.NotAfter)
+	}
+	if _, err := tls.X509KeyPair(pair.PEM(), pair.PEM()); err != nil {
+		t.Errorf("both in one file: %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%v, want nothing but the authority", entries)
 	}
 	subject := pair.Certificate.Subject
 	if subject.CommonName != "someone" || len(subject.Organization) != 1 || subject.Organization[0] != "system:masters" {
@@ -165,5 +176,38 @@ func TestSigningKeyIsKept(t *testing.T) {
 	}
 	if first, again := read(), read(); first != again {
 		t.Error("the second call made another key")
+	}
+}
+
+func TestFindAuthorityMakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := FindAuthority(dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v, want an error that names %s", err, dir)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("it made %v", entries)
+	}
+	made := open(t, dir, now)
+	found, err := FindAuthority(dir)
+	if err != nil || !found.Certificate.Equal(made.Certificate) {
+		t.Errorf("not the authority of the directory (%v)", err)
+	}
+}
+
+func TestFilesOfFormerVersionsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	authority := open(t, dir, now)
+	for _, name := range []string{"admin.crt", "admin.key"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the second time there is nothing left
+		if err := authority.RemoveClient("admin"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%v, want nothing but the authority", entries)
 	}
 }

@@ -1,0 +1,23 @@
+package standalone
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/controlplane"
+	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
+	"github.com/farrier-dev/farrier/internal/controlplane/pki"
+)
+
+// EmergencyKubeconfig makes a kubeconfig that may do everything for an hour, from the authority in a data directory. The API's URL is that
+// of the kubeconfig there unless one is given. It touches nothing and needs no right in the API.
+func EmergencyKubeconfig(dataDir, url string, now time.Time) ([]byte, error) {
+	authority, err := pki.FindAuthority(filepath.Join(dataDir, "pki"))
+	if err != nil {
+		return nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	url = cmp.Or(url, kubeconfig.Server(filepath.Join(dataDir, controlplane.DefaultKubeconfig)), "https://"+controlplane.DefaultAddress)
+	return kubeconfig.Emergency(authority, url, now)
+}
