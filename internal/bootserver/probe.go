@@ -110,13 +110,20 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 	}
 	if m, ok := s.view.ByToken(token); ok {
 		from := sender{uuid: m.UUID, attempt: m.Attempt.ID, clean: inspection.CleanMode(m.Attempt.Clean), addr: caller(r), machine: m}
-		return from, s.believes(w, r, s.request(r, m, rightToken, true), kind)
+		return from, s.believes(w, r, s.request(r, m, rightToken, s.mayReportFirst(m)), kind)
 	}
 	if from, ok := s.heard.of(token); ok && from.addr == caller(r) {
 		return from, true
 	}
 	unauthorized(w, r)
 	return sender{}, false
+}
+
+// mayReportFirst reports whether the first that this server hears of a machine may be its report, with the right token: because it has begun to
+// answer since, because another serves what the machine boots, or because whoever asks may have the ignition, which the token is in.
+func (s *Server) mayReportFirst(m *bootview.Machine) bool {
+	served := m.Script.HasSecret() || m.UKIURL != ""
+	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session != nil && s.since.After(m.Session.Terms().Seen)
 }
 
 // believes reports whether what a request says of its machine counts: it comes from whom the machine's boot is bound to, and that has
@@ -236,8 +243,7 @@ func (s *Server) attemptOf(w http.ResponseWriter, r *http.Request, from sender, 
 		unauthorized(w, r)
 		return "", false
 	}
-	served := m.Script.HasSecret() || m.UKIURL != ""
-	q := s.request(r, m, noToken, !served || s.since.After(m.Session.Terms().Seen))
+	q := s.request(r, m, noToken, s.mayReportFirst(m))
 	return m.Attempt.ID, s.believes(w, r, q, kind)
 }
 

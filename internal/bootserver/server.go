@@ -26,7 +26,7 @@ var defaultTimeouts = timeouts{
 	answer:   30 * time.Second,
 	idle:     2 * time.Minute,
 	shutdown: 5 * time.Second,
-	early:    3 * time.Second,
+	early:    10 * time.Second,
 }
 
 // maxHeader is room for some 300 identifiers in X-Forwarded-For.

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
 // managerNamespace is that of the product.
@@ -37,7 +39,7 @@ func (p *running) token(server string) string {
 		if err := p.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: server}, &config); err != nil {
 			return err
 		}
-		if text := config.Annotations[metalv1.AnnotationBootAttempt]; !strings.Contains(text, `"ordered"`) {
+		if text := config.Annotations[metalv1.AnnotationBootAttempt]; !strings.Contains(text, `"started"`) {
 			return fmt.Errorf("the attempt is %q", text)
 		}
 		var secret corev1.Secret
@@ -54,8 +56,8 @@ func (p *running) token(server string) string {
 	return token
 }
 
-// posts sends what a probe would, and returns the status.
-func (p *running) posts(path, body string) int {
+// posts sends what a probe on a machine would, and returns the status.
+func (p *running) posts(from *sim.Machine, path, body string) int {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
@@ -63,13 +65,41 @@ func (p *running) posts(path, body string) int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := testlab.CallerAt(from.IP()).Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
+}
+
+var kernelInScript = regexp.MustCompile(`set kernel-url (\S+)`)
+
+// fetches has a machine's script, and the kernel that this names, fetched from its address, while its own firmware does not.
+func (p *running) fetches(m *sim.Machine) {
+	p.t.Helper()
+	get := func(url string) string {
+		request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		response, err := testlab.CallerAt(m.IP()).Do(request)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusOK {
+			p.t.Fatalf("%s: %s, %v", url, response.Status, err)
+		}
+		return string(text)
+	}
+	kernel := kernelInScript.FindStringSubmatch(get(p.Boot + "/ipxe/" + m.UUID()))
+	if kernel == nil {
+		p.t.Fatal("the script names no kernel")
+	}
+	get(kernel[1])
 }
 
 // onRecord is the version of the record of a server's inspection; empty: there is none.
@@ -104,6 +134,7 @@ func TestWhoseReportsAreTaken(t *testing.T) {
 	if token == otherToken {
 		t.Fatal("two machines have one token")
 	}
+	p.fetches(l.Machine(0))
 	forged := []byte(token)
 	if forged[0]++; forged[0] > 'z' || forged[0] == '[' || forged[0] == ':' {
 		forged[0] = 'A'
@@ -115,14 +146,14 @@ func TestWhoseReportsAreTaken(t *testing.T) {
 		{"forged", "/probe/" + string(forged) + "/register", reportOf(uuid, "x"), 401},
 		{"no token at all", "/register", reportOf(uuid, "x"), 401},
 		{"the UUID in its place", "/probe/" + uuid + "/register", reportOf(uuid, "x"), 401},
-		{"another server's", "/probe/" + otherToken + "/register", reportOf(uuid, "x"), 401},
+		{"another server's", "/probe/" + otherToken + "/register", reportOf(uuid, "x"), 403},
 		{"boot state, forged", "/probe/" + string(forged) + "/bootstate", fmt.Sprintf(`{"systemUUID":%q,"booted":true}`, uuid), 401},
-		{"boot state, another server's", "/probe/" + otherToken + "/bootstate", fmt.Sprintf(`{"systemUUID":%q,"booted":true}`, uuid), 401},
+		{"boot state, another server's", "/probe/" + otherToken + "/bootstate", fmt.Sprintf(`{"systemUUID":%q,"booted":true}`, uuid), 403},
 		{"no JSON", "/probe/" + token + "/register", "hello", 400},
 		{"a UUID that is none", "/probe/" + token + "/register", reportOf("x", "x"), 400},
 		{"too large", "/probe/" + token + "/register", reportOf(uuid, strings.Repeat("x", 4<<20)), 413},
 	} {
-		if got := p.posts(tc.path, tc.body); got != tc.status {
+		if got := p.posts(l.Machine(0), tc.path, tc.body); got != tc.status {
 			t.Errorf("%s: %d, want %d", tc.name, got, tc.status)
 		}
 	}
@@ -131,30 +162,30 @@ func TestWhoseReportsAreTaken(t *testing.T) {
 			t.Fatalf("something is on record of %s", s)
 		}
 	}
-	if got := p.posts("/probe/"+token+"/register", reportOf(uuid, "right")); got != 201 {
+	if got := p.posts(l.Machine(0), "/probe/"+token+"/register", reportOf(uuid, "right")); got != 201 {
 		t.Fatalf("the right token: %d", got)
 	}
 	p.serverIs(name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 	record := p.onRecord(name)
 
 	// The token is spent. Whoever did not hear the answer may ask again, and changes nothing by it.
-	if got := p.posts("/probe/"+token+"/register", reportOf(uuid, "later")); got != 201 {
+	if got := p.posts(l.Machine(0), "/probe/"+token+"/register", reportOf(uuid, "later")); got != 201 {
 		t.Errorf("asked again: %d", got)
 	}
-	if got := p.posts("/probe/"+token+"/register", reportOf(otherUUID, "later")); got != 401 {
+	if got := p.posts(l.Machine(0), "/probe/"+token+"/register", reportOf(otherUUID, "later")); got != 401 {
 		t.Errorf("asked again for another machine: %d", got)
 	}
 	p.Kill()
 	p = l.up(t)
 	p.observed(name)
-	if got := p.posts("/probe/"+token+"/register", reportOf(uuid, "stale")); got != 401 {
+	if got := p.posts(l.Machine(0), "/probe/"+token+"/register", reportOf(uuid, "stale")); got != 401 {
 		t.Errorf("stale: %d", got)
 	}
 	if now := p.onRecord(name); now != record {
 		t.Errorf("the record was written again: %s, before %s", now, record)
 	}
 	// The one that is open outlives the process.
-	if got := p.posts("/probe/"+otherToken+"/register", reportOf(otherUUID, "right")); got != 201 {
+	if got := p.posts(l.Machine(1), "/probe/"+otherToken+"/register", reportOf(otherUUID, "right")); got != 201 {
 		t.Errorf("the other's, which is open: %d", got)
 	}
 	p.serverIs(other, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
