@@ -35,8 +35,11 @@ func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machi
 	if m != nil && m.Session != nil {
 		s.account(&d, caller(r), m)
 	}
-	if kind == Script && m != nil && m.UUID != "" {
+	if kind == Script && m != nil {
 		earlier, n := s.callers.isAt(d.Addr, m, d.Time)
+		if m.UUID == "" {
+			n = 0 // whose boot they are part of cannot be said
+		}
 		for _, e := range earlier[:n] {
 			e.UUID, e.Attempt = m.UUID, m.Attempt.ID
 			s.cfg.Deliver(e)

@@ -92,8 +92,14 @@ func TestABMCThatIsBehindTheTruth(t *testing.T) {
 	cure := l.inject(t, 0, fault.Spec{Kind: fault.PowerLies, Value: "frozen"}) // Off
 	l.ignition(p, "web", "ignition")
 	l.claim(p, "web")
-	p.boots(machine, sim.OutcomeInstalled)
 	p.serverSays(name, metalv1.ConditionPoweringOn, metav1.ConditionTrue, "BootOrdered")
+	p.Eventually("the machine, which nobody has seen on, is told to come back", func(context.Context) error {
+		records := machine.Record()
+		if script, ok := records[len(records)-1].Fetched(sim.WhatScript); !ok || script.Status != http.StatusServiceUnavailable {
+			return fmt.Errorf("%d boots, the script of the last: %+v", len(records), script)
+		}
+		return nil
+	})
 	resets := machine.Resets()
 	p.polled(l, 0)
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOff)
@@ -102,6 +108,7 @@ func TestABMCThatIsBehindTheTruth(t *testing.T) {
 	}
 	cure()
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	p.boots(machine, sim.OutcomeInstalled)
 	p.serverSays(name, metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started")
 	if got := machine.Resets(); !maps.Equal(got, resets) || len(machine.Record()) != 2 { // the probe, the claim
 		t.Errorf("resets %v, before %v; booted %d times", got, resets, len(machine.Record()))
