@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,7 @@ func TestNamespacesDoNotWaitForOneAnother(t *testing.T) {
 		v.turns.mu.Lock()
 		inside = v.turns.namespaces["tenant"].inside
 		v.turns.mu.Unlock()
+		runtime.Gosched()
 	}
 	if err := f.render(t.Context(), "tenant"); !errors.Is(err, ErrBusy) {
 		t.Errorf("one more than may wait: %v", err)
@@ -254,11 +256,11 @@ func reference(script string, configs map[string]Content, ids map[string]string,
 			if len(args) < f.least || f.most > 0 && len(args) > f.most {
 				return nil, errors.New("arguments")
 			}
-			if v := f.do(args); !v.isBool {
-				return v.text, nil
-			} else {
+			v := f.do(args)
+			if v.isBool {
 				return v.truth, nil
 			}
+			return v.text, nil
 		}
 	}
 	for name, content := range configs {
