@@ -45,7 +45,11 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 				c.refuse(field.TooLong(path.Child("inline"), field.OmitValueType{}, profile.MaxConfig))
 			}
 		}
-		source.Configs[content.Name] = profile.Content{Inserted: !content.Exposed}
+		known := profile.Content{Inserted: !content.Exposed}
+		if content.Inline != nil && content.Transform == "" {
+			known.Bytes = []byte(*content.Inline)
+		}
+		source.Configs[content.Name] = known
 	}
 	if total > profile.MaxConfigs {
 		c.refuse(field.TooLong(field.NewPath("spec"), field.OmitValueType{}, profile.MaxConfigs))

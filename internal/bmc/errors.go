@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -21,9 +22,11 @@ const (
 	// KindAuthentication: the BMC refuses the account: a 401, or a login refused in
 	// any other way. Repeating it locks accounts.
 	KindAuthentication Kind = "Authentication"
-	// KindConnection: no connection, or it broke; also failed verification of
-	// the BMC's certificate.
+	// KindConnection: no connection, or it broke.
 	KindConnection Kind = "Connection"
+	// KindUntrusted: who answers does not prove that it is the BMC: its certificate is not good, or it
+	// does not speak TLS where the BMC does. It was told nothing, and nothing else of it is to be believed.
+	KindUntrusted Kind = "Untrusted"
 	// KindTimeout: no answer, or no whole answer, before the deadline.
 	KindTimeout Kind = "Timeout"
 	// KindServer: the BMC cannot now (5xx, 429); RetryAfter may say when.
@@ -87,7 +90,7 @@ func KindOf(err error) Kind {
 // it for something else makes no sense now.
 func Unreachable(err error) bool {
 	switch KindOf(err) {
-	case KindAuthentication, KindConnection, KindTimeout:
+	case KindAuthentication, KindConnection, KindUntrusted, KindTimeout:
 		return true
 	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrInterrupted)
@@ -96,11 +99,23 @@ func Unreachable(err error) bool {
 // transportError classifies what came instead of an answer.
 func (c *Client) transportError(op string, err error) *Error {
 	e := &Error{Kind: KindConnection, Endpoint: c.endpoint.Key(), Op: op, Message: cause(err), Err: err}
+	if untrusted(err) {
+		e.Kind = KindUntrusted
+		return e
+	}
 	var timeout interface{ Timeout() bool }
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
 		e.Kind, e.Message = KindTimeout, "no answer in time"
 	}
 	return e
+}
+
+// untrusted reports whether a connection failed because of who answered. An alert is no such failure: any BMC that is ill
+// sends one.
+func untrusted(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, other := errors.AsType[tls.RecordHeaderError](err)
+	return certificate || other
 }
 
 // cause tells an error of the network without the addresses and local ports that

@@ -135,7 +135,7 @@ func TestCertificates(t *testing.T) {
 				}
 				return
 			}
-			if bmc.KindOf(err) != bmc.KindConnection || !strings.Contains(err.Error(), "certificate") {
+			if bmc.KindOf(err) != bmc.KindUntrusted || !strings.Contains(err.Error(), "certificate") {
 				t.Errorf("error %v", err)
 			}
 			if len(s.Requests()) != before {
@@ -150,7 +150,7 @@ func TestHTTPSSpokenToHTTP(t *testing.T) {
 	e := s.Endpoint()
 	e.Scheme = "https"
 	_, err := bmc.NewClient(e, s.Credentials(), bmc.Options{}).System(t.Context(), bmctest.System)
-	if bmc.KindOf(err) != bmc.KindConnection {
+	if bmc.KindOf(err) != bmc.KindUntrusted {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package bootserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ const (
 	codeUnsynced    = "NotSynchronised"
 	codeBroken      = "AssignmentBroken"
 	codeDisabled    = "Disabled"
+	codeBusy        = "Busy"
 	messageNoConfig = "There is no such config, or no longer."
 )
 
@@ -104,10 +106,10 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		return
 	}
 	buf := buffers.Get().(*[]byte)
-	script, err := s.cfg.Profiles.AppendScript((*buf)[:0], subject, base)
+	script, err := s.cfg.Profiles.AppendScript(r.Context(), (*buf)[:0], subject, base)
 	if err != nil {
 		release(buf, *buf)
-		if script.Assignment != nil {
+		if script.Assignment != nil && errors.Is(err, profile.ErrBroken) {
 			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
 			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable, 0)
 		}
@@ -133,6 +135,8 @@ func (s *Server) refuseAssigned(w http.ResponseWriter, r *http.Request, err erro
 		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeUnassigned, "Nothing is assigned to this machine yet; ask again.")
 	case errors.Is(err, profile.ErrUnsynced):
 		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeUnsynced, textUnsyncedMessage)
+	case errors.Is(err, profile.ErrBusy), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeBusy, "Too many scripts are being made; ask again.")
 	default:
 		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeBroken, "What is assigned to this machine cannot be served now; ask again.")
 	}

@@ -113,6 +113,33 @@ func TestPayloadRefusesAliasBombs(t *testing.T) {
 	}
 }
 
+// Each value costs its translation, however short it is, and its mistakes would be repeated one by one: a third of a megabyte of them took
+// half a minute and seven gigabytes.
+func TestPayloadBoundsTheValuesOfADocument(t *testing.T) {
+	header := "variant: fcos\nversion: 1.5.0\n"
+	for name, values := range map[string]string{
+		"empty files": "storage: {files: [" + strings.Repeat("{},", 2*maxNodes) + "]}",
+		"users":       "passwd: {users: [" + strings.Repeat("{name: a},", maxNodes) + "]}",
+	} {
+		if _, warnings, err := Payload("fcos", []byte(header+values)); !errors.Is(err, ErrTooLarge) || len(warnings) > 0 {
+			t.Errorf("%s: error %.200v, %d warnings, want %v", name, err, len(warnings), ErrTooLarge)
+		}
+	}
+	if _, _, err := Payload("fcos", []byte(header+"passwd: {users: ["+strings.Repeat("{name: a},", 500)+"]}")); err == nil || len(err.Error()) > 2*maxReported {
+		t.Errorf("many mistakes: an error of %d bytes", len(fmt.Sprint(err)))
+	}
+	var files strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&files, "  - {path: /etc/%d, mode: 0644, contents: {inline: text}}\n", i)
+	}
+	if _, _, err := Payload("fcos", []byte(header+"storage:\n  files:\n"+files.String())); err != nil {
+		t.Errorf("a thousand files: %v", err)
+	}
+	if _, _, err := Payload("fcos", []byte(header+"storage: {files: [{path: /a, contents: {inline: \""+strings.Repeat("x", MaxSize-200)+"\"}}]}")); err != nil {
+		t.Errorf("one long file: %v", err)
+	}
+}
+
 // An alias that is used within reason is ordinary YAML.
 func TestPayloadFollowsAliases(t *testing.T) {
 	got, _, err := Payload("fcos", []byte(`variant: fcos

@@ -1,10 +1,10 @@
 package profile
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"text/template/parse"
 
 	"github.com/farrier-dev/farrier/internal/assignment"
 )
@@ -12,51 +12,37 @@ import (
 // part is a piece of a script: text, the URL of a config, or a label of the machine.
 type part struct{ text, id, label string }
 
-// partsOf cuts a template that only inserts into parts, which is what nearly all scripts are; nil where it
-// decides or calls functions, and has to be executed. The template has been rewritten.
-func partsOf(list *parse.ListNode, configs map[string]Content, ids map[string]string) []part {
-	parts := []part{}
-	text := func(s string) {
-		if last := len(parts) - 1; last >= 0 && parts[last].id == "" && parts[last].label == "" {
-			parts[last].text += s
-		} else {
-			parts = append(parts, part{text: s})
+// partsOf cuts a script that only inserts into parts, which is what nearly all scripts are; nil where it
+// decides or calls functions, and has to be executed.
+func partsOf(statements []statement) []part {
+	parts, text := []part{}, []byte{}
+	add := func(p part) {
+		if len(text) > 0 {
+			parts, text = append(parts, part{text: string(text)}), text[:0]
+		}
+		if p != (part{}) {
+			parts = append(parts, p)
 		}
 	}
-	for _, node := range list.Nodes {
-		switch n := node.(type) {
-		case *parse.CommentNode:
-		case *parse.TextNode:
-			text(string(n.Text))
-		case *parse.ActionNode:
-			what, name, ok := inserted(n.Pipe)
-			switch {
-			case !ok:
-				return nil
-			case what == fieldSubject:
-				parts = append(parts, part{label: name})
-			case configs[name].Inserted:
-				text(string(configs[name].Bytes))
-			default:
-				parts = append(parts, part{id: ids[name]})
-			}
+	for _, s := range statements {
+		if s.test != nil {
+			return nil
+		}
+		switch e := s.insert.(type) {
+		case nil:
+			text = append(text, s.text...)
+		case literal:
+			text = append(text, value(e).String()...)
+		case label:
+			add(part{label: string(e)})
+		case link:
+			add(part{id: string(e)})
 		default:
 			return nil
 		}
 	}
+	add(part{})
 	return parts
-}
-
-// inserted is what an action stands for that is nothing but $.what.name.
-func inserted(pipe *parse.PipeNode) (what, name string, ok bool) {
-	if len(pipe.Cmds) != 1 || len(pipe.Cmds[0].Args) != 1 {
-		return "", "", false
-	}
-	v, ok := pipe.Cmds[0].Args[0].(*parse.VariableNode)
-	if !ok || len(v.Ident) != 3 {
-		return "", "", false
-	}
-	return v.Ident[1], v.Ident[2], true
 }
 
 // brokenContent says which content keeps machines from the script.
@@ -70,13 +56,12 @@ func brokenContent(configs map[string]Content) error {
 }
 
 // appendScript appends the script of a machine; url appends the URL of a config.
-func (p *Profile) appendScript(dst []byte, subject assignment.Subject, url func(dst []byte, id string) []byte) ([]byte, error) {
+func (p *Profile) appendScript(ctx context.Context, dst []byte, subject assignment.Subject, url func(dst []byte, id string) []byte) ([]byte, error) {
 	if p.broken != nil {
 		return nil, p.broken
 	}
 	if p.parts == nil {
-		body, err := p.execute(subject, func(id string) string { return string(url(nil, id)) })
-		return append(dst, body...), err
+		return p.execute(ctx, dst, subject, func(id string) string { return string(url(nil, id)) })
 	}
 	start := len(dst)
 	for _, part := range p.parts {
@@ -89,10 +74,8 @@ func (p *Profile) appendScript(dst []byte, subject assignment.Subject, url func(
 			dst = append(dst, part.text...)
 		}
 		if len(dst)-start > MaxScript {
-			return nil, errTooLong
+			return nil, scriptError{errTooLong}
 		}
 	}
 	return dst, nil
 }
-
-var errTooLong = fmt.Errorf("the rendered script is longer than %d bytes", MaxScript)

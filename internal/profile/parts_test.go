@@ -33,7 +33,7 @@ func TestPartsSayWhatTheTemplateSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := p.execute(machine, urls)
+			want, err := p.execute(t.Context(), nil, machine, urls)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,32 +12,19 @@ import (
 
 // Render writes the script of a machine. urls makes the URL of a config from its ID.
 func (p *Profile) Render(subject assignment.Subject, urls func(id string) string) ([]byte, error) {
-	return p.appendScript(nil, subject, func(dst []byte, id string) []byte { return append(dst, urls(id)...) })
+	return p.appendScript(context.Background(), nil, subject, func(dst []byte, id string) []byte { return append(dst, urls(id)...) })
 }
 
-// execute is Render for scripts that decide, or call functions.
-func (p *Profile) execute(subject assignment.Subject, urls func(id string) string) ([]byte, error) {
-	contents := make(map[string]string, len(p.configs))
-	for name, content := range p.configs {
-		if content.Inserted {
-			contents[name] = string(content.Bytes)
-		} else {
-			contents[name] = urls(p.ids[name])
-		}
+// execute appends a script that decides, or calls functions.
+func (p *Profile) execute(ctx context.Context, dst []byte, subject assignment.Subject, urls func(id string) string) ([]byte, error) {
+	r := rendering{
+		ctx: ctx, out: dst, start: len(dst), url: urls,
+		label: func(key string) string { return harmless(subject.Get(key)) },
 	}
-	labels := subject.Labels()
-	for key, value := range labels {
-		labels[key] = harmless(value)
+	if err := r.run(p.statements); err != nil {
+		return nil, err
 	}
-	var out limited
-	err := p.template.Execute(&out, map[string]map[string]string{fieldSubject: labels, fieldContent: contents})
-	if out.err != nil {
-		return nil, out.err
-	}
-	if err != nil {
-		return nil, readable(err)
-	}
-	return out.Bytes(), nil
+	return r.out, nil
 }
 
 // Query is the labels of a machine as a URL carries them: the UUID first, so that a log tells

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,8 @@ var (
 	ErrBroken = errors.New("the assignment cannot be served")
 	// ErrUnknown says that there is no such config, or no longer.
 	ErrUnknown = errors.New("no such config")
+	// ErrBusy says that too many scripts of the namespace are being rendered.
+	ErrBusy = errors.New("too many scripts of the namespace are being rendered")
 	// ErrForbidden says that a URL is not signed, or no longer good.
 	ErrForbidden = errors.New("the URL is not signed, or has expired")
 )
@@ -46,6 +49,9 @@ type View struct {
 	// were given its script are still booting.
 	before map[profileKey]*Profile
 	owners map[string]owner // by config ID
+	tell   []func(namespace, name string)
+
+	turns turns
 }
 
 // owner is whose a config is, and under which name.
@@ -153,11 +159,39 @@ type Script struct {
 // slash at its end. An error is one of those above; with ErrBroken the script still names the
 // assignment.
 func (v *View) Script(subject assignment.Subject, base string) (Script, error) {
-	return v.AppendScript(nil, subject, base)
+	return v.AppendScript(context.Background(), nil, subject, base)
 }
 
-// AppendScript is Script with the body appended to dst.
-func (v *View) AppendScript(dst []byte, subject assignment.Subject, base string) (Script, error) {
+// AppendScript is Script with the body appended to dst. Whoever asks holds no lock while the script is rendered, waits for no other
+// namespace, and ends it with ctx.
+func (v *View) AppendScript(ctx context.Context, dst []byte, subject assignment.Subject, base string) (Script, error) {
+	s, err := v.scriptFor(subject)
+	if err != nil {
+		return s, err
+	}
+	if s.Profile.parts == nil {
+		leave, err := v.turns.enter(ctx, s.Profile.Namespace)
+		if err != nil {
+			return s, err
+		}
+		defer leave()
+	}
+	body, err := s.Profile.appendScript(ctx, dst, subject, func(dst []byte, id string) []byte {
+		return v.appendConfigURL(append(dst, base...), id, s.Profile.Revision, subject)
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return s, ctx.Err()
+		}
+		v.note(s.Profile, err)
+		return s, fmt.Errorf("%w: profile %s: %w", ErrBroken, s.Profile.Key(), err)
+	}
+	s.Body = body
+	return s, nil
+}
+
+// scriptFor finds whose script a machine is given.
+func (v *View) scriptFor(subject assignment.Subject) (Script, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if !v.synced {
@@ -174,14 +208,40 @@ func (v *View) AppendScript(dst []byte, subject assignment.Subject, base string)
 	if s.Profile = v.profiles[profileKey{winner.Namespace, winner.Profile}]; s.Profile == nil {
 		return s, fmt.Errorf("%w: profile %s/%s is not there", ErrBroken, winner.Namespace, winner.Profile)
 	}
-	body, err := s.Profile.appendScript(dst, subject, func(dst []byte, id string) []byte {
-		return v.appendConfigURL(append(dst, base...), id, s.Profile.Revision, subject)
-	})
-	if err != nil {
-		return s, fmt.Errorf("%w: profile %s: %w", ErrBroken, s.Profile.Key(), err)
-	}
-	s.Body = body
 	return s, nil
+}
+
+// note remembers the first error of a profile's script, and tells those who want to know.
+func (v *View) note(p *Profile, err error) {
+	text := err.Error()
+	if !ofScript(err) || !p.refused.CompareAndSwap(nil, &text) {
+		return
+	}
+	v.mu.RLock()
+	tell := v.tell
+	v.mu.RUnlock()
+	for _, f := range tell {
+		f(p.Namespace, p.Name)
+	}
+}
+
+// SubscribeRefused has f called when a script could first not be rendered. It must not block.
+func (v *View) SubscribeRefused(f func(namespace, name string)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tell = append(v.tell, f)
+}
+
+// Refused is why the script of a profile, as it is now, could not be rendered for some machine; empty while it always could.
+func (v *View) Refused(namespace, name string) string {
+	p, ok := v.Profile(namespace, name)
+	if !ok {
+		return ""
+	}
+	if why := p.refused.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 func (v *View) appendConfigURL(dst []byte, id, revision string, subject assignment.Subject) []byte {

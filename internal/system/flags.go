@@ -50,7 +50,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.BMCFastPoll, "bmc-fast-poll", o.BMCFastPoll, "how often a BMC is asked at first while a change of power is awaited")
 	f.DurationVar(&o.BMCRequestTimeout, "bmc-request-timeout", o.BMCRequestTimeout, "deadline of a request to a BMC")
 	f.DurationVar(&o.BMCIdleTimeout, "bmc-idle-timeout", o.BMCIdleTimeout, "how long an unused connection to a BMC is kept, where something is due within that time")
-	f.DurationVar(&o.BMCFailureResetDelay, "bmc-failure-reset-delay", 0, "how long a BMC may fail before it is restarted, over SSH where its make can (default 0: never)")
+	f.DurationVar(&o.BMCFailureResetDelay, "bmc-failure-reset-delay", 0, "how long a BMC may fail before it is restarted, over SSH where its make can and somebody has accepted its SSH host key; never one whose certificate is not good (default 0: never)")
 	f.StringVar(&o.BMCEventsAddress, "bmc-events-address", "", "address that BMCs send events to; port 0 means any free one (default: none, BMCs are polled only)")
 	f.StringVar(&o.BMCEventsURL, "bmc-events-url", "", "base URL under which BMCs reach that address (default: from the address)")
 	f.StringVar(&o.BMCEventsCertFile, "bmc-events-cert-file", "", "PEM certificate for that address: it speaks TLS (default: plain HTTP)")

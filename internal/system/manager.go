@@ -109,7 +109,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
 	bmcs.SSH = resets
-	if err := mgr.Add(resets); err != nil {
+	if err := mgr.Add(named("resets of BMCs over SSH", measured(resets))); err != nil {
 		return nil, nil, nil, err
 	}
 	subscriptions := s.newSubscriptions(mgr, registry)

@@ -64,9 +64,9 @@ var troubles = []trouble{
 	{name: "HTML", kind: fault.WrongJSON, value: "html", says: failed(metalv1.ReasonUnknownError, "no Redfish service that works")},
 	{name: "truncated JSON", kind: fault.TruncatedJSON, says: failed(metalv1.ReasonUnknownError, "no Redfish service that works")},
 	{name: "TLS alert", kind: fault.TLSFailure, noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "tls: ")},
-	{name: "TLS certificate expired", kind: fault.TLSFailure, value: "expired", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "certificate has expired")},
-	{name: "TLS certificate of another host", kind: fault.TLSFailure, value: "name", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "certificate")},
-	{name: "TLS certificate of an unknown authority", kind: fault.TLSFailure, value: "authority", noticed: disconnected, says: failed(metalv1.ReasonConnectionFailed, "--bmc-ca-file")},
+	{name: "TLS certificate expired", kind: fault.TLSFailure, value: "expired", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "certificate has expired")},
+	{name: "TLS certificate of another host", kind: fault.TLSFailure, value: "name", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "certificate")},
+	{name: "TLS certificate of an unknown authority", kind: fault.TLSFailure, value: "authority", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "--bmc-ca-file")},
 	{name: "session loss", kind: fault.SessionLoss, says: degraded(metalv1.ReasonSessionsLost, "every request costs a login")},
 	{name: "session table full", kind: fault.SessionTableFull, noticed: loggedOut, says: failed("", "All sessions of the BMC are taken by others")},
 	{name: "no sessions", kind: fault.NoSessions, noticed: loggedOut}, // Basic authentication does

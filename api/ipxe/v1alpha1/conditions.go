@@ -25,6 +25,9 @@ const (
 	// ConditionTransformed says what became of content that is transformed, with the
 	// translator's warnings.
 	ConditionTransformed = "Transformed"
+	// ConditionRendered is False where the script, as it is now, could not be rendered for some machine; there is none
+	// while it always could.
+	ConditionRendered = "Rendered"
 )
 
 // Reasons of ConditionConflicted and ConditionProfileResolved.

@@ -166,8 +166,13 @@ const (
 	// AnnotationMake holds, on a BMC, whose command line its SSH server has: it is needed when the BMC does not answer.
 	AnnotationMake = "farrier.dev/bmc-make"
 
-	// AnnotationSSHHostKey holds, on a BMC, the key that its SSH server showed first, in the form of
-	// authorized_keys. Another key is refused until the annotation is removed.
+	// AnnotationKnownOver says, on a BMC, that it has answered over https: its password is not sent over http any more, until
+	// a person removes the annotation.
+	AnnotationKnownOver = "farrier.dev/known-over"
+
+	// AnnotationSSHHostKey holds, on a BMC, the key of its SSH server that a person has accepted: the fingerprint, as
+	// ssh-keygen -l prints it (SHA256:…), or the key in the form of authorized_keys. To a server with another key, and while
+	// there is no annotation, no password is told.
 	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"
 )
 

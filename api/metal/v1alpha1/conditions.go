@@ -31,6 +31,12 @@ const (
 	ReasonAuthenticationFailed = "AuthenticationFailed"
 	// ReasonConnectionFailed is a reason of ConditionReady: the BMC does not answer.
 	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonUntrusted is a reason of ConditionReady: who answers does not prove that it is the BMC, and is told no
+	// password. Added by Farrier.
+	ReasonUntrusted = "PeerNotTrusted"
+	// ReasonDowngraded is a reason of ConditionReady: the password would travel over http to a BMC that has answered over
+	// https, and is not sent. Added by Farrier.
+	ReasonDowngraded = "PlainHTTPRefused"
 	// ReasonInternalServerError is a reason of ConditionReady: the BMC answers with an error of its own.
 	ReasonInternalServerError = "InternalServerError"
 	// ReasonUnknownError is a reason of ConditionReady: anything else.
@@ -44,6 +50,12 @@ const (
 	ReasonResetComplete = "ResetComplete"
 	// ReasonResetFailed is a reason of ConditionReset: the BMC could not be told to. Added by Farrier.
 	ReasonResetFailed = "ResetFailed"
+	// ReasonHostKeyUnknown is a reason of ConditionReset: nobody has accepted the key of the SSH server, which was told no
+	// password. Added by Farrier.
+	ReasonHostKeyUnknown = "SSHHostKeyUnknown"
+	// ReasonHostKeyChanged is a reason of ConditionReset: the SSH server has another key than the one that was accepted, and
+	// was told no password. Added by Farrier.
+	ReasonHostKeyChanged = "SSHHostKeyChanged"
 
 	// ConditionDefaultCredentials says which of its make's default credentials a BMC takes; there is none
 	// where the credentials are somebody's own. Added by Farrier, as all below.

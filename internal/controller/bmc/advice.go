@@ -37,7 +37,7 @@ func advice(err error, secret string) string {
 		return "The fault is inside the BMC: see its log, or restart it"
 	case e.Kind == bmc.KindTimeout:
 		return "The BMC hangs, is overloaded, or something on the way drops what is sent: restart it if it is reachable otherwise"
-	case e.Kind == bmc.KindConnection && aboutTLS(e):
+	case e.Kind == bmc.KindUntrusted, e.Kind == bmc.KindConnection && aboutTLS(e):
 		return "No trust in who answers: see the BMC's certificate and address, and --bmc-ca-file"
 	case e.Kind == bmc.KindConnection:
 		return "See whether the BMC has power and network, and whether address, port and scheme are its own"

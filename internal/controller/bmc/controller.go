@@ -124,6 +124,9 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 		return s.unresolved // says nothing about the BMC
 	}
 	if s.unresolved == nil {
+		s.unresolved = downgraded(s.obj, s.target.Endpoint)
+	}
+	if s.unresolved == nil {
 		if err := r.prepareRotation(ctx, s); err != nil {
 			return err
 		}
@@ -165,6 +168,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
+	r.warnUntrusted(before, s.obj)
 	for _, warning := range warnings {
 		was := apimeta.FindStatusCondition(before.Status.Conditions, warning.condition)
 		is := apimeta.FindStatusCondition(s.obj.Status.Conditions, warning.condition)
@@ -180,6 +184,16 @@ var warnings = []struct{ condition, event string }{
 	{metalv1.ConditionSecure, "InsecureConnection"},
 	{metalv1.ConditionIdentity, "IdentityDiffers"},
 	{metalv1.ConditionCredentialsUsed, "CredentialsNotUsed"},
+}
+
+// warnUntrusted tells of a BMC in whose place somebody else answers, or whose certificate is not good, or that would be told its password in
+// clear text, once that begins.
+func (r *Reconciler) warnUntrusted(before, now *metalv1.BMC) {
+	was := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionReady)
+	is := apimeta.FindStatusCondition(now.Status.Conditions, metalv1.ConditionReady)
+	if is != nil && (is.Reason == metalv1.ReasonUntrusted || is.Reason == metalv1.ReasonDowngraded) && (was == nil || was.Reason != is.Reason) {
+		r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
+	}
 }
 
 func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {

@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,12 +11,13 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
+	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // remember writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
 // address later is noticed then. With that it writes down that the BMC takes its default credentials. And it writes down whose command
-// line it has over SSH, which has to be known when it does not answer. It says whether it wrote, which wakes the BMC again.
+// line it has over SSH, which has to be known when it does not answer, and that it can speak TLS. It says whether it wrote, which wakes the BMC again.
 func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 	m := s.observation.Manager
 	if m.URI == "" {
@@ -29,13 +31,29 @@ func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 	if shown := shownMake(s.observation); shown != bmcreset.None {
 		metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationMake, string(shown))
 	}
-	if before.Spec.BMCUUID == s.obj.Spec.BMCUUID && before.Annotations[metalv1.AnnotationMake] == s.obj.Annotations[metalv1.AnnotationMake] {
+	if s.target.Endpoint.Secure() {
+		metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationKnownOver, knownOverHTTPS)
+	}
+	if before.Spec.BMCUUID == s.obj.Spec.BMCUUID && maps.Equal(before.Annotations, s.obj.Annotations) {
 		return false, nil
 	}
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return false, fmt.Errorf("write down which BMC it is: %w", err)
 	}
 	return true, nil
+}
+
+// knownOverHTTPS is the value of AnnotationKnownOver: only that is worth remembering.
+const knownOverHTTPS = "https"
+
+// downgraded is why no password is sent to an endpoint: it would travel in clear text to a BMC that has shown that it can do better, and whoever
+// changed the scheme may not be who may read the password.
+func downgraded(obj *metalv1.BMC, to bmc.Endpoint) error {
+	if to.Secure() || obj.Annotations[metalv1.AnnotationKnownOver] != knownOverHTTPS {
+		return nil
+	}
+	return outcome.Terminalf(metalv1.ReasonDowngraded, "spec.protocol.scheme: the BMC has answered over https, and its password is not sent over http. "+
+		"If that is meant: kubectl annotate bmc %s %s-", obj.Name, metalv1.AnnotationKnownOver)
 }
 
 // another says that the BMC at the address is not the one that spec names, or has not said yet who it is. Its systems get

@@ -223,6 +223,33 @@ func TestWhatIsInsecureIsToldOnce(t *testing.T) {
 	})
 }
 
+// A BMC that has answered over https is told no password over http, before a person says so.
+func TestNoPasswordOverHTTPAfterHTTPS(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		secure := s.rack.BMC("https://10.0.0.1:8000")
+		secure.Wants("right")
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.Protocol.Scheme = metalv1.SchemeHTTPS })
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+		if over := b.Annotations[metalv1.AnnotationKnownOver]; over != knownOverHTTPS {
+			t.Errorf("known over %q", over)
+		}
+		s.restart(t)
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.Protocol.Scheme = metalv1.SchemeHTTP })
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonDowngraded, "spec.protocol.scheme", "kubectl annotate bmc b farrier.dev/known-over-")
+		if got := s.told(metalv1.ReasonDowngraded); len(got) != 1 {
+			t.Errorf("events %q", got)
+		}
+		if _, asked := s.Fleet.Observe(address); asked {
+			t.Error("it is asked all the same")
+		}
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { delete(b.Annotations, metalv1.AnnotationKnownOver) })
+		b = s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+	})
+}
+
 func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
 	const uuid = "00000000-0000-0000-0000-00000000000b"
 	for name, tc := range map[string]struct {

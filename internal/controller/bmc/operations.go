@@ -19,8 +19,10 @@ import (
 )
 
 var (
-	errNoWay   = errors.New("BMCs of this make cannot be restarted over SSH")
-	errUnknown = errors.New("nothing is known any more of what became of it")
+	errNoWay = errors.New("BMCs of this make cannot be restarted over SSH")
+	// errUntrusted comes with a bmc.KindUntrusted.
+	errUntrusted = errors.New("who answers in its place is told no password, by whatever way")
+	errUnknown   = errors.New("nothing is known any more of what became of it")
 )
 
 // resets are the restarts that this process has begun. One that an annotation tells of and that is not
@@ -160,16 +162,46 @@ func (r *Reconciler) take(ctx context.Context, s *scope, step resetStep, p *rese
 	case stepComplete:
 		return true, r.end(ctx, s, corev1.EventTypeNormal, metalv1.ReasonResetComplete, "The BMC answers again after its restart")
 	case stepFail:
-		if s.resetErr = v.err; s.resetErr == nil {
-			s.resetErr = errNoWay
-		}
-		return true, r.end(ctx, s, corev1.EventTypeWarning, metalv1.ReasonResetFailed, "The BMC could not be restarted: "+s.resetErr.Error())
+		s.resetErr = failure(s.obj.Name, v)
+		return true, r.end(ctx, s, corev1.EventTypeWarning, resetReason(s.resetErr), "The BMC could not be restarted: "+s.resetErr.Error())
 	}
 	r.resets.set(s.obj.UID, p)
 	if step == stepSent && sent != "" && sent != string(bmc.ResetGracefulRestart) {
 		r.event(s.obj, corev1.EventTypeNormal, "NearestReset", "The BMC does not offer GracefulRestart and was told "+sent)
 	}
 	return step == stepAwait || step == stepSettle, nil
+}
+
+// failure says why no way has worked, and of a host key what a person can do.
+func failure(name string, v resetView) error {
+	key, unaccepted := errors.AsType[*bmcreset.HostKeyError](v.err)
+	switch {
+	case unaccepted && key.Changed:
+		return fmt.Errorf("%w; no password was sent. If it is the BMC's all the same: kubectl annotate --overwrite bmc %s %s=%s",
+			v.err, name, metalv1.AnnotationSSHHostKey, key.Fingerprint)
+	case unaccepted:
+		return fmt.Errorf("%w; no password was sent. Compare it with what the BMC shows; then: kubectl annotate bmc %s %s=%s",
+			v.err, name, metalv1.AnnotationSSHHostKey, key.Fingerprint)
+	case v.err != nil:
+		return v.err
+	case bmc.KindOf(v.observation.Err) == bmc.KindUntrusted:
+		return fmt.Errorf("%w: %w", errUntrusted, v.observation.Err)
+	}
+	return errNoWay
+}
+
+// resetReason is what a restart failed for, in one word.
+func resetReason(err error) string {
+	key, unaccepted := errors.AsType[*bmcreset.HostKeyError](err)
+	switch {
+	case unaccepted && key.Changed:
+		return metalv1.ReasonHostKeyChanged
+	case unaccepted:
+		return metalv1.ReasonHostKeyUnknown
+	case bmc.KindOf(err) == bmc.KindUntrusted:
+		return metalv1.ReasonUntrusted
+	}
+	return metalv1.ReasonResetFailed
 }
 
 // outcome looks up what became of the way that was taken. It returns the reset type that was sent.
@@ -233,15 +265,10 @@ func (r *Reconciler) makeOf(s *scope) bmcreset.Make {
 	return bmcreset.MakeOf(names...)
 }
 
-// rememberSent writes down when the BMC was told to restart, and by whom it was heard.
+// rememberSent writes down when the BMC was told to restart.
 func (r *Reconciler) rememberSent(ctx context.Context, s *scope, p *reset) error {
 	before := s.obj.DeepCopy()
 	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationLastReset, p.sent.UTC().Format(time.RFC3339))
-	if p.way == waySSH && s.obj.Annotations[metalv1.AnnotationSSHHostKey] == "" {
-		if result, ok := r.SSH.Result(p.id(s.obj)); ok && result.HostKey != "" {
-			metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationSSHHostKey, result.HostKey)
-		}
-	}
 	return r.patch(ctx, s.obj, before)
 }
 
@@ -252,7 +279,7 @@ func (r *Reconciler) end(ctx context.Context, s *scope, kind, reason, message st
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return err
 	}
-	if reason == metalv1.ReasonResetFailed {
+	if reason != metalv1.ReasonResetComplete && reason != metalv1.ReasonOperationOutcomeUnknown {
 		r.resets.fail(s.obj.UID, r.Clock.Now())
 	} else {
 		r.resets.set(s.obj.UID, nil)

@@ -104,11 +104,27 @@ func TestARestartThatIsRefusedGoesOverSSH(t *testing.T) {
 		if len(sh.requests) != 1 || sh.requests[0].Make != bmcreset.Dell || sh.requests[0].Host != "10.0.0.1" || sh.requests[0].HostKey != "" {
 			t.Fatalf("requests %+v", sh.requests)
 		}
-		sh.ends(bmcreset.Result{HostKey: "ssh-ed25519 AAAA", End: s.API.Clock.Now()})
+		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcreset.HostKeyError{Fingerprint: "SHA256:one"}})
 		s.settle(t)
-		if key := s.read(t).Annotations[metalv1.AnnotationSSHHostKey]; key != "ssh-ed25519 AAAA" {
-			t.Errorf("the host key is remembered as %q", key)
+		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonHostKeyUnknown, "SHA256:one", "no password was sent",
+			"kubectl annotate bmc b farrier.dev/ssh-host-key=SHA256:one")
+		if got := s.told(metalv1.ReasonHostKeyUnknown); len(got) != 1 {
+			t.Errorf("events %q", got)
 		}
+		if key, written := s.read(t).Annotations[metalv1.AnnotationSSHHostKey]; written {
+			t.Errorf("nobody has accepted %q", key)
+		}
+
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) {
+			metav1.SetMetaDataAnnotation(&b.ObjectMeta, metalv1.AnnotationSSHHostKey, "SHA256:one")
+		})
+		s.asks(t, metalv1.OperationGracefulRestartBMC)
+		s.settle(t)
+		if len(sh.requests) != 2 || sh.requests[1].HostKey != "SHA256:one" {
+			t.Fatalf("requests %+v", sh.requests)
+		}
+		sh.ends(bmcreset.Result{End: s.API.Clock.Now()})
+		s.settle(t)
 		s.rack.Pass(time.Minute)
 		s.settle(t)
 		s.settle(t)
@@ -119,14 +135,44 @@ func TestARestartThatIsRefusedGoesOverSSH(t *testing.T) {
 		})
 		s.asks(t, metalv1.OperationForceRestartBMC)
 		s.settle(t)
-		if r := sh.requests[len(sh.requests)-1]; len(sh.requests) != 2 || r.HostKey != "ssh-ed25519 AAAA" || r.Port != 2222 {
+		if r := sh.requests[len(sh.requests)-1]; len(sh.requests) != 3 || r.HostKey != "SHA256:one" || r.Port != 2222 {
 			t.Errorf("by force: %+v", sh.requests)
 		}
-		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: bmcreset.ErrHostKeyChanged})
+		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcreset.HostKeyError{Fingerprint: "SHA256:two", Changed: true}})
 		s.settle(t)
-		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonResetFailed, "host key")
-		if got := s.told(metalv1.ReasonResetFailed); len(got) != 1 {
+		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonHostKeyChanged, "host key", "SHA256:two", "--overwrite")
+		if got := s.told(metalv1.ReasonHostKeyChanged); len(got) != 1 {
 			t.Errorf("events %q", got)
+		}
+	})
+}
+
+// Who does not prove to be the BMC is told no password by another way either: not after any delay, not when a person asks for a
+// restart, and not by force.
+func TestNoOtherWayToWhoIsNotTrusted(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		sh := s.overSSH()
+		s.FailureResetDelay = 10 * time.Minute
+		s.settle(t)
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) {
+			metav1.SetMetaDataAnnotation(&b.ObjectMeta, metalv1.AnnotationSSHHostKey, "SHA256:one")
+		})
+		s.bmc.Fails(errUntrustedPeer)
+		s.look(t)
+		b := s.settle(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonUntrusted, "--bmc-ca-file")
+		if got := s.told(metalv1.ReasonUntrusted); len(got) != 1 {
+			t.Errorf("events %q", got)
+		}
+		s.rack.Pass(24 * time.Hour)
+		s.settle(t)
+		for _, operation := range []string{metalv1.OperationForceRestartBMC, metalv1.OperationGracefulRestartBMC} {
+			s.asks(t, operation)
+			s.settle(t)
+			s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonUntrusted, "no password")
+		}
+		if len(sh.requests) != 0 || len(s.bmc.Restarts()) != 0 {
+			t.Errorf("over SSH %+v, over Redfish %v", sh.requests, s.bmc.Restarts())
 		}
 	})
 }

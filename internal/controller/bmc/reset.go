@@ -71,6 +71,8 @@ func (p reset) decide(v resetView) (resetStep, reset) {
 	switch {
 	case !p.sent.IsZero():
 		return p.settle(v)
+	case p.way == wayNone && bmc.KindOf(v.observation.Err) == bmc.KindUntrusted:
+		return stepFail, p // who is there is not the BMC, as far as anybody knows
 	case p.way == wayNone:
 		if p.way = p.firstWay(v); p.way == wayNone {
 			return stepFail, p
@@ -81,7 +83,7 @@ func (p reset) decide(v resetView) (resetStep, reset) {
 	case v.err == nil:
 		p.sent = v.at
 		return stepSent, p
-	case p.way == wayRedfish && v.ssh:
+	case p.way == wayRedfish && v.ssh && bmc.KindOf(v.err) != bmc.KindUntrusted:
 		p.way = waySSH
 		return stepSubmit, p
 	}
@@ -116,7 +118,8 @@ func (p reset) settle(v resetView) (resetStep, reset) {
 }
 
 // due is when a BMC that fails is restarted though nobody asks for it, and whether it ever is. One that answers
-// and refuses our password is well; after a restart the delay begins anew.
+// and refuses our password is well, one that is not trusted is to be told none by whatever way; after a restart the
+// delay begins anew.
 func due(delay time.Duration, o fleet.Observation, lastReset time.Time) (time.Time, bool) {
 	if delay <= 0 || o.Err == nil {
 		return time.Time{}, false

@@ -12,9 +12,11 @@ import (
 )
 
 var (
-	errHangs   = &bmc.Error{Kind: bmc.KindTimeout, Op: "GET", Message: "no answer in time"}
-	errItself  = &bmc.Error{Kind: bmc.KindServer, Op: "GET", StatusCode: 500}
-	errRefuses = &bmc.Error{Kind: bmc.KindAuthentication, Op: "GET", StatusCode: 401}
+	errHangs  = &bmc.Error{Kind: bmc.KindTimeout, Op: "GET", Message: "no answer in time"}
+	errItself = &bmc.Error{Kind: bmc.KindServer, Op: "GET", StatusCode: 500}
+	// errUntrustedPeer is a certificate that is not good.
+	errUntrustedPeer = &bmc.Error{Kind: bmc.KindUntrusted, Op: "GET", Message: "x509: certificate signed by unknown authority"}
+	errRefuses       = &bmc.Error{Kind: bmc.KindAuthentication, Op: "GET", StatusCode: 401}
 )
 
 func TestWhatARestartDoesNext(t *testing.T) {
@@ -31,23 +33,27 @@ func TestWhatARestartDoesNext(t *testing.T) {
 		step  resetStep
 		way   way
 	}{
-		"Redfish while it answers":             {reset{operation: graceful}, resetView{ssh: true, observation: well}, stepSubmit, wayRedfish},
-		"SSH where it does not":                {reset{operation: graceful}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
-		"Redfish where there is no other":      {reset{operation: graceful}, resetView{observation: hangs}, stepSubmit, wayRedfish},
-		"force is SSH":                         {reset{operation: force}, resetView{ssh: true, observation: well}, stepSubmit, waySSH},
-		"or nothing":                           {reset{operation: force}, resetView{observation: well}, stepFail, wayNone},
-		"unasked over SSH":                     {reset{operation: auto}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
-		"unasked over Redfish if that answers": {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errItself}}, stepSubmit, wayRedfish},
-		"the end is awaited":                   {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true}, stepAwait, wayRedfish},
-		"then it is noted":                     {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, at: now}, stepSent, wayRedfish},
-		"SSH after Redfish":                    {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true, ended: true, err: errItself}, stepSubmit, waySSH},
-		"if there is SSH":                      {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, err: errItself}, stepFail, wayRedfish},
-		"nothing after SSH":                    {reset{operation: graceful, way: waySSH}, resetView{ssh: true, ended: true, err: errors.New("no")}, stepFail, waySSH},
-		"an answer too early is not believed":  {told(settleTime - 1), resetView{observation: well}, stepSettle, wayRedfish},
-		"then the BMC is asked":                {told(settleTime), resetView{observation: well}, stepLook, wayRedfish},
-		"an old answer is none":                {looked, resetView{observation: fleet.Observation{Time: now.Add(-1)}}, stepSettle, wayRedfish},
-		"a new one ends it":                    {looked, resetView{observation: well}, stepComplete, wayRedfish},
-		"an error does not":                    {looked, resetView{observation: fleet.Observation{Time: now, Err: errHangs}}, stepSettle, wayRedfish},
+		"Redfish while it answers":                 {reset{operation: graceful}, resetView{ssh: true, observation: well}, stepSubmit, wayRedfish},
+		"SSH where it does not":                    {reset{operation: graceful}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
+		"Redfish where there is no other":          {reset{operation: graceful}, resetView{observation: hangs}, stepSubmit, wayRedfish},
+		"force is SSH":                             {reset{operation: force}, resetView{ssh: true, observation: well}, stepSubmit, waySSH},
+		"or nothing":                               {reset{operation: force}, resetView{observation: well}, stepFail, wayNone},
+		"unasked over SSH":                         {reset{operation: auto}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
+		"unasked over Redfish if that answers":     {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errItself}}, stepSubmit, wayRedfish},
+		"the end is awaited":                       {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true}, stepAwait, wayRedfish},
+		"then it is noted":                         {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, at: now}, stepSent, wayRedfish},
+		"SSH after Redfish":                        {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true, ended: true, err: errItself}, stepSubmit, waySSH},
+		"if there is SSH":                          {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, err: errItself}, stepFail, wayRedfish},
+		"nothing where who answers is not trusted": {reset{operation: graceful}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
+		"nor by force":                             {reset{operation: force}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
+		"nor unasked":                              {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
+		"nor where Redfish found that out":         {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true, ended: true, err: errUntrustedPeer}, stepFail, wayRedfish},
+		"nothing after SSH":                        {reset{operation: graceful, way: waySSH}, resetView{ssh: true, ended: true, err: errors.New("no")}, stepFail, waySSH},
+		"an answer too early is not believed":      {told(settleTime - 1), resetView{observation: well}, stepSettle, wayRedfish},
+		"then the BMC is asked":                    {told(settleTime), resetView{observation: well}, stepLook, wayRedfish},
+		"an old answer is none":                    {looked, resetView{observation: fleet.Observation{Time: now.Add(-1)}}, stepSettle, wayRedfish},
+		"a new one ends it":                        {looked, resetView{observation: well}, stepComplete, wayRedfish},
+		"an error does not":                        {looked, resetView{observation: fleet.Observation{Time: now, Err: errHangs}}, stepSettle, wayRedfish},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.view.now = now
@@ -76,6 +82,7 @@ func TestWhenABMCIsRestartedUnasked(t *testing.T) {
 		"restarted since":       {delay, errHangs, since.Add(time.Hour), since.Add(time.Hour + delay)},
 		"restarted before":      {delay, errHangs, since.Add(-time.Hour), since.Add(delay)},
 		"it refuses a password": {delay, errRefuses, time.Time{}, time.Time{}},
+		"it is not trusted":     {delay, errUntrustedPeer, time.Time{}, time.Time{}},
 		"it is well":            {delay, nil, time.Time{}, time.Time{}},
 		"nobody wants it":       {0, errHangs, time.Time{}, time.Time{}},
 	} {

@@ -111,6 +111,8 @@ func reasonOf(err error) string {
 		return metalv1.ReasonAuthenticationFailed
 	case bmc.KindConnection, bmc.KindTimeout:
 		return metalv1.ReasonConnectionFailed
+	case bmc.KindUntrusted:
+		return metalv1.ReasonUntrusted
 	case bmc.KindServer:
 		return metalv1.ReasonInternalServerError
 	}
@@ -132,7 +134,7 @@ func resetCondition(s *scope) *metav1.Condition {
 		}
 		return c
 	case s.resetErr != nil:
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonResetFailed, Message: s.resetErr.Error()}
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: resetReason(s.resetErr), Message: s.resetErr.Error()}
 	case earlier != nil && earlier.Status == metav1.ConditionFalse:
 		return earlier
 	case earlier != nil || !lastReset(s.obj).IsZero():

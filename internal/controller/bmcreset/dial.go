@@ -1,8 +1,9 @@
 package bmcreset
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,20 @@ import (
 // maxOutput bounds what is read of a command's output.
 const maxOutput = 64 << 10
 
-// ErrHostKeyChanged says that the SSH server is not the one of the first time.
-var ErrHostKeyChanged = errors.New("the SSH host key is not the one that is remembered")
+// HostKeyError says that nobody has accepted the key of an SSH server. It was told no password.
+type HostKeyError struct {
+	// Fingerprint is that of the key that the server showed (SHA256:…).
+	Fingerprint string
+	// Changed says that another key was accepted.
+	Changed bool
+}
+
+func (e *HostKeyError) Error() string {
+	if e.Changed {
+		return "the SSH host key is not the one that was accepted: " + e.Fingerprint
+	}
+	return "nobody has accepted the SSH host key " + e.Fingerprint
+}
 
 // Request asks for one reset. Nothing is done twice under one ID.
 type Request struct {
@@ -30,56 +43,58 @@ type Request struct {
 	Host        string
 	Port        int // 22 where zero
 	Credentials bmc.Credentials
-	// HostKey is the key that the BMC must have, as in authorized_keys; empty: any.
+	// HostKey is the key that the BMC must have: its fingerprint (SHA256:…), or as in authorized_keys. Empty: none is good.
 	HostKey string
 }
 
 // Result is what came of a Request.
 type Result struct {
-	// HostKey is the key that the BMC showed, empty if it showed none.
-	HostKey string
-	End     time.Time
-	Err     error
+	End time.Time
+	Err error
 }
 
 // reset connects, types and hangs up.
-func reset(ctx context.Context, r Request) (hostKey string, _ error) {
+func reset(ctx context.Context, r Request) error {
 	port := r.Port
 	if port == 0 {
 		port = 22
 	}
 	address := net.JoinHostPort(r.Host, strconv.Itoa(port))
-	config, err := clientConfig(r, &hostKey)
+	var refused error
+	config, err := clientConfig(r, &refused)
 	if err != nil {
-		return "", err
+		return err
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	c, channels, requests, err := ssh.NewClientConn(conn, address, config)
+	if refused != nil {
+		return fmt.Errorf("SSH at %s: %w", address, refused)
+	}
 	if err != nil {
-		return hostKey, fmt.Errorf("SSH at %s: %w", address, errors.Join(err, ctx.Err()))
+		return fmt.Errorf("SSH at %s: %w", address, errors.Join(err, ctx.Err()))
 	}
 	client := ssh.NewClient(c, channels, requests)
 	defer client.Close()
 	for _, command := range r.Make.commands() {
 		err = run(client, command)
 		if ctx.Err() != nil {
-			return hostKey, fmt.Errorf("SSH at %s: %s: no end in time: %w", address, command, ctx.Err())
+			return fmt.Errorf("SSH at %s: %s: no end in time: %w", address, command, ctx.Err())
 		}
 		if err == nil {
-			return hostKey, nil
+			return nil
 		}
 	}
-	return hostKey, fmt.Errorf("SSH at %s: %w", address, err)
+	return fmt.Errorf("SSH at %s: %w", address, err)
 }
 
 // clientConfig logs in with a password, in either of the ways in which BMCs ask for one (RFC 4252 §8,
 // RFC 4256), but only after the host key has been looked at: that order is SSH's own.
-func clientConfig(r Request, shown *string) (*ssh.ClientConfig, error) {
+func clientConfig(r Request, refused *error) (*ssh.ClientConfig, error) {
 	password := r.Credentials.Password.Reveal()
 	config := &ssh.ClientConfig{
 		User: r.Credentials.Username,
@@ -96,22 +111,40 @@ func clientConfig(r Request, shown *string) (*ssh.ClientConfig, error) {
 			}),
 		},
 	}
-	var known ssh.PublicKey
-	if r.HostKey != "" {
-		var err error
-		if known, _, _, _, err = ssh.ParseAuthorizedKey([]byte(r.HostKey)); err != nil {
-			return nil, fmt.Errorf("remembered SSH host key: %w", err)
-		}
+	known, fingerprint, err := accepted(r.HostKey)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
 		config.HostKeyAlgorithms = algorithms(known.Type())
 	}
 	config.HostKeyCallback = func(_ string, _ net.Addr, key ssh.PublicKey) error {
-		if known != nil && !bytes.Equal(known.Marshal(), key.Marshal()) {
-			return fmt.Errorf("%w: %s in place of %s", ErrHostKeyChanged, ssh.FingerprintSHA256(key), ssh.FingerprintSHA256(known))
+		if shown := ssh.FingerprintSHA256(key); shown != fingerprint {
+			*refused = &HostKeyError{Fingerprint: shown, Changed: fingerprint != ""}
 		}
-		*shown = strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
-		return nil
+		return *refused
 	}
 	return config, nil
+}
+
+// accepted reads the key that a person has accepted: its fingerprint, and the key itself where that was written down.
+func accepted(text string) (ssh.PublicKey, string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, "", nil
+	}
+	if digest, ok := strings.CutPrefix(text, "SHA256:"); ok {
+		sum, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(digest, "="))
+		if err != nil || len(sum) != sha256.Size {
+			return nil, "", fmt.Errorf("SSH host key that was accepted: %.64q is no fingerprint (SHA256:…)", text)
+		}
+		return nil, "SHA256:" + base64.RawStdEncoding.EncodeToString(sum), nil
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
+	if err != nil {
+		return nil, "", fmt.Errorf("SSH host key that was accepted: %w", err)
+	}
+	return key, ssh.FingerprintSHA256(key), nil
 }
 
 // algorithms are those that a key can prove itself by: a server with several keys shall show the one

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 )
 
@@ -35,11 +36,52 @@ type Worker struct {
 	queue   chan Request
 	mu      sync.Mutex
 	results map[string]*Result // nil: not ended
+	resets  *prometheus.CounterVec
+}
+
+// What became of resets, in the metric.
+const (
+	outcomeDone    = "done"
+	outcomeFailed  = "failed"
+	outcomeUnknown = "host-key-unknown"
+	outcomeChanged = "host-key-changed"
+)
+
+func outcome(err error) string {
+	key, unaccepted := errors.AsType[*HostKeyError](err)
+	switch {
+	case err == nil:
+		return outcomeDone
+	case unaccepted && key.Changed:
+		return outcomeChanged
+	case unaccepted:
+		return outcomeUnknown
+	}
+	return outcomeFailed
+}
+
+// Describe implements prometheus.Collector.
+func (w *Worker) Describe(ch chan<- *prometheus.Desc) {
+	w.setup()
+	w.resets.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (w *Worker) Collect(ch chan<- prometheus.Metric) {
+	w.setup()
+	w.resets.Collect(ch)
 }
 
 func (w *Worker) setup() {
 	w.once.Do(func() {
 		w.queue, w.results = make(chan Request, maxQueue), map[string]*Result{}
+		w.resets = prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "farrier_bmc_ssh_resets_total",
+			Help: "Resets of BMCs over SSH by outcome. With host-key-unknown and host-key-changed no password was sent.",
+		}, []string{"outcome"})
+		for _, o := range []string{outcomeDone, outcomeFailed, outcomeUnknown, outcomeChanged} {
+			w.resets.WithLabelValues(o)
+		}
 		if w.Clock == nil {
 			w.Clock = clock.RealClock{}
 		}
@@ -105,9 +147,10 @@ func (w *Worker) Start(ctx context.Context) error {
 func (w *Worker) do(ctx context.Context, r Request) {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	key, err := reset(ctx, r)
+	err := reset(ctx, r)
+	w.resets.WithLabelValues(outcome(err)).Inc()
 	w.mu.Lock()
-	w.results[r.ID] = &Result{HostKey: key, End: w.Clock.Now(), Err: err}
+	w.results[r.ID] = &Result{End: w.Clock.Now(), Err: err}
 	w.mu.Unlock()
 	if w.Wake != nil {
 		w.Wake(r.Name)

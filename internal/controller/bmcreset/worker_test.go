@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/crypto/ssh"
+
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
@@ -18,6 +21,7 @@ func fine(string) (string, uint32, bool) { return "done\n", 0, false }
 func (s *server) request(id string, m Make) Request {
 	return Request{
 		Name: "b", ID: id, Make: m, Host: "127.0.0.1", Port: s.port, Credentials: bmc.Credentials{Username: "admin", Password: "marker"},
+		HostKey: s.key(),
 	}
 }
 
@@ -101,10 +105,45 @@ func TestEachMakeIsToldInItsWords(t *testing.T) {
 			if got := tc.server.typed(); !slices.Equal(got, tc.typed) {
 				t.Errorf("typed was %q, want %q", got, tc.typed)
 			}
-			if result.HostKey != tc.server.key() {
-				t.Errorf("the host key is %q", result.HostKey)
-			}
 		})
+	}
+}
+
+// Whoever answers first may be anybody: only a key that was accepted is good, by its fingerprint or as a whole.
+func TestOnlyAnAcceptedHostKeyIsToldThePassword(t *testing.T) {
+	s := &server{does: fine}
+	s.start(t)
+	w := newWorker(t, time.Minute)
+	fingerprint := ssh.FingerprintSHA256(s.signer.PublicKey())
+	for name, tc := range map[string]struct {
+		key     string
+		refused string // the reason; empty: the password is told
+	}{
+		"none":                       {"", "nobody has accepted the SSH host key " + fingerprint},
+		"blank":                      {"  ", "nobody has accepted"},
+		"a fingerprint":              {fingerprint, ""},
+		"with padding":               {fingerprint + "=", ""},
+		"the key":                    {s.key() + " comment", ""},
+		"another fingerprint":        {"SHA256:" + strings.Repeat("A", 43), "is not the one that was accepted: " + fingerprint},
+		"half of a fingerprint":      {fingerprint[:30], "no fingerprint"},
+		"a fingerprint of MD5":       {"MD5:00:11", "was accepted"},
+		"the fingerprint of nothing": {"SHA256:", "no fingerprint"},
+	} {
+		before := s.attempts()
+		r := s.request(name, Dell)
+		r.HostKey = tc.key
+		result := w.do(t, r)
+		if (result.Err == nil) != (tc.refused == "") || result.Err != nil && !strings.Contains(result.Err.Error(), tc.refused) {
+			t.Errorf("%s: %v, want %q", name, result.Err, tc.refused)
+		}
+		if told := s.attempts() > before; told != (tc.refused == "") {
+			t.Errorf("%s: the password was told: %v", name, told)
+		}
+	}
+	for o, want := range map[string]float64{outcomeDone: 3, outcomeUnknown: 2, outcomeChanged: 1, outcomeFailed: 3} {
+		if got := testutil.ToFloat64(w.resets.WithLabelValues(o)); got != want {
+			t.Errorf("%s is counted %v times, want %v", o, got, want)
+		}
 	}
 }
 
@@ -120,7 +159,7 @@ func TestTheHostKeyIsRemembered(t *testing.T) {
 	}
 	other := second.request("2", Dell)
 	other.HostKey = first.key()
-	if r := w.do(t, other); !errors.Is(r.Err, ErrHostKeyChanged) || r.HostKey != "" {
+	if r := w.do(t, other); !changed(r.Err) {
 		t.Errorf("another key: %+v", r)
 	}
 	if n := second.attempts(); n != 0 {
@@ -131,6 +170,11 @@ func TestTheHostKeyIsRemembered(t *testing.T) {
 	if r := w.do(t, broken); r.Err == nil {
 		t.Error("a broken key is as none")
 	}
+}
+
+func changed(err error) bool {
+	e, ok := errors.AsType[*HostKeyError](err)
+	return ok && e.Changed
 }
 
 func TestAWrongPasswordIsTriedOnce(t *testing.T) {

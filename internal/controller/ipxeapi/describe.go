@@ -20,6 +20,7 @@ const (
 	reasonInvalidButane      = "InvalidButane"
 	reasonWarnings           = "Warnings"
 	reasonTransformed        = "Transformed"
+	reasonRefused            = "Refused"
 	reasonForeignNamespace   = "NamespaceNotServed"
 )
 
@@ -41,8 +42,8 @@ func condition(kind string, is bool, reason string, generation int64, parts ...s
 	return c
 }
 
-// describe says in the status of a profile how it is.
-func describe(p *ipxev1.Profile, g *gathered, problem error) {
+// describe says in the status of a profile how it is. refused is why its script could not be rendered for some machine.
+func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	n := p.Generation
 	p.Status.ObservedGeneration = n
 	set := func(c metav1.Condition) { apimeta.SetStatusCondition(&p.Status.Conditions, c) }
@@ -64,6 +65,11 @@ func describe(p *ipxev1.Profile, g *gathered, problem error) {
 		set(condition(ipxev1.ConditionTransformed, true, reasonWarnings, n, g.warned...))
 	default:
 		set(condition(ipxev1.ConditionTransformed, true, reasonTransformed, n))
+	}
+	if refused == "" {
+		apimeta.RemoveStatusCondition(&p.Status.Conditions, ipxev1.ConditionRendered)
+	} else {
+		set(condition(ipxev1.ConditionRendered, false, reasonRefused, n, "spec.ipxe: for some machine the script could not be rendered, and is answered 503: "+refused))
 	}
 	switch {
 	case problem != nil:

@@ -205,6 +205,39 @@ func TestWebhookKeepsItsLastGoodAnswer(t *testing.T) {
 	}
 }
 
+// A script that cannot be rendered for some machine says so, until it is corrected.
+func TestARefusedRenderingIsACondition(t *testing.T) {
+	script := "#!ipxe\n{{ if .Subject.mac }}" + strings.Repeat("{{ if eq (urlquery c) c }}{{ end }}", 20) + "{{ end }}"
+	s := newStand(t, newProfile("p", script, ipxev1.AdditionalContent{Name: "c", Inline: ptr(strings.Repeat("%", 20000))}),
+		newAssignment("a", "p", map[string]string{"uuid": uuid}))
+	s.settle(t, "p:default/p", "a:default/a")
+	if _, err := s.script(t, "uuid="+uuid); err != nil {
+		t.Errorf("a machine without the label: %v", err)
+	}
+	if _, err := s.script(t, "uuid="+uuid+"&mac=02:fa:44:00:01:01"); err == nil {
+		t.Error("there is no limit")
+	}
+	s.settle(t, "p:default/p")
+	s.profileSays(t, "p", ipxev1.ConditionReady, metav1.ConditionTrue, reasonReady)
+	s.profileSays(t, "p", ipxev1.ConditionRendered, metav1.ConditionFalse, reasonRefused, "spec.ipxe", "262144 bytes")
+	controllertest.Change(t, s.API, "default/p", func(p *ipxev1.Profile) { p.Spec.IPXE = "#!ipxe\nshell\n" })
+	s.settle(t, "p:default/p")
+	for _, c := range controllertest.Read[ipxev1.Profile](t, s.API, "default/p").Status.Conditions {
+		if c.Type == ipxev1.ConditionRendered {
+			t.Errorf("it still says %+v", c)
+		}
+	}
+}
+
+// What can be known when a script is written is said then.
+func TestAScriptBeyondItsBoundsIsNotReady(t *testing.T) {
+	s := newStand(t, newProfile("p", "#!ipxe\n{{ .c | urlquery }}\n", ipxev1.AdditionalContent{Name: "c", Inline: ptr(strings.Repeat("%", 1<<20))}),
+		newProfile("q", "#!ipxe\n{{ .c"+strings.Repeat(" | urlquery", 20)+" }}\n", ipxev1.AdditionalContent{Name: "c", Inline: ptr("x")}))
+	s.settle(t, "p:default/p", "p:default/q")
+	s.profileSays(t, "p", ipxev1.ConditionReady, metav1.ConditionFalse, reasonInvalidTemplate, "spec.ipxe", `config "c" has 1048576 bytes`)
+	s.profileSays(t, "q", ipxev1.ConditionReady, metav1.ConditionFalse, reasonInvalidTemplate, "spec.ipxe", "the pipe has 21 commands")
+}
+
 func TestADeletedProfileIsNeverTheDefault(t *testing.T) {
 	s := newStand(t, newProfile("p", "#!ipxe\necho own\n"), newProfile("q", "#!ipxe\necho default\n"),
 		newAssignment("a", "p", map[string]string{"uuid": uuid}), newAssignment("default", "q", nil))

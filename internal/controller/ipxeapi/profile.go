@@ -60,6 +60,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 			r.wake.Wake(name.Namespace, name.Name)
 		}
 	})
+	r.View.SubscribeRefused(r.wake.Wake)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ipxe-profile").
 		For(&ipxev1.Profile{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -128,7 +129,7 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 		p.Status.AdditionalConfig = compiled.IDs()
 	}
 	r.Initial.done(kindProfile, name)
-	describe(p, g, problem)
+	describe(p, g, problem, r.View.Refused(p.Namespace, p.Name))
 	return r.report(ctx, before, p)
 }
 
