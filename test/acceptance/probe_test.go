@@ -17,7 +17,6 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
-	"github.com/farrier-dev/farrier/internal/sim/fault"
 	testlab "github.com/farrier-dev/farrier/test/lab"
 )
 
@@ -121,10 +120,8 @@ func reportOf(uuid, agent string) string {
 // What is refused leaves nothing behind, and a report that was taken is not replaced by a later one.
 func TestWhoseReportsAreTaken(t *testing.T) {
 	l := newLab(t, 2)
-	for i := range l.BMCs() {
-		l.inject(t, i, fault.Spec{Kind: fault.SlowPOST, Value: "1h"}) // neither reports by itself
-	}
 	p := l.up(t)
+	l.BootURL.Store("http://127.0.0.1:1") // neither machine boots, and neither reports by itself
 	for _, info := range l.BMCs() {
 		l.endpoint(p, info)
 	}
