@@ -79,8 +79,8 @@ func New(t *testing.T, servers int) *Lab {
 	}
 	l.Rack, err = sim.Start(t.Context(), sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
-		Network: Network(),
-		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
+		Network:   Network(),
+		Timing:    sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
 		BootURL:   func() string { return l.BootURL.Load().(string) + "/ipxe/" },
 		BootRoots: l.BootRoots.Load,
 	})
