@@ -250,9 +250,9 @@ func TestBootKeyOfEverybody(t *testing.T) {
 		mode      os.FileMode
 		says      []string
 	}{
-		"readable by all": {cert, key, 0o644, []string{"--boot-tls-key-file", "0644"}},
-		"another's":       {cert, another, 0o600, []string{"--boot-tls-cert-file and --boot-tls-key-file", "match"}},
-		"for others":      {elsewhere, elsewhereKey, 0o600, []string{"--boot-tls-cert-file", "127.0.0.1"}},
+		"readable-by-all": {cert, key, 0o644, []string{"--boot-tls-key-file", "0644"}},
+		"of-another":      {cert, another, 0o600, []string{"--boot-tls-cert-file and --boot-tls-key-file", "match"}},
+		"for-others":      {elsewhere, elsewhereKey, 0o600, []string{"--boot-tls-cert-file", "127.0.0.1"}},
 	} {
 		certFile, keyFile := filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 		tlsWriteFile(t, certFile, c.cert, 0o644)
