@@ -68,12 +68,14 @@ type options struct {
 	probe.Config
 	lldp   *probe.Listener
 	dryRun dryRunMode
+	caFile string // the authorities of the boot server; empty: those of the system
 }
 
 func (o *options) parse(args []string, stderr io.Writer, own func() string) error {
 	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server; /register is appended (required)")
+	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the authorities that the boot server is verified with, and no others (default: those of the system)")
 	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` the machine is known by; default: what the machine says itself")
 	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "first pause between two attempts; later ones grow")
 	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "longest time for one request")
@@ -107,6 +109,33 @@ func (o *options) check(own func() string) error {
 	}
 	if o.ServerUUID = cmp.Or(o.ServerUUID, own()); o.ServerUUID == "" {
 		return errors.New("--server-uuid is required: the machine tells none itself")
+	}
+	return o.trust()
+}
+
+// caFileLimit is room for more authorities than anybody has.
+const caFileLimit = 1 << 20
+
+// trust makes the client of whoever names the authorities of the boot server. Those are given for an https URL: over plain HTTP
+// they would be of no use, and whoever gave them believes that they are.
+func (o *options) trust() error {
+	if o.caFile == "" {
+		return nil
+	}
+	if !strings.HasPrefix(strings.ToLower(o.RegistryURL), "https://") {
+		return errors.New("--registry-url: is not https, and --registry-ca-file says whom to verify the boot server with")
+	}
+	f, err := os.Open(o.caFile)
+	if err != nil {
+		return fmt.Errorf("--registry-ca-file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	authorities, err := io.ReadAll(io.LimitReader(f, caFileLimit))
+	if err == nil {
+		o.HTTPClient, err = probe.Trusting(authorities)
+	}
+	if err != nil {
+		return fmt.Errorf("--registry-ca-file: %s: %w", o.caFile, err)
 	}
 	return nil
 }

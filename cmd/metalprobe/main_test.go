@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +135,36 @@ func TestDryRun(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.flag, diff)
+		}
+	}
+}
+
+// TestTrust: whom the boot server is verified with is read from a file, for an https URL alone.
+func TestTrust(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.crt")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ url, file, says string }{
+		"trusted":    {"https://b/probe/t", file, ""},
+		"none":       {"https://b/probe/t", "", ""},
+		"plain HTTP": {"http://b/probe/t", file, "--registry-url"},
+		"no file":    {"https://b/probe/t", file + "x", "--registry-ca-file"},
+		"no PEM":     {"https://b/probe/t", empty, "--registry-ca-file"},
+	} {
+		o := options{lldp: &probe.Listener{}}
+		err := o.parse([]string{"--registry-url", c.url, "--server-uuid", testUUID, "--registry-ca-file", c.file}, io.Discard, noUUID)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q in it", name, err, c.says)
+		}
+		if (o.HTTPClient != nil) != (name == "trusted") {
+			t.Errorf("%s: client %v", name, o.HTTPClient)
 		}
 	}
 }

@@ -143,6 +143,11 @@ var rooms = []room{
 		because: "under which URL a machine reaches the boot server is the same for those who write objects and those who answer",
 	},
 	{
+		path:    "internal/boottls",
+		only:    []string{"github.com/go-logr/logr", "k8s.io/utils"},
+		because: "what certificates machines are shown is the same wherever the authority is kept",
+	},
+	{
 		path:    "internal/gzipped",
 		only:    stdlib,
 		because: "it compresses bytes, whatever they say",
@@ -243,7 +248,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview",
+		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/boottls", "internal/bootview",
 			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content", "internal/neighbour",
 			"internal/controller", "internal/controller/index"},
 		never:   controlPlane,

@@ -99,6 +99,9 @@ type Config struct {
 	// AllowUnauthenticatedProbe takes reports without a token.
 	AllowUnauthenticatedProbe bool
 
+	// SecretsNeedTLS refuses over plain HTTP whatever may hold a secret, and reports.
+	SecretsNeedTLS bool
+
 	// Instances answers the metadata service; nil: it is off, 404.
 	Instances *bootview.Instances
 	// ProgramsDir holds the network boot programs of /boot, <arch>/<file>; empty: none.

@@ -27,6 +27,9 @@
 // X-Forwarded-For header counts on /httpboot alone, from forwarders alone, and never
 // opens ignition.
 //
+// Over TLS (secure.go) nobody between a machine and this server reads or changes anything. Where that is asked for, what may
+// hold a secret is refused over plain HTTP.
+//
 // # Failure
 //
 // The status tells a machine whether to come back: 503 with Retry-After when the

@@ -13,30 +13,33 @@ type route struct {
 	post bool
 	// health routes are asked by load balancers, as often as they like.
 	health bool
-	serve  func(s *Server, w http.ResponseWriter, r *http.Request, rest string)
+	// open routes give nobody a secret and take none: they are answered over plain HTTP whatever Config.SecretsNeedTLS says.
+	// Whoever adds a route need not think of it, and it is refused there.
+	open  bool
+	serve func(s *Server, w http.ResponseWriter, r *http.Request, rest string)
 }
 
 // exact are the routes without a variable part.
 var exact = map[string]*route{
-	"/ipxe":        {serve: (*Server).serveChainload},
-	"/ipxe/":       {serve: (*Server).serveChainload},
-	"/httpboot":    {serve: (*Server).serveHTTPBoot},
-	"/image":       {serve: (*Server).serveImage},
-	"/boot.ipxe":   {serve: (*Server).serveBootstrap},
-	"/boot.ipxe.0": {serve: (*Server).serveBootstrap},
+	"/ipxe":        {serve: (*Server).serveChainload, open: true},
+	"/ipxe/":       {serve: (*Server).serveChainload, open: true},
+	"/httpboot":    {serve: (*Server).serveHTTPBoot, open: true},
+	"/image":       {serve: (*Server).serveImage, open: true},
+	"/boot.ipxe":   {serve: (*Server).serveBootstrap, open: true},
+	"/boot.ipxe.0": {serve: (*Server).serveBootstrap, open: true},
 	"/register":    {serve: (*Server).serveRegister, post: true},
 	"/bootstate":   {serve: (*Server).serveBootState, post: true},
 	"/v1":          {serve: (*Server).serveMetadata},
-	"/healthz":     {serve: (*Server).serveHealth, health: true},
-	"/readyz":      {serve: (*Server).serveReady, health: true},
+	"/healthz":     {serve: (*Server).serveHealth, health: true, open: true},
+	"/readyz":      {serve: (*Server).serveReady, health: true, open: true},
 }
 
 var (
 	scriptRoute    = &route{serve: (*Server).serveScript}
 	ignitionRoute  = &route{serve: (*Server).serveIgnition}
 	configRoute    = &route{serve: (*Server).serveConfig}
-	ukiRoute       = &route{serve: (*Server).serveUKI}
-	programRoute   = &route{serve: (*Server).serveProgram}
+	ukiRoute       = &route{serve: (*Server).serveUKI, open: true}
+	programRoute   = &route{serve: (*Server).serveProgram, open: true}
 	metadataRoute  = &route{serve: (*Server).serveMetadata}
 	probeRoute     = &route{serve: (*Server).serveProbe}
 	tokenRegister  = &route{serve: (*Server).serveTokenRegister, post: true}

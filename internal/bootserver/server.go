@@ -93,6 +93,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case s.exposed(r, route):
+		needsTLS(w, r)
 	case route == nil && !isRead(r.Method):
 		notAllowed(w, r, readMethods)
 	case route == nil:

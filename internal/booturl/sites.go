@@ -1,6 +1,8 @@
 package booturl
 
 import (
+	"maps"
+	"net"
 	"net/netip"
 	"strings"
 )
@@ -64,6 +66,36 @@ func (s Sites) WithDefault(base string) Sites {
 		next[name] = site
 	}
 	return Sites{by: next, hosts: hostsOf(next)}
+}
+
+// AlsoAt lets the host of each site that has one alone be asked at another port too: that of a second listener beside the one that
+// the URLs name. A port that a URL names stays that URL's.
+func (s Sites) AlsoAt(port string) Sites {
+	sitesOf := map[string]map[string]bool{}
+	for name, site := range s.by {
+		for _, base := range site.bases.All() {
+			u, err := parse(base)
+			if err != nil {
+				continue
+			}
+			host := strings.ToLower(net.JoinHostPort(u.Hostname(), port))
+			if sitesOf[host] == nil {
+				sitesOf[host] = map[string]bool{}
+			}
+			sitesOf[host][name] = true
+		}
+	}
+	hosts := map[string]string{}
+	maps.Copy(hosts, s.hosts)
+	for host, names := range sitesOf {
+		if _, named := hosts[host]; named || len(names) > 1 {
+			continue
+		}
+		for name := range names {
+			hosts[host] = name
+		}
+	}
+	return Sites{by: s.by, hosts: hosts}
 }
 
 // with puts a base in the place of its family; it has been checked, or is taken as a name.

@@ -56,6 +56,32 @@ func TestHostOfSeveralSites(t *testing.T) {
 	}
 }
 
+// Beside the listener that the URLs name there may be another, and machines are of the same site there.
+func TestAlsoAt(t *testing.T) {
+	s, err := Parse([]string{
+		"https://10.0.0.1:8443", "a=https://boot.a.example:8443", "a=https://[fd00:a::1]:8443", "b=https://proxy/b", "c=https://proxy/c",
+		"d=http://boot.a.example:8083",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	also := s.AlsoAt("8082")
+	for host, want := range map[string]string{
+		"10.0.0.1:8082": "", "[fd00:a::1]:8082": "a", "boot.a.example:8443": "a", "boot.a.example:8083": "d",
+		"boot.a.example:8082": "", "proxy:8082": "", "stranger.example:8082": "",
+	} {
+		if got := also.OfHost(host); got != s.Of(want) {
+			t.Errorf("host %q: %+v, want the site %q", host, got, want)
+		}
+	}
+	if got := s.OfHost("[fd00:a::1]:8082"); got != s.Of("") {
+		t.Errorf("%+v: the sites before have changed", got)
+	}
+	if !(Sites{}).AlsoAt("8082").IsZero() {
+		t.Error("there is a site")
+	}
+}
+
 func TestDefault(t *testing.T) {
 	s, err := Parse([]string{"a=http://10.1.0.1"})
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,9 @@ const defaultSimAdmin = "127.0.0.1:8001"
 // simOptions are the flags of `farrier sim`.
 type simOptions struct {
 	sim.Options
-	network, vendors, faultsFile, admin, bootURL string
-	endpointsFile, macPrefixesFile, caFile       string
-	stopWithin                                   time.Duration
+	network, vendors, faultsFile, admin, bootURL, bootCAFile string
+	endpointsFile, macPrefixesFile, caFile                   string
+	stopWithin                                               time.Duration
 }
 
 func newSim() *cobra.Command {
@@ -67,6 +68,7 @@ func simFlags(f *pflag.FlagSet, o *simOptions) {
 	f.StringVar(&o.faultsFile, "sim-faults", "", "faults to begin with, YAML")
 	f.StringVar(&o.admin, "admin-address", defaultSimAdmin, "loopback address for 'farrier sim fault'; empty: none")
 	f.StringVar(&o.bootURL, "boot-url", "", "URL of the iPXE script that DHCP would tell machines")
+	f.StringVar(&o.bootCAFile, "boot-ca-file", "", "PEM bundle of the authorities that machines trust when that URL is https (default: the system's)")
 	f.Int64Var(&o.Seed, "seed", o.Seed, "what everything invented follows from")
 	f.StringVar(&o.Username, "username", o.Username, "administrator of every BMC")
 	f.StringVar(&o.Password, "password", o.Password, "that account's password")
@@ -105,6 +107,23 @@ func (o *simOptions) complete() error {
 	}
 	url := o.bootURL
 	o.BootURL = func() string { return url }
+	return o.trust()
+}
+
+// trust reads the authorities that machines have in their firmware.
+func (o *simOptions) trust() error {
+	if o.bootCAFile == "" {
+		return nil
+	}
+	bundle, err := os.ReadFile(o.bootCAFile)
+	if err != nil {
+		return fmt.Errorf("--boot-ca-file: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return fmt.Errorf("--boot-ca-file: %s holds no PEM certificate", o.bootCAFile)
+	}
+	o.BootRoots = func() *x509.CertPool { return roots }
 	return nil
 }
 

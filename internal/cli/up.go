@@ -54,6 +54,9 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 		return err
 	}
 	fmt.Fprintf(out, "ready api=%s kubeconfig=%s boot=%s", s.APIURL, s.Kubeconfig, s.BootURL)
+	if len(s.BootCA()) > 0 {
+		fmt.Fprintf(out, " boot-ca=%s", s.BootCAFile())
+	}
 	if s.Rack != nil {
 		fmt.Fprintf(out, " registry=%s sim=%d", s.Registry.Address(), len(s.Rack.BMCs()))
 	}

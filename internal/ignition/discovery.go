@@ -2,6 +2,7 @@ package ignition
 
 import (
 	"bytes"
+	"crypto/x509"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -28,9 +29,12 @@ type DiscoveryParams struct {
 	// ProbeImage is a container image holding the agent. The built-in template
 	// does not need one, templates made for other systems do.
 	ProbeImage string
+	// BootCA holds the authorities, PEM, that the agent is to verify the boot server with, and nobody else's; empty: those of
+	// the system.
+	BootCA []byte
 	// Template replaces the built-in Butane. It is a text/template with the
 	// variables RegistryURL, ServerUUID, Flags (both as agent flags), Image,
-	// SSHPublicKey and PasswordHash.
+	// SSHPublicKey, PasswordHash and BootCA.
 	Template string
 }
 
@@ -48,6 +52,7 @@ type discoveryValues struct {
 	Image        string
 	SSHPublicKey string
 	PasswordHash string
+	BootCA       string
 }
 
 // Discovery returns the Butane text of the probe image, ready for a Secret
@@ -98,6 +103,7 @@ func (p DiscoveryParams) values() discoveryValues {
 		Image:        p.ProbeImage,
 		SSHPublicKey: strings.TrimSpace(p.AuthorizedKey),
 		PasswordHash: p.PasswordHash,
+		BootCA:       string(p.BootCA),
 	}
 }
 
@@ -125,6 +131,9 @@ func (p DiscoveryParams) validate() error {
 	}
 	if p.ProbeImage != "" && (len(p.ProbeImage) > maxField || !imageText.MatchString(p.ProbeImage)) {
 		return fmt.Errorf("probe image %q has characters that no image reference has", p.ProbeImage)
+	}
+	if len(p.BootCA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(p.BootCA) {
+		return fmt.Errorf("boot CA holds no PEM certificate")
 	}
 	if p.PasswordHash != "" && (len(p.PasswordHash) > maxField || !passwordText.MatchString(p.PasswordHash)) {
 		return fmt.Errorf("password hash is not in crypt(3) form")

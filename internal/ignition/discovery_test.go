@@ -18,6 +18,19 @@ const (
 	testHash      = "$2a$04$C6UzMDM.H6dfI/f/IKcEeO7ZBk7q9C9p8vYV2o5J8p1u1U2N4kX2a"
 )
 
+// testCA is a certificate that nobody has the key of.
+const testCA = `-----BEGIN CERTIFICATE-----
+MIIBdDCCARugAwIBAgIUdSmBeAsywWcQiktp2PU0KW41JKYwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjIxMTA5MjVaGA8yMTI2MTAyOTExMDky
+NVowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABD/4
+IU9aCpn52AjXUHsigkKlQhD26N8lYYO2z1/+unnyM4AP15MhpTed+MUeswSXT1SK
+nlsxMA7s4NsEI09SzgSjUzBRMB0GA1UdDgQWBBSE1sbFqosUa5cdkb+wRcSQXwHg
+gTAfBgNVHSMEGDAWgBSE1sbFqosUa5cdkb+wRcSQXwHggTAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0cAMEQCIHYIwYwpj9FwezHobRO8mOrvlcmrz3KFUG4a
+hHcuoEjgAiA95S0sCywIvTdP6j2/SnSSTXkfioz6eS8PvhbbBMW6LQ==
+-----END CERTIFICATE-----
+`
+
 func testParams() DiscoveryParams {
 	return DiscoveryParams{
 		RegistryURL:   "http://10.0.0.1:8082/probe/c2VjcmV0LXRva2Vu",
@@ -52,6 +65,9 @@ func TestDiscoveryGolden(t *testing.T) {
 		"discovery":         func(*DiscoveryParams) {},
 		"discovery-no-user": func(p *DiscoveryParams) { p.AuthorizedKey, p.PasswordHash = "", "" },
 		"discovery-no-uuid": func(p *DiscoveryParams) { p.ServerUUID = ""; p.RegistryURL = "https://[fd00::1]:8443/probe/t" },
+		"discovery-tls": func(p *DiscoveryParams) {
+			p.RegistryURL, p.BootCA = "https://10.0.0.1:8443/probe/c2VjcmV0LXRva2Vu", []byte(testCA)
+		},
 		"discovery-custom": func(p *DiscoveryParams) {
 			p.Template, p.ProbeImage = existingTemplate, "ghcr.io/example/probe:v1"
 		},
@@ -113,6 +129,7 @@ func TestDiscoveryRefuses(t *testing.T) {
 		"no key":                {func(p *DiscoveryParams) { p.AuthorizedKey = "hello" }, "authorized key"},
 		"YAML in key":           {func(p *DiscoveryParams) { p.AuthorizedKey = testPublicKey + ", x]" }, "authorized key"},
 		"plain password":        {func(p *DiscoveryParams) { p.PasswordHash = "hunter2" }, "crypt(3)"},
+		"no certificate":        {func(p *DiscoveryParams) { p.BootCA = []byte("x") }, "boot CA"},
 		"newline in hash":       {func(p *DiscoveryParams) { p.PasswordHash += "\n" }, "crypt(3)"},
 		"space in image":        {func(p *DiscoveryParams) { p.ProbeImage = "a b" }, "probe image"},
 		"template syntax":       {func(p *DiscoveryParams) { p.Template = "{{.Image" }, "template"},

@@ -360,6 +360,23 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
+// Files that an agent's flags name are read as Ignition writes them, whatever Butane made of their content.
+func TestAgentTrusts(t *testing.T) {
+	const unit = `"systemd":{"units":[{"name":"p","enabled":true,"contents":"ExecStart=metalprobe --registry-url=https://b/t --registry-ca-file=/ca"}]}`
+	for name, c := range map[string]struct{ file, want string }{
+		"text":       {`{"path":"/ca","contents":{"source":"data:,a%0Ab%2Bc"}}`, "a\nb+c"},
+		"base64":     {`{"path":"/ca","contents":{"source":"data:;base64,YStiCg=="}}`, "a+b\n"},
+		"compressed": {`{"path":"/ca","contents":{"compression":"gzip","source":"data:;base64,H4sIAAAAAAAC/0vUTuICAEAG2CEEAAAA"}}`, "a+b\n"},
+		"elsewhere":  {`{"path":"/other","contents":{"source":"data:,x"}}`, ""},
+		"no data":    {`{"path":"/ca","contents":{"source":"https://b/ca"}}`, ""},
+	} {
+		got, err := parseIgnition([]byte(`{"ignition":{"version":"3.3.0"},"storage":{"files":[` + c.file + `]},` + unit + `}`))
+		if (err == nil) != (c.want != "") || string(got.probeCA) != c.want {
+			t.Errorf("%s: %q, %v", name, got.probeCA, err)
+		}
+	}
+}
+
 func FuzzParseIgnition(f *testing.F) {
 	f.Add(plainIgnition)
 	f.Add(`{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"enabled":true,"contents":"ExecStart=-metalprobe --registry-url"}]}}`)

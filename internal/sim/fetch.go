@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +33,17 @@ type network struct {
 }
 
 func (m *Machine) network(e *episode) *network {
-	transport := &http.Transport{
+	var roots *x509.CertPool
+	if m.rack.opts.BootRoots != nil {
+		roots = m.rack.opts.BootRoots()
+	}
+	return &network{machine: m, episode: e, client: &http.Client{Transport: m.transport(roots)}}
+}
+
+// transport speaks TLS with whom these authorities have signed; nil: those of the system.
+func (m *Machine) transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		DialContext:           m.dial,
 		MaxIdleConnsPerHost:   1,
 		IdleConnTimeout:       5 * time.Second,
@@ -39,7 +51,6 @@ func (m *Machine) network(e *episode) *network {
 		ResponseHeaderTimeout: time.Minute,
 		DisableCompression:    true, // digests are of what was sent
 	}
-	return &network{machine: m, episode: e, client: &http.Client{Transport: transport}}
 }
 
 func (n *network) close() { n.client.CloseIdleConnections() }

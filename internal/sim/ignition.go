@@ -1,8 +1,12 @@
 package sim
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -14,6 +18,15 @@ type ignitionConfig struct {
 	Ignition struct {
 		Version string `json:"version"`
 	} `json:"ignition"`
+	Storage struct {
+		Files []struct {
+			Path     string `json:"path"`
+			Contents struct {
+				Source      string `json:"source"`
+				Compression string `json:"compression"`
+			} `json:"contents"`
+		} `json:"files"`
+	} `json:"storage"`
 	Systemd struct {
 		Units []struct {
 			Name     string `json:"name"`
@@ -27,6 +40,8 @@ type ignitionConfig struct {
 // installed is a system as its ignition leaves it.
 type installed struct {
 	probe *agentFlags // nil: it does not run the agent
+	// probeCA is what its --registry-ca-file holds; nil: the flag is not there.
+	probeCA []byte
 	// bootState is where it tells that it has booted, without the path's last part;
 	// empty: nowhere.
 	bootState string
@@ -35,6 +50,7 @@ type installed struct {
 // agentFlags is the command line of metalprobe.
 type agentFlags struct {
 	registryURL, serverUUID string
+	registryCA              string // a path; empty: what the machine trusts
 	duration                time.Duration
 }
 
@@ -58,6 +74,9 @@ func parseIgnition(body []byte) (installed, error) {
 			}
 			if ok {
 				system.probe = &agent
+				if system.probeCA, err = config.file(agent.registryCA); err != nil {
+					return installed{}, fmt.Errorf("unit %s: --registry-ca-file: %w", unit.Name, err)
+				}
 			}
 			if base, ok := bootStateBase(command); ok {
 				system.bootState = base
@@ -65,6 +84,42 @@ func parseIgnition(body []byte) (installed, error) {
 		}
 	}
 	return system, nil
+}
+
+// file is what the configuration writes into a file; nil without a path. Its sources are data URLs (RFC 2397).
+func (c *ignitionConfig) file(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	for _, f := range c.Storage.Files {
+		if f.Path != path {
+			continue
+		}
+		kind, text, found := strings.Cut(strings.TrimPrefix(f.Contents.Source, "data:"), ",")
+		if !found || !strings.HasPrefix(f.Contents.Source, "data:") {
+			return nil, fmt.Errorf("%s: its source is no data URL", path)
+		}
+		content, err := url.PathUnescape(text)
+		if err == nil && strings.HasSuffix(kind, ";base64") {
+			var decoded []byte
+			decoded, err = base64.StdEncoding.DecodeString(content)
+			content = string(decoded)
+		}
+		if err == nil && f.Contents.Compression == "gzip" {
+			content, err = gunzip(content)
+		}
+		return []byte(content), err
+	}
+	return nil, fmt.Errorf("%s: the configuration has no such file", path)
+}
+
+func gunzip(content string) (string, error) {
+	r, err := gzip.NewReader(strings.NewReader(content))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxIgnition))
+	return string(text), err
 }
 
 // bootStateBase finds the URL of /bootstate in a command, whichever program posts there.
@@ -119,6 +174,8 @@ func parseAgent(command string) (agentFlags, bool, error) {
 		switch name {
 		case "registry-url":
 			agent.registryURL = value
+		case "registry-ca-file":
+			agent.registryCA = value
 		case "server-uuid":
 			agent.serverUUID = value
 		case "duration":

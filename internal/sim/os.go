@@ -41,7 +41,7 @@ func (n *network) operatingSystem(ctx context.Context, commandLine string) (Outc
 		return OutcomeFailed, "the operating system did not come up in time"
 	}
 	if system.probe != nil {
-		return n.probe(ctx, *system.probe)
+		return n.probe(ctx, *system.probe, system.probeCA)
 	}
 	if told := args["farrier.bootstate"]; told != "" {
 		system.bootState = strings.TrimSuffix(told, "/bootstate")
@@ -112,11 +112,20 @@ func (n *network) ignite(ctx context.Context, url string) (installed, error) {
 	return parseIgnition(body)
 }
 
-// probe runs the real agent. What its attempts meet is in the record while it
+// probe runs the real agent, which speaks TLS with whom ca has signed, where it is there. What its attempts meet is in the record while it
 // goes on trying.
-func (n *network) probe(ctx context.Context, agent agentFlags) (Outcome, string) {
+func (n *network) probe(ctx context.Context, agent agentFlags, ca []byte) (Outcome, string) {
 	m := n.machine
 	cfg := n.agent(agent.registryURL, cmp.Or(agent.serverUUID, m.uuid), agent.duration)
+	if ca != nil {
+		roots, err := probe.Roots(ca)
+		if err != nil {
+			return OutcomeFailed, "probe: --registry-ca-file: " + err.Error()
+		}
+		pinned := m.transport(roots)
+		defer pinned.CloseIdleConnections()
+		cfg.HTTPClient = &http.Client{Transport: &registerRecorder{n, pinned}}
+	}
 	if _, old := m.bmc.struck(fault.OldProbe, ""); !old {
 		cfg.Disks = agentDisks{m, n.episode.ctx}
 	}
@@ -134,14 +143,17 @@ func (n *network) agent(url, uuid string, pause time.Duration) probe.Config {
 		Duration:    pause,
 		Timeout:     m.rack.opts.BootTimeout,
 		Version:     "simulated",
-		HTTPClient:  &http.Client{Transport: &registerRecorder{n}},
+		HTTPClient:  &http.Client{Transport: &registerRecorder{n, n.client.Transport}},
 		Clock:       m.rack.opts.Clock,
 		Logger:      m.log().V(2),
 	}
 }
 
 // registerRecorder puts each message that the agent sends into the boot record.
-type registerRecorder struct{ *network }
+type registerRecorder struct {
+	*network
+	transport http.RoundTripper
+}
 
 func (t *registerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	clock := t.machine.rack.opts.Clock
@@ -159,7 +171,7 @@ func (t *registerRecorder) RoundTrip(req *http.Request) (*http.Response, error) 
 	sent := req.Clone(req.Context())
 	sent.Body = io.NopCloser(bytes.NewReader(body))
 
-	resp, err := t.client.Transport.RoundTrip(sent)
+	resp, err := t.transport.RoundTrip(sent)
 	f.End = clock.Now()
 	switch {
 	case err != nil:

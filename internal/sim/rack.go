@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +43,9 @@ type Options struct {
 	// BootURL is what a DHCP server tells machines to boot: the URL of an iPXE
 	// script.
 	BootURL func() string
+	// BootRoots are the authorities that machines have in their firmware and images, for https; nil, or nil of it: those of the
+	// system.
+	BootRoots func() *x509.CertPool
 	// Scheme is http or https; empty: http.
 	Scheme string
 	// Vendors are the personalities of BMCs, which take turns; none: Standard.

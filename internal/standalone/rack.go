@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 
@@ -47,7 +48,7 @@ func (s *System) startRack(ctx context.Context, settings rackSettings) error {
 	}
 	s.Rack, err = sim.Start(running, sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
-		BootURL: func() string { return s.BootURL + "/ipxe/" }, Logger: o.Logger.WithName("sim"),
+		BootURL: func() string { return s.BootURL + "/ipxe/" }, BootRoots: s.bootRoots, Logger: o.Logger.WithName("sim"),
 		Vendors: settings.vendors, Faults: settings.faults,
 	})
 	if err != nil {
@@ -66,6 +67,17 @@ func (s *System) startRack(ctx context.Context, settings rackSettings) error {
 		ProbeImage: s.ImageReference(probeRepository),
 		Registry:   registry.Address(),
 	})
+}
+
+// bootRoots are whom the rack's machines trust: the authority of the boot server, as if somebody had put it into their firmware.
+func (s *System) bootRoots() *x509.CertPool {
+	ca := s.BootCA()
+	if len(ca) == 0 {
+		return nil
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	return roots
 }
 
 // ImageReference is the reference under which a repository of the rack's registry is pulled.

@@ -20,9 +20,16 @@ func (r *repeated) Set(value string) error {
 // replaces are kept.
 func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory for everything that is kept")
-	f.StringVar(&o.BootAddress, "boot-address", o.BootAddress, "address of the boot server")
+	f.StringVar(&o.BootAddress, "boot-address", o.BootAddress, "address of the boot server, plain HTTP; empty: none, beside --boot-tls-address")
+	f.StringVar(&o.BootTLSAddress, "boot-tls-address", "", "address of the boot server, HTTPS; port 0 means any free one (default: none)")
+	f.StringSliceVar(&o.BootTLSNames, "boot-tls-names", nil, "IP addresses and DNS names that its certificate is for, beside the hosts of https boot URLs and its own address")
+	f.StringVar(&o.BootTLSCertFile, "boot-tls-cert-file", "", "PEM certificate for that address, with its chain, read again when it changes (default: one that is made by an authority in the Secret farrier-boot-ca)")
+	f.StringVar(&o.BootTLSKeyFile, "boot-tls-key-file", "", "PEM key of the certificate, which others than its owner and group must not be able to read")
+	f.StringVar(&o.BootTLSCAFile, "boot-tls-ca-file", "", "PEM bundle of the authorities of that certificate, for machines to verify it with; also where a proxy speaks TLS (default: those that machines trust already)")
+	f.BoolVar(&o.BootTLSForwardSecrecy, "boot-tls-forward-secrecy", false, "refuse TLS without forward secrecy: UEFI firmware without elliptic curves and iPXE before 2024 know nothing else")
+	f.BoolVar(&o.BootSecretsNeedTLS, "boot-secrets-need-tls", false, "refuse scripts of machines, ignition, configs, metadata and reports over plain HTTP (403), and answer chainload scripts, boot programs, images and /httpboot there alone")
 	f.StringVar(&o.MetricsAddress, "metrics-address", "", "address to serve metrics on (default: none)")
-	f.Var((*repeated)(&o.BootURLs), "boot-url", "base `URL` under which machines reach the boot server, or site=URL for those whose Server has the label farrier.dev/site; for each site one of IPv4 or a name and one of IPv6 (default: from its address)")
+	f.Var((*repeated)(&o.BootURLs), "boot-url", "base `URL` under which machines reach the boot server, or site=URL for those whose Server has the label farrier.dev/site; for each site one of IPv4 or a name and one of IPv6 (default: from --boot-tls-address, else from --boot-address)")
 	f.Var((*repeated)(&o.BootURLs), "ipxe-service-url", "another name (`URL`) of --boot-url")
 	f.StringVar(&o.ImageServerURL, "image-server-url", "", "base URL of images in objects, with or without /httpboot (default: the boot URL)")
 	f.StringVar(&o.ImageAddress, "image-address", "", "a second address that answers /image and nothing else (default: none)")

@@ -88,7 +88,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
-		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, Workers: workers, Logger: s.logger,
+		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers, Logger: s.logger,
 	}
 	alarms.Wake = func(name string) { servers.Wake.Wake("", name) }
 	delivery := &bootdelivery.Delivery{

@@ -27,11 +27,18 @@ import (
 // errors name those.
 type Options struct {
 	DataDir string
-	// BootAddress, MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. All
-	// but the first may be empty: nothing is served then.
+	// BootAddress, MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. Where one is
+	// empty nothing is served; the first may be where BootTLSAddress is not.
 	BootAddress, MetricsAddress, HealthAddress, PprofAddress string
+	// BootTLSAddress is where machines are answered over TLS; empty: nowhere. Its certificate is that of the files, or made by
+	// an authority of our own for the hosts of the https URLs and BootTLSNames. BootTLSCAFile holds the authority of the files.
+	BootTLSAddress                                 string
+	BootTLSNames                                   []string
+	BootTLSCertFile, BootTLSKeyFile, BootTLSCAFile string
+	// BootTLSForwardSecrecy refuses the key exchange of old firmware; BootSecretsNeedTLS refuses secrets over plain HTTP.
+	BootTLSForwardSecrecy, BootSecretsNeedTLS bool
 	// BootURLs are the base URLs under which machines reach the boot server, URL or site=URL; that of the default site
-	// is derived from BootAddress where none is given.
+	// is derived from BootTLSAddress, else BootAddress, where none is given.
 	BootURLs []string
 	// ImageServerURL is the base of image URLs in objects where that is none of BootURLs; ImageAddress answers /image and
 	// nothing else; empty: none.
@@ -196,8 +203,8 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"boot-address": o.BootAddress, "image-address": o.ImageAddress, "operator-address": o.OperatorAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
-		if address == "" && flag != "boot-address" {
+	for flag, address := range map[string]string{"boot-address": o.BootAddress, "boot-tls-address": o.BootTLSAddress, "image-address": o.ImageAddress, "operator-address": o.OperatorAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
+		if address == "" { // checkBootTLS looks after one that has to be there
 			continue
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
@@ -205,7 +212,7 @@ func (o Options) check() (*settings, error) {
 		}
 	}
 	errs = append(errs, s.checkForwarders())
-	errs = append(errs, s.checkBoot())
+	errs = append(errs, s.checkBoot(), s.checkBootTLS())
 	errs = append(errs, s.checkProbeImages())
 	if mode, err := inspection.ParseCleanMode(o.Cleanup); err != nil {
 		refuse("cleanup", err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/boottls"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image"
@@ -49,8 +50,13 @@ type System struct {
 	keys      keys
 	// receiver takes the events of BMCs; nil without its listener.
 	receiver *bmcevents.Receiver
-	// bootListener, eventsListener and operatorListener are nil until they are needed, where others take turns with us.
-	bootListener, eventsListener, operatorListener net.Listener
+	// bootListener and those after it are nil until they are needed, where others take turns with us.
+	bootListener, bootTLSListener, eventsListener, operatorListener net.Listener
+	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
+	// verified with, where that is known.
+	bootTLS      *boottls.Identity
+	bootTLSNames []string
+	bootCA       []byte
 	// operatorCertificate is that of the operators' address; operatorCA is what it can be verified with, where that is known.
 	operatorCertificate *tls.Certificate
 	operatorCA          []byte
@@ -78,13 +84,7 @@ func New(options Options) (*System, error) {
 	}
 	s := &System{logger: options.Logger, settings: settings, synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(Quiet(options.Logger))
-	var reached string
-	if s.bootListener, reached, err = s.listen("boot-address", s.settings.BootAddress, false); err != nil {
-		return nil, err
-	}
-	s.settings.sites = s.settings.sites.WithDefault(reached)
-	s.BootURL = s.settings.sites.Of("").Object()
-	if err := errors.Join(s.listenForEvents(), s.listenForOperators()); err != nil {
+	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -110,6 +110,9 @@ func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
 		return fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
 	if s.keys, err = ensureKeys(ctx, direct, s.settings.ManagerNamespace); err != nil {
+		return err
+	}
+	if err := s.ensureBootTLS(ctx, direct); err != nil {
 		return err
 	}
 	s.checkProbe()
@@ -174,6 +177,9 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 		named("receiver of BMC events", s.serveEvents),
 		s.outliving(ctx, "image resolver", s.images.Run),
 		s.outliving(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
+		s.outliving(ctx, "boot server over TLS", func(ctx context.Context) error { return s.serveBootTLS(ctx, boot) }),
+		s.outliving(ctx, "certificate of the boot server", s.renewBootTLS),
+		named("boot authority", func(ctx context.Context) error { return s.publishBootCA(ctx, mgr.GetClient(), mgr.GetAPIReader()) }),
 		s.outliving(ctx, "image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }),
 	} {
 		if err := mgr.Add(part); err != nil {
@@ -199,6 +205,9 @@ func named(name string, run func(context.Context) error) manager.Runnable {
 }
 
 func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
+	if s.settings.BootAddress == "" {
+		return nil
+	}
 	listener, err := opened(s.bootListener, "boot-address", s.settings.BootAddress)
 	if err != nil {
 		return err
@@ -256,7 +265,7 @@ func (s *System) Stop() error {
 		if s.blobs != nil {
 			metrics.Registry.Unregister(s.blobs)
 		}
-		errs := []error{closeListener(s.bootListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
+		errs := []error{closeListener(s.bootListener), closeListener(s.bootTLSListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
 		if s.blobs != nil {
 			errs = append(errs, s.blobs.Close())
 		}

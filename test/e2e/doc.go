@@ -4,6 +4,9 @@
 // Machines are on QEMU's user network (10.0.2.0/24), whose DHCP server names the URL to boot from and which
 // leads 10.0.2.2 to this machine's loopback. So neither root nor a bridge is needed.
 //
+// Over https that DHCP server names no URL which firmware would take. There the firmware has the URL as a boot option of its own,
+// and the authority that it trusts beside it, in its variables (nvram_test.go), as a BMC sets them. Debian's iPXE knows no https.
+//
 // What they boot is a real kernel with an initramfs that holds one program, guest/: it says over the serial
 // line who it is and what it was given, fetches its ignition as Ignition would, and switches the machine off.
 //

@@ -52,6 +52,12 @@ func kernelImage(t *testing.T) []byte {
 // initramfs holds the guest, the modules it loads and a marker by which it is known.
 func initramfs(t *testing.T, marker string) []byte {
 	t.Helper()
+	return trustingInitramfs(t, marker, nil)
+}
+
+// trustingInitramfs also holds the authorities, PEM, that the guest trusts.
+func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
+	t.Helper()
 	guest := filepath.Join(t.TempDir(), "init")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", guest, "./guest")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
@@ -67,6 +73,7 @@ func initramfs(t *testing.T, marker string) []byte {
 		cpio.Directory("dev", 0o755), cpio.CharDev("dev/console", 0o600, 5, 1), // before /init runs, its output is opened there
 		cpio.StaticFile("init", string(program), 0o755),
 		cpio.StaticFile("marker", marker, 0o644),
+		cpio.StaticFile("ca.crt", string(authorities), 0o644),
 		cpio.Directory("modules", 0o755),
 		cpio.StaticFile("modules/order", strings.Join(modules, ".ko\n")+".ko\n", 0o644),
 	}
@@ -104,8 +111,8 @@ func module(t *testing.T, folder, name string) []byte {
 	return content
 }
 
-// uki puts kernel, initramfs and command line behind systemd's EFI stub, which starts them.
-func uki(t *testing.T, initramfs []byte) []byte {
+// uki puts kernel, initramfs and a command line with these arguments behind systemd's EFI stub, which starts them.
+func uki(t *testing.T, initramfs []byte, arguments ...string) []byte {
 	t.Helper()
 	const stub = "/usr/lib/systemd/boot/efi/linuxx64.efi.stub"
 	if _, err := os.Stat(stub); err != nil {
@@ -127,7 +134,7 @@ func uki(t *testing.T, initramfs []byte) []byte {
 		name, path string
 		at         uint64
 	}{
-		{".cmdline", write("cmdline", []byte("console=ttyS0,115200\x00")), 0x30000},
+		{".cmdline", write("cmdline", []byte(strings.Join(append([]string{"console=ttyS0,115200"}, arguments...), " ")+"\x00")), 0x30000},
 		{".linux", image, 0x2000000},
 		{".initrd", write("initrd", initramfs), 0x4000000},
 	} {

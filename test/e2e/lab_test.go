@@ -33,6 +33,7 @@ type lab struct {
 	registry *localregistry.Registry
 	url      string // of the boot server, as machines reach it
 	local    string // the same, as this test does
+	ca       []byte // what machines verify it with, PEM; nil: it speaks no TLS
 }
 
 func newLab(t *testing.T) *lab {
@@ -40,8 +41,22 @@ func newLab(t *testing.T) *lab {
 	return newLabBehind(t, "")
 }
 
+// newLabOverTLS is a lab whose machines reach the boot server over https, and learn no secret otherwise. The DHCP server asks it over
+// plain HTTP.
+func newLabOverTLS(t *testing.T) *lab {
+	t.Helper()
+	secure := fmt.Sprint(freePort(t))
+	l := newLabBehind(t, "", "--boot-tls-address", "127.0.0.1:"+secure, "--boot-secrets-need-tls", "--boot-url", "https://10.0.2.2:"+secure)
+	l.url = "https://10.0.2.2:" + secure
+	var err error
+	if l.ca, err = os.ReadFile(l.BootCA); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // newLabBehind is a lab whose machines reach the boot server at another address of this machine's loopback, if there is one.
-func newLabBehind(t *testing.T, front string) *lab {
+func newLabBehind(t *testing.T, front string, flags ...string) *lab {
 	t.Helper()
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
@@ -59,9 +74,12 @@ func newLabBehind(t *testing.T, front string) *lab {
 	if _, reached, err := net.SplitHostPort(front); err == nil {
 		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
 	}
-	l.Product = product.Start(t, filepath.Join(t.TempDir(), "data"),
-		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--boot-url", l.url, "--trusted-forwarders", "127.0.0.0/8",
-		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	if len(flags) == 0 {
+		flags = []string{"--boot-url", l.url}
+	}
+	l.Product = product.Start(t, filepath.Join(t.TempDir(), "data"), append(flags,
+		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--trusted-forwarders", "127.0.0.0/8",
+		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())...)
 	return l
 }
 

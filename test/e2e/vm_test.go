@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,14 +53,25 @@ type identity struct{ uuid, serial string }
 // power switches a machine on. bootfile is the URL that its DHCP server names.
 func power(t *testing.T, how firmware, who identity, bootfile string) *vm {
 	t.Helper()
-	card := "virtio-net-pci,netdev=n0,bootindex=0"
+	return start(t, how, who, ",bootfile="+bootfile, ",bootindex=0", nvram{})
+}
+
+// powerWith switches a machine on whose firmware finds these variables. Its DHCP server names nothing to boot.
+func powerWith(t *testing.T, how firmware, who identity, variables nvram) *vm {
+	t.Helper()
+	return start(t, how, who, "", "", variables)
+}
+
+func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram) *vm {
+	t.Helper()
+	card := "virtio-net-pci,netdev=n0" + order
 	args := []string{
 		"-accel", "tcg", "-machine", "q35", "-m", "512", "-nographic", "-no-reboot",
 		"-uuid", who.uuid, "-smbios", "type=1,manufacturer=Emulated,uuid=" + who.uuid + ",serial=" + who.serial,
-		"-netdev", "user,id=n0,bootfile=" + bootfile, "-device", "virtio-rng-pci",
+		"-netdev", "user,id=n0" + dhcp, "-device", "virtio-rng-pci",
 	}
 	if how != biosIPXE {
-		args = append(args, ovmf(t)...)
+		args = append(args, ovmf(t, variables)...)
 	}
 	if how == uefiHTTP {
 		card += ",romfile="
@@ -92,21 +102,16 @@ func power(t *testing.T, how firmware, who identity, bootfile string) *vm {
 }
 
 // ovmf is the firmware with settings of this machine's own.
-func ovmf(t *testing.T) []string {
+func ovmf(t *testing.T, variables nvram) []string {
 	t.Helper()
 	const code, vars = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
-	in, err := os.Open(vars)
+	store, err := os.ReadFile(vars)
 	if err != nil {
 		t.Fatalf("%v (Debian package ovmf)", err)
 	}
-	defer in.Close()
+	variables.writeTo(t, store)
 	own := filepath.Join(t.TempDir(), "vars.fd")
-	out, err := os.Create(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if _, err := io.Copy(out, in); err != nil {
+	if err := os.WriteFile(own, store, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"-drive", "if=pflash,format=raw,readonly=on,file=" + code, "-drive", "if=pflash,format=raw,file=" + own}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -28,6 +29,8 @@ type Lab struct {
 	Registry *localregistry.Registry
 	// BootURL, a string, is the boot server that machines ask.
 	BootURL atomic.Value
+	// BootRoots, an *x509.CertPool, are whom machines trust; nil: whom this host trusts.
+	BootRoots atomic.Pointer[x509.CertPool]
 	// Prefixes is the file of the MAC prefix database, and DataDir that of the product.
 	Prefixes, DataDir string
 }
@@ -76,9 +79,10 @@ func New(t *testing.T, servers int) *Lab {
 	}
 	l.Rack, err = sim.Start(t.Context(), sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
-		Network: Network(),
-		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
-		BootURL: func() string { return l.BootURL.Load().(string) + "/ipxe/" },
+		Network:   Network(),
+		Timing:    sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
+		BootURL:   func() string { return l.BootURL.Load().(string) + "/ipxe/" },
+		BootRoots: l.BootRoots.Load,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +110,27 @@ func (l *Lab) Up(t *testing.T, args ...string) *Running {
 		"--allowed-registries", l.Registry.Address(), "--plain-http-registries", l.Registry.Address(),
 	}, args...)...)
 	l.BootURL.Store(p.Boot)
+	l.Trust(t, p.BootCA)
 	return p
+}
+
+// Trust has machines trust the authorities of a file, as if somebody had put them into their firmware; without one they trust whom
+// this host does.
+func (l *Lab) Trust(t *testing.T, file string) {
+	t.Helper()
+	if file == "" {
+		l.BootRoots.Store(nil)
+		return
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(content) {
+		t.Fatalf("%s holds no PEM certificate", file)
+	}
+	l.BootRoots.Store(roots)
 }
 
 // Discover creates an Endpoint for every BMC and waits until its Server is free.

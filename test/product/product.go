@@ -23,6 +23,8 @@ type Product struct {
 	client.Client
 	// Kubeconfig is the path of the administrator's, and Boot the URL of the boot server.
 	Kubeconfig, Boot string
+	// BootCA is the file with the authority of the boot server's certificate; empty: it speaks no TLS, or nobody said.
+	BootCA string
 	// Operator is the URL of the operator address, and OperatorCA the file with the authority of its certificate.
 	Operator, OperatorCA string
 
@@ -70,6 +72,8 @@ func (p *Product) connect(line string) error {
 			p.Kubeconfig = value
 		case "boot":
 			p.Boot = value
+		case "boot-ca":
+			p.BootCA = value
 		case "operator":
 			p.Operator = value
 		case "operator-ca":

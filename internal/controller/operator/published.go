@@ -30,11 +30,16 @@ type Address struct {
 
 // Publish says where operators are answered, in place of what was said before. live reads past the cache.
 func Publish(ctx context.Context, c client.Client, live client.Reader, namespace string, at Address) error {
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Published}}
 	data := map[string]string{keyURL: at.URL}
 	if len(at.CA) > 0 {
 		data[keyCA] = string(at.CA)
 	}
+	return PublishData(ctx, c, live, namespace, Published, data)
+}
+
+// PublishData makes a ConfigMap hold the data and nothing else.
+func PublishData(ctx context.Context, c client.Client, live client.Reader, namespace, name string, data map[string]string) error {
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	err := live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -45,7 +50,7 @@ func Publish(ctx context.Context, c client.Client, live client.Reader, namespace
 		err = c.Update(ctx, obj)
 	}
 	if err != nil {
-		return fmt.Errorf("ConfigMap %s/%s: %w", namespace, Published, err)
+		return fmt.Errorf("ConfigMap %s/%s: %w", namespace, name, err)
 	}
 	return nil
 }

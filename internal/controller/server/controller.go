@@ -53,6 +53,9 @@ type Reconciler struct {
 	ProbeAgentImage string
 	// Sites are the base URLs under which machines reach the boot server.
 	Sites booturl.Sites
+	// BootCA holds the authorities, PEM, that a probe verifies the boot server with where it is reached over https; empty: those
+	// that its image trusts.
+	BootCA []byte
 	// DiscoveryTemplate replaces the built-in Butane of the probe when it is not empty.
 	DiscoveryTemplate string
 	// Wake is the way in for observations and acknowledgements.

@@ -71,8 +71,14 @@ func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) 
 		return nil, fmt.Errorf("make the SSH key for discovery: %w", err)
 	}
 	token := ignition.Token(r.TokenKey, string(v.Server.UID), a.ID)
+	base := r.Sites.Of(v.Server.Labels[metalv1.LabelSite]).Object()
+	var bootCA []byte
+	if strings.HasPrefix(base, "https://") {
+		bootCA = r.BootCA
+	}
 	butane, err := ignition.Discovery(ignition.DiscoveryParams{
-		RegistryURL:   r.Sites.Of(v.Server.Labels[metalv1.LabelSite]).Object() + "/probe/" + token,
+		RegistryURL:   base + "/probe/" + token,
+		BootCA:        bootCA,
 		ServerUUID:    v.Server.Spec.SystemUUID,
 		AuthorizedKey: strings.TrimSpace(string(access.AuthorizedKey)),
 		PasswordHash:  access.PasswordHash,

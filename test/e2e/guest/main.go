@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -80,7 +82,17 @@ func ignition(url string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(req)
+	client := http.DefaultClient
+	authorities, err := os.ReadFile("/ca.crt")
+	if err != nil {
+		return err
+	}
+	if len(authorities) > 0 {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(authorities)
+		client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	}
+	answer, err := client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,237 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/boottls"
+	"github.com/farrier-dev/farrier/internal/controller/operator"
+)
+
+const (
+	// bootAuthority is the Secret in the manager's namespace that holds the authority of the boot server's certificates,
+	// and the ConfigMap there that says what machines are to trust.
+	bootAuthority = "farrier-boot-ca"
+	// bootAuthorityFile is the same certificate, in the data directory.
+	bootAuthorityFile = "boot-ca.crt"
+	bootAuthorityKey  = "ca.crt"
+)
+
+// checkBootTLS reads what is said of HTTPS for machines. It comes after checkBoot, which reads the URLs.
+func (s *settings) checkBootTLS() error {
+	var errs []error
+	if s.BootTLSAddress == "" {
+		for flag, given := range map[string]bool{
+			"boot-tls-cert-file": s.BootTLSCertFile != "", "boot-tls-key-file": s.BootTLSKeyFile != "", "boot-tls-names": len(s.BootTLSNames) > 0,
+			"boot-tls-forward-secrecy": s.BootTLSForwardSecrecy, "boot-secrets-need-tls": s.BootSecretsNeedTLS,
+		} {
+			if given {
+				errs = append(errs, fmt.Errorf("--%s: needs --boot-tls-address, where machines are answered over TLS", flag))
+			}
+		}
+		if s.BootAddress == "" {
+			errs = append(errs, errors.New("--boot-address: is empty, and so is --boot-tls-address: machines would be answered nowhere"))
+		}
+	}
+	for _, name := range s.BootTLSNames {
+		if _, err := netip.ParseAddr(name); err != nil && len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0 && len(validation.IsWildcardDNS1123Subdomain(strings.ToLower(name))) > 0 {
+			errs = append(errs, fmt.Errorf("--boot-tls-names: %q is neither an IP address nor a DNS name", name))
+		}
+	}
+	if s.BootTLSAddress != "" && s.BootTLSCAFile != "" && s.BootTLSCertFile == "" {
+		errs = append(errs, fmt.Errorf("%s: needs %s: the authority of certificates that Farrier makes is its own", boottls.FlagCA, boottls.FlagCert))
+	}
+	if s.BootSecretsNeedTLS {
+		for _, base := range s.sites.Bases() {
+			if !isHTTPS(base) {
+				errs = append(errs, fmt.Errorf("--boot-secrets-need-tls: --boot-url %s sends machines where their secrets are refused", base))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isHTTPS(base string) bool { return strings.HasPrefix(base, "https://") }
+
+// listenForMachines opens the listeners of the boot server and finds out under which URL it is reached: over TLS where that is
+// asked for.
+func (s *System) listenForMachines() (err error) {
+	o := s.settings
+	var plain, secure string
+	if o.BootAddress != "" {
+		if s.bootListener, plain, err = s.listen("boot-address", o.BootAddress, false); err != nil {
+			return err
+		}
+	}
+	if o.BootTLSAddress != "" {
+		if s.bootTLSListener, secure, err = s.listen("boot-tls-address", o.BootTLSAddress, true); err != nil {
+			return err
+		}
+	}
+	o.sites = o.sites.WithDefault(secure).WithDefault(plain)
+	if plain != "" && secure != "" {
+		// A machine that asks the plain listener for the chainload script is of the site whose host it has asked.
+		if _, port, err := net.SplitHostPort(strings.TrimPrefix(plain, "http://")); err == nil {
+			o.sites = o.sites.AlsoAt(port)
+		}
+	}
+	s.BootURL = o.sites.Of("").Object()
+	return s.readBootFiles(hostOf(secure))
+}
+
+// readBootFiles reads the user's certificate, so that what is wrong with it is said before anything is started. reached is
+// where the listener is reached by its address.
+func (s *System) readBootFiles(reached string) (err error) {
+	o := s.settings
+	for _, base := range append(o.sites.Bases(), o.ImageServerURL) {
+		if isHTTPS(base) {
+			s.bootTLSNames = append(s.bootTLSNames, hostOf(base))
+		}
+	}
+	s.bootTLSNames = append(s.bootTLSNames, o.BootTLSNames...)
+	files := boottls.Files{Cert: o.BootTLSCertFile, Key: o.BootTLSKeyFile, CA: o.BootTLSCAFile}
+	switch {
+	case o.BootTLSAddress == "":
+		// Somebody else may speak TLS for us.
+		s.bootCA, err = files.ReadCA()
+		return err
+	case files.Cert != "" || files.Key != "":
+		s.sortNames()
+		s.bootTLS, err = boottls.FromFiles(files, s.identityOptions())
+		if err == nil {
+			s.bootCA = s.bootTLS.CA()
+		}
+		return err
+	}
+	s.bootTLSNames = append(s.bootTLSNames, reached)
+	s.sortNames()
+	return nil
+}
+
+func (s *System) sortNames() {
+	slices.Sort(s.bootTLSNames)
+	s.bootTLSNames = slices.DeleteFunc(slices.Compact(s.bootTLSNames), func(name string) bool { return name == "" })
+}
+
+func (s *System) identityOptions() boottls.Options {
+	return boottls.Options{Names: s.bootTLSNames, Clock: clock.RealClock{}, Logger: s.logger.WithName("boot")}
+}
+
+// ensureBootTLS has the boot server's certificate made by our own authority, where files hold none, and writes down whom
+// machines are to trust.
+func (s *System) ensureBootTLS(ctx context.Context, c client.Client) error {
+	if s.settings.BootTLSAddress != "" && s.bootTLS == nil {
+		authority, err := ensureBootAuthority(ctx, c, s.settings.ManagerNamespace, time.Now())
+		if err != nil {
+			return err
+		}
+		if s.bootTLS, err = boottls.FromAuthority(authority, s.identityOptions()); err != nil {
+			return err
+		}
+		s.bootCA = s.bootTLS.CA()
+	}
+	if len(s.bootCA) == 0 {
+		return nil
+	}
+	path := s.BootCAFile()
+	if err := os.MkdirAll(s.settings.DataDir, 0o700); err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	// Renamed into place, whoever reads it never sees half of it.
+	if err := os.WriteFile(path+".new", s.bootCA, 0o644); err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	return nil
+}
+
+// ensureBootAuthority reads the authority, and makes it at the first start. It outlives restarts and is the same for all that
+// take turns: machines have it in their firmware.
+func ensureBootAuthority(ctx context.Context, c client.Client, namespace string, now time.Time) (*boottls.Authority, error) {
+	secret := corev1.Secret{}
+	name := client.ObjectKey{Namespace: namespace, Name: bootAuthority}
+	err := c.Get(ctx, name, &secret)
+	if apierrors.IsNotFound(err) {
+		cert, key, makeErr := boottls.NewAuthority(now)
+		if makeErr != nil {
+			return nil, makeErr
+		}
+		secret = corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bootAuthority}, Type: corev1.SecretTypeTLS,
+			Data: map[string][]byte{corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+		}
+		if err = c.Create(ctx, &secret); apierrors.IsAlreadyExists(err) {
+			err = c.Get(ctx, name, &secret)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w", name, err)
+	}
+	authority, err := boottls.ReadAuthority(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], now)
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w; delete the Secret to have another authority made, which machines have to be told to trust", name, err)
+	}
+	return authority, nil
+}
+
+// BootCA is what machines verify the boot server with, PEM; nil: that is not known, or nobody speaks TLS. It is known once Start
+// has returned.
+func (s *System) BootCA() []byte { return s.bootCA }
+
+// BootCAFile is where the same stands.
+func (s *System) BootCAFile() string { return filepath.Join(s.settings.DataDir, bootAuthorityFile) }
+
+// publishBootCA says where machines reach the boot server and whom they are to trust, for whoever puts that into firmware,
+// boot programs and images.
+func (s *System) publishBootCA(ctx context.Context, c client.Client, live client.Reader) error {
+	if s.bootTLS == nil {
+		return nil
+	}
+	data := map[string]string{"url": s.BootURL}
+	if len(s.bootCA) > 0 {
+		data[bootAuthorityKey] = string(s.bootCA)
+	}
+	if err := operator.PublishData(ctx, c, live, s.settings.ManagerNamespace, bootAuthority, data); err != nil {
+		s.logger.Info("Whom machines are to trust is published in the data directory alone", "file", s.BootCAFile(), "reason", err.Error())
+	}
+	return nil
+}
+
+// serveBootTLS answers machines over TLS.
+func (s *System) serveBootTLS(ctx context.Context, boot *bootserver.Server) error {
+	if s.bootTLS == nil {
+		return nil
+	}
+	listener, err := opened(s.bootTLSListener, "boot-tls-address", s.settings.BootTLSAddress)
+	if err != nil {
+		return err
+	}
+	s.logger.V(1).Info("Boot server listens, TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
+	return boot.ServeTLS(ctx, listener, s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
+}
+
+// renewBootTLS keeps the certificate of the boot server up to date.
+func (s *System) renewBootTLS(ctx context.Context) error {
+	if s.bootTLS == nil {
+		return nil
+	}
+	return s.bootTLS.Run(ctx)
+}
