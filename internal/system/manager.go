@@ -38,6 +38,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/report"
 	"github.com/farrier-dev/farrier/internal/controller/reread"
 	"github.com/farrier-dev/farrier/internal/controller/server"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // workers is how many objects of a kind are decided at the same time. Deciding is memory and API writes, never
@@ -75,6 +76,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
+	mgr = objectname.Manager(mgr)
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, nil, nil, err
 	}

@@ -2,6 +2,7 @@ package bootdelivery
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -160,7 +161,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.withdraw(name)
 		return reconcile.Result{}, nil
 	}
+	looked := false
+	defer func() {
+		if !looked { // a panic: it is this object's, and nobody else waits for it
+			r.initial.done(name)
+		}
+	}()
 	early, err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
+	looked = true
 	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
 }
 
@@ -183,6 +191,9 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		r.withdraw(name)
 		return 0, nil
 	}
+	if in.unreadable != nil && !r.initial.tried(name, in.unreadable) {
+		return 0, in.unreadable
+	}
 	if in.config == nil {
 		r.notes.written(name, obj.GetGeneration())
 	}
@@ -203,9 +214,10 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
 	}
 	if in.ends() {
-		return 0, nil
+		return 0, in.unreadable
 	}
-	return r.say(ctx, &in, problem)
+	early, err = r.say(ctx, &in, problem)
+	return early, errors.Join(err, in.unreadable)
 }
 
 // say writes status, unless all there is to say are deliveries that others are likely to follow; then it says for how long.

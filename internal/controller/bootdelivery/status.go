@@ -26,6 +26,9 @@ func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
 	state := string(bootv1.IPXEBootConfigStateReady)
 	if problem != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Error", problem
+		if in.misnamed {
+			ready.Reason = "InvalidName"
+		}
 		state = string(bootv1.IPXEBootConfigStateError)
 	}
 	var conditions *[]metav1.Condition

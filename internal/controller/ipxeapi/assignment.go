@@ -119,9 +119,20 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 		return reconcile.Result{}, nil
 	}
 	if err == nil {
+		defer r.looked(&a)
 		err = r.compile(ctx, a.DeepCopy())
 	}
 	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+// looked ends the wait for an assignment, however its look ended, also in a panic. One that could not be compiled keeps its machines
+// waiting, and nobody else's.
+func (r *Assignments) looked(a *ipxev1.Assignment) {
+	if !r.Initial.awaits(kindAssignment, client.ObjectKeyFromObject(a)) {
+		return
+	}
+	r.View.Put(compiledFrom(a, resolved{broken: "it could not be looked at, which is tried again"}))
+	r.Initial.done(kindAssignment, client.ObjectKeyFromObject(a))
 }
 
 // withdraw takes an assignment out of the view and tells those that yielded to it.

@@ -15,6 +15,8 @@ const (
 	reasonReady              = "Ready"
 	reasonInvalidTemplate    = "InvalidTemplate"
 	reasonContentUnavailable = "ContentUnavailable"
+	reasonInvalidName        = "InvalidName"
+	reasonContentUnreadable  = "ContentUnreadable"
 	reasonContentStale       = "ContentStale"
 	reasonResolved           = "Resolved"
 	reasonInvalidButane      = "InvalidButane"
@@ -50,7 +52,7 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 
 	switch {
 	case len(g.missing) > 0:
-		set(condition(ipxev1.ConditionContentResolved, false, reasonContentUnavailable, n, g.missing...))
+		set(condition(ipxev1.ConditionContentResolved, false, g.whyMissing(), n, g.missing...))
 	case len(g.stale) > 0:
 		set(condition(ipxev1.ConditionContentResolved, false, reasonContentStale, n, g.stale...))
 	default:
@@ -75,11 +77,29 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	case problem != nil:
 		set(condition(ipxev1.ConditionReady, false, reasonInvalidTemplate, n, "spec.ipxe: "+problem.Error()))
 	case len(g.missing) > 0:
-		set(condition(ipxev1.ConditionReady, false, reasonContentUnavailable, n, g.missing...))
+		set(condition(ipxev1.ConditionReady, false, g.whyMissing(), n, g.missing...))
 	case len(g.invalid) > 0:
 		set(condition(ipxev1.ConditionReady, false, reasonInvalidButane, n, g.invalid...))
 	default:
 		set(condition(ipxev1.ConditionReady, true, reasonReady, n))
+	}
+}
+
+func (g *gathered) whyMissing() string {
+	if g.misnamed {
+		return reasonInvalidName
+	}
+	return reasonContentUnavailable
+}
+
+// describeUnreadable says of a profile that what it is made of cannot be read, which is tried again. One that was served
+// before goes on being served.
+func describeUnreadable(p *ipxev1.Profile, served bool, err error) {
+	n := p.Generation
+	p.Status.ObservedGeneration = n
+	apimeta.SetStatusCondition(&p.Status.Conditions, condition(ipxev1.ConditionContentResolved, false, reasonContentUnreadable, n, err.Error()))
+	if !served {
+		apimeta.SetStatusCondition(&p.Status.Conditions, condition(ipxev1.ConditionReady, false, reasonContentUnreadable, n, err.Error()))
 	}
 }
 

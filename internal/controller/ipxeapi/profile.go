@@ -2,6 +2,7 @@ package ipxeapi
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,6 +93,8 @@ func (r *Profiles) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		r.Initial.done(kindProfile, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	// However it ends, also in a panic: machines of a profile that is not in the view wait, and nobody else does.
+	defer r.Initial.done(kindProfile, req.NamespacedName)
 	if err == nil {
 		err = r.compile(ctx, p.DeepCopy())
 	}
@@ -118,7 +121,7 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	}
 	g, err := r.gather(ctx, p)
 	if err != nil {
-		return err
+		return r.unreadable(ctx, before, p, err)
 	}
 	compiled, problem := profile.Compile(g.source, r.Key)
 	if problem != nil {
@@ -131,6 +134,17 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	r.Initial.done(kindProfile, name)
 	describe(p, g, problem, r.View.Refused(p.Namespace, p.Name))
 	return r.report(ctx, before, p)
+}
+
+// unreadable says in status that the API does not let a profile's content be read. An API that does not answer is not said: it
+// would not take the status either.
+func (r *Profiles) unreadable(ctx context.Context, before, p *ipxev1.Profile, err error) error {
+	if !apierrors.IsForbidden(err) && !apierrors.IsInternalError(err) {
+		return err
+	}
+	_, served := r.View.Profile(p.Namespace, p.Name)
+	describeUnreadable(p, served, err)
+	return errors.Join(err, r.report(ctx, before, p))
 }
 
 // report writes status, if it says anything new.
