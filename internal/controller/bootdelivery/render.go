@@ -35,6 +35,8 @@ type source struct {
 	// misnamed says that a Secret is referred to by a name that none can have; unreadable is why one cannot be read now.
 	misnamed   bool
 	unreadable error
+	// unheard says why it does not count; nil: it does.
+	unheard *unheard
 	// warning is what was said of ignition that can be delivered all the same.
 	warning string
 	// content is the fingerprint of ignition that can be delivered; empty: there is none.
@@ -131,19 +133,10 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	var problem string
 	switch o := in.object.(type) {
 	case *bootv1.IPXEBootConfig:
-		e.UUID = o.Spec.SystemUUID
-		e.IPs = append(e.IPs, o.Spec.SystemIPs...)
+		in.speaksFor(&e, o.Spec.SystemUUID, o.Spec.SystemIPs)
 		problem = r.renderScript(in, o, &e)
 	case *bootv1.HTTPBootConfig:
-		e.UUID = o.Spec.SystemUUID
-		for _, id := range append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...) {
-			// Six groups are never an IPv6 address, but an IPv6 address may have five colons.
-			if _, err := identity.IP(id); err == nil {
-				e.IPs = append(e.IPs, id)
-			} else {
-				e.MACs = append(e.MACs, id)
-			}
-		}
+		in.speaksFor(&e, o.Spec.SystemUUID, append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...))
 		// An installed machine is told none: what it would boot installs it again.
 		if e.UKIURL = o.Spec.UKIURL; e.UKIURL == "" {
 			problem = "spec.ukiURL is empty"
@@ -155,6 +148,24 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 		problem = p
 	}
 	return e, problem
+}
+
+// speaksFor adds what its author says that the machine is known by. Of what a boot configuration made only the Server is asked
+// which machine it is for: whoever may write in that namespace could name another one.
+func (in *source) speaksFor(e *bootview.Entry, uuid string, addresses []string) {
+	if in.server != nil {
+		e.UUID = in.server.Spec.SystemUUID
+		return
+	}
+	e.UUID = uuid
+	for _, id := range addresses {
+		// Six groups are never an IPv6 address, but an IPv6 address may have five colons.
+		if _, err := identity.IP(id); err == nil {
+			e.IPs = append(e.IPs, id)
+		} else {
+			e.MACs = append(e.MACs, id)
+		}
+	}
 }
 
 // identify adds what is known of the machine besides its UUID.

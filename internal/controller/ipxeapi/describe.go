@@ -1,6 +1,7 @@
 package ipxeapi
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -111,13 +112,19 @@ func describeForeign(p *ipxev1.Profile) {
 }
 
 func foreign(kind string, generation int64) metav1.Condition {
-	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces")
+	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces, and no machine is granted to it (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
 }
 
-func keepOnly(conditions []metav1.Condition, kind string) []metav1.Condition {
+// notGranted says what an object would need to count.
+func notGranted(kind string, generation int64, namespace, missing string) metav1.Condition {
+	return condition(kind, false, ipxev1.ReasonNotGranted, generation, missing,
+		"namespace "+namespace+" is neither one of --boot-namespaces nor granted these machines (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
+}
+
+func keepOnly(conditions []metav1.Condition, kinds ...string) []metav1.Condition {
 	var kept []metav1.Condition
 	for _, c := range conditions {
-		if c.Type == kind {
+		if slices.Contains(kinds, c.Type) {
 			kept = append(kept, c)
 		}
 	}
