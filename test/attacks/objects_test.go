@@ -279,7 +279,7 @@ func TestATenantsTimeStopsNoKind(t *testing.T) {
 	poison := tenantAssigns(t, p, "mallory", "poison", 0, tenantOtherUUID)
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ipxev1.GroupVersion.WithKind("Assignment"))
-	for _, time := range oddTimes[1:] {
+	for i, time := range oddTimes[1:] {
 		product.Eventually(t, "write status", func(ctx context.Context) error {
 			if err := p.Get(ctx, client.ObjectKeyFromObject(poison), u); err != nil {
 				return err
@@ -292,7 +292,8 @@ func TestATenantsTimeStopsNoKind(t *testing.T) {
 			}
 			return nil
 		})
+		name, uuid := fmt.Sprintf("assigned-%d", i), fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", i)
+		tenantAssigns(t, p, "default", name, 0, uuid)
+		tenantScript(t, p.Boot, "/ipxe?uuid="+uuid, "script-of-"+name)
 	}
-	tenantAssigns(t, p, "default", "assigned", 0, tenantVictimUUID)
-	tenantScript(t, p.Boot, "/ipxe?uuid="+tenantVictimUUID, "script-of-assigned")
 }

@@ -98,7 +98,8 @@ func Metadata() *metav1.PartialObjectMetadata {
 // News lets through what changes the standing of a Namespace.
 func News() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return true },
+		// Those of the start are there before the first object is looked at.
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetAnnotations()[ipxev1.AnnotationBootIdentities] != e.ObjectNew.GetAnnotations()[ipxev1.AnnotationBootIdentities] ||
 				e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
