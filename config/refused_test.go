@@ -12,6 +12,22 @@ var refused = []struct {
 		object: `spec: {ip: 10.0.0.300}`, path: "spec.ip", text: "must be an IP address",
 	},
 	{
+		name: "a claim whose ignition no Secret can be", kind: "ServerClaim",
+		object: `spec: {power: "On", image: i, ignitionSecretRef: {name: x/y}}`, path: "spec.ignitionSecretRef.name", text: "should match",
+	},
+	{
+		name: "a claim of a Server that none can be", kind: "ServerClaim",
+		object: `spec: {power: "On", image: i, serverRef: {name: A}}`, path: "spec.serverRef.name", text: "should match",
+	},
+	{
+		name: "a Profile whose Secret none can be", kind: "Profile",
+		object: `spec: {ipxe: i, additionalContent: [{name: a, secretRef: {name: ../x, key: k}}]}`, path: "spec.additionalContent[0].secretRef.name", text: "should match",
+	},
+	{
+		name: "a Profile whose Secret is in no Namespace", kind: "Profile",
+		object: `spec: {ipxe: i, additionalContent: [{name: a, secretRef: {name: x, namespace: a.b, key: k}}]}`, path: "spec.additionalContent[0].secretRef.namespace", text: "should match",
+	},
+	{
 		name: "an Endpoint whose IP is a prefix", kind: "Endpoint",
 		object: `spec: {ip: 10.0.0.0/24}`, path: "spec.ip", text: "must be an IP address",
 	},
@@ -261,6 +277,7 @@ var admitted = []struct {
 		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}, bmcSettingsRef: {name: a}}`,
 	},
 	{name: "a BMC in a state that only its maker knows", kind: "BMC", object: `{spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}, status: {state: Deferring}}`},
+	{name: "references that name nothing yet", kind: "ServerClaim", object: `spec: {power: "On", image: i, ignitionSecretRef: {}, userDataRef: {name: ""}, serverRef: {name: node-1.example.com}}`},
 	{name: "a Server without a UUID", kind: "Server", object: `spec: {systemUUID: ""}`},
 	{
 		name: "a Server that is claimed", kind: "Server",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // bmcReferences warns of an Endpoint and of credentials that do not exist: the BMC can not be reached until they do.
@@ -44,7 +45,7 @@ func backingSecret(ctx context.Context, c *check, now, before *metalv1.BMCSecret
 	}
 	path := annotation(metalv1.AnnotationSecret)
 	namespace, name, found := strings.Cut(value, "/")
-	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
+	if !found || objectname.NamespaceProblem(namespace) != "" || objectname.Problem("Secret", name) != "" {
 		c.refuse(field.Invalid(path, value, "must be <namespace>/<name> of a Secret"))
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // claimImage refuses an image reference that cannot be read as one.
@@ -101,7 +102,12 @@ func claimSecrets(ctx context.Context, c *check, now, before *metalv1.ServerClai
 		}
 	}
 	if name, set := annotated(now, before, metalv1.AnnotationImagePullSecret); set && name != "" {
-		if _, err := c.secret(ctx, annotation(metalv1.AnnotationImagePullSecret), name); err != nil {
+		path := annotation(metalv1.AnnotationImagePullSecret)
+		if problem := objectname.Problem("Secret", name); problem != "" {
+			c.refuse(field.Invalid(path, field.OmitValueType{}, problem))
+			return nil
+		}
+		if _, err := c.secret(ctx, path, name); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // Timeout bounds how long a request is held up. Rules read from indexes and, when something is wrong, a few objects; one that takes longer
@@ -154,6 +155,7 @@ func (r *Rules) init() {
 		r.Clock = clock.RealClock{}
 	}
 	r.recent = newRecent(r.Clock)
+	r.Cached, r.Live = objectname.Reader(r.Cached), objectname.Reader(r.Live)
 	r.spare = flowcontrol.NewTokenBucketRateLimiter(spareReads, spareBurst)
 }
 

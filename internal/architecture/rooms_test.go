@@ -72,6 +72,11 @@ var rooms = []room{
 		because: "whose a file is concerns whoever opens one",
 	},
 	{
+		path:    "internal/objectname",
+		never:   controlPlane,
+		because: "which names are possible is the same for those who admit references and for those who follow them",
+	},
+	{
 		path:    "internal/tcpstate",
 		only:    stdlib,
 		because: "what the kernel knows of a connection is below everything",
@@ -201,7 +206,7 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/gzipped", "internal/identity", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
+			"internal/inspection", "internal/gzipped", "internal/identity", "internal/objectname", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
 			"internal/controller/index"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
@@ -214,7 +219,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/assignment", "internal/profile",
+		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/objectname", "internal/assignment", "internal/profile",
 			"internal/controller/index"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -248,7 +253,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/boottls", "internal/bootview",
+		may: []string{"api", "internal/identity", "internal/objectname", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/boottls", "internal/bootview",
 			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content", "internal/neighbour",
 			"internal/controller", "internal/controller/index"},
 		never:   controlPlane,

@@ -43,6 +43,14 @@ type shape struct {
 	members int
 }
 
+// class is that of all assignments of the shape.
+func (s *shape) class() Class {
+	if len(s.keys) == 0 {
+		return Default
+	}
+	return ClassOf(s.keys[0])
+}
+
 // NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{

@@ -134,6 +134,8 @@ type Assignment struct {
 	Created         time.Time
 	Selector        Selector
 	Priority        int32
+	// Tenancy is the place of its namespace; nil: it is one of the operator's.
+	Tenancy *Tenancy
 	// Profile is the name of the profile, in the namespace of the assignment; empty when
 	// there is none.
 	Profile string
@@ -162,11 +164,14 @@ type Rule string
 
 // Rules, in the order in which they are asked.
 const (
-	ByClass    Rule = "class"
-	ByPriority Rule = "priority"
-	ByKeys     Rule = "more keys"
-	ByAge      Rule = "older"
-	ByName     Rule = "name"
+	ByClass     Rule = "class"
+	ByOperator  Rule = "operator's namespace"
+	ByGrant     Rule = "narrower grant"
+	ByNamespace Rule = "older namespace"
+	ByPriority  Rule = "priority"
+	ByKeys      Rule = "more keys"
+	ByAge       Rule = "older"
+	ByName      Rule = "name"
 )
 
 // Compare orders assignments that match the same machine, the best first, and says by
@@ -174,6 +179,9 @@ const (
 func Compare(a, b *Assignment) (order int, by Rule) {
 	if order = cmp.Compare(b.Class(), a.Class()); order != 0 {
 		return order, ByClass
+	}
+	if order, by := compareTenancy(a, b); order != 0 {
+		return order, by
 	}
 	if order = cmp.Compare(b.Priority, a.Priority); order != 0 {
 		return order, ByPriority
@@ -185,4 +193,34 @@ func Compare(a, b *Assignment) (order int, by Rule) {
 		return order, ByAge
 	}
 	return byKey(a, b), ByName
+}
+
+// Precedes reports whether the first of two namespaces comes first where both speak for a machine. Of two of the operator's, and of
+// one and the same, neither does.
+func Precedes(first string, a *Tenancy, second string, b *Tenancy) bool {
+	order, _ := compareTenancy(&Assignment{Namespace: first, Tenancy: a}, &Assignment{Namespace: second, Tenancy: b})
+	return first != second && order < 0
+}
+
+// compareTenancy orders by namespace. What tenants write of priority counts within their own namespace only: between two of them
+// decides who was granted less beside it, and then which of them is older.
+func compareTenancy(a, b *Assignment) (order int, by Rule) {
+	switch {
+	case a.Tenancy == nil && b.Tenancy == nil:
+		return 0, ""
+	case a.Tenancy == nil:
+		return -1, ByOperator
+	case b.Tenancy == nil:
+		return 1, ByOperator
+	}
+	if order = cmp.Compare(a.Tenancy.Breadth, b.Tenancy.Breadth); order != 0 {
+		return order, ByGrant
+	}
+	if a.Namespace == b.Namespace {
+		return 0, ""
+	}
+	if order = a.Tenancy.Since.Compare(b.Tenancy.Since); order != 0 {
+		return order, ByNamespace
+	}
+	return strings.Compare(a.Namespace, b.Namespace), ByName
 }

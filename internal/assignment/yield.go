@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Yielding are the assignments that have a conflict with this one and yield to it: the other
-// side of [Index.Conflicts], for whoever tells them when it comes or goes.
+// Yielding are the assignments that have a conflict with this one and yield to it, or lose machines to it: the other
+// side of [Index.Conflicts] and [Index.Losses], for whoever tells them when it comes or goes.
 func (x *Index) Yielding(a *Assignment) []*Assignment {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -19,12 +19,12 @@ func (x *Index) Yielding(a *Assignment) []*Assignment {
 	looked := 0
 	for _, name := range slices.Sorted(maps.Keys(x.shapes)) {
 		s := x.shapes[name]
-		if len(s.keys) == 0 || ClassOf(s.keys[0]) != a.Selector.Class() {
+		if class := s.class(); class != a.Selector.Class() {
 			continue
 		}
 		s.sharing(a.Selector, func(other *Assignment) bool {
 			looked++
-			if other.Key() != a.Key() && better(a, other) && ambiguous(a, other) {
+			if other.Key() != a.Key() && (better(a, other) && ambiguous(a, other) || defeats(a, other)) {
 				found = append(found, other)
 			}
 			return looked < maxLooked

@@ -76,7 +76,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.ServerLifecycle, "server-lifecycle", o.ServerLifecycle, "who looks after BMCs, servers and claims: farrier or external")
 	f.StringVar(&o.DefaultUKIImage, "default-httpboot-oci-image", "", "OCI image whose UKI machines get that /httpboot does not know")
 	f.StringVar(&o.DefaultUKIURL, "default-httpboot-uki-url", "", "UKI for machines that /httpboot does not know")
-	f.StringSliceVar(&o.BootNamespaces, "boot-namespaces", o.BootNamespaces, "namespaces whose Profiles and Assignments count; * is all, none is the manager's")
+	f.StringSliceVar(&o.BootNamespaces, "boot-namespaces", o.BootNamespaces, "namespaces beside the manager's whose boot objects may speak for any machine, with any priority; * is all, those that are not named with what is granted to them or, behind all grants, for any; others speak for the machines that the annotation farrier.dev/boot-identities of their Namespace grants")
 	f.StringSliceVar(&o.WebhookHosts, "webhook-hosts", nil, "servers that Profiles may take content from: host, host:port or *.domain (default: none)")
 	f.BoolVar(&o.SignConfigURLs, "sign-config-urls", false, "sign the URLs of configs in scripts, and let them end")
 	f.IntVar(&o.NoAssignment, "no-assignment", o.NoAssignment, "answer for a machine that nothing is assigned to: 503, it asks again, or 404, it goes on to something else")

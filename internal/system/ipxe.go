@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
+	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
 
@@ -50,12 +50,19 @@ func (s *settings) checkIPXE() error {
 	return errors.Join(errs...)
 }
 
-// serves says whether boot objects of a namespace count. Without a list it is the manager's that does.
-func (s *settings) serves(namespace string) bool {
-	if len(s.BootNamespaces) == 0 {
-		return namespace == s.ManagerNamespace
+// namespaces says for which machines boot objects of a namespace may speak: the manager's and those that the operator names for
+// any, all others for what is granted to them; where all count, those that are not named come after these.
+func (s *settings) namespaces(metadata client.Reader) *standing.Namespaces {
+	operators := []string{s.ManagerNamespace}
+	all := false
+	for _, namespace := range s.BootNamespaces {
+		if namespace == AllNamespaces {
+			all = true
+		} else {
+			operators = append(operators, namespace)
+		}
 	}
-	return slices.Contains(s.BootNamespaces, AllNamespaces) || slices.Contains(s.BootNamespaces, namespace)
+	return &standing.Namespaces{Reader: metadata, Operators: operators, All: all}
 }
 
 // derived is a key of its own for a purpose, so that no value made for one is of use for another.
@@ -75,7 +82,7 @@ func (s *System) newProfiles() *profile.View {
 }
 
 // addProfiles makes the controllers that fill it.
-func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config) error {
+func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *standing.Namespaces) error {
 	// What the manager's cache holds of ConfigMaps is records of its own.
 	maps, err := cache.New(config, cache.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: compact})
 	if err != nil {
@@ -85,10 +92,10 @@ func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config) error {
 	initial := ipxeapi.NewInitial(s.profiles, mgr.GetCache())
 	profiles := &ipxeapi.Profiles{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.profiles, Webhooks: webhooks, Key: s.keys.derived("config ids"),
-		Serves: s.settings.serves, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
+		Standing: namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
 		ConfigMaps: maps, Initial: initial, Workers: workers,
 	}
-	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Serves: s.settings.serves, Initial: initial, Workers: workers}
+	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Standing: namespaces.Of, Initial: initial, Workers: workers}
 	return errors.Join(mgr.Add(maps), mgr.Add(named("webhooks of profiles", webhooks.Run)),
 		profiles.SetupWithManager(mgr), assignments.SetupWithManager(mgr), mgr.Add(initial))
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/report"
 	"github.com/farrier-dev/farrier/internal/controller/reread"
 	"github.com/farrier-dev/farrier/internal/controller/server"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // workers is how many objects of a kind are decided at the same time. Deciding is memory and API writes, never
@@ -75,6 +76,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
+	mgr = objectname.Manager(mgr)
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, nil, nil, err
 	}
@@ -91,6 +93,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers, Logger: s.logger,
 	}
 	alarms.Wake = func(name string) { servers.Wake.Wake("", name) }
+	namespaces := s.settings.namespaces(mgr.GetClient())
 	delivery := &bootdelivery.Delivery{
 		Alarms: alarms, BMCIdentity: s.settings.byBMC(), PollSoon: func(name string) {
 			if key, known := registry.Key(&servers.Wake, name); known {
@@ -98,7 +101,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			}
 		},
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
-		TokenKey: s.keys.token, Serves: s.settings.serves, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+		TokenKey: s.keys.token, Standing: namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
 	servers.Boots = delivery
@@ -133,7 +136,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, (&bootconfig.Reconciler{
 			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
 			Architecture: s.settings.Architecture, Workers: workers,
-		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config) })
+		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config, namespaces) })
 	}
 	for _, setup := range setups {
 		if err := setup(mgr); err != nil {

@@ -85,7 +85,8 @@ type Options struct {
 	TrustedForwarders []string
 	// DefaultUKIURL, or the UKI of DefaultUKIImage, is for machines that /httpboot does not know.
 	DefaultUKIURL, DefaultUKIImage string
-	// BootNamespaces are those whose Profiles and Assignments count: AllNamespaces, or empty for the manager's.
+	// BootNamespaces are those, beside the manager's, that may speak for any machine; with AllNamespaces all others may, too, behind
+	// them.
 	BootNamespaces []string
 	// WebhookHosts are the servers that profiles may name webhooks of.
 	WebhookHosts []string

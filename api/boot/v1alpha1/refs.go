@@ -7,5 +7,7 @@ type LocalObjectReference struct {
 	// Name of the referent.
 	// +optional
 	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Name string `json:"name,omitempty"`
 }

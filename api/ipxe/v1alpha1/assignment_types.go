@@ -24,6 +24,7 @@ type AssignmentSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ProfileName string `json:"profileName,omitempty"`
 
 	// Priority among assignments that match by keys of the same class, higher first. Added by Farrier.

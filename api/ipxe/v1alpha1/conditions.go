@@ -16,6 +16,16 @@ const (
 // it names.
 const ConditionOverridden = "Overridden"
 
+// Reasons of ConditionAccepted, ConditionProgrammed and ConditionOverridden.
+const (
+	// ReasonNotGranted means that the namespace may not speak for these machines; the message names what is missing.
+	ReasonNotGranted = "NotGranted"
+	// ReasonOverridden means that other Assignments, which the message names, decide for all machines of this one.
+	ReasonOverridden = "Overridden"
+	// ReasonAssignment means that other Assignments, which the message names, decide for some machines of this one.
+	ReasonAssignment = "Assignment"
+)
+
 // Conditions of a Profile.
 const (
 	// ConditionReady says whether a Profile can be served.

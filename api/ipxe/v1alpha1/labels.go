@@ -12,3 +12,8 @@ const (
 // AnnotationAllowProfilesFrom on a Secret or ConfigMap lists the namespaces, separated by
 // commas, whose Profiles may refer to it; * means all. As a label it names one.
 const AnnotationAllowProfilesFrom = "farrier.dev/allow-profiles-from"
+
+// AnnotationBootIdentities on a Namespace lists the machines that its Assignments and its hand-written boot configurations may be
+// for, separated by commas or blanks: uuid:…, mac:…, serial:…, asset:…, hostname:…, ip:… (an address or a network),
+// label:key=value, or * for all. A MAC, serial or asset may end with *. One entry that cannot be read makes it grant nothing.
+const AnnotationBootIdentities = "farrier.dev/boot-identities"

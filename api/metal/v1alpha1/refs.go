@@ -7,15 +7,21 @@ type LocalObjectReference struct {
 	// Name of the referent.
 	// +optional
 	// +kubebuilder:default=""
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Name string `json:"name,omitempty"`
 }
 
 // ObjectReference names an object in a namespace.
 type ObjectReference struct {
 	// Namespace of the referent.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	Namespace string `json:"namespace"`
 
 	// Name of the referent.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Name string `json:"name"`
 }
 
@@ -24,11 +30,13 @@ type ObjectReference struct {
 type ImmutableObjectReference struct {
 	// Namespace of the referent.
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf"
 	Namespace string `json:"namespace"`
 
 	// Name of the referent.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf"
 	Name string `json:"name"`
 }

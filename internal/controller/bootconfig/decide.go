@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/controller/report"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // view is what a decision looks at, and below what it decides.
@@ -33,8 +34,9 @@ type view struct {
 	known    bool
 	wantIPXE *bootv1.IPXEBootConfigSpec
 	wantHTTP *bootv1.HTTPBootConfigSpec
-	// problem is what is wrong, in words; it makes the state Error.
-	problem string
+	// problem is what is wrong, in words; it makes the state Error. misnamed says that it is a reference that nothing can have.
+	problem  string
+	misnamed bool
 	// waiting is what is awaited, in words; it makes the state Pending.
 	waiting string
 }
@@ -48,6 +50,9 @@ func decide(v *view) {
 		v.problem = fmt.Sprintf("spec.serverRef: Server %q does not exist", v.config.Spec.ServerRef.Name)
 	case v.config.Spec.Image == "":
 		v.problem = "spec.image is empty"
+	case ignitionName(v.config) != "" && objectname.Problem("Secret", ignitionName(v.config)) != "":
+		// The objects that deliver it could not even be written.
+		v.problem, v.misnamed = "spec.ignitionSecretRef: "+objectname.Problem("Secret", ignitionName(v.config)), true
 	case v.problem != "": // with the pull secret
 	case v.server.Spec.SystemUUID == "" && len(v.server.Status.NetworkInterfaces) == 0:
 		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
@@ -60,12 +65,19 @@ func decide(v *view) {
 	}
 }
 
+func ignitionName(config *metalv1.ServerBootConfiguration) string {
+	if config.Spec.IgnitionSecretRef == nil {
+		return ""
+	}
+	return config.Spec.IgnitionSecretRef.Name
+}
+
 // plan fills in the delivery objects from what the image holds.
 func (v *view) plan() {
 	p := v.image.Plan
 	var secret *bootv1.LocalObjectReference
-	if ref := v.config.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
-		secret = &bootv1.LocalObjectReference{Name: ref.Name}
+	if name := ignitionName(v.config); name != "" {
+		secret = &bootv1.LocalObjectReference{Name: name}
 	}
 	var ips, ids []string
 	for _, n := range v.server.Status.NetworkInterfaces {
@@ -113,7 +125,11 @@ func describe(v *view) {
 	switch {
 	case v.problem != "":
 		status.State = metalv1.ServerBootConfigurationStateError
-		set(metalv1.ConditionReady, metav1.ConditionFalse, "Error", v.problem+v.meanwhile())
+		reason := "Error"
+		if v.misnamed {
+			reason = "InvalidName"
+		}
+		set(metalv1.ConditionReady, metav1.ConditionFalse, reason, v.problem+v.meanwhile())
 	case v.waiting != "":
 		status.State = metalv1.ServerBootConfigurationStatePending
 		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting+v.meanwhile())

@@ -1,6 +1,7 @@
 package bootdelivery
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
@@ -118,7 +120,9 @@ func TestOthersNamespacesDoNotSpeakForMachines(t *testing.T) {
 	for name, objects := range map[string][]client.Object{"by hand": {handWritten("c")}, "ours": ours(ordered("a"))} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, objects...)
-			s.Serves = func(namespace string) bool { return namespace == "boot" }
+			s.Standing = func(_ context.Context, namespace string) (assignment.Standing, error) {
+				return assignment.Standing{Operator: namespace == "boot"}, nil
+			}
 			s.Settle(t, s.ipxe, "ns/c")
 			_, status := s.View.ByUUID(uuid)
 			config := s.readIPXE(t, "ns/c")
@@ -129,7 +133,7 @@ func TestOthersNamespacesDoNotSpeakForMachines(t *testing.T) {
 			if status != bootview.Unknown {
 				t.Errorf("the view has it: %v", status)
 			}
-			controllertest.Says(t, config.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "Error", "--boot-namespaces")
+			controllertest.Says(t, config.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "NotGranted", "--boot-namespaces")
 		})
 	}
 }

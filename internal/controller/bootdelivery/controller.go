@@ -2,6 +2,7 @@ package bootdelivery
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/standing"
 )
 
 // Delivery carries what all reconcilers of this package share.
@@ -41,8 +43,8 @@ type Delivery struct {
 	Sites booturl.Sites
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
-	// Serves says whether boot configs count that people write in a namespace; nil: in all of them.
-	Serves func(namespace string) bool
+	// Standing says for which machines people of a namespace may write boot configs; nil: for all.
+	Standing standing.Of
 	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
@@ -97,7 +99,7 @@ type kind struct {
 
 func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
 	r := &reconciler{Delivery: d, kind: k}
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("bootdelivery-"+k.name).
 		For(k.object()).
 		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // children have its name
@@ -105,8 +107,8 @@ func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
 		Watches(&metalv1.Server{}, d.whenOff(k)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(k)), builder.OnlyMetadata).
 		WatchesRawSource(d.notes.source(k.name)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers})
+	return d.watchRivals(b, k).Complete(r)
 }
 
 // bootOf finds the boot configs that a Server refers to, or did before it changed.
@@ -160,7 +162,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.withdraw(name)
 		return reconcile.Result{}, nil
 	}
+	looked := false
+	defer func() {
+		if !looked { // a panic: it is this object's, and nobody else waits for it
+			r.initial.done(name)
+		}
+	}()
 	early, err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
+	looked = true
 	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
 }
 
@@ -183,15 +192,22 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		r.withdraw(name)
 		return 0, nil
 	}
+	if in.unreadable != nil && !r.initial.tried(name, in.unreadable) {
+		return 0, in.unreadable
+	}
 	if in.config == nil {
 		r.notes.written(name, obj.GetGeneration())
 	}
 	entry, problem := r.render(&in)
-	if r.counts(&in) {
+	if in.unheard, err = r.heard(ctx, obj); err != nil {
+		r.initial.done(name) // it does not count before its namespace is known
+		return 0, err
+	}
+	if in.unheard == nil {
 		r.put(entry)
 	} else {
 		r.withdraw(name)
-		problem = "boot configs of namespace " + obj.GetNamespace() + " do not count (--boot-namespaces)"
+		problem = in.unheard.message
 	}
 	if err := r.acknowledge(ctx, &in); err != nil {
 		return 0, err
@@ -203,9 +219,10 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
 	}
 	if in.ends() {
-		return 0, nil
+		return 0, in.unreadable
 	}
-	return r.say(ctx, &in, problem)
+	early, err = r.say(ctx, &in, problem)
+	return early, errors.Join(err, in.unreadable)
 }
 
 // say writes status, unless all there is to say are deliveries that others are likely to follow; then it says for how long.
@@ -231,12 +248,6 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 		r.tell(in, before, obj)
 	}
 	return 0, client.IgnoreNotFound(err)
-}
-
-// counts says whether a boot config is heard at all: what a person wrote only from the namespaces that are allowed to speak
-// for machines, what a boot configuration made always.
-func (d *Delivery) counts(in *source) bool {
-	return configOf(in.object) != nil || d.Serves == nil || d.Serves(in.object.GetNamespace())
 }
 
 // acknowledge tells the server that the view knows its attempt: when all that the boot configuration delivers is there,

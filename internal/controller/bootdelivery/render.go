@@ -2,6 +2,7 @@ package bootdelivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/attempt"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
+
+const kindSecret = "Secret"
 
 // source is everything that one entry of the view is rendered from.
 type source struct {
@@ -28,6 +32,11 @@ type source struct {
 	attempt *attempt.Attempt
 	// ignition and script are the Secrets referred to, nil when there is none or it is missing.
 	ignition, script *corev1.Secret
+	// misnamed says that a Secret is referred to by a name that none can have; unreadable is why one cannot be read now.
+	misnamed   bool
+	unreadable error
+	// unheard says why it does not count; nil: it does.
+	unheard *unheard
 	// warning is what was said of ignition that can be delivered all the same.
 	warning string
 	// content is the fingerprint of ignition that can be delivered; empty: there is none.
@@ -78,27 +87,41 @@ func (d *Delivery) gather(ctx context.Context, in *source) error {
 		return nil
 	}
 	ignitionRef, scriptRef := in.refs()
-	var err error
-	if in.ignition, err = d.secret(ctx, in.object.GetNamespace(), ignitionRef); err != nil {
-		return err
-	}
-	in.script, err = d.secret(ctx, in.object.GetNamespace(), scriptRef)
-	return err
+	in.ignition = d.secret(ctx, in, ignitionRef)
+	in.script = d.secret(ctx, in, scriptRef)
+	return nil
 }
 
-func (d *Delivery) secret(ctx context.Context, namespace string, ref *bootv1.LocalObjectReference) (*corev1.Secret, error) {
+// secret reads what an object refers to, nil where there is none. What keeps it from being read is noted.
+func (d *Delivery) secret(ctx context.Context, in *source, ref *bootv1.LocalObjectReference) *corev1.Secret {
 	if ref == nil || ref.Name == "" {
-		return nil, nil
+		return nil
+	}
+	if objectname.Problem(kindSecret, ref.Name) != "" {
+		in.misnamed = true
+		return nil
 	}
 	var secret corev1.Secret
-	err := d.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	key := client.ObjectKey{Namespace: in.object.GetNamespace(), Name: ref.Name}
+	switch err := d.APIReader.Get(ctx, key, &secret); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		in.unreadable = errors.Join(in.unreadable, fmt.Errorf("Secret %s: %w", key, err))
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("Secret %s/%s: %w", namespace, ref.Name, err)
+	return &secret
+}
+
+// missing says why there is no Secret where one is referred to.
+func (in *source) missing(field, name string) string {
+	switch problem := objectname.Problem(kindSecret, name); {
+	case problem != "":
+		return field + ": " + problem
+	case in.unreadable != nil:
+		return fmt.Sprintf("%s: Secret %q cannot be read: %v", field, name, in.unreadable)
 	}
-	return &secret, nil
+	return fmt.Sprintf("%s: Secret %q does not exist", field, name)
 }
 
 // render makes the entry. A problem does not keep it out of the view: what can be served is, and
@@ -110,19 +133,10 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	var problem string
 	switch o := in.object.(type) {
 	case *bootv1.IPXEBootConfig:
-		e.UUID = o.Spec.SystemUUID
-		e.IPs = append(e.IPs, o.Spec.SystemIPs...)
+		in.speaksFor(&e, o.Spec.SystemUUID, o.Spec.SystemIPs)
 		problem = r.renderScript(in, o, &e)
 	case *bootv1.HTTPBootConfig:
-		e.UUID = o.Spec.SystemUUID
-		for _, id := range append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...) {
-			// Six groups are never an IPv6 address, but an IPv6 address may have five colons.
-			if _, err := identity.IP(id); err == nil {
-				e.IPs = append(e.IPs, id)
-			} else {
-				e.MACs = append(e.MACs, id)
-			}
-		}
+		in.speaksFor(&e, o.Spec.SystemUUID, append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...))
 		// An installed machine is told none: what it would boot installs it again.
 		if e.UKIURL = o.Spec.UKIURL; e.UKIURL == "" {
 			problem = "spec.ukiURL is empty"
@@ -134,6 +148,24 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 		problem = p
 	}
 	return e, problem
+}
+
+// speaksFor adds what its author says that the machine is known by. Of what a boot configuration made only the Server is asked
+// which machine it is for: whoever may write in that namespace could name another one.
+func (in *source) speaksFor(e *bootview.Entry, uuid string, addresses []string) {
+	if in.server != nil {
+		e.UUID = in.server.Spec.SystemUUID
+		return
+	}
+	e.UUID = uuid
+	for _, id := range addresses {
+		// Six groups are never an IPv6 address, but an IPv6 address may have five colons.
+		if _, err := identity.IP(id); err == nil {
+			e.IPs = append(e.IPs, id)
+		} else {
+			e.MACs = append(e.MACs, id)
+		}
+	}
 }
 
 // identify adds what is known of the machine besides its UUID.
@@ -216,7 +248,7 @@ func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootv
 	if ref := o.Spec.IPXEScriptSecretRef; ref != nil && ref.Name != "" {
 		switch {
 		case in.script == nil:
-			return fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q does not exist", ref.Name)
+			return in.missing("spec.ipxeScriptSecretRef", ref.Name)
 		case len(in.script.Data[bootv1.SecretKeyIPXEScript]) == 0:
 			return fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q has no key %q", ref.Name, bootv1.SecretKeyIPXEScript)
 		}
@@ -254,7 +286,7 @@ func (d *Delivery) renderIgnition(in *source, e *bootview.Entry) string {
 	var problem string
 	switch {
 	case in.ignition == nil:
-		problem = fmt.Sprintf("spec.ignitionSecretRef: Secret %q does not exist", ref.Name)
+		problem = in.missing("spec.ignitionSecretRef", ref.Name)
 	case !has:
 		problem = fmt.Sprintf("spec.ignitionSecretRef: Secret %q has no key %q", ref.Name, bootv1.SecretKeyIgnition)
 	}

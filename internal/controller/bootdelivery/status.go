@@ -26,6 +26,12 @@ func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
 	state := string(bootv1.IPXEBootConfigStateReady)
 	if problem != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Error", problem
+		switch {
+		case in.unheard != nil:
+			ready.Reason = in.unheard.reason
+		case in.misnamed:
+			ready.Reason = "InvalidName"
+		}
 		state = string(bootv1.IPXEBootConfigStateError)
 	}
 	var conditions *[]metav1.Condition

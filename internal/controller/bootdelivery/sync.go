@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
@@ -55,6 +56,40 @@ type initialSync struct {
 	missing map[string]struct{}
 	early   map[string]struct{}
 	synced  func()
+	// failures counts how often an object of the start could not be read.
+	failures map[string]int
+}
+
+// maxFailures is how often what an object refers to is asked for before everybody else is answered without it: some ten seconds,
+// with the pauses between. An API that is away for longer has more than that to do before anybody is answered.
+const maxFailures = 10
+
+// tried reports whether the wait for an object's content is over: the API has refused it, it was asked for often enough, or the
+// object was served before and goes on being served as it was. The last is no end of the wait: false.
+func (s *initialSync) tried(name string, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.awaits(name) {
+		return false
+	}
+	if apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+		return true
+	}
+	if s.failures == nil {
+		s.failures = map[string]int{}
+	}
+	s.failures[name]++
+	return s.failures[name] >= maxFailures
+}
+
+// awaits reports whether an object has never been looked at. Its caller holds mu.
+func (s *initialSync) awaits(name string) bool {
+	if s.synced == nil {
+		_, looked := s.early[name]
+		return !looked
+	}
+	_, awaited := s.missing[name]
+	return awaited
 }
 
 // begin names what has to be rendered first; synced is called when it has been.
@@ -91,6 +126,9 @@ func (s *initialSync) done(name string) {
 	}
 	delete(s.missing, name)
 	complete := len(s.missing) == 0
+	if complete {
+		s.failures = nil
+	}
 	s.mu.Unlock()
 	if complete {
 		s.synced()

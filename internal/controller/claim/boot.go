@@ -12,6 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // bootConfiguration makes the claim's boot configuration what the claim says. It returns what there is to say of
@@ -26,6 +27,11 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 	if exists && !metav1.IsControlledBy(&config, obj) {
 		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and is not of this claim", obj.Namespace, obj.Name)
 		return metav1.Condition{Reason: "BootConfigurationTaken", Message: message}, nil
+	}
+	if ref := obj.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
+		if problem := objectname.Problem("Secret", ref.Name); problem != "" {
+			return metav1.Condition{Reason: "InvalidName", Message: "spec.ignitionSecretRef: " + problem}, nil
+		}
 	}
 	wanted := config.DeepCopy()
 	wanted.Namespace, wanted.Name = obj.Namespace, obj.Name

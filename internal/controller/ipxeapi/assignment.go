@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +23,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
@@ -30,9 +32,9 @@ import (
 type Assignments struct {
 	client.Client
 	View *profile.View
-	// Serves says whose assignments count.
-	Serves  func(namespace string) bool
-	Initial *Initial
+	// Standing says for which machines a namespace may speak.
+	Standing standing.Of
+	Initial  *Initial
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
@@ -51,6 +53,7 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 		For(&ipxev1.Assignment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
@@ -70,6 +73,19 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 				found = append(found, client.ObjectKeyFromObject(a))
 			}
 		}
+	}
+	return requests(found)
+}
+
+// ofNamespace finds the assignments of a Namespace.
+func (r *Assignments) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
+	var all ipxev1.AssignmentList
+	if err := r.List(ctx, &all, client.InNamespace(obj.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	found := make([]types.NamespacedName, 0, len(all.Items))
+	for i := range all.Items {
+		found = append(found, client.ObjectKeyFromObject(&all.Items[i]))
 	}
 	return requests(found)
 }
@@ -119,9 +135,29 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 		return reconcile.Result{}, nil
 	}
 	if err == nil {
+		defer r.looked(ctx, &a)
 		err = r.compile(ctx, a.DeepCopy())
 	}
 	return outcome.Handle(ctx, reconcile.Result{}, err)
+}
+
+// looked ends the wait for an assignment, however its look ended, also in a panic. One that could not be compiled keeps its machines
+// waiting, and nobody else's; one that is not known to be granted its machines has none.
+func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
+	name := client.ObjectKeyFromObject(a)
+	if !r.Initial.awaits(kindAssignment, name) {
+		return
+	}
+	defer r.Initial.done(kindAssignment, name)
+	has, err := r.Standing(ctx, a.Namespace)
+	if err != nil {
+		return
+	}
+	if place, _, granted := has.Tenancy(selectorOf(a)); granted {
+		broken := compiledFrom(a, resolved{broken: "it could not be looked at, which is tried again"})
+		broken.Tenancy = place
+		r.View.Put(broken)
+	}
 }
 
 // withdraw takes an assignment out of the view and tells those that yielded to it.
@@ -142,12 +178,18 @@ func (r *Assignments) tell(names []types.NamespacedName) {
 // compile puts an assignment into the view and says in status what came of it.
 func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 	name, before := client.ObjectKeyFromObject(a), a.DeepCopy()
-	if !r.Serves(a.Namespace) {
+	has, err := r.Standing(ctx, a.Namespace)
+	if err != nil {
+		return err
+	}
+	place, missing, granted := has.Tenancy(selectorOf(a))
+	if !granted {
 		r.withdraw(name)
 		r.Initial.done(kindAssignment, name)
 		a.Status.ObservedGeneration = a.Generation
-		a.Status.Conditions = keepOnly(a.Status.Conditions, ipxev1.ConditionAccepted)
-		apimeta.SetStatusCondition(&a.Status.Conditions, foreign(ipxev1.ConditionAccepted, a.Generation))
+		a.Status.Conditions = keepOnly(a.Status.Conditions, ipxev1.ConditionAccepted, ipxev1.ConditionProgrammed)
+		apimeta.SetStatusCondition(&a.Status.Conditions, notGranted(ipxev1.ConditionAccepted, a.Generation, a.Namespace, missing))
+		apimeta.SetStatusCondition(&a.Status.Conditions, notGranted(ipxev1.ConditionProgrammed, a.Generation, a.Namespace, missing))
 		return r.report(ctx, before, a)
 	}
 	found, err := r.profileOf(ctx, a)
@@ -155,14 +197,15 @@ func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 		return err
 	}
 	compiled := compiledFrom(a, found)
+	compiled.Tenancy = place
 	r.put(name, compiled)
 	r.Initial.done(kindAssignment, name)
-	conflict := r.conflict(name, compiled)
+	others := r.others(name, compiled)
 	overrides, err := r.overrides(ctx, name, compiled.Selector)
 	if err != nil {
 		return err
 	}
-	describeAssignment(a, compiled, found, conflict, overrides)
+	describeAssignment(a, compiled, found, others, overrides)
 	return r.report(ctx, before, a)
 }
 
@@ -179,22 +222,32 @@ func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
 }
 
 func same(a, b *assignment.Assignment) bool {
-	return a.Priority == b.Priority && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && reflect.DeepEqual(a.Selector, b.Selector)
+	return a.Priority == b.Priority && reflect.DeepEqual(a.Tenancy, b.Tenancy) && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && reflect.DeepEqual(a.Selector, b.Selector)
 }
 
-// conflict finds whom an assignment yields to. It looks again after it has said so: a peer
+// others is what other assignments take from one.
+type others struct {
+	conflict *assignment.Conflict
+	losses   []assignment.Loss
+	// all says that it decides no machine.
+	all bool
+}
+
+// others finds whom an assignment yields to, and to whom it loses machines. It looks again after it has said so: a peer
 // that went in between has not told it.
-func (r *Assignments) conflict(name types.NamespacedName, a *assignment.Assignment) *assignment.Conflict {
-	look := func() (*assignment.Conflict, []types.NamespacedName) {
-		c, conflicted := r.View.Conflicts(a)
-		if !conflicted {
-			return nil, nil
+func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment) others {
+	look := func() (found others, peers []types.NamespacedName) {
+		if c, conflicted := r.View.Conflicts(a); conflicted {
+			found.conflict = &c
+			for _, peer := range c.Peers {
+				peers = append(peers, types.NamespacedName{Namespace: peer.Namespace, Name: peer.Name})
+			}
 		}
-		var peers []types.NamespacedName
-		for _, peer := range c.Peers {
-			peers = append(peers, types.NamespacedName{Namespace: peer.Namespace, Name: peer.Name})
+		found.losses, found.all = r.View.Losses(a)
+		for _, loss := range found.losses {
+			peers = append(peers, types.NamespacedName{Namespace: loss.Winner.Namespace, Name: loss.Winner.Name})
 		}
-		return &c, peers
+		return found, peers
 	}
 	_, peers := look()
 	r.peers.set(name, peers...)

@@ -183,8 +183,8 @@ func means(selector assignment.Selector, s *metalv1.Server) bool {
 }
 
 // describeAssignment says in the status of an assignment what came of it.
-func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, found resolved, conflict *assignment.Conflict, overrides []string) {
-	n := a.Generation
+func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, found resolved, by others, overrides []string) {
+	n, conflict := a.Generation, by.conflict
 	a.Status.ObservedGeneration = n
 	set := func(c metav1.Condition) { apimeta.SetStatusCondition(&a.Status.Conditions, c) }
 
@@ -208,9 +208,13 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 	} else {
 		set(condition(ipxev1.ConditionConflicted, true, string(conflict.Kind), n, conflictMessage(a.Namespace, conflict)))
 	}
-	if len(overrides) > 0 {
-		set(condition(ipxev1.ConditionOverridden, true, reasonBootConfig, n, overrides...))
-	} else {
+	lost := lossMessages(by.losses)
+	switch {
+	case len(overrides) > 0:
+		set(condition(ipxev1.ConditionOverridden, true, reasonBootConfig, n, append(overrides, lost...)...))
+	case len(lost) > 0:
+		set(condition(ipxev1.ConditionOverridden, true, ipxev1.ReasonAssignment, n, lost...))
+	default:
 		apimeta.RemoveStatusCondition(&a.Status.Conditions, ipxev1.ConditionOverridden)
 	}
 	switch {
@@ -222,11 +226,46 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 		set(condition(ipxev1.ConditionProgrammed, false, reasonPending, n, "the Profile is not compiled yet"))
 	case found.ready.Status != metav1.ConditionTrue:
 		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileNotReady, n, fmt.Sprintf("its machines wait: Profile %q: %s", found.name, found.ready.Message)))
-	case conflict != nil && conflict.Kind == assignment.Duplicate:
+	case conflict != nil && conflict.Kind == assignment.Duplicate && !foreigner(a, by.losses):
 		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "the older one serves"))
+	case by.all:
+		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonOverridden, n, lost...))
 	default:
 		set(condition(ipxev1.ConditionProgrammed, true, reasonProgrammed, n))
 	}
+}
+
+// foreigner reports whether an assignment of another namespace decides machines of this one.
+func foreigner(a *ipxev1.Assignment, losses []assignment.Loss) bool {
+	return slices.ContainsFunc(losses, func(l assignment.Loss) bool { return l.Winner.Namespace != a.Namespace })
+}
+
+// maxLost bounds how many machines a message names; maxWinners bounds by how many assignments.
+const (
+	maxLost    = 16
+	maxWinners = 8
+)
+
+// lossMessages say which machines other assignments decide, and name these, whatever namespace they are of: whoever has lost a
+// machine has to find out to whom.
+func lossMessages(losses []assignment.Loss) []string {
+	messages := make([]string, 0, len(losses))
+	for i, l := range losses {
+		if i == maxWinners {
+			messages = append(messages, fmt.Sprintf("and %d more Assignments decide others", len(losses)-i))
+			break
+		}
+		machines := "all machines"
+		if l.Key != "" {
+			shown := l.Values[:min(len(l.Values), maxLost)]
+			machines = l.Key + " " + strings.Join(shown, ", ")
+			if more := len(l.Values) - len(shown); more > 0 {
+				machines += fmt.Sprintf(" and %d more", more)
+			}
+		}
+		messages = append(messages, fmt.Sprintf("%s: Assignment %s decides (%s)", machines, l.Winner.Key(), l.By))
+	}
+	return messages
 }
 
 // conflictMessage names peers; what is in other namespaces is not for everybody to know.

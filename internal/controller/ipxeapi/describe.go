@@ -1,6 +1,7 @@
 package ipxeapi
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,8 @@ const (
 	reasonReady              = "Ready"
 	reasonInvalidTemplate    = "InvalidTemplate"
 	reasonContentUnavailable = "ContentUnavailable"
+	reasonInvalidName        = "InvalidName"
+	reasonContentUnreadable  = "ContentUnreadable"
 	reasonContentStale       = "ContentStale"
 	reasonResolved           = "Resolved"
 	reasonInvalidButane      = "InvalidButane"
@@ -50,7 +53,7 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 
 	switch {
 	case len(g.missing) > 0:
-		set(condition(ipxev1.ConditionContentResolved, false, reasonContentUnavailable, n, g.missing...))
+		set(condition(ipxev1.ConditionContentResolved, false, g.whyMissing(), n, g.missing...))
 	case len(g.stale) > 0:
 		set(condition(ipxev1.ConditionContentResolved, false, reasonContentStale, n, g.stale...))
 	default:
@@ -75,11 +78,29 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	case problem != nil:
 		set(condition(ipxev1.ConditionReady, false, reasonInvalidTemplate, n, "spec.ipxe: "+problem.Error()))
 	case len(g.missing) > 0:
-		set(condition(ipxev1.ConditionReady, false, reasonContentUnavailable, n, g.missing...))
+		set(condition(ipxev1.ConditionReady, false, g.whyMissing(), n, g.missing...))
 	case len(g.invalid) > 0:
 		set(condition(ipxev1.ConditionReady, false, reasonInvalidButane, n, g.invalid...))
 	default:
 		set(condition(ipxev1.ConditionReady, true, reasonReady, n))
+	}
+}
+
+func (g *gathered) whyMissing() string {
+	if g.misnamed {
+		return reasonInvalidName
+	}
+	return reasonContentUnavailable
+}
+
+// describeUnreadable says of a profile that what it is made of cannot be read, which is tried again. One that was served
+// before goes on being served.
+func describeUnreadable(p *ipxev1.Profile, served bool, err error) {
+	n := p.Generation
+	p.Status.ObservedGeneration = n
+	apimeta.SetStatusCondition(&p.Status.Conditions, condition(ipxev1.ConditionContentResolved, false, reasonContentUnreadable, n, err.Error()))
+	if !served {
+		apimeta.SetStatusCondition(&p.Status.Conditions, condition(ipxev1.ConditionReady, false, reasonContentUnreadable, n, err.Error()))
 	}
 }
 
@@ -91,13 +112,19 @@ func describeForeign(p *ipxev1.Profile) {
 }
 
 func foreign(kind string, generation int64) metav1.Condition {
-	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces")
+	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces, and no machine is granted to it (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
 }
 
-func keepOnly(conditions []metav1.Condition, kind string) []metav1.Condition {
+// notGranted says what an object would need to count.
+func notGranted(kind string, generation int64, namespace, missing string) metav1.Condition {
+	return condition(kind, false, ipxev1.ReasonNotGranted, generation, missing,
+		"namespace "+namespace+" is neither one of --boot-namespaces nor granted these machines (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
+}
+
+func keepOnly(conditions []metav1.Condition, kinds ...string) []metav1.Condition {
 	var kept []metav1.Condition
 	for _, c := range conditions {
-		if c.Type == kind {
+		if slices.Contains(kinds, c.Type) {
 			kept = append(kept, c)
 		}
 	}

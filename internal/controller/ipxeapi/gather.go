@@ -23,7 +23,9 @@ type gathered struct {
 	// missing are contents that are not there, stale are those of which only an older
 	// answer is, invalid are those that cannot be transformed; warned are the warnings.
 	missing, stale, invalid, warned []string
-	transformed                     bool
+	// misnamed says that some of what is missing cannot ever be there, by its name.
+	misnamed    bool
+	transformed bool
 
 	// asks is what webhooks are asked, by the name of the content; nil where a Secret for it
 	// is wrong, which refused says.
@@ -111,6 +113,8 @@ func (r *Profiles) resolve(ctx context.Context, g *gathered, namespace string, c
 		return result, err
 	}
 	if problem != nil {
+		var misnamed impossible
+		g.misnamed = g.misnamed || errors.As(problem, &misnamed)
 		result.Err = problem.Error()
 		g.missing = append(g.missing, c.Name+": "+result.Err)
 		return result, nil

@@ -78,6 +78,22 @@ func (i *Initial) begin(all map[existing]struct{}) {
 	}
 }
 
+// awaits reports whether an object of the start has not been looked at yet.
+func (i *Initial) awaits(kind string, name types.NamespacedName) bool {
+	if i == nil {
+		return false
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	object := existing{kind, name}
+	if !i.begun {
+		_, looked := i.early[object]
+		return !looked
+	}
+	_, awaited := i.missing[object]
+	return awaited
+}
+
 // done says that an object is in the view, or has no place there.
 func (i *Initial) done(kind string, name types.NamespacedName) {
 	if i == nil {

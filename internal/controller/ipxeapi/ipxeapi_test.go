@@ -64,12 +64,14 @@ func (s *stand) restart(t *testing.T) {
 	t.Helper()
 	s.view, s.webhooks = profile.NewView(s.Clock, nil), &answers{results: map[string]content.Result{}}
 	s.view.SetSynced(true)
-	serves := func(namespace string) bool { return namespace != "tenant" }
+	serves := func(_ context.Context, namespace string) (assignment.Standing, error) {
+		return assignment.Standing{Operator: namespace != "tenant"}, nil
+	}
 	s.profiles = &Profiles{
-		Client: s.API, APIReader: s.API, View: s.view, Webhooks: s.webhooks, Key: []byte("key"), Serves: serves,
+		Client: s.API, APIReader: s.API, View: s.view, Webhooks: s.webhooks, Key: []byte("key"), Standing: serves,
 		KeysSecret: types.NamespacedName{Namespace: "default", Name: "farrier-keys"},
 	}
-	s.assignments = &Assignments{Client: s.API, View: s.view, Serves: serves}
+	s.assignments = &Assignments{Client: s.API, View: s.view, Standing: serves}
 	s.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(s.queue.ShutDown)
 	if err := s.assignments.wake.Start(context.Background(), s.queue); err != nil {
@@ -300,7 +302,7 @@ func TestBootConfigurationsAndNamespaces(t *testing.T) {
 		t.Errorf("the Server wakes %v", woken)
 	}
 	conditions := controllertest.Read[ipxev1.Assignment](t, s.API, "tenant/f").Status.Conditions
-	controllertest.Says(t, conditions, ipxev1.ConditionAccepted, metav1.ConditionFalse, reasonForeignNamespace)
+	controllertest.Says(t, conditions, ipxev1.ConditionAccepted, metav1.ConditionFalse, ipxev1.ReasonNotGranted)
 	if _, ok := s.view.Get("tenant", "f"); ok {
 		t.Error("an assignment of a namespace that does not count is in the view")
 	}

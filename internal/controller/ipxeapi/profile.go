@@ -2,6 +2,7 @@ package ipxeapi
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
@@ -38,8 +40,8 @@ type Profiles struct {
 	Webhooks Webhooks
 	// Key is what IDs of configs are derived from.
 	Key []byte
-	// Serves says whose profiles count.
-	Serves func(namespace string) bool
+	// Standing says whose profiles count: of namespaces that may speak for any machine.
+	Standing standing.Of
 	// KeysSecret names the Secret that no profile may read: everything is derived from it.
 	KeysSecret types.NamespacedName
 	// ConfigMaps is a cache that holds the metadata of ConfigMaps of all namespaces.
@@ -65,6 +67,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 		Named("ipxe-profile").
 		For(&ipxev1.Profile{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(kindSecret))).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
 	if r.ConfigMaps != nil {
@@ -75,6 +78,19 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 			func(ctx context.Context, o *metav1.PartialObjectMetadata) []reconcile.Request { return users(ctx, o) })))
 	}
 	return b.Complete(r)
+}
+
+// ofNamespace finds the profiles of a Namespace.
+func (r *Profiles) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
+	var all ipxev1.ProfileList
+	if err := r.List(ctx, &all, client.InNamespace(obj.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	found := make([]types.NamespacedName, 0, len(all.Items))
+	for i := range all.Items {
+		found = append(found, client.ObjectKeyFromObject(&all.Items[i]))
+	}
+	return requests(found)
 }
 
 func (r *Profiles) usersOf(kind string) handler.MapFunc {
@@ -92,6 +108,8 @@ func (r *Profiles) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		r.Initial.done(kindProfile, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	// However it ends, also in a panic: machines of a profile that is not in the view wait, and nobody else does.
+	defer r.Initial.done(kindProfile, req.NamespacedName)
 	if err == nil {
 		err = r.compile(ctx, p.DeepCopy())
 	}
@@ -109,7 +127,11 @@ func (r *Profiles) withdraw(name types.NamespacedName) {
 func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	name := client.ObjectKeyFromObject(p)
 	before := p.DeepCopy()
-	if !r.Serves(p.Namespace) {
+	has, err := r.Standing(ctx, p.Namespace)
+	if err != nil {
+		return err
+	}
+	if !has.Counts() {
 		r.withdraw(name)
 		r.Initial.done(kindProfile, name)
 		p.Status.AdditionalConfig = nil
@@ -118,7 +140,7 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	}
 	g, err := r.gather(ctx, p)
 	if err != nil {
-		return err
+		return r.unreadable(ctx, before, p, err)
 	}
 	compiled, problem := profile.Compile(g.source, r.Key)
 	if problem != nil {
@@ -131,6 +153,17 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	r.Initial.done(kindProfile, name)
 	describe(p, g, problem, r.View.Refused(p.Namespace, p.Name))
 	return r.report(ctx, before, p)
+}
+
+// unreadable says in status that the API does not let a profile's content be read. An API that does not answer is not said: it
+// would not take the status either.
+func (r *Profiles) unreadable(ctx context.Context, before, p *ipxev1.Profile, err error) error {
+	if !apierrors.IsForbidden(err) && !apierrors.IsInternalError(err) {
+		return err
+	}
+	_, served := r.View.Profile(p.Namespace, p.Name)
+	describeUnreadable(p, served, err)
+	return errors.Join(err, r.report(ctx, before, p))
 }
 
 // report writes status, if it says anything new.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/objectname"
 	"github.com/farrier-dev/farrier/internal/profile"
 )
 
@@ -93,8 +94,19 @@ func nameOf(namespace string, ref *ipxev1.KeyReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
 }
 
+// impossible is a reference to what nobody can make: no news will ever come of it.
+type impossible string
+
+func (i impossible) Error() string { return string(i) }
+
 // read reads an object that a profile of that namespace refers to.
 func (r *Profiles) read(ctx context.Context, ref reference, namespace string, into client.Object) (problem, err error) {
+	if problem := objectname.Problem(ref.kind, ref.name.Name); problem != "" {
+		return impossible(problem), nil
+	}
+	if problem := objectname.NamespaceProblem(ref.name.Namespace); problem != "" {
+		return impossible(problem), nil
+	}
 	err = r.APIReader.Get(ctx, ref.name, into)
 	switch {
 	case apierrors.IsNotFound(err) && ref.name.Namespace != namespace:

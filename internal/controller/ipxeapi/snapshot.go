@@ -105,9 +105,12 @@ func snapshotAssignments(ctx context.Context, from client.Reader, profiles []ipx
 func compiledFrom(a *ipxev1.Assignment, found resolved) *assignment.Assignment {
 	return &assignment.Assignment{
 		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Priority: a.Spec.Priority,
-		Selector: assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors),
-		Profile:  found.name, Broken: found.broken,
+		Selector: selectorOf(a), Profile: found.name, Broken: found.broken,
 	}
+}
+
+func selectorOf(a *ipxev1.Assignment) assignment.Selector {
+	return assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors)
 }
 
 var errNotAskedHere = errors.New("webhooks are not asked here")
