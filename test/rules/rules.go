@@ -11,7 +11,7 @@ import (
 // root is the directory of the project, seen from a package below test/.
 const root = "../.."
 
-var testName = regexp.MustCompile("`((?:cmd|internal|test)/[a-z0-9/]+)\\.(Test[A-Za-z0-9]+)`")
+var testName = regexp.MustCompile("`((?:cmd|internal|test)/[a-z0-9/]+|config)\\.(Test[A-Za-z0-9]+)`")
 
 // HaveTests fails a test when the page, a path below the project's root, has a row without a test, or with one that does
 // not exist, in a table whose last column is headed "tests"; and when there are fewer such rows than least, because
