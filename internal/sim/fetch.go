@@ -44,7 +44,7 @@ func (m *Machine) network(e *episode) *network {
 func (m *Machine) transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-		DialContext:           m.dial,
+		DialContext:           m.Dial,
 		MaxIdleConnsPerHost:   1,
 		IdleConnTimeout:       5 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -55,9 +55,9 @@ func (m *Machine) transport(roots *x509.CertPool) *http.Transport {
 
 func (n *network) close() { n.client.CloseIdleConnections() }
 
-// dial comes from the machine's own address where that can be: any address of
+// Dial connects as the machine does: from its own address where that can be: any address of
 // 127.0.0.0/8 may talk to any other, but to nothing else.
-func (m *Machine) dial(ctx context.Context, protocol, address string) (net.Conn, error) {
+func (m *Machine) Dial(ctx context.Context, protocol, address string) (net.Conn, error) {
 	return dialFrom(ctx, m.ip, protocol, address)
 }
 

@@ -53,7 +53,7 @@ func (l *lab) start(ctx context.Context) (*scenario.Lab, error) {
 		Hint: "kubectl --kubeconfig " + l.system.Kubeconfig + " get servers",
 	}
 	for i, info := range l.system.Rack.BMCs() {
-		s.Rack = append(s.Rack, scenario.Place{BMC: info.Name, UUID: info.UUID, Machine: l.system.Rack.Machine(i), Disks: func() []scenario.Disk { return disks(l.system.Rack.Disks(i)) }})
+		s.Rack = append(s.Rack, scenario.Place{BMC: info.Name, UUID: info.UUID, Machine: l.system.Rack.Machine(i), Dial: l.system.Rack.Machine(i).Dial, Disks: func() []scenario.Disk { return disks(l.system.Rack.Disks(i)) }})
 	}
 	if err := l.damage(ctx, s); err != nil {
 		return nil, fmt.Errorf("--break %s: %w", l.options.Break, err)

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type Place struct {
 	BMC     string
 	UUID    string
 	Machine Machine
+	// Dial connects as the machine does, whose script is for it alone; nil: as anybody.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Disks looks at the disks of the machine; nil: it has none.
 	Disks func() []Disk
 }

@@ -64,19 +64,24 @@ func (s *Scenario) wanted(ctx context.Context, c *claimed, layers Layers) (wante
 	if err := s.lab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: c.object}, &secret); err != nil {
 		return wanted{}, fmt.Errorf("Secret %s: %w", c.name, err)
 	}
-	script, err := s.fetch(ctx, s.lab.BootURL+"/ipxe/"+c.place.UUID)
+	script, err := s.fetch(ctx, c.place, s.lab.BootURL+"/ipxe/"+c.place.UUID)
 	if err != nil {
 		return wanted{}, fmt.Errorf("script of Server %s: %w", c.server, err)
 	}
 	return wanted{script: script, ignition: secret.Data[bootv1.SecretKeyIgnition], layers: layers}, nil
 }
 
-func (s *Scenario) fetch(ctx context.Context, url string) ([]byte, error) {
+// fetch asks as the machine of a place.
+func (s *Scenario) fetch(ctx context.Context, place *Place, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := s.http.Do(req)
+	asker := *s.http
+	if place.Dial != nil {
+		asker.Transport = &http.Transport{DialContext: place.Dial, DisableKeepAlives: true}
+	}
+	resp, err := asker.Do(req)
 	if err != nil {
 		return nil, err
 	}
