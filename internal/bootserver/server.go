@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound"
 )
 
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end
@@ -134,8 +136,8 @@ func (s *Server) imagesOnly(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{
-		Handler:           h,
+	srv := inbound.Prepare(&http.Server{
+		Handler:           hostcheck.Handler(h, hostcheck.Names(s.cfg.Sites.Bases()...)...),
 		ReadHeaderTimeout: s.timeouts.header,
 		WriteTimeout:      s.timeouts.answer,
 		IdleTimeout:       s.timeouts.idle,
@@ -143,7 +145,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 		ErrorLog:          log.New(logWriter{s}, "", 0),
 		// "OPTIONS *" is no more allowed than any other OPTIONS.
 		DisableGeneralOptionsHandler: true,
-	}
+	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	select {

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
@@ -56,6 +57,13 @@ type Options struct {
 	StaticMetadata string
 	// BootRateLimit is how many requests a second one address may make; 0: any.
 	BootRateLimit int
+	// MaxConnections is how many connections machines may have to this process, MaxConnectionsPerAddress how many those of one address; 0:
+	// by how many files the process may open.
+	MaxConnections, MaxConnectionsPerAddress int
+	// MetricsPlain serves metrics to whoever asks, over HTTP, at a loopback address. Else they are served over HTTPS to those that the
+	// Kubernetes API knows and allows; without files the certificate is made anew at each start.
+	MetricsPlain                    bool
+	MetricsCertFile, MetricsKeyFile string
 
 	ManagerNamespace string
 	MACPrefixesFile  string
@@ -196,6 +204,9 @@ type settings struct {
 	registryNetworks []netip.Prefix
 
 	foreignBoot, foreignLifecycle bool
+
+	descriptors uint64 // files that this process may open
+	shares      inbound.Shares
 }
 
 // check reads every file that options name and refuses what cannot work, before anything is started.
@@ -222,7 +233,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages())
 	return s, errors.Join(errs...)
 }
 
