@@ -181,6 +181,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/localregistry",
+		may:     []string{"internal/hostcheck"},
 		never:   kubernetes,
 		because: "a registry for the demo and for tests, never for the resolver itself",
 	},
@@ -226,13 +227,13 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/assignment", "internal/profile",
-			"internal/controller/index"},
+			"internal/controller/index", "internal/hostcheck", "internal/inbound"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
 	{
 		path:    "internal/sim",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/tcpstate"},
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/tcpstate", "internal/hostcheck"},
 		never:   kubernetes,
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},

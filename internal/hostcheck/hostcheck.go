@@ -40,20 +40,17 @@ func Allowed(host string, names []string) bool {
 	if host == "" {
 		return true
 	}
-	name := withoutPort(host)
-	if _, err := netip.ParseAddr(name); err == nil {
-		return true
-	}
-	name = strings.TrimSuffix(name, ".")
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
+	name := strings.TrimSuffix(withoutPort(host), ".")
 	for _, own := range names {
 		if own != "" && strings.EqualFold(name, own) {
 			return true
 		}
 	}
-	return false
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(name)
+	return err == nil
 }
 
 // withoutPort is the host of "host", "host:port" or "[host]:port".

@@ -39,11 +39,11 @@ func (s *settings) checkConnections() error {
 // newCallers makes the budgets and says what they are.
 func (s *System) newCallers() {
 	logger := s.logger.WithName("connections")
-	make := func(name string, limits inbound.Limits) *inbound.Budget {
+	budget := func(name string, limits inbound.Limits) *inbound.Budget {
 		return inbound.New(name, limits, clock.RealClock{}, logger)
 	}
 	shares := s.settings.shares
-	s.callers = callers{machines: make("machines", shares.Machines), bmcs: make("BMCs", shares.BMCs), operators: make("operators", shares.Operators)}
+	s.callers = callers{machines: budget("machines", shares.Machines), bmcs: budget("BMCs", shares.BMCs), operators: budget("operators", shares.Operators)}
 	logger.V(1).Info("Connections", "files", s.settings.descriptors, "machines", shares.Machines, "BMCs", shares.BMCs, "operators", shares.Operators)
 	if s.settings.descriptors < fewDescriptors {
 		logger.V(1).Info("Few files can be opened (ulimit -n, LimitNOFILE=), so few connections are taken", "files", s.settings.descriptors,
@@ -69,6 +69,11 @@ func (c callers) unregister() {
 	for _, budget := range c.all() {
 		metrics.Registry.Unregister(budget)
 	}
+}
+
+// OperatorListener puts the connections of a listener to the budget of operators: webhooks that are put beside the system, for example.
+func (s *System) OperatorListener(l net.Listener) net.Listener {
+	return s.callers.operators.Listener(l)
 }
 
 // takes opens a listener that takes its connections from a budget.

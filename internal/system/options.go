@@ -135,11 +135,17 @@ type Options struct {
 	Logger logr.Logger
 }
 
+// defaultBootRateLimit: a boot asks some ten times within seconds, so the ten thousand requests that may come at once are a thousand
+// machines that stand behind one address and are powered on together, or a DHCP server that asks /httpboot for every packet of
+// theirs. A client that goes on asking at this rate takes a few hundredths of a processor.
+const defaultBootRateLimit = 1000
+
 // DefaultOptions are those without flags.
 func DefaultOptions() Options {
 	return Options{
 		DataDir:           defaultDataDir(),
 		BootAddress:       ":8082",
+		BootRateLimit:     defaultBootRateLimit,
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
 		AllowedRegistries: []string{image.DefaultRegistry},
@@ -233,7 +239,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
 	return s, errors.Join(errs...)
 }
 

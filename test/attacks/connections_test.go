@@ -1,12 +1,14 @@
 package attacks
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -220,5 +222,78 @@ func TestMetricsInThePlainStayOnTheHost(t *testing.T) {
 	product.Start(t, filepath.Join(t.TempDir(), "data"), "--metrics-address", metrics, "--metrics-plain")
 	if status, err := askFrom(t.Context(), "127.0.0.1", "http://"+metrics+"/metrics"); err != nil || status != http.StatusOK {
 		t.Errorf("on the host: %d, %v", status, err)
+	}
+}
+
+// TestRequestsOfOneAddressAreLimited: a client that asks as fast as it can is told to wait, by default; others are not.
+func TestRequestsOfOneAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	p := product.Start(t, filepath.Join(t.TempDir(), "data"))
+	for what, request := range map[string]string{
+		"a machine":                     "GET /ipxe/%08d-0000-4000-8000-000000000000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"who says to ask for a machine": "GET /httpboot HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\nX-Number: %d\r\n\r\n",
+	} {
+		limited := false
+		for try := 0; try < 10 && !limited; try++ {
+			limited = isLimited(t, strings.TrimPrefix(p.Boot, "http://"), request)
+		}
+		if !limited {
+			t.Errorf("%s: was never told to wait", what)
+		}
+	}
+	if status, err := askFrom(t.Context(), "127.9.9.9", p.Boot+"/ipxe"); err != nil || status != http.StatusOK {
+		t.Errorf("another machine: %d, %v", status, err)
+	}
+}
+
+// isLimited asks twenty thousand times over one connection without waiting for answers, and reports whether one of them is 429.
+func isLimited(t *testing.T, to, request string) bool {
+	t.Helper()
+	const requests = 20_000
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(product.Patience))
+	go func() {
+		out := bufio.NewWriter(conn)
+		for i := range requests {
+			_, _ = fmt.Fprintf(out, request, i)
+		}
+		_ = out.Flush()
+	}()
+	in := bufio.NewReader(conn)
+	for range requests {
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode == http.StatusTooManyRequests {
+			return true
+		}
+	}
+	return false
+}
+
+// TestADirectoryOfAnotherUserIsRefused: whoever has made the directory of cached layers beforehand could change what machines boot.
+func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a directory of another user")
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.MkdirAll(filepath.Join(data, "images", "sha256"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(filepath.Join(data, "images"), 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	_, err := product.Launch(t, data)
+	if err == nil || !strings.Contains(err.Error(), "--data-dir") || !strings.Contains(err.Error(), "chown") {
+		t.Errorf("started, or did not say what to do: %v", err)
 	}
 }
