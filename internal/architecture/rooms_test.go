@@ -88,6 +88,11 @@ var rooms = []room{
 		because: "for whom a request is meant does not depend on which server it came to",
 	},
 	{
+		path:    "internal/ratelimit",
+		never:   kubernetes,
+		because: "how often an address may do something does not depend on what it does",
+	},
+	{
 		path:    "internal/inbound",
 		never:   kubernetes,
 		because: "how many connections strangers may have does not depend on what they are answered",
@@ -206,7 +211,7 @@ var rooms = []room{
 	{
 		path: "internal/bootserver",
 		may: []string{"internal/booturl", "internal/bootview", "internal/profile", "internal/assignment", "internal/image", "internal/ignition", "internal/inspection", "internal/identity", "internal/newest",
-			"internal/hostcheck", "internal/inbound"},
+			"internal/hostcheck", "internal/inbound", "internal/ratelimit"},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
@@ -214,7 +219,7 @@ var rooms = []room{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview", "internal/image", "internal/ignition",
 			"internal/inspection", "internal/gzipped", "internal/identity", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
-			"internal/controller/index", "internal/hostcheck", "internal/inbound"},
+			"internal/controller/index", "internal/hostcheck", "internal/inbound", "internal/ratelimit"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},

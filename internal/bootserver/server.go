@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/ratelimit"
 )
 
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end
@@ -44,8 +45,8 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	callers   callers
-	programs  *os.Root // nil: none
-	limiter   *limiter // nil: no limit
+	programs  *os.Root           // nil: none
+	limiter   *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time
 	// reports and anonymous are the turns of messages with and without a token.

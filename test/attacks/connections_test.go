@@ -297,3 +297,38 @@ func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
 		t.Errorf("started, or did not say what to do: %v", err)
 	}
 }
+
+// TestInventedTokensAreFew: whoever tries tokens is told to wait before he has cost the Kubernetes API much.
+func TestInventedTokensAreFew(t *testing.T) {
+	t.Parallel()
+	p := product.Start(t, filepath.Join(t.TempDir(), "data"))
+	const tries = 200
+	for i := range tries {
+		if askAs(t, p.Operator+"/boots/00000000-0000-4000-8000-000000000000", "127.0.0.1", fmt.Sprintf("invented-%d", i)) == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Errorf("%d tokens were looked at", tries)
+}
+
+// TestOtherListenersHaveRoom: connections that are left open at the address of events, of operators or of metrics keep nobody else out,
+// there or elsewhere.
+func TestOtherListenersHaveRoom(t *testing.T) {
+	events, metrics := freeAddress(t), freeAddress(t)
+	p := floodedProduct(t, "--bmc-events-address", events, "--metrics-address", metrics, "--metrics-plain")
+	operators := strings.TrimPrefix(p.Operator, "https://")
+	for _, address := range []string{events, metrics, operators} {
+		flood(t, "127.0.0.1", address, descriptors/2, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+	}
+	goesOn(t, p)
+	for what, url := range map[string]string{"events": "http://" + events + "/", "metrics": "http://" + metrics + "/metrics"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := askFrom(ctx, "127.9.9.9", url); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		cancel()
+	}
+	if status := askAs(t, p.Operator+"/boots/00000000-0000-4000-8000-000000000000", "127.0.0.1", ""); status != http.StatusUnauthorized {
+		t.Errorf("operators: %d", status)
+	}
+}

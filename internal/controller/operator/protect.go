@@ -6,7 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
+	"net/netip"
+	"sync"
 	"sync/atomic"
+
+	"github.com/farrier-dev/farrier/internal/ratelimit"
 )
 
 // Identity is what both ends of a connection are known by.
@@ -30,10 +34,24 @@ func (i Identity) TLS() *tls.Config {
 // maxReviews is how many callers are asked about at a time. Anybody can make up tokens, and each costs the Kubernetes API a review.
 const maxReviews = 16
 
-// reviews counts those under way.
-type reviews struct{ atomic.Int32 }
+// An address may present that many tokens that nobody knows, burst of them at once, before it is told to wait. Client certificates, which cost
+// nothing to verify, go on being taken from it.
+const (
+	unknownPerSecond = 2
+	unknownBurst     = 50
+)
 
-var errBusy = errors.New("too many callers are being identified")
+// reviews counts those under way, and what came of them.
+type reviews struct {
+	atomic.Int32
+	once    sync.Once
+	unknown *ratelimit.Limiter
+}
+
+var (
+	errBusy    = errors.New("too many callers are being identified")
+	errTooMany = errors.New("too many tokens that nobody knows")
+)
 
 // Protect has next answer those whom the Kubernetes API knows and allows the verb and the path of their request, and nobody else.
 // Of s it needs API, Clock and Logger.
@@ -50,6 +68,9 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 		case errors.Is(err, errUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
 			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
+		case errors.Is(err, errTooMany):
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
 		case errors.Is(err, errForbidden):
 			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 		case err != nil:
@@ -64,13 +85,31 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// review is authorize, for few at a time.
+// review is authorize, for few at a time, and not for those who have tried too many tokens.
 func (s *Server) review(r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
+	s.reviews.once.Do(func() { s.reviews.unknown = ratelimit.New(unknownPerSecond, unknownBurst, s.Clock) })
+	address := callerOf(r)
+	if _, certified := s.certified(r); !certified && !s.reviews.unknown.Left(address) {
+		return errTooMany
+	}
 	defer s.reviews.Add(-1)
 	if s.reviews.Add(1) > maxReviews {
 		return errBusy
 	}
-	return s.authorize(ctx, r)
+	err := s.authorize(ctx, r)
+	if errors.Is(err, errUnknown) {
+		s.reviews.unknown.Allow(address)
+	}
+	return err
+}
+
+// callerOf is the zero value where a request has no address.
+func callerOf(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
 }
