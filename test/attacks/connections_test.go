@@ -317,9 +317,10 @@ func TestOtherListenersHaveRoom(t *testing.T) {
 	events, metrics := freeAddress(t), freeAddress(t)
 	p := floodedProduct(t, "--bmc-events-address", events, "--metrics-address", metrics, "--metrics-plain")
 	operators := strings.TrimPrefix(p.Operator, "https://")
-	for _, address := range []string{events, metrics, operators} {
+	for _, address := range []string{events, operators} {
 		flood(t, "127.0.0.1", address, descriptors/2, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
 	}
+	flood(t, "127.0.0.1", metrics, descriptors, "GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") // kept alive
 	goesOn(t, p)
 	for what, url := range map[string]string{"events": "http://" + events + "/", "metrics": "http://" + metrics + "/metrics"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
