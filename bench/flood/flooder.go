@@ -37,8 +37,8 @@ type floodRequest struct {
 }
 
 type floodAnswer struct {
-	// Connections were opened, Answers came of which Refused were 429 or 503.
-	Connections, Answers, Refused int64
+	// Connections were opened, Answers came, of which Limited were 429: too many from one address.
+	Connections, Answers, Limited int64
 	CPU                           time.Duration
 }
 
@@ -56,7 +56,7 @@ func serveFlood(ctx context.Context) error {
 			workers.Go(func() { f.work(ctx, rand.New(rand.NewPCG(1, uint64(i)))) })
 		}
 		workers.Wait()
-		return floodAnswer{Connections: f.opened.Load(), Answers: f.answers.Load(), Refused: f.refused.Load(), CPU: f.pace.used()}, nil
+		return floodAnswer{Connections: f.opened.Load(), Answers: f.answers.Load(), Limited: f.limited.Load(), CPU: f.pace.used()}, nil
 	})
 }
 
@@ -64,7 +64,7 @@ type flooding struct {
 	target
 	pace *pace
 
-	opened, answers, refused atomic.Int64
+	opened, answers, limited atomic.Int64
 }
 
 // work opens one connection after the other until the flood is over.
@@ -130,8 +130,8 @@ func (f *flooding) ask(ctx context.Context, conn net.Conn, random *rand.Rand) {
 			return
 		}
 		f.answers.Add(1)
-		if response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable {
-			f.refused.Add(1)
+		if response.StatusCode == http.StatusTooManyRequests {
+			f.limited.Add(1)
 		}
 		if _, err := io.Copy(io.Discard, response.Body); err != nil || sent != nil || response.Close {
 			return

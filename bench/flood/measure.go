@@ -166,14 +166,14 @@ func (p *product) settled(ctx context.Context, before int64, limit time.Duration
 func printTable(w io.Writer, c config, rows []row) {
 	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, "| flood\t| connections\t| answers\t| refused\t| failed\t| p99 without\t| p99 with\t| ratio\t| RSS before\t| peak\t| growth\t| after\t| CPU of flood\t| CPU of product\t|")
+	fmt.Fprintln(t, "| flood\t| connections\t| answers\t| 429\t| failed\t| p99 without\t| p99 with\t| ratio\t| RSS before\t| peak\t| growth\t| after\t| CPU of flood\t| CPU of product\t|")
 	fmt.Fprintln(t, "| ---"+strings.Repeat("\t| ---", 13)+"\t|")
 	worst := row{}
 	var growth int64
 	failed := 0
 	for _, r := range rows {
 		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %d of %d\t| %.1f ms\t| %.1f ms\t| %.1f\t| %.0f MiB\t| %.0f MiB\t| %+.0f MiB\t| %+.0f MiB\t| %.2f\t| %.2f\t|\n",
-			r.Flood, r.Sent.Connections, r.Sent.Answers, r.Sent.Refused, r.With.Failed, r.With.Answers,
+			r.Flood, r.Sent.Connections, r.Sent.Answers, r.Sent.Limited, r.With.Failed, r.With.Answers,
 			milliseconds(r.Without.P99), milliseconds(r.With.P99), r.Ratio, mib(r.RSS), mib(r.PeakRSS), mib(r.PeakRSS-r.RSS), mib(r.RSSAfter-r.RSS),
 			r.Sent.CPU.Seconds()/r.FloodDuration.Seconds(), r.ProductCPU.Seconds()/r.FloodDuration.Seconds())
 		if r.Ratio > worst.Ratio {
