@@ -267,7 +267,7 @@ var rooms = []room{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/boottls", "internal/bootview",
 			"internal/image", "internal/ignition", "internal/inspection", "internal/bootserver", "internal/profile", "internal/content", "internal/neighbour",
-			"internal/controller", "internal/controller/index", "internal/hostcheck", "internal/inbound"},
+			"internal/controller", "internal/controller/index", "internal/hostcheck", "internal/inbound", "internal/ownership"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
@@ -35,7 +34,7 @@ func (r *Rack) StartAdmin(ctx context.Context, address string) (netip.AddrPort, 
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("admin address %q: %w", address, err)
 	}
-	server := &http.Server{Handler: hostcheck.Handler(r.AdminHandler()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: r.AdminHandler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	r.spawn(func() {
 		if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			r.opts.Logger.Error(err, "the admin listener ended")
