@@ -49,13 +49,17 @@ func startProduct(ctx context.Context, c config) (_ *product, err error) {
 			return nil, err
 		}
 	}
+	addresses, err := site.FreeAddresses(2)
+	if err != nil {
+		return nil, err
+	}
 	lines := make(chan string, 1)
 	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
 		if rest, ok := strings.CutPrefix(line, "ready "); ok {
 			lines <- rest
 		}
 	}, "up", "--data-dir", filepath.Join(p.folder, "data"), "--sim", fmt.Sprint(c.Servers), "--sim-address", "0.0.0.0:0", "--registry-address", "127.0.0.1:0",
-		"--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-events-address", "127.0.0.1:0")
+		"--api-address", "127.0.0.1:0", "--boot-address", addresses[0], "--boot-url", "http://"+addresses[0], "--boot-tls-address", addresses[1], "--bmc-events-address", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +76,7 @@ func startProduct(ctx context.Context, c config) (_ *product, err error) {
 	case <-time.After(readyTimeout):
 		return nil, errors.New("farrier up is not ready in time")
 	}
+	p.ready["boot-tls"] = "https://" + addresses[1]
 	return p, p.createVictim(ctx)
 }
 

@@ -138,7 +138,7 @@ func (s *Server) imagesOnly(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := inbound.Prepare(&http.Server{
-		Handler:           hostcheck.Handler(h, hostcheck.Names(s.cfg.Sites.Bases()...)...),
+		Handler:           hostcheck.Handler(h, append(hostcheck.Names(s.cfg.Sites.Bases()...), s.cfg.Names...)...),
 		ReadHeaderTimeout: s.timeouts.header,
 		WriteTimeout:      s.timeouts.answer,
 		IdleTimeout:       s.timeouts.idle,
