@@ -7,6 +7,7 @@
 //	recovery/         the same with the manager killed in the middle
 //	claims/           what a claim costs, alone and among a thousand
 //	image-proxy/      how fast a layer is passed on, beside nginx and its registry
+//	flood/            what a stranger's flood does to others and to memory
 //	boot-storm/       thousands of machines that boot at once from one boot server
 //	internal/origin   a registry with one blob and a limited rate
 //	internal/site     a Kubernetes API, a manager and a rack in processes of their own

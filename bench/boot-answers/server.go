@@ -86,7 +86,7 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 	}
 	a.HeapPerAssignment = (float64(heap()) - float64(before)) / float64(request.Assignments)
 	s, err := bootserver.New(bootserver.Config{
-		View: view, Profiles: profiles, BootURL: "http://" + a.Address,
+		View: view, Profiles: profiles, BootURL: "http://boot.example:8082",
 		TrustedForwarders: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Deliver:           func(bootserver.Delivery) {},
 		Logger:            logr.Discard(),

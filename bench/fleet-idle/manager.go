@@ -27,7 +27,7 @@ func startManager(ctx context.Context, binary, kubeconfig, folder string, c conf
 	m := &manager{metrics: "http://" + addresses[0] + "/metrics", client: http.Client{Timeout: 10 * time.Second}}
 	args := []string{
 		"--kubeconfig", kubeconfig, "--manager-namespace", site.Namespace, "--data-dir", folder,
-		"--metrics-address", addresses[0], "--boot-address", addresses[1], "--health-address", "",
+		"--metrics-address", addresses[0], "--metrics-plain", "--boot-address", addresses[1], "--health-address", "",
 		"--bmc-poll-interval", c.Interval.String(),
 	}
 	if c.Pprof != "" {

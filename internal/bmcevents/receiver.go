@@ -18,9 +18,10 @@ type Options struct {
 	Limits Limits
 	// Notify is told which events of a BMC, by its name, were not heard before. It must not block.
 	Notify func(name string, events []Event)
-	// MaxMessages is how many messages are read at the same time, MaxConnections how many
-	// connections are held; 64 and 2,048 where zero.
-	MaxMessages, MaxConnections int
+	// MaxMessages is how many messages are read at the same time; 64 where zero.
+	MaxMessages int
+	// Hosts are the names under which BMCs reach the receiver (package hostcheck).
+	Hosts []string
 }
 
 func (o Options) withDefaults() Options {
@@ -32,9 +33,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxMessages <= 0 {
 		o.MaxMessages = 64
-	}
-	if o.MaxConnections <= 0 {
-		o.MaxConnections = 2048
 	}
 	return o
 }

@@ -11,6 +11,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/inbound"
 )
 
 // serve starts a receiver on a listener of its own, which ends with the test.
@@ -19,6 +24,9 @@ func (s *stand) serve() string {
 	l, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if s.limits.Total > 0 {
+		l = inbound.New("BMCs", s.limits, clock.RealClock{}, logr.Discard()).Listener(l)
 	}
 	if s.tls != nil {
 		l = tls.NewListener(l, s.tls)
@@ -36,7 +44,8 @@ func (s *stand) serve() string {
 }
 
 func TestServe(t *testing.T) {
-	s := newStand(t, Options{MaxConnections: 2})
+	s := newStand(t, Options{})
+	s.limits = inbound.Limits{Total: 2, PerAddress: 2, Waiting: 2}
 	base := s.serve()
 	for i := range 5 { // more than there may be connections: each message lets its own go
 		destination := s.paths.Destination(base, Alerts, "uid-1").Reveal()
@@ -75,44 +84,6 @@ func TestWhoSendsNothingIsHungUpOn(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = conn.Close()
-	}
-}
-
-// TestFullListener: who finds no room waits, and Close ends the waiting.
-func TestFullListener(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCapped(l, 1)
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	dial()
-	dial()
-	first, err := c.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = first.Close()
-	_ = first.Close() // lets go once
-	if _, err = c.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		_, err := c.Accept()
-		ended <- err
-	}()
-	_ = c.Close()
-	_ = c.Close()
-	if err := <-ended; err == nil {
-		t.Error("a connection for which there is no room")
 	}
 }
 

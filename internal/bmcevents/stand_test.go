@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/farrier-dev/farrier/internal/inbound"
 )
 
 var (
@@ -26,7 +28,9 @@ type stand struct {
 	clock *clocktesting.FakeClock
 	paths Paths
 	tls   *tls.Config // of serve; nil: none
-	told  []string    // "<name> <message id>"
+	// limits of connections of serve; zero: none
+	limits inbound.Limits
+	told   []string // "<name> <message id>"
 }
 
 func newStand(t *testing.T, o Options) *stand {

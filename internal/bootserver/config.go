@@ -106,6 +106,8 @@ type Config struct {
 	Instances *bootview.Instances
 	// ProgramsDir holds the network boot programs of /boot, <arch>/<file>; empty: none.
 	ProgramsDir string
+	// Names are further names under which this server is reached from its own host (package hostcheck), beside those of Sites.
+	Names []string
 	// RateLimit is how many requests a second one address may make, ten seconds' worth of them at once; zero: any.
 	RateLimit int
 

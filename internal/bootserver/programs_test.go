@@ -3,7 +3,6 @@ package bootserver
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,20 +130,6 @@ func TestRateLimit(t *testing.T) {
 	c.Step(time.Second)
 	if w := ask(s, stranger+":1", "/ipxe"); w.Code != http.StatusOK {
 		t.Errorf("a second later: %d", w.Code)
-	}
-}
-
-func TestRateLimitMemory(t *testing.T) {
-	l := newLimiter(1, clocktesting.NewFakePassiveClock(now))
-	var a [4]byte
-	for i := range 3 * maxBuckets {
-		a = [4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}
-		if !l.allow(netip.AddrFrom4(a)) {
-			t.Fatalf("%v is turned away at its first request", a)
-		}
-	}
-	if len(l.buckets) > maxBuckets {
-		t.Errorf("%d buckets", len(l.buckets))
 	}
 }
 

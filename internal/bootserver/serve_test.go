@@ -68,11 +68,11 @@ func TestOneConnectionForAll(t *testing.T) {
 	s := newSite(t, func(c *Config) { c.Deliver = nil })
 	s.boots(uuidA, "127.0.0.1")
 	addr := start(t, s)
-	get := func(method, path string) string { return method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+	get := func(method, path string) string { return method + " " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" }
 	got := converse(t, addr,
 		get("GET", "/ipxe/"+uuidD), get("HEAD", "/ipxe/"+uuidD), get("GET", "/ipxe/"+uuidX), get("HEAD", "/ipxe/"+uuidX),
 		get("GET", "/httpboot"), get("DELETE", "/ipxe"), get("HEAD", "/image?a=b"), get("GET", "/image?a=b"),
-		"POST /probe/"+tokenA+"/bootstate HTTP/1.1\r\nHost: x\r\nContent-Length: "+fmt.Sprint(len(booted(uuidA)))+"\r\n\r\n"+booted(uuidA),
+		"POST /probe/"+tokenA+"/bootstate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: "+fmt.Sprint(len(booted(uuidA)))+"\r\n\r\n"+booted(uuidA),
 		get("GET", "/healthz"),
 	)
 	n := len(customText)

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/ratelimit"
 )
 
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end
@@ -42,8 +45,8 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	callers   callers
-	programs  *os.Root // nil: none
-	limiter   *limiter // nil: no limit
+	programs  *os.Root           // nil: none
+	limiter   *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time
 	// reports and anonymous are the turns of messages with and without a token.
@@ -134,8 +137,8 @@ func (s *Server) imagesOnly(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{
-		Handler:           h,
+	srv := inbound.Prepare(&http.Server{
+		Handler:           hostcheck.Handler(h, append(hostcheck.Names(s.cfg.Sites.Bases()...), s.cfg.Names...)...),
 		ReadHeaderTimeout: s.timeouts.header,
 		WriteTimeout:      s.timeouts.answer,
 		IdleTimeout:       s.timeouts.idle,
@@ -143,7 +146,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 		ErrorLog:          log.New(logWriter{s}, "", 0),
 		// "OPTIONS *" is no more allowed than any other OPTIONS.
 		DisableGeneralOptionsHandler: true,
-	}
+	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	select {

@@ -115,6 +115,9 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
+	if webhooks != nil {
+		webhooks.Listener = s.OperatorListener
+	}
 	config, err := connect(ctx, o)
 	if err != nil {
 		return err

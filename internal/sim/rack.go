@@ -19,6 +19,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
@@ -279,7 +280,7 @@ func (r *Rack) fill(addresses plan, listeners []net.Listener) error {
 func (r *Rack) serve(listeners []net.Listener) {
 	logger := slog.New(logr.ToSlogHandler(r.opts.Logger.V(1)))
 	r.server = &http.Server{
-		Handler:           r,
+		Handler:           hostcheck.Handler(r),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      5 * time.Minute,

@@ -23,7 +23,7 @@ func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.I
 		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
 		Identity: bootserver.Identity(s.settings.BootIdentity), SecretsDeadline: s.settings.BootSecretsDeadline, Neighbour: neighbour.New(clock.RealClock{}).MAC,
 		Alarm: delivery.Alarmed, Early: delivery.PollSoon,
-		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit, SecretsNeedTLS: s.settings.BootSecretsNeedTLS,
+		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit, Names: s.bootTLSNames, SecretsNeedTLS: s.settings.BootSecretsNeedTLS,
 		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/subscription"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
 )
 
 // checkEvents reads what is said of the receiver of BMC events.
@@ -77,7 +78,7 @@ func (s *System) newSubscriptions(mgr ctrl.Manager, holders *connection.Registry
 		HeldByBMC: holders.HeldByBMC,
 	}
 	if s.settings.BMCEventsAddress != "" {
-		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Logger: s.logger.WithName("events"), Notify: r.Heard})
+		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Hosts: hostcheck.Names(s.BMCEventsURL), Logger: s.logger.WithName("events"), Notify: r.Heard})
 		s.receiver = r.Receiver
 	}
 	return r
@@ -96,6 +97,7 @@ func (s *System) serveEvents(ctx context.Context) error {
 		return fmt.Errorf("metrics of BMC events: %w", err)
 	}
 	defer metrics.Registry.Unregister(s.receiver)
+	listener = s.callers.bmcs.Listener(listener)
 	if s.settings.eventsTLS != nil {
 		listener = tls.NewListener(listener, s.settings.eventsTLS)
 	}

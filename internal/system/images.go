@@ -33,7 +33,7 @@ func (s *System) newImages() (err error) {
 	o := s.settings
 	images := image.Options{
 		AllowedRegistries: o.AllowedRegistries, PlainHTTP: o.PlainHTTPRegistries, AllowedNetworks: o.registryNetworks, Architecture: o.Architecture,
-		Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.ImageCacheSize, Unneeded: image.Budget{Bytes: o.UnneededImageCacheSize},
+		Dir: filepath.Join(o.DataDir, imagesDir), MaxBytes: o.ImageCacheSize, Unneeded: image.Budget{Bytes: o.UnneededImageCacheSize},
 		Logger: s.logger.WithName("images"),
 	}
 	if images.Mirrors, err = image.ParseMirrors("--registry-mirrors", o.RegistryMirrors); err != nil {

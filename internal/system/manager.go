@@ -159,11 +159,9 @@ func (s *System) managerOptions() ctrl.Options {
 	return ctrl.Options{
 		Scheme: Scheme(),
 		// What controller-runtime says of itself is for those who ask for more.
-		Logger:  s.logger.V(1),
-		Metrics: metricsserver.Options{BindAddress: orNone(s.settings.MetricsAddress)},
-
-		HealthProbeBindAddress: orNone(s.settings.HealthAddress),
-		PprofBindAddress:       s.settings.PprofAddress,
+		Logger: s.logger.V(1),
+		// Metrics, health and profiles are served by addPages.
+		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 
 		LeaderElection: s.settings.LeaderElection, LeaderElectionID: s.leaseName(), LeaderElectionNamespace: s.settings.ManagerNamespace,
 		// Everything that acts has ended before the lease is given back, so the next one need not wait until it
@@ -177,14 +175,6 @@ func (s *System) managerOptions() ctrl.Options {
 		// Several systems may be started in one process, as tests do. One that stands by keeps its caches filled.
 		Controller: ctrlconfig.Controller{SkipNameValidation: &yes, EnableWarmup: &yes},
 	}
-}
-
-// orNone says of an address that is not given what controller-runtime understands as such.
-func orNone(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }
 
 func (s *System) policy() server.Policy {

@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
 )
 
 // checkOperator reads what is said of the operators' address.
@@ -62,14 +62,11 @@ type Issuer interface {
 // UseIssuer has the certificate of the operators' address issued, where no files hold one, and takes the client certificates of
 // the same authority. It has to come before Start.
 func (s *System) UseIssuer(issuer Issuer) error {
+	if err := errors.Join(s.settings.trustClients(issuer.Authority()), s.issueMetrics(issuer)); err != nil {
+		return err
+	}
 	if s.operatorListener == nil {
 		return nil
-	}
-	if s.settings.operatorClientCAs == nil {
-		s.settings.operatorClientCAs = x509.NewCertPool()
-	}
-	if !s.settings.operatorClientCAs.AppendCertsFromPEM(issuer.Authority()) {
-		return errors.New("certificate of the operator address: its authority is no PEM certificate")
 	}
 	if s.settings.OperatorCertFile != "" || s.settings.OperatorKeyFile != "" {
 		return nil
@@ -102,7 +99,7 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history,
 		Explain: bootserver.Explain(s.view, s.profiles), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
 	}
-	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs}
+	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs, Names: hostcheck.Names(s.OperatorURL)}
 	return mgr.Add(named("operator address", func(ctx context.Context) error {
 		listener, err := opened(s.operatorListener, "operator-address", s.settings.OperatorAddress)
 		if err != nil {
@@ -112,17 +109,22 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		if err := operator.Publish(ctx, mgr.GetClient(), mgr.GetAPIReader(), s.settings.ManagerNamespace, operator.Address{URL: s.OperatorURL, CA: s.operatorCA}); err != nil {
 			s.logger.Info("Where operators are answered is published nowhere: 'farrier timeline' has to be told by flags", "reason", err.Error())
 		}
-		return server.Serve(ctx, listener, identity)
+		return server.Serve(ctx, s.callers.operators.Listener(listener), identity)
 	}))
 }
 
 // operatorCertificate is what the files hold, or one that is made now, with what it can be verified with. Who signed the one of the
 // files is known to whoever put it there.
 func (o *Options) operatorCertificate(reached string) (tls.Certificate, []byte, error) {
-	if o.OperatorCertFile != "" || o.OperatorKeyFile != "" {
-		pair, err := tls.LoadX509KeyPair(o.OperatorCertFile, o.OperatorKeyFile)
+	return servingCertificate("operator", o.OperatorCertFile, o.OperatorKeyFile, reached)
+}
+
+// servingCertificate is operatorCertificate for an address whose flags begin with a name.
+func servingCertificate(name, certFile, keyFile, reached string) (tls.Certificate, []byte, error) {
+	if certFile != "" || keyFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
-			return pair, nil, fmt.Errorf("--operator-cert-file and --operator-key-file: %w", err)
+			return pair, nil, fmt.Errorf("--%s-cert-file and --%s-key-file: %w", name, name, err)
 		}
 		return pair, nil, nil
 	}
@@ -136,11 +138,11 @@ func (o *Options) operatorCertificate(reached string) (tls.Certificate, []byte, 
 	}
 	cert, key, err := certutil.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
 	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("certificate of the operator address: %w", err)
+		return tls.Certificate{}, nil, fmt.Errorf("certificate of the %s address: %w", name, err)
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return pair, nil, fmt.Errorf("certificate of the operator address: %w", err)
+		return pair, nil, fmt.Errorf("certificate of the %s address: %w", name, err)
 	}
 	return pair, cert, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
@@ -56,6 +57,13 @@ type Options struct {
 	StaticMetadata string
 	// BootRateLimit is how many requests a second one address may make; 0: any.
 	BootRateLimit int
+	// MaxConnections is how many connections machines may have to this process, MaxConnectionsPerAddress how many those of one address; 0:
+	// by how many files the process may open.
+	MaxConnections, MaxConnectionsPerAddress int
+	// MetricsPlain serves metrics to whoever asks, over HTTP, at a loopback address. Else they are served over HTTPS to those that the
+	// Kubernetes API knows and allows; without files the certificate is made anew at each start.
+	MetricsPlain                    bool
+	MetricsCertFile, MetricsKeyFile string
 
 	ManagerNamespace string
 	MACPrefixesFile  string
@@ -128,11 +136,17 @@ type Options struct {
 	Logger logr.Logger
 }
 
+// defaultBootRateLimit: a boot asks some ten times within seconds, so the ten thousand requests that may come at once are a thousand
+// machines that stand behind one address and are powered on together, or a DHCP server that asks /httpboot for every packet of
+// theirs. A client that goes on asking at this rate takes a few hundredths of a processor.
+const defaultBootRateLimit = 1000
+
 // DefaultOptions are those without flags.
 func DefaultOptions() Options {
 	return Options{
 		DataDir:           defaultDataDir(),
 		BootAddress:       ":8082",
+		BootRateLimit:     defaultBootRateLimit,
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
 		AllowedRegistries: []string{image.DefaultRegistry},
@@ -197,6 +211,9 @@ type settings struct {
 	registryNetworks []netip.Prefix
 
 	foreignBoot, foreignLifecycle bool
+
+	descriptors uint64 // files that this process may open
+	shares      inbound.Shares
 }
 
 // check reads every file that options name and refuses what cannot work, before anything is started.
@@ -223,7 +240,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
 	return s, errors.Join(errs...)
 }
 

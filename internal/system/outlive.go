@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"time"
 
@@ -64,7 +63,7 @@ func (s *System) act(running context.Context, mgr ctrl.Manager, direct client.Cl
 
 // awaitReturn asks until the API answers, and says meanwhile at the health address what is the case.
 func (s *System) awaitReturn(running context.Context, ask func(context.Context) error) error {
-	health := &http.Server{Handler: stale(), ReadHeaderTimeout: askTimeout, ReadTimeout: askTimeout, WriteTimeout: askTimeout}
+	health := pageServer(stale(), s.logger)
 	defer func() { _ = health.Close() }()
 	serving := s.settings.HealthAddress == ""
 	tick := time.NewTicker(returnInterval)
@@ -72,7 +71,7 @@ func (s *System) awaitReturn(running context.Context, ask func(context.Context) 
 	for {
 		if !serving {
 			// The controllers' own listener may take a moment to close.
-			if l, err := net.Listen("tcp", s.settings.HealthAddress); err == nil {
+			if l, err := takes(s.callers.operators, "health-address", s.settings.HealthAddress); err == nil {
 				serving = true
 				s.parts.Go(func() { _ = health.Serve(l) })
 			}

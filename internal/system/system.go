@@ -27,6 +27,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/profile"
 )
 
+// imagesDir is the folder of the data directory for cached layers.
+const imagesDir = "images"
+
 // readyTimeout bounds the wait for the boot view to be complete. Its cost grows with the number of objects.
 const readyTimeout = 2 * time.Minute
 
@@ -60,6 +63,11 @@ type System struct {
 	// operatorCertificate is that of the operators' address; operatorCA is what it can be verified with, where that is known.
 	operatorCertificate *tls.Certificate
 	operatorCA          []byte
+	// metricsCertificate is that of the addresses of metrics and profiles, once there is one.
+	metricsCertificate *tls.Certificate
+	// pages are the listeners of metrics, health and profiles.
+	pages   []net.Listener
+	callers callers
 
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
@@ -84,6 +92,7 @@ func New(options Options) (*System, error) {
 	}
 	s := &System{logger: options.Logger, settings: settings, synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(Quiet(options.Logger))
+	s.newCallers()
 	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -116,7 +125,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
 		return err
 	}
 	s.checkProbe()
-	if err := s.newFleet(); err != nil {
+	if err := errors.Join(s.callers.register(), s.newFleet()); err != nil {
 		return err
 	}
 	if err := s.newImages(); err != nil {
@@ -191,7 +200,7 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 			return nil, err
 		}
 	}
-	return mgr, s.addHealth(mgr)
+	return mgr, errors.Join(s.addPages(mgr), mgr.Add(syncing{s}))
 }
 
 // named lets an error say which part it is of. A part that ends with an error ends the system.
@@ -213,7 +222,7 @@ func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
 		return err
 	}
 	s.logger.V(1).Info("Boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
-	return boot.Serve(ctx, listener)
+	return boot.Serve(ctx, s.callers.machines.Listener(listener))
 }
 
 // serveImages answers /image at an address of its own, where there is one.
@@ -225,7 +234,7 @@ func (s *System) serveImages(ctx context.Context, boot *bootserver.Server) error
 	if err != nil {
 		return err
 	}
-	return boot.ServeImages(ctx, listener)
+	return boot.ServeImages(ctx, s.callers.machines.Listener(listener))
 }
 
 // WaitReady returns when caches are full and the boot view is complete, so that no machine is told that it is unknown.
@@ -266,6 +275,10 @@ func (s *System) Stop() error {
 			metrics.Registry.Unregister(s.blobs)
 		}
 		errs := []error{closeListener(s.bootListener), closeListener(s.bootTLSListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
+		for _, page := range s.pages {
+			errs = append(errs, closeListener(page))
+		}
+		s.callers.unregister()
 		if s.blobs != nil {
 			errs = append(errs, s.blobs.Close())
 		}

@@ -43,6 +43,22 @@ func (b *Binary) file() (string, error) {
 	return b.path, b.err
 }
 
+// WithDescriptors is the program as it runs where a process may open that many files and connections, no more.
+func (b *Binary) WithDescriptors(t *testing.T, n int) *Binary {
+	t.Helper()
+	path, err := b.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited := &Binary{name: b.name, path: filepath.Join(t.TempDir(), b.name)}
+	limited.once.Do(func() {})
+	script := fmt.Sprintf("#!/bin/sh\nulimit -n %d\nexec '%s' \"$@\"\n", n, path)
+	if err := os.WriteFile(limited.path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return limited
+}
+
 func (b *Binary) build() (path string, err error) {
 	if path := os.Getenv(b.variable); path != "" {
 		return filepath.Abs(path)

@@ -45,10 +45,16 @@ func Start(t *testing.T, dataDir string, args ...string) *Product {
 // Launch is Start for those that expect it to fail: the error has what was printed.
 func Launch(t *testing.T, dataDir string, args ...string) (*Product, error) {
 	t.Helper()
+	return LaunchBinary(t, Farrier, dataDir, args...)
+}
+
+// LaunchBinary is Launch for a program that is not started as usual.
+func LaunchBinary(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, error) {
+	t.Helper()
 	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms"}, args...)
 	ready := make(chan string, 1)
 	p := &Product{t: t}
-	p.process = Run(t, Farrier, "farrier up", func(line string) {
+	p.process = Run(t, b, "farrier up", func(line string) {
 		if rest, ok := strings.CutPrefix(line, "ready "); ok {
 			ready <- rest
 		}
@@ -93,6 +99,19 @@ func (p *Product) connect(line string) error {
 	}
 	p.Client, err = client.New(config, client.Options{Scheme: scheme})
 	return err
+}
+
+// PID is the number of the product's process.
+func (p *Product) PID() int { return p.process.PID() }
+
+// Exited reports whether the process has ended.
+func (p *Product) Exited() bool {
+	select {
+	case <-p.process.exited:
+		return true
+	default:
+		return false
+	}
 }
 
 // Log is what the product has printed for people so far.

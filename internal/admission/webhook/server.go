@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound"
 )
 
 // Options say where the webhooks are served and which files their certificate is in. The files are read again when they change.
@@ -31,8 +36,18 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.KeyFile, "webhook-key-file", "", "PEM key of the certificate, in the same directory")
 }
 
+// Server answers API servers. As controller-runtime's it is registered with and run; it listens by itself.
+type Server struct {
+	controllerwebhook.Server
+	options Options
+	// hosts are the names of its certificate.
+	hosts []string
+	// Listener puts connections to a budget (package inbound); nil: to none.
+	Listener func(net.Listener) net.Listener
+}
+
 // Server makes the server, which is not started. It is nil without an address.
-func (o *Options) Server() (controllerwebhook.Server, error) {
+func (o *Options) Server() (*Server, error) {
 	if o.Address == "" {
 		if o.CertFile != "" || o.KeyFile != "" {
 			return nil, errors.New("--webhook-cert-file, --webhook-key-file: nothing is served without --webhook-address")
@@ -50,13 +65,59 @@ func (o *Options) Server() (controllerwebhook.Server, error) {
 	if filepath.Dir(o.CertFile) != filepath.Dir(o.KeyFile) {
 		return nil, errors.New("--webhook-cert-file, --webhook-key-file: have to be in the same directory")
 	}
-	if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
+	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	if err != nil {
 		return nil, fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
 	}
-	return controllerwebhook.NewServer(controllerwebhook.Options{
-		Host: host, Port: int(number), CertDir: filepath.Dir(o.CertFile), CertName: filepath.Base(o.CertFile), KeyName: filepath.Base(o.KeyFile),
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
-	}), nil
+	server := controllerwebhook.NewServer(controllerwebhook.Options{Host: host, Port: int(number)})
+	return &Server{Server: server, options: *o, hosts: pair.Leaf.DNSNames}, nil
+}
+
+// How long a request, its answer, and the end of the server may take; admission itself has its own deadline.
+const (
+	headerTimeout   = 10 * time.Second
+	answerTimeout   = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+)
+
+// Start implements manager.Runnable.
+func (s *Server) Start(ctx context.Context) error {
+	watcher, err := certwatcher.New(s.options.CertFile, s.options.KeyFile)
+	if err != nil {
+		return fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.options.Address)
+	if err != nil {
+		return fmt.Errorf("--webhook-address: %w", err)
+	}
+	if s.Listener != nil {
+		listener = s.Listener(listener)
+	}
+	srv := inbound.Prepare(&http.Server{
+		Handler: hostcheck.Handler(s.WebhookMux(), s.hosts...), ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		TLSConfig: &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12},
+	})
+	watched, served := make(chan error, 1), make(chan error, 1)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { watched <- watcher.Start(watching) }()
+	go func() { served <- srv.ServeTLS(listener, "", "") }()
+	select {
+	case err = <-served:
+	case err = <-watched:
+	case <-ctx.Done():
+	}
+	cancel()
+	stop, release := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer release()
+	if srv.Shutdown(stop) != nil {
+		_ = srv.Close()
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("webhooks at %s: %w", s.options.Address, err)
 }
 
 // Register puts the handlers on a server.
@@ -67,7 +128,7 @@ func Register(server controllerwebhook.Server, rules *admission.Rules, logger lo
 }
 
 // Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server.
-func Beside(server controllerwebhook.Server, managerNamespace string, logger logr.Logger) func(manager.Manager) error {
+func Beside(server *Server, managerNamespace string, logger logr.Logger) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		if server == nil {
 			return nil

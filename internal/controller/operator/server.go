@@ -2,8 +2,6 @@ package operator
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +21,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -45,32 +45,15 @@ type Server struct {
 	Explain http.Handler
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
+
+	reviews reviews
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
-	if verbs[r.Method] == "" {
-		w.Header().Set("Allow", "GET, HEAD, DELETE")
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
-		return
-	}
-	switch err := s.authorize(ctx, r); {
-	case errors.Is(err, errUnknown):
-		w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
-		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
-	case errors.Is(err, errForbidden):
-		http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
-	case err != nil:
-		s.Logger.Info("An operator could not be identified", "reason", err.Error())
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
-	default:
-		s.routes().ServeHTTP(w, r.WithContext(ctx))
-	}
+	s.Protect(s.routes()).ServeHTTP(w, r.WithContext(ctx))
 }
 
 func (s *Server) routes() *http.ServeMux {
@@ -169,27 +152,12 @@ type Boots struct {
 	Boots []bootview.Boot `json:"boots"`
 }
 
-// Identity is what both ends of a connection are known by.
-type Identity struct {
-	Certificate tls.Certificate
-	// ClientCAs are the authorities whose client certificates are taken; nil: none are, and callers need a token.
-	ClientCAs *x509.CertPool
-}
-
-func (i Identity) config() *tls.Config {
-	config := &tls.Config{Certificates: []tls.Certificate{i.Certificate}, MinVersion: tls.VersionTLS12}
-	if i.ClientCAs != nil { // nil would mean the system's
-		config.ClientAuth, config.ClientCAs = tls.VerifyClientCertIfGiven, i.ClientCAs
-	}
-	return config
-}
-
 // Serve answers on l, over TLS, until ctx ends. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener, identity Identity) error {
-	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 2 * maxToken, TLSConfig: identity.config(), ErrorLog: log.New(connections{s.Logger}, "", 0),
-	}
+	srv := inbound.Prepare(&http.Server{
+		Handler: hostcheck.Handler(s, identity.Names...), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 2 * maxToken, TLSConfig: identity.TLS(), ErrorLog: log.New(connections{s.Logger}, "", 0),
+	})
 	served := make(chan error, 1)
 	go func() { served <- srv.ServeTLS(l, "", "") }()
 	select {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/farrier-dev/farrier/internal/hostcheck"
 )
 
 // Registry is a running registry.
@@ -54,7 +56,7 @@ func Start(ctx context.Context, address string, middleware ...Middleware) (*Regi
 	for i := range middleware {
 		handler = middleware[len(middleware)-1-i](handler)
 	}
-	r.server = &http.Server{Handler: r.count(handler), ReadHeaderTimeout: headerTimeout, ErrorLog: quiet}
+	r.server = &http.Server{Handler: hostcheck.Handler(r.count(handler)), ReadHeaderTimeout: headerTimeout, ErrorLog: quiet}
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // always http.ErrServerClosed: Stop ends it
