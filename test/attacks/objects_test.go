@@ -218,7 +218,7 @@ func TestNoObjectOfATenantStopsAnybody(t *testing.T) {
 		t.Helper()
 		tenantScript(t, p.Boot, "/ipxe?uuid="+tenantVictimUUID, "script-of-assigned")
 		tenantScript(t, p.Boot, "/ipxe/"+tenantOtherUUID, "127.0.0.1/hand")
-		tenantScript(t, p.Boot, "/ipxe/"+machine.UUID(), "kernel")
+		machineScript(t, p, machine)
 	}
 	stored := 0
 	for _, u := range (&objectMaker{Rand: rand.New(rand.NewPCG(11, 4))}).objects(t, "new") {

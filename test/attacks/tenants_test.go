@@ -19,6 +19,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/lab"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -53,6 +54,18 @@ func tenantScript(t *testing.T, boot, path, word string) {
 			err = fmt.Errorf("status %d, want a script with %q: %.300s", status, word, body)
 		}
 		return err
+	})
+}
+
+// machineScript waits until a machine of the lab is given the script of its claim.
+func machineScript(t *testing.T, p *lab.Running, m *sim.Machine) {
+	t.Helper()
+	itself := newStranger(t, p, m.IP().String())
+	product.Eventually(t, "the machine's script", func(ctx context.Context) error {
+		if status, body := itself.asks(ctx, http.MethodGet, "/ipxe/"+m.UUID(), ""); status != http.StatusOK || !strings.Contains(body, "kernel") {
+			return fmt.Errorf("status %d: %.300s", status, body)
+		}
+		return nil
 	})
 }
 
@@ -214,7 +227,7 @@ func TestATenantsImpossibleNamesStopNobody(t *testing.T) {
 		t.Helper()
 		tenantScript(t, p.Boot, "/ipxe?uuid="+tenantVictimUUID, "script-of-assigned")
 		tenantScript(t, p.Boot, "/ipxe/"+tenantOtherUUID, "127.0.0.1/hand")
-		tenantScript(t, p.Boot, "/ipxe/"+machine.UUID(), "kernel")
+		machineScript(t, p, machine)
 	}
 	everybodyBoots(p)
 	p.Stop()
