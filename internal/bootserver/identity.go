@@ -173,8 +173,7 @@ func (s *Server) outrun(q request, terms bootview.Terms) bool {
 	if own, _ := s.view.Interface(q.caller.MAC, q.machine); own {
 		return false
 	}
-	known, status := s.view.ByIP(q.caller.Addr)
-	return status != bootview.Found || !known.Same(q.machine)
+	return !s.isAt(q.machine, q.caller.Addr)
 }
 
 // recognise compares a caller with whom the session is bound to.
@@ -228,10 +227,18 @@ func (s *Server) suspect(q request, terms bootview.Terms) doubt {
 	return none
 }
 
-// verified reports whether the bound caller is the machine by more than having been first.
+// verified reports whether the bound caller is the machine by more than having been first: by its MAC address, by what its BMC was given, or
+// because it has the address that the machine had when it was inspected.
 func (s *Server) verified(m *bootview.Machine) bool {
-	own, _ := s.view.Interface(m.Session.Bound().MAC, m)
-	return own || m.Session.Proven()
+	bound := m.Session.Bound()
+	own, _ := s.view.Interface(bound.MAC, m)
+	return own || m.Session.Proven() || m.Session.Terms().Inspected && s.isAt(m, bound.Addr)
+}
+
+// isAt reports whether an address is known as one of a machine's.
+func (s *Server) isAt(m *bootview.Machine, a netip.Addr) bool {
+	known, status := s.view.ByIP(a)
+	return status == bootview.Found && known.Same(m)
 }
 
 // opened waits a moment until the BMC has shown the machine on that asks: firmware may be faster than the poll that finds it out. It reports

@@ -206,6 +206,13 @@ func TestAContestedBoot(t *testing.T) {
 			t.Errorf("%s: %+v", identity, g.reports.registrations)
 		}
 	}
+	g := newGuarded(t, IdentityAddress, nil, bootview.Terms{Seen: now, Inspected: true})
+	g.boots(uuidA, addrA) // where it was when it was inspected
+	g.token(stranger)
+	g.do("POST", exchange{path: "/probe/" + tokenA + "/register", body: report(uuidA), from: addrA})
+	if len(g.reports.registrations) != 1 || g.reports.registrations[0].Contested != "" {
+		t.Errorf("a machine at its own address: %+v", g.reports.registrations)
+	}
 }
 
 // TestByBMC: the URL that a BMC was given binds who uses it, which is as good as the token; another's is refused.

@@ -116,12 +116,12 @@ func (d *Delivery) Alarmed(a bootview.Alarm) {
 	}
 	d.Alarms.Raise(a.Server, alarm.Alarm{
 		Reason: alarm.ReasonStranger, Attempt: a.Attempt, At: a.Time,
-		Message: fmt.Sprintf("%s asked for the %s of this machine's boot and was refused: %s", from, asked[a.What], a.Why),
+		Message: fmt.Sprintf("%s %s in this machine's boot and was refused: %s", from, asked[a.What], a.Why),
 	})
 }
 
-// asked is what a stranger asked for, in a sentence.
+// asked is what a stranger wanted.
 var asked = map[bootview.DeliveryKind]string{
-	bootview.DeliveredScript: "script", bootview.DeliveredIgnition: "ignition", bootview.DeliveredUKI: "image", bootview.ReceivedReport: "report",
-	bootview.ReceivedBootState: "state",
+	bootview.DeliveredScript: "asked for the script", bootview.DeliveredIgnition: "asked for the ignition", bootview.DeliveredUKI: "asked for the image",
+	bootview.ReceivedReport: "wanted to report", bootview.ReceivedBootState: "wanted to say that it has booted",
 }
