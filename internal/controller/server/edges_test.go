@@ -65,23 +65,29 @@ func TestParkingEndsWhatWasOrdered(t *testing.T) {
 	})
 }
 
+// bootsUnseen has the machine switched on for its discovery while its BMC cannot say so.
+func (s *stand) bootsUnseen(t *testing.T) {
+	t.Helper()
+	for controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
+		s.settle(t)
+	}
+	s.ready(t, namespace+"/"+host)
+	for s.attempt(t, namespace+"/"+host).Off == nil {
+		s.settle(t)
+	}
+	s.hw.Fails(busy)
+	s.pass(t, 3*time.Second)
+	if s.attempt(t, namespace+"/"+host).Started != nil {
+		t.Fatal("it was seen on")
+	}
+}
+
 // TestAFreeServerEndsWhatWasOrdered: a report may be on record, as where a backup was restored, while the BMC cannot say yet that the machine is
 // on. Until that is known to be over nobody may have the machine: it would run the probe, and count as started.
 func TestAFreeServerEndsWhatWasOrdered(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
-		for controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
-			s.settle(t)
-		}
-		s.ready(t, namespace+"/"+host)
-		for s.attempt(t, namespace+"/"+host).Off == nil {
-			s.settle(t)
-		}
-		s.hw.Fails(busy)
-		s.pass(t, 3*time.Second)
-		if s.attempt(t, namespace+"/"+host).Started != nil {
-			t.Fatal("it was seen on")
-		}
+		s.bootsUnseen(t)
 		s.restores(t)
 		for range 2 {
 			s.pass(t, time.Second)
@@ -116,18 +122,7 @@ func (s *stand) restores(t *testing.T) {
 func TestAReportBeforePowerOnDoesNotCount(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
-		for controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
-			s.settle(t)
-		}
-		s.ready(t, namespace+"/"+host)
-		for s.attempt(t, namespace+"/"+host).Off == nil {
-			s.settle(t)
-		}
-		s.hw.Fails(busy)
-		s.pass(t, 3*time.Second)
-		if s.attempt(t, namespace+"/"+host).Started != nil {
-			t.Fatal("it was seen on")
-		}
+		s.bootsUnseen(t)
 		if err := s.tells(t, both, nil); !errors.Is(err, report.ErrNoAttempt) {
 			t.Fatalf("a report from a machine that was not seen on: %v", err)
 		}
