@@ -12,6 +12,8 @@ const (
 	ConditionWaitingForPowerOff = "WaitingForPowerOff"
 	// ConditionDiscovered says whether the server was seen from inside.
 	ConditionDiscovered = "Discovered"
+	// ConditionUEFIHTTPBoot says whether the BMC offers UEFI HTTP boot, from a URL that it is given: what --boot-identity=bmc needs.
+	ConditionUEFIHTTPBoot = "UEFIHTTPBoot"
 	// ConditionBootAlarm says that somebody else asked for, or reported, what is for this machine alone, or that a report does not fit it.
 	ConditionBootAlarm = "BootAlarm"
 	// ConditionBootReady says whether the server's boot configuration can be booted.

@@ -270,6 +270,10 @@ func (v *View) bootReady(p *Plan) bool {
 	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || !v.bootIsCurrent():
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "%s", bootProblem(v.Boot))
 	default:
+		if why, ok := v.bootsByBMC(); v.Policy.BMCIdentity && !ok {
+			p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotByBMC", "With --boot-identity=bmc the machine would get nothing: %s", why)
+			return false
+		}
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady", "Boot configuration %s/%s is ready", v.Boot.Namespace, v.Boot.Name)
 		return true
 	}
@@ -285,15 +289,6 @@ func (v *View) bootIsCurrent() bool {
 // bootProblem is what the boot configuration says of itself.
 func bootProblem(config *metalv1.ServerBootConfiguration) string {
 	return fmt.Sprintf("Boot configuration %s/%s: %s", config.Namespace, config.Name, bootconfig.Problem(config))
-}
-
-// bootURI is the URL of the UKI. Where machines are told apart by what their BMC was given, a token is in it that nobody else has seen.
-func (v *View) bootURI() string {
-	url := v.HTTPBoot.Spec.UKIURL
-	if before, after, ours := strings.Cut(url, "/httpboot/"); v.BMCToken != "" && ours {
-		return before + "/httpboot/~" + v.BMCToken + "/" + after
-	}
-	return url
 }
 
 // bootOverride follows the image: UEFI HTTP for what holds a UKI where the BMC offers it, PXE otherwise.

@@ -88,6 +88,7 @@ func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	set := []metav1.Condition{reachable(v), lateness(v, ph)}
 	if v.System != nil {
+		set = append(set, uefiHTTPBoot(v))
 		set = append(set, powerConditions(v)...)
 	}
 	if v.Inspected != "" {
