@@ -98,7 +98,7 @@ func alarmed(p *lab.Running, server string) {
 // disk was wiped, while the machine itself boots. The server is not handed on unless its own disks were wiped.
 func TestAForgedWipe(t *testing.T) {
 	l := lab.New(t, 1)
-	p := l.Up(t)
+	p := l.Up(t, "--cleanup", "full") // so that nothing at all is left of what was there
 	l.Discover(p)
 	claim, server, machine := l.Runs(p, "victim")
 	ctx, stop := context.WithCancel(t.Context())
