@@ -2,7 +2,6 @@ package bootserver
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
@@ -40,7 +39,7 @@ func (s *Server) mayReadIgnition(r *http.Request, m *bootview.Machine, token str
 
 // proven reports whether the caller fetched its image by the URL that was given to the machine's BMC alone: as good as the token.
 func (s *Server) proven(m *bootview.Machine, r *http.Request) bool {
-	return m.Session != nil && m.Session.Proven() && boundTo(m, caller(r))
+	return m.Session != nil && m.Session.Proven() && m.Session.Bound().Addr == caller(r)
 }
 
 // turnAway says what becomes of a request without the token that it needs. Somebody who is not the machine raises an alarm.
@@ -60,11 +59,4 @@ func (s *Server) turnAway(q request) verdict {
 		s.alarm(q, Ignition, wrongToken)
 	}
 	return refused
-}
-
-// fetches notes what the machine that boots was given.
-func (s *Server) fetches(m *bootview.Machine, kind DeliveryKind, status int, at time.Time) {
-	if m.Session != nil && status < http.StatusMultipleChoices {
-		m.Session.Fetch(kind, at)
-	}
 }

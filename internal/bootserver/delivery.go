@@ -99,7 +99,9 @@ func (s *Server) account(d *Delivery, from netip.Addr, m *bootview.Machine) {
 		return
 	}
 	d.MAC = bound.MAC
-	s.fetches(m, d.Kind, d.Status, d.Time)
+	if d.Status < http.StatusMultipleChoices {
+		m.Session.Fetch(d.Kind)
+	}
 }
 
 // received reports what a machine has sent, and how that was answered.

@@ -178,10 +178,14 @@ func (s *Server) outrun(q request, terms bootview.Terms) bool {
 
 // recognise compares a caller with whom the session is bound to.
 func (s *Server) recognise(q request, bound bootview.Caller, over bool) (verdict, doubt) {
-	own, _ := s.view.Interface(q.caller.MAC, q.machine)
 	same := bound.Addr == q.caller.Addr
+	otherInterface := bound.MAC != "" && q.caller.MAC != "" && bound.MAC != q.caller.MAC
+	own := false // matters only where something is different
+	if !same || otherInterface {
+		own, _ = s.view.Interface(q.caller.MAC, q.machine)
+	}
 	switch {
-	case same && bound.MAC != "" && q.caller.MAC != "" && bound.MAC != q.caller.MAC && !own:
+	case same && otherInterface && !own:
 		return refused, otherMAC
 	case same:
 	case own: // another interface of it, or another lease
@@ -278,9 +282,4 @@ func (s *Server) alarm(q request, what DeliveryKind, why doubt) {
 	s.cfg.Alarm(Alarm{
 		Server: m.Session.Terms().Server, UUID: m.UUID, Attempt: m.Attempt.ID, What: what, Caller: q.caller, Bound: m.Session.Bound(), Why: why.text(q), Time: s.cfg.Clock.Now(),
 	})
-}
-
-// boundTo reports whether a request comes from whom the machine's session is bound to.
-func boundTo(m *bootview.Machine, a netip.Addr) bool {
-	return m.Session == nil || m.Session.Bound().Addr == a
 }

@@ -164,10 +164,10 @@ func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
 	switch {
 	case !byScript && !byUKI:
 		return true // another serves it
-	case byScript && !session.Fetched(Script).IsZero() && (!m.Script.NamesImage() || !session.Fetched(Artifact).IsZero()):
+	case byScript && session.Fetched(Script) && (!m.Script.NamesImage() || session.Fetched(Artifact)):
 		return true
 	}
-	return byUKI && (!session.Fetched(UKI).IsZero() || s.callers.hasUKI(from.String(), m.UKIURL, s.cfg.Clock.Now()))
+	return byUKI && (session.Fetched(UKI) || s.callers.hasUKI(from.String(), m.UKIURL, s.cfg.Clock.Now()))
 }
 
 func unauthorized(w http.ResponseWriter, r *http.Request) {

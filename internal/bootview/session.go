@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Caller is where a request comes from.
@@ -36,7 +35,7 @@ type Session struct {
 	bound   Caller
 	reports int16
 	proven  bool
-	fetched map[DeliveryKind]time.Time
+	fetched []DeliveryKind // each once
 	// strangers are who else asked; nil: nobody.
 	strangers *strangers
 }
@@ -114,20 +113,19 @@ func (s *Session) Move(c Caller) {
 }
 
 // Fetch notes that the bound caller was given something.
-func (s *Session) Fetch(kind DeliveryKind, at time.Time) {
+func (s *Session) Fetch(kind DeliveryKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fetched == nil {
-		s.fetched = make(map[DeliveryKind]time.Time, 4)
+	if !slices.Contains(s.fetched, kind) {
+		s.fetched = append(s.fetched, kind)
 	}
-	s.fetched[kind] = at
 }
 
-// Fetched is when the bound caller was given that last; zero: never.
-func (s *Session) Fetched(kind DeliveryKind) time.Time {
+// Fetched reports whether the bound caller was given that.
+func (s *Session) Fetched(kind DeliveryKind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fetched[kind]
+	return slices.Contains(s.fetched, kind)
 }
 
 // Report counts a report, unless there were that many already.
