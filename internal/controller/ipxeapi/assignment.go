@@ -79,15 +79,7 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 
 // ofNamespace finds the assignments of a Namespace.
 func (r *Assignments) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	var all ipxev1.AssignmentList
-	if err := r.List(ctx, &all, client.InNamespace(obj.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	found := make([]types.NamespacedName, 0, len(all.Items))
-	for i := range all.Items {
-		found = append(found, client.ObjectKeyFromObject(&all.Items[i]))
-	}
-	return requests(found)
+	return inNamespace(ctx, r, &ipxev1.AssignmentList{}, obj.GetName())
 }
 
 func (r *Assignments) namingServer(_ context.Context, obj client.Object) []reconcile.Request {

@@ -1,11 +1,15 @@
 package ipxeapi
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -59,5 +63,18 @@ func requests(names []types.NamespacedName) []reconcile.Request {
 	for _, name := range names {
 		found = append(found, reconcile.Request{NamespacedName: name})
 	}
+	return found
+}
+
+// inNamespace finds all objects of a kind in a namespace; list is an empty one of that kind.
+func inNamespace(ctx context.Context, from client.Reader, list client.ObjectList, namespace string) (found []reconcile.Request) {
+	if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	// It fails for what is no list and for items that are no objects, and neither is given.
+	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
+		found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
+		return nil
+	})
 	return found
 }

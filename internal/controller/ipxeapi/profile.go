@@ -82,15 +82,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 
 // ofNamespace finds the profiles of a Namespace.
 func (r *Profiles) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	var all ipxev1.ProfileList
-	if err := r.List(ctx, &all, client.InNamespace(obj.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	found := make([]types.NamespacedName, 0, len(all.Items))
-	for i := range all.Items {
-		found = append(found, client.ObjectKeyFromObject(&all.Items[i]))
-	}
-	return requests(found)
+	return inNamespace(ctx, r, &ipxev1.ProfileList{}, obj.GetName())
 }
 
 func (r *Profiles) usersOf(kind string) handler.MapFunc {
