@@ -99,6 +99,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inbound",
+		may:     []string{"internal/ratelimit"},
 		never:   kubernetes,
 		because: "how many connections strangers may have does not depend on what they are answered",
 	},

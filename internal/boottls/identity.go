@@ -21,6 +21,7 @@ const (
 // Identity is the certificate that new connections are shown. It is safe for concurrent use.
 type Identity struct {
 	current  atomic.Pointer[tls.Certificate]
+	turns    turns
 	clock    clock.WithTicker
 	logger   logr.Logger
 	interval time.Duration
@@ -39,7 +40,7 @@ type Options struct {
 
 // FromAuthority is an Identity whose certificates an authority of our own signs.
 func FromAuthority(a *Authority, o Options) (*Identity, error) {
-	i := &Identity{clock: o.Clock, logger: o.Logger, interval: authorityInterval, ca: a.PEM()}
+	i := &Identity{turns: newTurns(), clock: o.Clock, logger: o.Logger, interval: authorityInterval, ca: a.PEM()}
 	i.refresh = func(now time.Time) (*tls.Certificate, error) {
 		if shown := i.current.Load(); shown != nil && now.Before(shown.Leaf.NotAfter.Add(-renewBefore)) {
 			return nil, nil
@@ -55,7 +56,7 @@ func FromFiles(f Files, o Options) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Identity{clock: o.Clock, logger: o.Logger, interval: filesInterval, ca: ca}
+	i := &Identity{turns: newTurns(), clock: o.Clock, logger: o.Logger, interval: filesInterval, ca: ca}
 	var cert, key []byte // of the certificate that is shown
 	var said string      // what was wrong the last time, to be said once
 	i.refresh = func(now time.Time) (*tls.Certificate, error) {
@@ -106,7 +107,7 @@ func (i *Identity) update() error {
 	if err != nil || next == nil {
 		return err
 	}
-	if i.current.Swap(next) != nil {
+	if i.current.Swap(i.turns.inTurn(next)) != nil {
 		i.logger.Info("The boot server has a new certificate", "ends", next.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil

@@ -24,7 +24,7 @@ const (
 type Budget struct {
 	name   string
 	limits Limits
-	clock  clock.PassiveClock
+	clock  clock.Clock
 	notice notice
 
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ type Budget struct {
 }
 
 // New makes a budget. Its name is that of its metrics.
-func New(name string, limits Limits, c clock.PassiveClock, logger logr.Logger) *Budget {
+func New(name string, limits Limits, c clock.Clock, logger logr.Logger) *Budget {
 	return &Budget{
 		name: name, limits: limits, clock: c, notice: notice{clock: c, logger: logger}, peers: map[netip.Addr]*peer{}, series: describe(name),
 	}
@@ -61,13 +61,15 @@ const (
 	// refusedAddress and refusedTotal: it was closed.
 	refusedAddress
 	refusedTotal
+	// refusedPace: its address began too many TLS handshakes.
+	refusedPace
 	// failed is an Accept that failed.
 	failed
 	outcomes
 )
 
 // reasons are the labels of metrics.
-var reasons = [outcomes]string{replaced: "address", made: "pressure", refusedAddress: "address", refusedTotal: "total"}
+var reasons = [outcomes]string{replaced: "address", made: "pressure", refusedAddress: "address", refusedTotal: "total", refusedPace: "handshakes"}
 
 // admit counts a connection from an address, and says by which of those that there are it is replaced. It is nil when the
 // connection is to be closed.
@@ -101,6 +103,16 @@ func (b *Budget) admit(address netip.Addr, shut func()) *held {
 		b.notice.tell(b.name, blamed, what, holding, b.limits)
 	}
 	return h
+}
+
+// heldBy is how many connections an address has.
+func (b *Budget) heldBy(address netip.Addr) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.peers[address]; p != nil {
+		return p.holds.Len()
+	}
+	return 0
 }
 
 // decide says which connection has to go for a new one from an address, if any, or that the new one has to.

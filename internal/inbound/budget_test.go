@@ -19,14 +19,14 @@ import (
 // stand is a budget with connections that are only names.
 type stand struct {
 	*Budget
-	clock *clocktesting.FakePassiveClock
+	clock *clocktesting.FakeClock
 	by    map[string]*held
 	shut  []string
 	log   []string
 }
 
 func newStand(limits Limits) *stand {
-	s := &stand{clock: clocktesting.NewFakePassiveClock(time.Unix(1_700_000_000, 0)), by: map[string]*held{}}
+	s := &stand{clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), by: map[string]*held{}}
 	logger := funcr.New(func(_, args string) { s.log = append(s.log, args) }, funcr.Options{})
 	s.Budget = New("machines", limits, s.clock, logger)
 	return s
@@ -180,11 +180,13 @@ farrier_connections_closed_total{callers="machines",reason="address"} 1
 farrier_connections_closed_total{callers="machines",reason="pressure"} 0
 farrier_connections_closed_total{callers="operators",reason="address"} 0
 farrier_connections_closed_total{callers="operators",reason="pressure"} 0
-# HELP farrier_connections_refused_total New connections that were closed at once, because their address or all together had too many.
+# HELP farrier_connections_refused_total New connections that were closed at once, because their address or all together had too many, or their address began too many TLS handshakes.
 # TYPE farrier_connections_refused_total counter
 farrier_connections_refused_total{callers="machines",reason="address"} 1
+farrier_connections_refused_total{callers="machines",reason="handshakes"} 0
 farrier_connections_refused_total{callers="machines",reason="total"} 0
 farrier_connections_refused_total{callers="operators",reason="address"} 0
+farrier_connections_refused_total{callers="operators",reason="handshakes"} 0
 farrier_connections_refused_total{callers="operators",reason="total"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "farrier_connections_closed_total", "farrier_connections_refused_total"); err != nil {

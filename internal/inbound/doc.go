@@ -16,5 +16,8 @@
 // time and the pause between two requests are all the same: nobody is being answered. Servers say when that changes, through
 // ConnContext and Handler (serve.go).
 //
+// Where connections begin with a TLS handshake (pace.go), those that come too fast from one address wait for their turn, or are
+// closed: a handshake costs milliseconds of a processor before anybody has said who he is.
+//
 // An Accept that fails is tried again until the listener is closed: what a stranger can bring about ends no server.
 package inbound

@@ -13,7 +13,7 @@ func describe(name string) descriptions {
 		open:    of("", "Connections that are open, by who may open them."),
 		busy:    of("_busy", "Those of them on which a request is under way."),
 		limit:   of("_limit", "How many there may be."),
-		refused: of("_refused_total", "New connections that were closed at once, because their address or all together had too many.", "reason"),
+		refused: of("_refused_total", "New connections that were closed at once, because their address or all together had too many, or their address began too many TLS handshakes.", "reason"),
 		closed:  of("_closed_total", "Connections that were closed for a new one, of their own address or because there were many.", "reason"),
 		failed:  of("_failed_total", "Connections that could not be accepted."),
 	}
@@ -41,7 +41,7 @@ func (b *Budget) Collect(ch chan<- prometheus.Metric) {
 	count := func(desc *prometheus.Desc, what outcome, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(b.counts[what].Load()), labels...)
 	}
-	for _, what := range []outcome{refusedAddress, refusedTotal} {
+	for _, what := range []outcome{refusedAddress, refusedTotal, refusedPace} {
 		count(b.series.refused, what, reasons[what])
 	}
 	for _, what := range []outcome{replaced, made} {

@@ -27,6 +27,7 @@ var texts = [outcomes]string{
 	made:           "Many connections: those that wait longest are closed, of the addresses that have most of them",
 	refusedAddress: "Too many connections from one address, with requests under way on all: new ones are closed",
 	refusedTotal:   "Too many connections: new ones are closed",
+	refusedPace:    "Too many TLS handshakes with one address: new connections of it are closed",
 	failed:         "A connection could not be accepted; it is tried again",
 }
 

@@ -38,10 +38,48 @@ func New(perSecond, burst int, c clock.PassiveClock) *Limiter {
 // Allow reports whether an address may do it once more, and counts that.
 func (l *Limiter) Allow(a netip.Addr) bool { return l.ask(a, 1) }
 
+// Reserve counts one more and returns how long the address has to wait before it does it; false, and nothing is counted, where that
+// would be longer than longest.
+func (l *Limiter) Reserve(a netip.Addr, longest time.Duration) (wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, b := l.bucketOf(a)
+	if b.left < 1 {
+		wait = time.Duration((1 - b.left) / l.rate * float64(time.Second))
+	}
+	if ok = wait <= longest; ok {
+		b.left--
+	}
+	l.keep(a, b)
+	return wait, ok
+}
+
 // Left reports whether an address may do it once more, without counting that.
 func (l *Limiter) Left(a netip.Addr) bool { return l.ask(a, 0) }
 
 func (l *Limiter) ask(a netip.Addr, take float64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, b := l.bucketOf(a)
+	ok := b.left >= 1
+	if ok {
+		b.left -= take
+	}
+	if take > 0 {
+		l.keep(a, b)
+	}
+	return ok
+}
+
+func (l *Limiter) keep(a netip.Addr, b bucket) {
+	if _, known := l.buckets[a]; !known && len(l.buckets) >= maxBuckets {
+		l.forget(b.at)
+	}
+	l.buckets[a] = b
+}
+
+// bucketOf is the bucket of an address, as full as it is now, and what stands for the host of that address.
+func (l *Limiter) bucketOf(a netip.Addr) (netip.Addr, bucket) {
 	if a.Is6() {
 		prefix, err := a.Prefix(128 - hostBits)
 		if err == nil {
@@ -49,26 +87,11 @@ func (l *Limiter) ask(a netip.Addr, take float64) bool {
 		}
 	}
 	now := l.clock.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	b, known := l.buckets[a]
 	if !known {
-		if take == 0 {
-			return true
-		}
-		if len(l.buckets) >= maxBuckets {
-			l.forget(now)
-		}
-		b = bucket{l.burst, now}
+		return a, bucket{l.burst, now}
 	}
-	b.left = l.filled(b, now)
-	b.at = now
-	ok := b.left >= 1
-	if ok {
-		b.left -= take
-	}
-	l.buckets[a] = b
-	return ok
+	return a, bucket{l.filled(b, now), now}
 }
 
 func (l *Limiter) filled(b bucket, now time.Time) float64 {

@@ -29,6 +29,30 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
+// TestReserve: what is one too many waits its turn, and what would wait too long is counted by nobody.
+func TestReserve(t *testing.T) {
+	c := clocktesting.NewFakePassiveClock(now)
+	l := New(2, 2, c)
+	a := netip.MustParseAddr("192.0.2.1")
+	for i, want := range []time.Duration{0, 0, 500 * time.Millisecond, time.Second} {
+		if wait, ok := l.Reserve(a, time.Second); !ok || wait != want {
+			t.Errorf("number %d waits %s (%t), want %s", i, wait, ok, want)
+		}
+	}
+	for range 3 {
+		if wait, ok := l.Reserve(a, time.Second); ok {
+			t.Errorf("one that would wait %s is let in", wait)
+		}
+	}
+	if wait, ok := l.Reserve(netip.MustParseAddr("192.0.2.2"), time.Second); !ok || wait != 0 {
+		t.Errorf("another address waits %s", wait)
+	}
+	c.SetTime(now.Add(500 * time.Millisecond))
+	if wait, ok := l.Reserve(a, time.Second); !ok || wait != time.Second {
+		t.Errorf("half a second later it waits %s (%t)", wait, ok)
+	}
+}
+
 // TestMemory: there are never more buckets than that, and who has done nothing yet is let through.
 func TestMemory(t *testing.T) {
 	l := New(1, 10, clocktesting.NewFakePassiveClock(now))

@@ -58,6 +58,9 @@ func (s *settings) checkBoot() error {
 	if s.BootSecretsDeadline <= 0 {
 		errs = append(errs, fmt.Errorf("--boot-secrets-deadline: %s is no time", s.BootSecretsDeadline))
 	}
+	if s.BootTLSRateLimit < 0 {
+		errs = append(errs, fmt.Errorf("--boot-tls-rate-limit: %d is no number of handshakes", s.BootTLSRateLimit))
+	}
 	if s.BootRateLimit < 0 {
 		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))
 	}

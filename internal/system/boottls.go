@@ -225,7 +225,7 @@ func (s *System) serveBootTLS(ctx context.Context, boot *bootserver.Server) erro
 		return err
 	}
 	s.logger.V(1).Info("Boot server listens, TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
-	return boot.ServeTLS(ctx, s.callers.machines.Listener(listener), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
+	return boot.ServeTLS(ctx, s.callers.machines.TLSListener(listener, s.settings.bootPace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
 }
 
 // renewBootTLS keeps the certificate of the boot server up to date.

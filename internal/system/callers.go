@@ -18,6 +18,18 @@ type callers struct{ machines, bmcs, operators *inbound.Budget }
 // fewDescriptors is how many files a process should be able to open at least to let a rack of a thousand machines boot at once.
 const fewDescriptors = 16384
 
+var (
+	// operatorPace is for people, probes and scrapers, which keep their connections, and API servers, which keep theirs to webhooks.
+	operatorPace = inbound.Pace{PerSecond: 50, Burst: 500}
+	// eventsPace lets a thousand BMCs behind one address tell of a power failure within seconds.
+	eventsPace = inbound.Pace{PerSecond: 50, Burst: 1000}
+)
+
+// bootPace is the one of machines.
+func (s *settings) bootPace() inbound.Pace {
+	return inbound.Pace{PerSecond: s.BootTLSRateLimit, Burst: handshakesAtOnce * s.BootTLSRateLimit}
+}
+
 // checkConnections shares out the connections that this process can hold. Go has raised its soft limit to the hard one (package os).
 func (s *settings) checkConnections() error {
 	if s.MaxConnections < 0 {
@@ -71,16 +83,19 @@ func (c callers) unregister() {
 	}
 }
 
-// OperatorListener puts the connections of a listener to the budget of operators: webhooks that are put beside the system, for example.
+// OperatorListener puts the connections of a listener of TLS to the budget of operators: webhooks that are put beside the system, for example.
 func (s *System) OperatorListener(l net.Listener) net.Listener {
-	return s.callers.operators.Listener(l)
+	return s.callers.operators.TLSListener(l, operatorPace)
 }
 
-// takes opens a listener that takes its connections from a budget.
-func takes(budget *inbound.Budget, flag, address string) (net.Listener, error) {
+// takesOperators opens a listener for operators.
+func (s *System) takesOperators(flag, address string, overTLS bool) (net.Listener, error) {
 	listener, err := opened(nil, flag, address)
 	if err != nil {
 		return nil, err
 	}
-	return budget.Listener(listener), nil
+	if overTLS {
+		return s.OperatorListener(listener), nil
+	}
+	return s.callers.operators.Listener(listener), nil
 }

@@ -97,11 +97,10 @@ func (s *System) serveEvents(ctx context.Context) error {
 		return fmt.Errorf("metrics of BMC events: %w", err)
 	}
 	defer metrics.Registry.Unregister(s.receiver)
-	listener = s.callers.bmcs.Listener(listener)
-	if s.settings.eventsTLS != nil {
-		listener = tls.NewListener(listener, s.settings.eventsTLS)
+	if s.settings.eventsTLS == nil {
+		return s.receiver.Serve(ctx, s.callers.bmcs.Listener(listener))
 	}
-	return s.receiver.Serve(ctx, listener)
+	return s.receiver.Serve(ctx, tls.NewListener(s.callers.bmcs.TLSListener(listener, eventsPace), s.settings.eventsTLS))
 }
 
 // closeListener closes a listener that may have been closed by whoever served it.

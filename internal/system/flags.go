@@ -40,6 +40,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.ImageAddress, "image-address", "", "a second address that answers /image and nothing else (default: none)")
 	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "directory of network boot programs for /boot, <arch>/<file> (default: none)")
 	f.IntVar(&o.BootRateLimit, "boot-rate-limit", o.BootRateLimit, "requests a second that the boot server takes from one address, of IPv6 one /64, ten seconds' worth at once, so that nobody keeps it busy alone; the default lets a thousand machines behind one address boot together; forwarders of --trusted-forwarders are not limited; 0: any")
+	f.IntVar(&o.BootTLSRateLimit, "boot-tls-rate-limit", o.BootTLSRateLimit, "TLS handshakes a second that the boot server does with one address, of IPv6 one /64, twenty-five seconds' worth at once; more wait up to three seconds for their turn, then are refused; 0: any")
 	f.StringVar(&o.OperatorAddress, "operator-address", o.OperatorAddress, "address where operators read probe reports and boots, HTTPS, with a bearer token of the Kubernetes API or a client certificate; port 0 means any free one, empty: none")
 	f.StringVar(&o.OperatorURL, "operator-url", "", "base `URL` under which operators reach that address (default: from the address)")
 	f.StringVar(&o.OperatorClientCAFile, "operator-client-ca-file", "", "PEM bundle of the authorities whose client certificates are taken there (default: that of the API of farrier up, else none)")

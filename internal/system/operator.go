@@ -109,7 +109,7 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		if err := operator.Publish(ctx, mgr.GetClient(), mgr.GetAPIReader(), s.settings.ManagerNamespace, operator.Address{URL: s.OperatorURL, CA: s.operatorCA}); err != nil {
 			s.logger.Info("Where operators are answered is published nowhere: 'farrier timeline' has to be told by flags", "reason", err.Error())
 		}
-		return server.Serve(ctx, s.callers.operators.Listener(listener), identity)
+		return server.Serve(ctx, s.callers.operators.TLSListener(listener, operatorPace), identity)
 	}))
 }
 

@@ -57,6 +57,8 @@ type Options struct {
 	StaticMetadata string
 	// BootRateLimit is how many requests a second one address may make; 0: any.
 	BootRateLimit int
+	// BootTLSRateLimit is how many TLS handshakes a second the boot server does with one address; 0: any.
+	BootTLSRateLimit int
 	// MaxConnections is how many connections machines may have to this process, MaxConnectionsPerAddress how many those of one address; 0:
 	// by how many files the process may open.
 	MaxConnections, MaxConnectionsPerAddress int
@@ -141,12 +143,21 @@ type Options struct {
 // theirs. A client that goes on asking at this rate takes a few hundredths of a processor.
 const defaultBootRateLimit = 1000
 
+// A boot over TLS takes some three handshakes, so two hundred machines behind one address may begin together. One with the keys that
+// firmware understands takes some four milliseconds of a processor, so who goes on at this rate takes a tenth of one.
+const (
+	defaultBootTLSRateLimit = 25
+	// handshakesAtOnce is for how many seconds' worth there may be at once.
+	handshakesAtOnce = 25
+)
+
 // DefaultOptions are those without flags.
 func DefaultOptions() Options {
 	return Options{
 		DataDir:           defaultDataDir(),
 		BootAddress:       ":8082",
 		BootRateLimit:     defaultBootRateLimit,
+		BootTLSRateLimit:  defaultBootTLSRateLimit,
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
 		AllowedRegistries: []string{image.DefaultRegistry},

@@ -71,7 +71,7 @@ func (s *System) awaitReturn(running context.Context, ask func(context.Context) 
 	for {
 		if !serving {
 			// The controllers' own listener may take a moment to close.
-			if l, err := takes(s.callers.operators, "health-address", s.settings.HealthAddress); err == nil {
+			if l, err := s.takesOperators("health-address", s.settings.HealthAddress, false); err == nil {
 				serving = true
 				s.parts.Go(func() { _ = health.Serve(l) })
 			}

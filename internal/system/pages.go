@@ -90,7 +90,7 @@ func (s *System) addPages(mgr ctrl.Manager) error {
 }
 
 func (s *System) addPage(mgr ctrl.Manager, flag, address string, handler http.Handler, public bool) error {
-	listener, err := takes(s.callers.operators, flag, address)
+	listener, err := s.takesOperators(flag, address, !public)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,24 @@ func apiTenant(t *testing.T, p *lab.Running, dataDir string) client.Client {
 	p.Eventually("the tenant may", func(ctx context.Context) error {
 		return tenant.List(ctx, &metalv1.ServerClaimList{}, client.InNamespace(apiTenantNamespace))
 	})
+	p.Eventually("his quotas are counted", func(ctx context.Context) error { return apiCounted(ctx, p) })
 	return tenant
+}
+
+// apiCounted fails until what the tenant has of each of his quotas is known. Before that the API refuses whatever a quota is about.
+func apiCounted(ctx context.Context, p *lab.Running) error {
+	var quotas corev1.ResourceQuotaList
+	if err := p.List(ctx, &quotas, client.InNamespace(apiTenantNamespace)); err != nil {
+		return err
+	}
+	for _, quota := range quotas.Items {
+		for what := range quota.Spec.Hard {
+			if _, known := quota.Status.Used[what]; !known {
+				return fmt.Errorf("quota %s: %s is not counted yet", quota.Name, what)
+			}
+		}
+	}
+	return nil
 }
 
 func apiMeta(name string) metav1.ObjectMeta {

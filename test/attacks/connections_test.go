@@ -246,6 +246,20 @@ func TestRequestsOfOneAddressAreLimited(t *testing.T) {
 	}
 }
 
+// TestHandshakesOfOneAddressAreLimited: who begins one TLS handshake after the other is cut off, and the boot server has time for others.
+func TestHandshakesOfOneAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	p := product.Start(t, filepath.Join(t.TempDir(), "data"), "--boot-tls-address", "127.0.0.1:0", "--boot-tls-rate-limit", "1")
+	const stranger, connections = "127.6.6.6", 100
+	flood(t, stranger, strings.TrimPrefix(p.Boot, "https://"), connections, "")
+	if err := tlsHandshakeFrom(t, stranger, p.Boot, p.BootCA, &tls.Config{}); err == nil {
+		t.Errorf("after %d connections another one is taken", connections)
+	}
+	if err := tlsHandshake(t, p.Boot, p.BootCA, &tls.Config{}); err != nil {
+		t.Errorf("another machine: %v", err)
+	}
+}
+
 // isLimited asks twenty thousand times over one connection without waiting for answers, and reports whether one of them is 429.
 func isLimited(t *testing.T, to, request string) bool {
 	t.Helper()

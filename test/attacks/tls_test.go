@@ -304,13 +304,19 @@ func TestBrokenRenewal(t *testing.T) {
 // tlsHandshake connects to the boot server as a machine that trusts the authorities of a file.
 func tlsHandshake(t *testing.T, url, caFile string, config *tls.Config) error {
 	t.Helper()
+	return tlsHandshakeFrom(t, "127.0.0.1", url, caFile, config)
+}
+
+// tlsHandshakeFrom is tlsHandshake from another address of this host.
+func tlsHandshakeFrom(t *testing.T, from, url, caFile string, config *tls.Config) error {
+	t.Helper()
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.RootCAs = x509.NewCertPool()
 	config.RootCAs.AppendCertsFromPEM(ca)
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Minute}, Config: config}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}, Config: config}
 	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 	if err != nil {
 		return err
