@@ -43,7 +43,7 @@ func main() {
 func parseFlags() (config, error) {
 	var c config
 	seconds := flag.Int("seconds", 60, "how long each flood lasts")
-	flag.DurationVar(&c.Settle, "settle", 30*time.Second, "how long memory may take to come back after a flood")
+	flag.DurationVar(&c.Settle, "settle", 150*time.Second, "how long memory may take to come back after a flood; the runtime collects every two minutes at the latest")
 	flag.Float64Var(&c.Share, "share", 0.5, "processors that the flood may use; it has none of its own, and takes them from what it floods")
 	flag.IntVar(&c.Servers, "servers", 3, "simulated servers")
 	flag.StringVar(&c.Only, "only", "", "measure only the floods whose name contains this")
