@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -23,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
 	"github.com/farrier-dev/farrier/internal/probe/disk"
+	"github.com/farrier-dev/farrier/internal/version"
 )
 
 func main() {
@@ -53,12 +53,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, open func
 	if err := o.parse(args, stderr, m.SystemUUID); err != nil {
 		return err
 	}
+	if o.version {
+		_, err := fmt.Fprintln(stdout, "metalprobe "+version.String())
+		return err
+	}
 	if o.dryRun != "" {
 		return dryRun(ctx, stdout, m, inspection.CleanMode(o.dryRun))
 	}
 	o.Logger = logr.FromSlogHandler(slog.NewTextHandler(stderr, nil))
 	o.lldp.Logger = o.Logger
-	o.Version = version()
+	o.Version = version.String()
 	o.Disks = m
 	return probe.Run(ctx, o.Config, m)
 }
@@ -66,14 +70,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, open func
 // options are the flags.
 type options struct {
 	probe.Config
-	lldp   *probe.Listener
-	dryRun dryRunMode
-	caFile string // the authorities of the boot server; empty: those of the system
+	lldp    *probe.Listener
+	dryRun  dryRunMode
+	version bool
+	caFile  string // the authorities of the boot server; empty: those of the system
 }
 
 func (o *options) parse(args []string, stderr io.Writer, own func() string) error {
 	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags.SetOutput(io.Discard) // an error is told once, by main
 	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server; /register is appended (required)")
 	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the authorities that the boot server is verified with, and no others (default: those of the system)")
 	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` the machine is known by; default: what the machine says itself")
@@ -83,7 +88,14 @@ func (o *options) parse(args []string, stderr io.Writer, own func() string) erro
 	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "how often to look for links that have come up while listening for LLDP")
 	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP at most, before the first report; 0: not at all")
 	flags.Var(&o.dryRun, "dry-run", "print which disks would be wiped and how, and wipe nothing: full (default) or metadata")
+	flags.BoolVar(&o.version, "version", false, "print the version and do nothing else")
+	flags.Usage = func() {} // help is for whoever asks for it
 	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stderr)
+			fmt.Fprintln(stderr, "Usage of metalprobe:")
+			flags.PrintDefaults()
+		}
 		return err
 	}
 	if flags.NArg() > 0 {
@@ -101,7 +113,7 @@ func (o *options) check(own func() string) error {
 	case o.lldp.Duration == 0:
 		o.lldp.Duration = -1 // to a Listener zero is its default
 	}
-	if o.dryRun != "" {
+	if o.version || o.dryRun != "" {
 		return nil
 	}
 	if o.RegistryURL == "" {
@@ -180,11 +192,4 @@ func dryRun(ctx context.Context, out io.Writer, src disk.Source, mode inspection
 		_, _ = fmt.Fprintf(w, "%s\t%.1f GB\t%s\t%s\t%s\n", i.Disk.Path, float64(i.Disk.SizeBytes)/1e9, cmp.Or(i.Disk.Serial, "-"), would, cmp.Or(note, "-"))
 	}
 	return w.Flush()
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
 	"github.com/farrier-dev/farrier/internal/probe/disk"
+	"github.com/farrier-dev/farrier/internal/version"
 )
 
 const testUUID = "4c4c4544-0043-3510-8052-b7c04f4e4d32"
@@ -73,6 +74,23 @@ func TestParseOwnUUID(t *testing.T) {
 	o := options{lldp: &probe.Listener{}}
 	if err := o.parse([]string{"--registry-url=http://127.0.0.1:1", "--lldp-sync-duration=0"}, io.Discard, fakeMachine{}.SystemUUID); err != nil || o.ServerUUID != testUUID || o.lldp.Duration >= 0 {
 		t.Errorf("%v, UUID %q, LLDP for %s", err, o.ServerUUID, o.lldp.Duration)
+	}
+}
+
+// TestVersionNeedsNothingElse: whoever asks an agent for its version names no boot server.
+func TestVersionNeedsNothingElse(t *testing.T) {
+	var stdout, stderr strings.Builder
+	if err := run(t.Context(), []string{"--version"}, &stdout, &stderr, openFake); err != nil || stdout.String() != "metalprobe "+version.String()+"\n" {
+		t.Errorf("prints %q, says %q, %v", stdout.String(), stderr.String(), err)
+	}
+}
+
+// TestAWrongFlagIsOneLine: the error is not lost behind a page of help.
+func TestAWrongFlagIsOneLine(t *testing.T) {
+	var stdout, stderr strings.Builder
+	err := run(t.Context(), []string{"--registri-url=http://127.0.0.1"}, &stdout, &stderr, openFake)
+	if err == nil || !strings.Contains(err.Error(), "registri-url") || stdout.Len()+stderr.Len() > 0 {
+		t.Errorf("%v; prints %q and says %q", err, stdout.String(), stderr.String())
 	}
 }
 

@@ -98,6 +98,11 @@ var rooms = []room{
 		because: "how often an address may do something does not depend on what it does",
 	},
 	{
+		path:    "internal/cgroup",
+		never:   kubernetes,
+		because: "what a process may have does not depend on what it does with it",
+	},
+	{
 		path:    "internal/inbound",
 		may:     []string{"internal/ratelimit"},
 		never:   kubernetes,
@@ -250,7 +255,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controlplane",
-		may:     []string{"internal/controlplane/crds", "internal/ownership"},
+		may:     []string{"internal/controlplane/crds", "internal/ownership", "internal/cgroup"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
 	},
 	{
@@ -285,7 +290,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/manager",
-		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/cli/console", "internal/version"},
+		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/cli/console", "internal/cli/usage", "internal/cgroup", "internal/version"},
 		never:   append([]string{module + "/internal/sim"}, controlPlane...),
 		because: "what runs in a cluster is given its API, and simulates nothing",
 	},
@@ -302,9 +307,15 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/version",
+		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/cli/console", "internal/cli/usage", "internal/version",
 			"internal/assignment", "internal/profile", "internal/importer", "internal/controller", "internal/inspection", "internal/ownership"},
 		because: "subcommands start a system and then talk to it as any client would",
+	},
+	{
+		path:    "internal/cli/usage",
+		may:     []string{"internal/version"},
+		never:   kubernetes,
+		because: "what is wrong with a command line does not depend on what the command does",
 	},
 	{
 		path:    "internal/cli/console",
@@ -328,7 +339,7 @@ var rooms = []room{
 	},
 	{
 		path:    "cmd/metalprobe",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity"},
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/version"},
 		never:   kubernetesClients,
 		because: "the agent is downloaded by every machine that is looked at: it has to stay small",
 	},

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farrier-dev/farrier/internal/cli/demo"
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 )
 
 func newDemo() *cobra.Command {
@@ -21,10 +22,10 @@ otherwise it says which step did not happen, and why.`,
   farrier demo --servers 100 --claims 10
   farrier demo -o json
   farrier demo --break image`,
-		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.Check(); err != nil {
-				return wrapUsage(err)
+				return usage.Error(err)
 			}
 			return demo.Run(cmd.Context(), options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -11,7 +11,7 @@ func TestDemoRefusesWhatMakesNoSense(t *testing.T) {
 		"--claims: 5 is out of range 1 to 3, the number of servers": {"demo", "--claims", "5"},
 		`--output: "yaml" is neither text nor json`:                 {"demo", "-o", "yaml"},
 		`--break: "bones" is none of image, secret, password, disk`: {"demo", "--break", "bones"},
-		`unknown command "everything" for "farrier demo"`:           {"demo", "everything"},
+		`unexpected argument "everything": farrier demo takes none`: {"demo", "everything"},
 		"--servers": {"demo", "--servers", "many"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/standalone"
 )
 
@@ -18,7 +19,7 @@ the day on which the administrator's role binding was deleted or a policy refuse
 the API need not run, and notices the certificate first when it is used. The audit log names its user, farrier-emergency.`,
 		Example: `  umask 077; farrier emergency-kubeconfig --data-dir /var/lib/farrier > emergency
   kubectl --kubeconfig emergency create clusterrolebinding farrier:admins --clusterrole farrier:admins --group farrier:admins`,
-		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := standalone.EmergencyKubeconfig(dataDir, server, time.Now())
 			if err != nil {

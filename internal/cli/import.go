@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/importer"
 )
 
@@ -59,7 +60,7 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Turn what another network boot service is configured with into Profiles and Assignments",
-		Args:  cobra.NoArgs,
+		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newImportMatchbox(), newImportManifests())
@@ -74,10 +75,10 @@ func newImportMatchbox() *cobra.Command {
 		Long: `Reads groups, profiles and the ignition, generic and cloud templates of a data folder of matchbox. Manifests go to
 standard output or a file; a line for every file that could not be used, and for all that will be different, to standard error.`,
 		Example: `  farrier import matchbox /var/lib/matchbox --assets-url http://files.example/assets -o matchbox.yaml`,
-		Args:    func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.ExactArgs(1)(cmd, args)) },
+		Args:    usage.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if u, err := url.Parse(i.AssetsURL); i.AssetsURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-				return usageError{fmt.Errorf("--assets-url %q: want http:// or https://", i.AssetsURL)}
+				return usage.Errorf("--assets-url %q: want http:// or https://", i.AssetsURL)
 			}
 			root, err := os.OpenRoot(args[0])
 			if err != nil {
@@ -104,7 +105,7 @@ func newImportManifests() *cobra.Command {
 		Long: `Reads Profiles and Assignments of other groups, with fields such as ipxeTemplate, subjectSelectors.uuidList and
 isDefault, and writes them as this version of the API has them. - is standard input.`,
 		Example: `  kubectl get profiles,assignments -A -o yaml | farrier import manifests - -o imported.yaml`,
-		Args:    func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.MinimumNArgs(1)(cmd, args)) },
+		Args:    usage.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files := make([]importer.File, 0, len(args))
 			for _, arg := range args {

@@ -2,14 +2,15 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
+
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 )
 
 // checkOutput refuses what --output does not know.
 func checkOutput(format string) error {
 	if format != "table" && format != "json" {
-		return usageError{fmt.Errorf("--output: %q is neither table nor json", format)}
+		return usage.Errorf("--output: %q is neither table nor json", format)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
@@ -44,7 +45,7 @@ One line that begins with "ready" is printed when everything answers.`,
 		Example: `  farrier sim --servers 10 --vendor mix --boot-url http://127.0.0.1:8082/ipxe/
   curl -u admin:simulated http://127.64.0.1:8000/redfish/v1/Systems
   farrier sim fault set --kind hang --bmcs 3,7`,
-		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = newLogger(cmd.ErrOrStderr(), verbosity)
 			return o.run(cmd.Context(), cmd.OutOrStdout())
@@ -89,16 +90,16 @@ func simFlags(f *pflag.FlagSet, o *simOptions) {
 func (o *simOptions) complete() error {
 	var err error
 	if o.Servers < 1 || o.Servers > maxSimServers {
-		return usageError{fmt.Errorf("--servers: %d is out of range 1 to %d", o.Servers, maxSimServers)}
+		return usage.Errorf("--servers: %d is out of range 1 to %d", o.Servers, maxSimServers)
 	}
 	if o.Network, err = netip.ParsePrefix(o.network); err != nil {
-		return usageError{fmt.Errorf("--network: %w", err)}
+		return usage.Errorf("--network: %w", err)
 	}
 	if o.Vendors, err = sim.ParseVendors(o.vendors); err != nil {
-		return usageError{fmt.Errorf("--vendor: %w", err)}
+		return usage.Errorf("--vendor: %w", err)
 	}
 	if o.caFile != "" && o.Scheme != "https" {
-		return usageError{errors.New("--ca-file: there is no authority without --scheme https")}
+		return usage.Errorf("--ca-file: there is no authority without --scheme https")
 	}
 	if o.faultsFile != "" {
 		if o.Faults, err = fault.Load(o.faultsFile); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
@@ -26,7 +27,7 @@ func newSimFault() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fault",
 		Short: "Make a running simulated rack misbehave",
-		Args:  func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var address string
@@ -45,11 +46,11 @@ func newFaultSet(address *string) *cobra.Command {
 		Example: `  farrier sim fault set --kind hang --bmcs 3,7
   farrier sim fault set --kind latency --share 0.1 --value 500ms --for 10m
   farrier sim fault set --kind server-error --bmcs 1 --path '/Systems' --chance 0.5`,
-		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			spec.Kind, spec.After, spec.For = fault.Kind(kind), fault.Duration(after), fault.Duration(lasts)
 			if err := spec.Check(); err != nil {
-				return usageError{fmt.Errorf("--%w", err)}
+				return usage.Errorf("--%w", err)
 			}
 			var entry fault.Entry
 			if err := simAdmin(cmd.Context(), *address, http.MethodPost, "/faults", spec, &entry); err != nil {
@@ -79,7 +80,7 @@ func newFaultClear(address *string) *cobra.Command {
 		Short: "End faults",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usageError{fmt.Errorf("want ids of faults, or --all")}
+				return usage.Errorf("want ids of faults, or --all")
 			}
 			return nil
 		},
@@ -103,7 +104,7 @@ func newFaultList(address *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the faults there are",
-		Args:  func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args:  usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var entries []fault.Entry
 			if err := simAdmin(cmd.Context(), *address, http.MethodGet, "/faults", nil, &entries); err != nil {
@@ -137,7 +138,7 @@ func newFaultKinds() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kinds",
 		Short: "List what can go wrong",
-		Args:  func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args:  usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
 			fmt.Fprintln(w, "KIND\tWHAT\tVALUE")

@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/profile"
 	"github.com/farrier-dev/farrier/internal/system"
@@ -41,7 +42,7 @@ func (q *question) bind(f *pflag.FlagSet) {
 
 func (q *question) check() error {
 	if q.timeout <= 0 {
-		return usageError{fmt.Errorf("--request-timeout: %s is no time to wait", q.timeout)}
+		return usage.Errorf("--request-timeout: %s is no time to wait", q.timeout)
 	}
 	return checkOutput(q.output)
 }
@@ -94,7 +95,7 @@ func (q *question) subject(ctx context.Context, from client.Reader, args []strin
 	for _, label := range q.labels {
 		key, value, ok := strings.Cut(label, "=")
 		if !ok || key == "" {
-			return machine{}, usageError{fmt.Errorf("--label %q: want key=value", label)}
+			return machine{}, usage.Errorf("--label %q: want key=value", label)
 		}
 		values.Add(key, value)
 	}
@@ -111,7 +112,7 @@ func (q *question) subject(ctx context.Context, from client.Reader, args []strin
 	}
 	var err error
 	if m.subject, err = assignment.NewSubject(values); err != nil {
-		return machine{}, usageError{err}
+		return machine{}, usage.Error(err)
 	}
 	return m, nil
 }
@@ -132,7 +133,7 @@ func bootConfigurationOf(s *metalv1.Server) string {
 func labelsOfServer(values url.Values, s *metalv1.Server) error {
 	given, err := assignment.NewSubject(values)
 	if err != nil {
-		return usageError{err}
+		return usage.Error(err)
 	}
 	add := func(key, value string) {
 		if given.Get(key) == "" {
@@ -153,9 +154,9 @@ func labelsOfServer(values url.Values, s *metalv1.Server) error {
 func (q *question) oneServer(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
-		return usageError{fmt.Errorf("want one Server at most, got %d", len(args))}
+		return usage.Errorf("want one Server at most, got %d", len(args))
 	case len(args) == 0 && len(q.labels) == 0:
-		return usageError{fmt.Errorf("want a Server's name, or what the machine reports: --label key=value")}
+		return usage.Errorf("want a Server's name, or what the machine reports: --label key=value")
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/timeline"
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/system"
 )
@@ -53,7 +54,7 @@ through the Kubernetes API, with the user of the kubeconfig. They are kept in me
   farrier timeline 4c4c4544-0043-3510-8052-b7c04f4e4d32 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("want the name or the UUID of one Server, got %d", len(args))}
+				return usage.Errorf("want the name or the UUID of one Server, got %d", len(args))
 			}
 			return nil
 		},
@@ -82,7 +83,7 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 		return err
 	}
 	if t.follow && t.output == "json" {
-		return usageError{errors.New("--follow: needs --output table")}
+		return usage.Errorf("--follow: needs --output table")
 	}
 	config, err := clusterConfig(t.kubeconfig, t.context)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/farrier-dev/farrier/internal/cli/console"
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/standalone"
 )
@@ -31,7 +32,7 @@ the boot server, and with --sim a simulated rack. State is kept in the data dire
 One line that begins with "ready" is printed when everything answers.`,
 		Example: `  farrier up --sim 3
   kubectl --kubeconfig /var/lib/farrier/kubeconfig get servers`,
-		Args: func(cmd *cobra.Command, args []string) error { return wrapUsage(cobra.NoArgs(cmd, args)) },
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Logger = newLogger(cmd.ErrOrStderr(), verbosity)
 			options.SimTiming = simTiming
@@ -95,18 +96,11 @@ func upFlags(f *pflag.FlagSet, o *standalone.Options) {
 	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "for how many days former files of the audit log are kept")
 	o.Bind(f)
 	f.IntVar(&o.Sim, "sim", 0, "simulate a rack of that many servers")
-	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "address of the simulated BMCs, which answer on 127.64.0.0/16")
+	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "address of the simulated BMCs; with 0.0.0.0 each answers at an address of its own in 127.64.0.0/16, else at a port of its own, from this one on")
 	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("whose ways the simulated BMCs have: %v, several that take turns, or %q for all", sim.Vendors(), sim.VendorMix))
 	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "what is wrong with the simulated BMCs at first, YAML (docs/simulator.md)")
 	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "address at which 'farrier sim fault' reaches the rack (default: none)")
 	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "address of the registry that comes with a simulated rack")
-}
-
-func wrapUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
 }
 
 // newLogger writes lines for people. logr counts verbosity upwards, slog downwards.

@@ -3,11 +3,9 @@ package manager
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
 	"github.com/farrier-dev/farrier/internal/cli/console"
+	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/system"
 	"github.com/farrier-dev/farrier/internal/version"
 )
@@ -23,29 +22,8 @@ import (
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a command line that
 // makes no sense.
 func Main(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	cmd := newCommand()
-	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(stderr, "farrier-manager: "+err.Error())
-	if _, usage := errors.AsType[usageError](err); usage {
-		fmt.Fprintln(stderr, "See 'farrier-manager --help'.")
-		return 2
-	}
-	return 1
+	return usage.Main(newCommand(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
 }
-
-// usageError is an error of whoever typed the command.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // options are those of the manager alone, and the system's.
 type options struct {
@@ -66,22 +44,13 @@ func newCommand() *cobra.Command {
 
 Several may run at a time: the one that holds the Lease "farrier-manager" in the manager's namespace acts, the
 others keep their caches filled and wait for their turn.`,
-		Version:       version.String(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(console.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
 			klog.SetLogger(system.Quiet(o.Logger)) // client-go's, of leases for example
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, or the cluster that this runs in)")

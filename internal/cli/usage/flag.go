@@ -1,0 +1,49 @@
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagError says what is wrong with a flag in the words of whoever typed it: what the parser of the flag's value calls it is not
+// of interest to him.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if name := unknown.GetSpecifiedName(); name != "" && unknown.GetSpecifiedShortnames() == "" {
+			return fmt.Errorf("unknown flag --%s%s", name, meant(similarFlags(cmd, name)))
+		}
+		return err
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return valueError(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap())
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("--%s: needs a value", missing.GetFlag().Name)
+	}
+	return err
+}
+
+// wanted is what a value of a type of flag looks like.
+var wanted = map[string]string{
+	"int":      "a whole number",
+	"int64":    "a whole number",
+	"uint":     "a whole number of zero or more",
+	"float64":  "a number",
+	"bool":     "true or false",
+	"duration": "a duration, such as 30s or 1h30m",
+}
+
+func valueError(flag *pflag.Flag, value string, cause error) error {
+	want, known := wanted[flag.Value.Type()]
+	switch {
+	case errors.Is(cause, strconv.ErrRange):
+		return fmt.Errorf("--%s: %s is out of range", flag.Name, value)
+	case known:
+		return fmt.Errorf("--%s: %q is not %s", flag.Name, value, want)
+	}
+	return fmt.Errorf("--%s: %w", flag.Name, cause)
+}
