@@ -60,13 +60,29 @@ func (s *System) startRack(ctx context.Context, settings rackSettings) error {
 		}
 	}
 	return s.Add(system.Site{
-		Prefix: macprefix.Entry{
-			Prefix: sim.MACPrefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(s.Rack.Port()), Type: "bmc",
-			DefaultCredentials: []macprefix.Credential{{Username: simUsername, Password: bmc.Secret(simPassword)}},
-		},
+		Prefixes:   s.rackPrefixes(),
 		ProbeImage: s.ImageReference(probeRepository),
 		Registry:   registry.Address(),
 	})
+}
+
+// rackPrefixes tell what the MAC addresses of the rack's BMCs stand for: all the same where each BMC has an IP address of its own, and otherwise
+// each a port of its own.
+func (s *System) rackPrefixes() (entries []macprefix.Entry) {
+	entry := func(prefix string, port int) macprefix.Entry {
+		return macprefix.Entry{
+			Prefix: prefix, Manufacturer: "Simulated", Protocol: "Redfish", ProtocolScheme: "http", Port: int32(port), Type: "bmc",
+			DefaultCredentials: []macprefix.Credential{{Username: simUsername, Password: bmc.Secret(simPassword)}},
+		}
+	}
+	bmcs := s.Rack.BMCs()
+	if bmcs[0].Port == bmcs[len(bmcs)-1].Port {
+		return []macprefix.Entry{entry(sim.MACPrefix, s.Rack.Port())}
+	}
+	for _, b := range bmcs {
+		entries = append(entries, entry(b.MAC, b.Port))
+	}
+	return entries
 }
 
 // bootRoots are whom the rack's machines trust: the authority of the boot server, as if somebody had put it into their firmware.

@@ -79,7 +79,7 @@ type System struct {
 
 // Site is what a simulated rack adds to what flags say.
 type Site struct {
-	Prefix     macprefix.Entry
+	Prefixes   []macprefix.Entry
 	ProbeImage string // where no flag names one
 	Registry   string // host:port that images may come from, without TLS
 }
@@ -107,7 +107,7 @@ func (s *System) Add(site Site) (err error) {
 	}
 	o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
 	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
-	o.prefixes, err = o.prefixes.With(site.Prefix)
+	o.prefixes, err = o.prefixes.With(site.Prefixes...)
 	return err
 }
 
