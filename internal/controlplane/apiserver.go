@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -157,6 +158,11 @@ func buildChain(chain *chainConfig) (*aggregatorapiserver.APIAggregator, error) 
 	providers, err := builtinConfig.GenericStorageProviders(client.Discovery())
 	if err != nil {
 		return nil, fmt.Errorf("storage of built-in kinds: %w", err)
+	}
+	for i, provider := range providers {
+		if provider.GroupName() == corev1.GroupName {
+			providers[i] = withServices{provider}
+		}
 	}
 	if err := builtin.InstallAPIs(providers...); err != nil {
 		return nil, fmt.Errorf("storage of built-in kinds: %w", err)

@@ -12,8 +12,18 @@ func TestTheCollectorTakesTheMemoryThatThereIs(t *testing.T) {
 		"MemTotal:\n":                                  100,
 		"":                                             100,
 	} {
-		if got := collectorPercent(text); got != want {
+		if got := collectorPercent(text, 0); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestTheCollectorKeepsWithinTheLimit: what a container may have counts, however much the host has.
+func TestTheCollectorKeepsWithinTheLimit(t *testing.T) {
+	const host = "MemTotal:       24689152 kB\n"
+	for limit, want := range map[int64]int{0: 300, 64 << 30: 300, 4 << 30: 200, 1 << 30: 100} {
+		if got := collectorPercent(host, limit); got != want {
+			t.Errorf("limit of %d MiB: %d, want %d", limit>>20, got, want)
 		}
 	}
 }

@@ -16,21 +16,25 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 )
 
 const (
 	// discoveryInterval is how soon the garbage collector learns of a new kind. It also bounds its wait for the new kind's first list.
 	discoveryInterval = 3 * time.Second
-	// collectorWorkers and namespaceWorkers are few: everything they wait for is in this process.
+	// Workers are few: everything they wait for is in this process.
 	collectorWorkers = 8
 	namespaceWorkers = 4
+	accountWorkers   = 1
 	// namespaceResync looks at namespaces again whose end was held up by something no event tells of.
 	namespaceResync = 5 * time.Minute
 )
 
-// controllers are those without which an API server keeps owned objects for ever, namespaces never end, and quotas are not counted.
+// controllers are those without which an API server keeps owned objects for ever, namespaces never end and have no default service account,
+// and quotas are not counted.
 type controllers struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -68,12 +72,20 @@ func startControllers(cfg *rest.Config) (*controllers, error) {
 	namespaces := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
 		typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
 
+	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), typed.Core().V1().ServiceAccounts(), typed.Core().V1().Namespaces(),
+		client, serviceaccount.DefaultServiceAccountsControllerOptions())
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("service accounts: %w", err)
+	}
+
 	typed.Start(ctx.Done())
 	untyped.Start(ctx.Done())
 	close(started)
 	c.running.Go(func() { collector.Run(ctx, collectorWorkers, discoveryInterval) })
 	c.running.Go(func() { collector.Sync(ctx, client.Discovery(), discoveryInterval) })
 	c.running.Go(func() { namespaces.Run(ctx, namespaceWorkers) })
+	c.running.Go(func() { accounts.Run(ctx, accountWorkers) })
 	quotas.run(ctx, &c.running)
 	c.running.Go(func() {
 		<-ctx.Done()

@@ -1,24 +1,14 @@
 package manager
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"runtime/debug"
-	"strconv"
-	"strings"
+
+	"github.com/farrier-dev/farrier/internal/cgroup"
 )
 
-const (
-	// gcPercent trades processor time, of which an idle fleet needs next to none, for memory: the heap may grow by half
-	// of what is live, and not to twice as much, before it is collected.
-	gcPercent = 50
-	// cgroupLimit is what the container may use (cgroup v2, memory.max): a number of bytes, or "max".
-	cgroupLimit = "/sys/fs/cgroup/memory.max"
-	// headroom is the part of it that is left to what the garbage collector does not see, such as stacks of threads and
-	// the page cache, in percent.
-	headroom = 10
-)
+// gcPercent trades processor time, of which an idle fleet needs next to none, for memory: the heap may grow by half
+// of what is live, and not to twice as much, before it is collected.
+const gcPercent = 50
 
 // memory is what the garbage collector is told; zero: nothing, because somebody else has.
 type memory struct {
@@ -47,17 +37,9 @@ func decideMemory(lookup func(string) (string, bool), read func(string) ([]byte,
 	if percentSet || limitSet {
 		return memory{}, nil
 	}
-	m := memory{gcPercent: gcPercent}
-	text, err := read(cgroupLimit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return m, nil
-	case err != nil:
-		return memory{}, fmt.Errorf("limit of memory: %w", err)
+	limit, err := cgroup.Memory(read)
+	if err != nil {
+		return memory{}, err
 	}
-	// What is no number is "max", or something that a kernel to come says; both mean that no limit is known.
-	if bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bytes > 0 {
-		m.limit = bytes / 100 * (100 - headroom)
-	}
-	return m, nil
+	return memory{gcPercent: gcPercent, limit: limit}, nil
 }

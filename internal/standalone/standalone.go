@@ -86,7 +86,9 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 
 // startAPI starts the control plane and puts into it what Farrier needs: its kinds and its namespace.
 func (s *System) startAPI(ctx context.Context) error {
-	controlplane.TuneCollector()
+	if err := controlplane.TuneCollector(); err != nil {
+		return err
+	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		DataDir: s.options.DataDir, KubeconfigPath: s.options.Kubeconfig, Address: s.options.APIAddress,
 		AdminValidity: s.options.AdminValidity, Audit: s.options.audit(),

@@ -63,5 +63,8 @@ func TestKubectl(t *testing.T) {
 	must("deleted", "delete", "-f", manifest)
 	must("yes", "auth", "can-i", "*", "*")
 	must("v1.36", "version")
+	must("Kubernetes control plane", "cluster-info")
+	must("No resources found", "get", "services", "--all-namespaces")
+	must("", "wait", "--for=create", "--timeout=60s", "serviceaccount/default")
 	must("deleted", "delete", "namespace", namespace) // waits for the end
 }

@@ -52,8 +52,7 @@ func main() {
 		}
 		os.Exit(1)
 	}()
-	controlplane.TuneCollector()
-	if err := serveProfiles(*profiles); err != nil {
+	if err := errors.Join(controlplane.TuneCollector(), serveProfiles(*profiles)); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
