@@ -31,9 +31,11 @@ type config struct {
 	// Share is what the flood may use of one processor.
 	Share   float64 `json:"floodProcessors"`
 	Servers int     `json:"simulatedServers"`
-	Only    string  `json:"only,omitempty"`
-	Binary  string  `json:"-"`
-	Out     string  `json:"-"`
+	// GOGC is the product's, in percent.
+	GOGC   int    `json:"gogc"`
+	Only   string `json:"only,omitempty"`
+	Binary string `json:"-"`
+	Out    string `json:"-"`
 }
 
 func main() {
@@ -46,13 +48,14 @@ func parseFlags() (config, error) {
 	flag.DurationVar(&c.Settle, "settle", 150*time.Second, "how long memory may take to come back after a flood; the runtime collects every two minutes at the latest")
 	flag.Float64Var(&c.Share, "share", 0.5, "processors that the flood may use; it has none of its own, and takes them from what it floods")
 	flag.IntVar(&c.Servers, "servers", 3, "simulated servers")
+	flag.IntVar(&c.GOGC, "gogc", 50, "the product's GOGC: left to itself it lets garbage take three times of what lives where there is memory, and that hides what a flood takes")
 	flag.StringVar(&c.Only, "only", "", "measure only the floods whose name contains this")
 	flag.StringVar(&c.Binary, "farrier", "", "farrier to run (default: built from this tree)")
 	options.Out(&c.Out, name)
 	smoke := options.Smoke()
 	flag.Parse()
-	if *seconds < 1 || c.Share <= 0 {
-		return c, errors.New("-seconds and -share have to be more than nothing")
+	if *seconds < 1 || c.Share <= 0 || c.GOGC < 1 {
+		return c, errors.New("-seconds, -share and -gogc have to be more than nothing")
 	}
 	c.Duration = time.Duration(*seconds) * time.Second
 	c.Baseline = max(c.Duration/3, time.Second)
@@ -68,6 +71,9 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	started := result.Begin(name, c)
+	if err := os.Setenv("GOGC", fmt.Sprint(c.GOGC)); err != nil {
+		return fmt.Errorf("GOGC: %w", err)
+	}
 	p, err := startProduct(ctx, c)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ var kinds = map[schema.GroupKind]kind{
 	metal("Endpoint"):  {resource: "endpoints", validate: []rule{of(uniqueMAC)}},
 	metal("BMC"):       {resource: "bmcs", validate: []rule{of(bmcReferences), operations}},
 	metal("BMCSecret"): {resource: "bmcsecrets", validate: []rule{of(backingSecret)}},
-	metal("Server"):    {resource: "servers", validate: []rule{of(uniqueUUID), of(freeNames), of(serverAnnotations), operations}},
+	metal("Server"):    {resource: "servers", validate: []rule{of(uniqueUUID), of(freeNames), of(serverPower), of(serverAnnotations), operations}},
 	metal("ServerClaim"): {resource: "serverclaims", validate: []rule{
 		of(claimImage), of(claimName), of(claimSelection), of(claimSecrets), of(claimAnnotations), operations,
 	}},

@@ -99,6 +99,14 @@ func (c *check) freeOfServers(ctx context.Context, name string) error {
 	return nil
 }
 
+// serverPower warns of a power that is asked of a Server itself: the controller takes it away.
+func serverPower(_ context.Context, c *check, now, before *metalv1.Server) error {
+	if now.Spec.Power != "" && now.Spec.Power != before.Spec.Power {
+		c.warn(field.NewPath("spec", "power"), "will be removed: a server has the power that its ServerClaim or its ServerMaintenance asks for")
+	}
+	return nil
+}
+
 // serverAnnotations refuses kernel arguments that would end the command they are added to, and ways of cleaning that nobody knows.
 func serverAnnotations(_ context.Context, c *check, now, before *metalv1.Server) error {
 	if arguments, set := annotated(now, before, metalv1.AnnotationKernelArgs); set {

@@ -110,6 +110,11 @@ var rackCases = []Case{
 		Refused: "metadata.name", Text: `ServerClaim farrier-system/s-$n has a name that the discovery of Server "s-$n" needs`,
 	},
 	{
+		Name:     "a Server that is asked for power",
+		Object:   manifest("Server", "name: s-$n", `spec: {systemUUID: "", power: "On"}`),
+		Warnings: []string{`spec.power: will be removed: a server has the power that its ServerClaim or its ServerMaintenance asks for`},
+	},
+	{
 		Name:     "a BMC of nothing that exists",
 		Object:   manifest("BMC", "name: b-$n", `spec: {endpointRef: {name: e-$n}, bmcSecretRef: {name: c-$n}, protocol: {name: Redfish, port: 443}}`),
 		Warnings: []string{`spec.endpointRef: Endpoint "e-$n" does not exist`, `spec.bmcSecretRef: BMCSecret "c-$n" does not exist`},

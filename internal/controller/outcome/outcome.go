@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,7 +54,8 @@ func Transient(err error) error {
 
 // Handle turns the error of a reconcile into what controller-runtime shall do.
 // A write that lost a race is repeated at once and quietly: the cache is
-// about to deliver what it collided with.
+// about to deliver what it collided with. What cannot be made because its
+// namespace is on its way out is not tried again: whatever wanted it goes too.
 func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
 	var waiting Waiting
 	var terminal Terminal
@@ -65,6 +67,9 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 		return result, nil
 	case errors.As(err, &terminal):
 		log.FromContext(ctx).Info("Cannot go on until something changes", "reason", terminal.Reason, "cause", terminal.Error())
+		return result, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		log.FromContext(ctx).V(1).Info("The namespace is being deleted", "cause", err.Error())
 		return result, nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil

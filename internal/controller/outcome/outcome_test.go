@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -20,12 +22,13 @@ func TestHandle(t *testing.T) {
 		want   reconcile.Result
 		passed bool
 	}{
-		"nothing":         {nil, later, false},
-		"waiting":         {fmt.Errorf("image: %w", Waiting{On: "the registry"}), later, false},
-		"terminal":        {fmt.Errorf("x: %w", Terminalf("Reason", "spec.x: %w", errors.New("bad"))), later, false},
-		"a lost race":     {fmt.Errorf("take: %w", apierrors.NewConflict(servers, "s", errors.New("modified"))), soon, false},
-		"there before us": {apierrors.NewAlreadyExists(servers, "s"), soon, false},
-		"anything else":   {errors.New("etcd is away"), later, true},
+		"nothing":               {nil, later, false},
+		"waiting":               {fmt.Errorf("image: %w", Waiting{On: "the registry"}), later, false},
+		"terminal":              {fmt.Errorf("x: %w", Terminalf("Reason", "spec.x: %w", errors.New("bad"))), later, false},
+		"a lost race":           {fmt.Errorf("take: %w", apierrors.NewConflict(servers, "s", errors.New("modified"))), soon, false},
+		"there before us":       {apierrors.NewAlreadyExists(servers, "s"), soon, false},
+		"a namespace that ends": {terminating(), later, false},
+		"anything else":         {errors.New("etcd is away"), later, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Handle(t.Context(), later, tc.err)
@@ -34,6 +37,13 @@ func TestHandle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// terminating is what an API server says to whoever creates something in a namespace that is being deleted.
+func terminating() error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "serverbootconfigurations"}, "s", errors.New("namespace tenant is being terminated"))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
+	return fmt.Errorf("boot configuration: %w", err)
 }
 
 func TestTerminalKeepsItsCause(t *testing.T) {
