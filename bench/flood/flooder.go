@@ -39,7 +39,9 @@ type floodRequest struct {
 type floodAnswer struct {
 	// Connections were opened, Answers came, of which Limited were 429: too many from one address.
 	Connections, Answers, Limited int64
-	CPU                           time.Duration
+	// Refused is why the first connection was not opened that was not.
+	Refused string
+	CPU     time.Duration
 }
 
 // serveFlood is the flood's side.
@@ -56,7 +58,11 @@ func serveFlood(ctx context.Context) error {
 			workers.Go(func() { f.work(ctx, rand.New(rand.NewPCG(1, uint64(i)))) })
 		}
 		workers.Wait()
-		return floodAnswer{Connections: f.opened.Load(), Answers: f.answers.Load(), Limited: f.limited.Load(), CPU: f.pace.used()}, nil
+		a := floodAnswer{Connections: f.opened.Load(), Answers: f.answers.Load(), Limited: f.limited.Load(), CPU: f.pace.used()}
+		if refused := f.refused.Load(); refused != nil {
+			a.Refused = (*refused).Error()
+		}
+		return a, nil
 	})
 }
 
@@ -65,6 +71,7 @@ type flooding struct {
 	pace *pace
 
 	opened, answers, limited atomic.Int64
+	refused                  atomic.Pointer[error]
 }
 
 // work opens one connection after the other until the flood is over.
@@ -73,6 +80,7 @@ func (f *flooding) work(ctx context.Context, random *rand.Rand) {
 		f.pace.wait(ctx)
 		conn, err := f.open(ctx)
 		if err != nil {
+			f.refused.CompareAndSwap(nil, &err)
 			f.sleep(ctx, 100*time.Millisecond)
 			continue
 		}
@@ -151,6 +159,8 @@ type pace struct {
 	share      float64
 	began      time.Time
 	usedBefore time.Duration
+	// turn lets one at a time look at what is used: thousands that look would use all of the share themselves.
+	turn sync.Mutex
 }
 
 func newPace(share float64) *pace {
@@ -162,6 +172,8 @@ func (p *pace) used() time.Duration { return ownCPU() - p.usedBefore }
 
 // wait returns when this process has used no more than its share so far.
 func (p *pace) wait(ctx context.Context) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	for ctx.Err() == nil {
 		ahead := time.Duration(float64(p.used())/p.share) - time.Since(p.began)
 		if ahead <= 0 {

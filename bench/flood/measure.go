@@ -80,6 +80,9 @@ func (p *product) measure(ctx context.Context, c config, name string, t target) 
 	if err := errors.Join(err, usage); err != nil {
 		return r, err
 	}
+	if r.Sent.Connections == 0 {
+		return r, fmt.Errorf("the flood has opened no connection: %s", r.Sent.Refused)
+	}
 	r.ProductCPU = after.CPU - before.CPU
 	if r.Without.P99 > 0 {
 		r.Ratio = float64(r.With.P99) / float64(r.Without.P99)
