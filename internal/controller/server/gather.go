@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,19 +65,20 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 	}
 	v.Unreachable = observation.Err
 	v.Missing = observation.Sequence > 0
-	for i := range observation.Systems {
-		s := &observation.Systems[i]
-		if !connection.IsSystem(v.Server, s.System) {
-			continue
-		}
+	at, shared := connection.SystemOf(v.Server, observation.Systems)
+	switch {
+	case at >= 0:
+		system := &observation.Systems[at]
 		v.Missing = false
 		if v.Unreachable == nil {
-			v.Unreachable = s.Err
+			v.Unreachable = system.Err
 		}
-		if !s.Seen.IsZero() {
-			v.System = s
+		if !system.Seen.IsZero() {
+			v.System = system
 		}
-		break
+	case shared != nil && v.Unreachable == nil: // switching any of them might switch another machine
+		v.Unreachable = outcome.Terminalf(reasonSystemAmbiguous, "systems %s tell the same UUID %s, and spec.systemURI is that of none of them",
+			strings.Join(shared, ", "), v.Server.Spec.SystemUUID)
 	}
 	return key, nil
 }
