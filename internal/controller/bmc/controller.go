@@ -81,6 +81,8 @@ type scope struct {
 	resetErr error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
+	// unused names a BMCSecret that a rotation has made and spec does not name, where the BMC refuses its password.
+	unused string
 	// refused is why the API took no Server for a system.
 	refused error
 	// after is when to look again though nothing has changed.
@@ -150,6 +152,9 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 		if err := r.keepServers(ctx, s); err != nil {
 			return err
 		}
+	}
+	if err := r.findUnused(ctx, s); err != nil {
+		return err
 	}
 	return r.report(ctx, s)
 }

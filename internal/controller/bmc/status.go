@@ -33,6 +33,7 @@ func describe(s *scope, skipVerify bool) {
 		apimeta.SetStatusCondition(&status.Conditions, *c)
 	}
 	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name)
+	ready.Message += s.hint()
 	set(metalv1.ConditionReady, &ready)
 	set(metalv1.ConditionReset, resetCondition(s))
 	set(metalv1.ConditionDegraded, withRefused(degradedCondition(status.Conditions, s.observation), s.refused))

@@ -195,13 +195,18 @@ func (r *Reconciler) createOrUpdate(ctx context.Context, secret client.Object) e
 // maxNames bounds the names that are tried for a secret.
 const maxNames = 16
 
+// vaultName is the nth name of a secret for a BMC.
+func vaultName(obj *metalv1.BMC, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%s-credentials-%d", obj.Name, n)
+	}
+	return obj.Name + "-credentials"
+}
+
 // freeName is the name of a secret for a BMC: one that nobody has, or that an earlier attempt made and did not come to use.
 func (r *Reconciler) freeName(ctx context.Context, obj *metalv1.BMC, v vault) (string, error) {
 	for n := 1; n <= maxNames; n++ {
-		name := obj.Name + "-credentials"
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d", name, n)
-		}
+		name := vaultName(obj, n)
 		candidates := []client.Object{&metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 		if v.core != nil {
 			candidates = append(candidates, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.core.Namespace, Name: name}})

@@ -163,3 +163,19 @@ func TestASecretThatSomebodyBeginsToWriteMeanwhile(t *testing.T) {
 		s.rotated(t, "b-credentials", 1)
 	})
 }
+
+// TestTheSecretOfBeforeIsPutBack: whoever keeps the BMC in a repository is told which one has its password.
+func TestTheSecretOfBeforeIsPutBack(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.APIReader = recording{s.API, map[string][]metav1.ManagedFieldsEntry{"s": {by("kubectl-client-side-apply", ofData)}}}
+		s.rotates(t)
+		s.pass(t, 3*time.Minute)
+		s.rotated(t, "b-credentials", 1)
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCSecretRef.Name = "s" })
+		b := s.pass(t, 3*time.Minute)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed, `BMCSecret "b-credentials"`, "spec.bmcSecretRef")
+		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCSecretRef.Name = "b-credentials" })
+		b = s.pass(t, 3*time.Minute)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+	})
+}
