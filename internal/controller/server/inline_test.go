@@ -221,3 +221,25 @@ func TestAServerOfOneOfTwoSystemsWithItsUUID(t *testing.T) {
 		})
 	}
 }
+
+// TestASystemThatCannotBeToldWhatToBoot: the BMC shows it, and that it is not there would send people looking for it.
+func TestASystemThatCannotBeToldWhatToBoot(t *testing.T) {
+	for _, names := range []string{uri, ""} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			server := inline("s")
+			server.Spec.SystemURI = names
+			stands(t, func(t *testing.T, s *stand) {
+				part := controllertest.System(uri, uuid)
+				part.Boot = bmc.BootState{}
+				s.hw.Set(part)
+				got := s.look(t, "inline")
+				controllertest.Says(t, got.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonNoBootOverride, uri)
+				s.hw.Set(controllertest.System(uri, uuid))
+				s.rack.Look(address)
+				got = s.look(t, "inline")
+				controllertest.Says(t, got.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+			}, server)
+		})
+	}
+}
