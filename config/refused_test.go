@@ -1,6 +1,9 @@
 package config
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What has to be refused, with the path of the field that is wrong. A case with old is an update.
 var refused = []struct {
@@ -64,10 +67,52 @@ var refused = []struct {
 		path:   "spec.access", text: "access is immutable",
 	},
 	{
-		name: "a BMC whose access is replaced by an endpointRef", kind: "BMC",
+		name: "a BMC that loses its access", kind: "BMC",
 		old:    `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
-		object: `spec: {endpointRef: {name: a}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
-		path:   "spec", text: "access is required once set",
+		object: `spec: {bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
+		path:   "spec", text: "exactly one of access or endpointRef needs to be set",
+	},
+	{
+		name: "a BMC at a port below all", kind: "BMC",
+		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: -1}}`,
+		path:   "spec.protocol.port", text: "greater than or equal to 0",
+	},
+	{
+		name: "a BMC at a port above all", kind: "BMC",
+		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 65536}}`,
+		path:   "spec.protocol.port", text: "less than or equal to 65535",
+	},
+	{
+		name: "a BMC with a scheme that nobody speaks", kind: "BMC",
+		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443, scheme: gopher}}`,
+		path:   "spec.protocol.scheme", text: "must be http or https",
+	},
+	{
+		name: "a BMC with a console at a port that none is", kind: "BMC",
+		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}, consoleProtocol: {name: SSH, port: -22}}`,
+		path:   "spec.consoleProtocol.port", text: "greater than or equal to 0",
+	},
+	{
+		name: "a Server with an inline BMC at a port that none is", kind: "Server",
+		object: `spec: {systemUUID: "", bmc: {address: 192.0.2.1, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 70000}}}`,
+		path:   "spec.bmc.protocol.port", text: "less than or equal to 65535",
+	},
+	{
+		name: "a Server with an inline BMC with a scheme that nobody speaks", kind: "Server",
+		object: `spec: {systemUUID: "", bmc: {address: 192.0.2.1, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443, scheme: httpx}}}`,
+		path:   "spec.bmc.protocol.scheme", text: "must be http or https",
+	},
+	{
+		name: "a Server whose UUID is a command", kind: "Server",
+		object: `spec: {systemUUID: "; rm -rf /"}`, path: "spec.systemUUID", text: "must be a UUID",
+	},
+	{
+		name: "a Server whose UUID is short", kind: "Server",
+		object: `spec: {systemUUID: 4c4c4544-0043-3510-8052}`, path: "spec.systemUUID", text: "must be a UUID",
+	},
+	{
+		name: "a Server whose UUID is endless", kind: "Server",
+		object: `spec: {systemUUID: "` + strings.Repeat("4", 10000) + `"}`, path: "spec.systemUUID", text: "64",
 	},
 	{
 		name: "an immutable BMCSecret with another password", kind: "BMCSecret",
@@ -272,6 +317,16 @@ var admitted = []struct {
 		old:    `spec: {endpointRef: {name: a}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
 		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
 	},
+	{
+		name: "a BMC whose access is replaced by an endpointRef", kind: "BMC",
+		old:    `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
+		object: `spec: {endpointRef: {name: a}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}}`,
+	},
+	{name: "a BMC at the usual port", kind: "BMC", object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 0, scheme: ""}}`},
+	{name: "a scheme in capitals", kind: "BMC", object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443, scheme: HTTPS}}`},
+	{name: "a BMC that speaks IPMI", kind: "BMC", object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: IPMI, port: 623}}`},
+	{name: "a UUID in capitals", kind: "Server", object: `spec: {systemUUID: 4C4C4544-0043-3510-8052-B7C04F4E4D32}`},
+	{name: "a UUID without hyphens", kind: "Server", object: `spec: {systemUUID: "{4c4c4544004335108052b7c04f4e4d32}"}`},
 	{
 		name: "a BMC of the earlier form", kind: "BMC",
 		object: `spec: {access: {ip: 192.0.2.1}, bmcSecretRef: {name: a}, protocol: {name: Redfish, port: 443}, bmcSettingsRef: {name: a}}`,

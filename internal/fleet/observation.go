@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
@@ -29,6 +30,8 @@ type Observation struct {
 	// Manager is the BMC itself; its URI is empty until it could be read.
 	Manager bmc.Manager
 	Systems []SystemObservation
+	// Others are the URIs of systems that are no servers, as they cannot be told what to boot.
+	Others []string
 	// Unread is why the list of systems is not complete: a member of it could not be read. Nil when it is.
 	Unread error
 	// Symptoms are what else is wrong with the BMC though it answers.
@@ -82,7 +85,8 @@ func (o *Observation) clone() *Observation {
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
 		o.Circuit != old.Circuit || o.Fence != old.Fence || !o.Job.same(old.Job) ||
-		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) || !sameError(o.Unread, old.Unread) || o.Symptoms != old.Symptoms {
+		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) || !sameError(o.Unread, old.Unread) || o.Symptoms != old.Symptoms ||
+		!slices.Equal(o.Others, old.Others) {
 		return true
 	}
 	for i := range o.Systems {

@@ -40,15 +40,16 @@ func (a *actor) poll(ctx context.Context) error {
 	}
 	now = a.options.Clock.Now()
 	a.schedule.polledNow(now)
+	var others []string
 	var unread error
 	if listing {
-		readings, unread = a.watch(readings, now)
+		readings, others, unread = a.watch(readings, now)
 	}
 	symptoms := a.symptoms()
 	a.publish(func(o *Observation) {
 		if listing {
 			o.keepOnly(readings)
-			o.Unread = unread
+			o.Others, o.Unread = others, unread
 		}
 		o.answered(now)
 		o.Symptoms = symptoms
@@ -83,11 +84,10 @@ func (a *actor) read(ctx context.Context, uris []string) ([]reading, error) {
 	return readings, nil
 }
 
-// watch takes over a new list of systems. What is no server is left out; what
+// watch takes over a new list of systems. What is no server is left out, and named; what
 // could not be read yet is too, and looked for again soon, as is a list without
 // any: a BMC that starts shows its systems late. The error is that of the first that could not.
-func (a *actor) watch(readings []reading, now time.Time) ([]reading, error) {
-	var unread error
+func (a *actor) watch(readings []reading, now time.Time) (servers []reading, others []string, unread error) {
 	readings = slices.DeleteFunc(readings, func(r reading) bool {
 		if a.watching(r.uri) != nil {
 			return false
@@ -95,7 +95,11 @@ func (a *actor) watch(readings []reading, now time.Time) ([]reading, error) {
 		if unread == nil {
 			unread = r.err
 		}
-		return r.err != nil || !r.system.IsServer()
+		if r.err == nil && !r.system.IsServer() {
+			others = append(others, r.uri)
+			return true
+		}
+		return r.err != nil
 	})
 	watching := make([]*watched, 0, len(readings))
 	for _, r := range readings {
@@ -111,7 +115,7 @@ func (a *actor) watch(readings []reading, now time.Time) ([]reading, error) {
 	} else {
 		a.schedule.done(&a.schedule.list, now, a.options.RefreshInterval)
 	}
-	return readings, unread
+	return readings, others, unread
 }
 
 // symptoms are what the client has noticed, if it is one that does.

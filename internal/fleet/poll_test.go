@@ -258,6 +258,9 @@ func TestSeveralSystems(t *testing.T) {
 	if len(o.Systems) != 2 || o.Systems[1].URI != second.URI || o.Systems[1].Inventory == nil {
 		t.Fatalf("the broken one is not looked for again: %+v", o)
 	}
+	if diff := cmp.Diff([]string{part.URI}, o.Others); diff != "" {
+		t.Errorf("others (-want +got):\n%s", diff)
+	}
 	s.bmc.fail = failOn("system/b", errServer)
 	s.runFor(s.fleet.options.PollInterval)
 	o = s.observation()
@@ -268,8 +271,30 @@ func TestSeveralSystems(t *testing.T) {
 	s.bmc.systems = s.bmc.systems[1:2]
 	s.fleet.Refresh(s.key)
 	s.step()
-	if o := s.observation(); len(o.Systems) != 1 || o.Systems[0].URI != second.URI {
+	if o := s.observation(); len(o.Systems) != 1 || o.Systems[0].URI != second.URI || len(o.Others) != 0 {
 		t.Errorf("after one vanished: %+v", o)
+	}
+}
+
+// What is no server costs nothing between two lists, and whether there is one is told.
+func TestSystemsThatAreNoServers(t *testing.T) {
+	s := met(t, nil)
+	s.told = 0
+	s.bmc.systems = append(s.bmc.systems, &bmc.System{URI: systemURI + "/part", PowerState: bmc.PowerOn})
+	s.fleet.Refresh(s.key)
+	s.step()
+	if o := s.observation(); len(o.Others) != 1 || len(o.Systems) != 1 || s.told == 0 {
+		t.Errorf("told %d times, observation %+v", s.told, o)
+	}
+	s.told, s.bmc.diary = 0, nil
+	s.runFor(10 * s.fleet.options.PollInterval)
+	for _, e := range s.bmc.diary {
+		if e.call == "system/part" {
+			t.Errorf("it is asked for at %s", e.at)
+		}
+	}
+	if s.told != 0 {
+		t.Errorf("told %d times of nothing", s.told)
 	}
 }
 

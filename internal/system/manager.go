@@ -108,7 +108,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	bmcs := &bmc.Reconciler{
 		Client: writer, APIReader: uncached, Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
-		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
+		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers, Logger: s.logger,
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
 	bmcs.SSH = resets

@@ -163,6 +163,9 @@ const (
 	// not change, the UID of the BMC that it is for.
 	AnnotationCredentialsOf = "farrier.dev/credentials-of"
 
+	// AnnotationInsteadOf says beside it, in words, what that one is and why it stays as it is.
+	AnnotationInsteadOf = "farrier.dev/instead-of"
+
 	// AnnotationMake holds, on a BMC, whose command line its SSH server has: it is needed when the BMC does not answer.
 	AnnotationMake = "farrier.dev/bmc-make"
 

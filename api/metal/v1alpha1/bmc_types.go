@@ -17,14 +17,13 @@ type InlineEndpoint struct {
 
 // BMCSpec says where a BMC is and how to speak to it.
 // +kubebuilder:validation:XValidation:rule="has(self.access) != has(self.endpointRef)",message="exactly one of access or endpointRef needs to be set"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.access) || has(self.access)",message="access is required once set"
 type BMCSpec struct {
 	// BMCUUID is the UUID of the BMC.
 	// +optional
 	BMCUUID string `json:"bmcUUID,omitempty"`
 
 	// EndpointRef names the Endpoint whose address is the BMC's. It can be replaced by
-	// access, and is fixed otherwise.
+	// access, and access by it, and is fixed otherwise.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="endpointRef is immutable"
 	EndpointRef *LocalObjectReference `json:"endpointRef,omitempty"`
@@ -44,7 +43,7 @@ type BMCSpec struct {
 	// +optional
 	ConsoleProtocol *ConsoleProtocol `json:"consoleProtocol,omitempty"`
 
-	// Hostname of the BMC.
+	// Hostname that the BMC should have. It is no claim about which BMC it is.
 	// +optional
 	Hostname *string `json:"hostname,omitempty"`
 

@@ -78,6 +78,8 @@ const (
 	ReasonPlainHTTP = "PlainHTTP"
 	// ReasonNotVerified is a reason of ConditionSecure: TLS with anybody.
 	ReasonNotVerified = "CertificateNotVerified"
+	// ReasonNotObserved is a reason of conditions that are Unknown because the BMC has not answered.
+	ReasonNotObserved = "NotObserved"
 
 	// ConditionDegraded is true while something is wrong with a BMC that answers all the same; there is none
 	// where nothing ever was.
@@ -101,18 +103,16 @@ const (
 	// ReasonInventoryIncomplete is a reason of ConditionDegraded: parts of a system could not be read.
 	ReasonInventoryIncomplete = "InventoryIncomplete"
 	// ReasonServerRefused is a reason of ConditionDegraded: a system has no Server because the API refused it, as it does
-	// where the machine has one already.
+	// where the machine has one already, or because another system of the BMC tells the same UUID.
 	ReasonServerRefused = "ServerRefused"
 
-	// ConditionIdentity says whether the BMC is the one that spec.bmcUUID and spec.hostname name; there is
-	// none where spec has neither.
+	// ConditionIdentity says whether the BMC is the one that spec.bmcUUID names; there is none where spec has
+	// none.
 	ConditionIdentity = "IdentityMatches"
 	// ReasonMatches is a reason of ConditionIdentity.
 	ReasonMatches = "Matches"
 	// ReasonUUIDDiffers is a reason of ConditionIdentity.
 	ReasonUUIDDiffers = "UUIDDiffers"
-	// ReasonHostnameDiffers is a reason of ConditionIdentity.
-	ReasonHostnameDiffers = "HostnameDiffers"
 
 	// ConditionRotated says how the last rotation of a BMC's credentials stands; there is none before the first.
 	ConditionRotated = "CredentialsRotated"

@@ -21,11 +21,15 @@ type Protocol struct {
 	// Name of the protocol.
 	Name ProtocolName `json:"name"`
 
-	// Port that the BMC listens on.
+	// Port that the BMC listens on; 0 means the scheme's own.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 
 	// Scheme is http or https; empty means https.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() in ['', 'http', 'https']",message="must be http or https"
 	Scheme ProtocolScheme `json:"scheme,omitempty"`
 }
 
@@ -47,6 +51,8 @@ type ConsoleProtocol struct {
 	// Name of the protocol.
 	Name ConsoleProtocolName `json:"name"`
 
-	// Port that the console listens on.
+	// Port that the console listens on; 0 means the protocol's own.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 }

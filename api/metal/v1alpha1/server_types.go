@@ -67,6 +67,8 @@ type BootOrder struct {
 // ServerSpec says what a server is and what is wanted of it.
 type ServerSpec struct {
 	// SystemUUID is the UUID of the system, in lower case; empty if it has none.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^(urn:uuid:)?[{]?([0-9A-Fa-f]-?){32}[}]?$')",message="must be a UUID"
 	SystemUUID string `json:"systemUUID"`
 
 	// SystemURI is the path of the system at its BMC.

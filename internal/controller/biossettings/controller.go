@@ -181,13 +181,10 @@ func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*vi
 func (r *Reconciler) observe(v *view, key fleet.Key) {
 	observation, _ := r.Fleet.Observe(key)
 	v.unreachable = observation.Err
-	for i := range observation.Systems {
-		if s := &observation.Systems[i]; connection.IsSystem(v.server, s.System) && !s.Seen.IsZero() {
-			v.system = s
-			if v.unreachable == nil {
-				v.unreachable = s.Err
-			}
-			break
+	if at, _ := connection.SystemOf(v.server, observation.Systems); at >= 0 && !observation.Systems[at].Seen.IsZero() {
+		v.system = &observation.Systems[at]
+		if v.unreachable == nil {
+			v.unreachable = v.system.Err
 		}
 	}
 	v.looked, v.busy = r.memories.take(v.obj.UID, r.Fleet, key)

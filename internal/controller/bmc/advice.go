@@ -38,7 +38,7 @@ func advice(err error, secret string) string {
 	case e.Kind == bmc.KindTimeout:
 		return "The BMC hangs, is overloaded, or something on the way drops what is sent: restart it if it is reachable otherwise"
 	case e.Kind == bmc.KindUntrusted, e.Kind == bmc.KindConnection && aboutTLS(e):
-		return "No trust in who answers: see the BMC's certificate and address, and --bmc-ca-file"
+		return "No trust in who answers: see the BMC's certificate and address, and --bmc-ca-file; --insecure-skip-bmc-verify tells the password to whoever answers"
 	case e.Kind == bmc.KindConnection:
 		return "See whether the BMC has power and network, and whether address, port and scheme are its own"
 	case e.Kind == bmc.KindProtocol:
@@ -72,6 +72,9 @@ func degradedCondition(conditions []metav1.Condition, o fleet.Observation) *meta
 	}
 	for i := range o.Systems {
 		systemSymptoms(&o.Systems[i], found)
+	}
+	for _, uri := range o.Others {
+		noBootOverride(uri, found)
 	}
 	if o.Unread != nil {
 		found(metalv1.ReasonSystemUnreadable, "The list of systems is not complete: %v", o.Unread)
@@ -107,7 +110,7 @@ func systemSymptoms(s *fleet.SystemObservation, found func(why, format string, a
 		return
 	}
 	if !s.IsServer() {
-		found(metalv1.ReasonNoBootOverride, "System %s has no BootSourceOverrideTarget: it cannot be told to boot from the network", s.URI)
+		noBootOverride(s.URI, found)
 	}
 	if s.PowerState == bmc.PowerUnknown {
 		found(metalv1.ReasonPowerStateMissing, "System %s tells no power state that is known: nothing is switched before it does", s.URI)
@@ -118,6 +121,10 @@ func systemSymptoms(s *fleet.SystemObservation, found func(why, format string, a
 	if s.Inventory != nil && len(s.Inventory.Missing) > 0 {
 		found(metalv1.ReasonInventoryIncomplete, "System %s could not show its %s", s.URI, strings.Join(s.Inventory.Missing, ", "))
 	}
+}
+
+func noBootOverride(uri string, found func(why, format string, args ...any)) {
+	found(metalv1.ReasonNoBootOverride, "System %s has no BootSourceOverrideTarget: it cannot be told to boot from the network, and gets no Server", uri)
 }
 
 // inMinutes leaves out the seconds, which a skew does not have.

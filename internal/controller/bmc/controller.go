@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +43,8 @@ type Reconciler struct {
 	Registry  *connection.Registry
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
+	// Logger tells people which BMCs cannot be used.
+	Logger logr.Logger
 	// Prefixes knows the default credentials of makes.
 	Prefixes *macprefix.Database
 	// Begun has the attempts that were written down with a BMCSecret, and may be made without being written again.
@@ -80,6 +81,8 @@ type scope struct {
 	resetErr error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
+	// unused names a BMCSecret that a rotation has made and spec does not name, where the BMC refuses its password.
+	unused string
 	// refused is why the API took no Server for a system.
 	refused error
 	// after is when to look again though nothing has changed.
@@ -150,6 +153,9 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	if err := r.findUnused(ctx, s); err != nil {
+		return err
+	}
 	return r.report(ctx, s)
 }
 
@@ -168,36 +174,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	r.warnUntrusted(before, s.obj)
-	for _, warning := range warnings {
-		was := apimeta.FindStatusCondition(before.Status.Conditions, warning.condition)
-		is := apimeta.FindStatusCondition(s.obj.Status.Conditions, warning.condition)
-		if is != nil && is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason) {
-			r.event(s.obj, corev1.EventTypeWarning, warning.event, is.Message)
-		}
-	}
+	r.tell(before, s.obj)
 	return nil
-}
-
-// warnings are the conditions that people are told of when they become False.
-var warnings = []struct{ condition, event string }{
-	{metalv1.ConditionSecure, "InsecureConnection"},
-	{metalv1.ConditionIdentity, "IdentityDiffers"},
-	{metalv1.ConditionCredentialsUsed, "CredentialsNotUsed"},
-}
-
-// warnUntrusted tells of a BMC in whose place somebody else answers, or whose certificate is not good, or that would be told its password in
-// clear text, once that begins.
-func (r *Reconciler) warnUntrusted(before, now *metalv1.BMC) {
-	was := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionReady)
-	is := apimeta.FindStatusCondition(now.Status.Conditions, metalv1.ConditionReady)
-	if is != nil && (is.Reason == metalv1.ReasonUntrusted || is.Reason == metalv1.ReasonDowngraded) && (was == nil || was.Reason != is.Reason) {
-		r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
-	}
-}
-
-func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {
-	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
 }
 
 // observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before. It says
@@ -212,8 +190,11 @@ func (r *Reconciler) observe(obj *metalv1.BMC, spec fleet.Spec) (o fleet.Observa
 }
 
 // adopt sets the finalizer and strips owner references of other installations: the garbage
-// collector would delete the BMC with its Endpoint.
+// collector would delete the BMC, and its password, with its Endpoint.
 func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BMC) (bool, error) {
+	if err := connection.DisownSecret(ctx, r.Client, obj.Spec.BMCSecretRef.Name); err != nil {
+		return false, err
+	}
 	before := obj.DeepCopy()
 	added := controllerutil.AddFinalizer(obj, metalv1.FinalizerBMC)
 	if stripped := connection.StripOwners(obj, "Endpoint"); !added && !stripped {
@@ -223,26 +204,16 @@ func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BMC) (bool, error) 
 }
 
 // finalize deletes the Servers of a BMC that nobody has claimed, and ends its actor.
-// A claimed Server stays: it is somebody's running machine. So does one that has to be cleaned: that it is dirty is
-// known nowhere else.
 func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	obj := s.obj
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerBMC) {
 		return nil
 	}
-	servers, err := r.servers(ctx, obj)
-	if err != nil {
+	if err := connection.DisownSecret(ctx, r.Client, obj.Spec.BMCSecretRef.Name); err != nil {
 		return err
 	}
-	for i := range servers {
-		if servers[i].Spec.ServerClaimRef != nil || servers[i].Annotations[metalv1.AnnotationClaimedBy] != "" {
-			continue
-		}
-		// Whoever claims it this very moment shall find it deleted, or we shall find it claimed.
-		unchanged := client.Preconditions{UID: &servers[i].UID, ResourceVersion: &servers[i].ResourceVersion}
-		if err := r.Delete(ctx, &servers[i], unchanged); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete Server %q: %w", servers[i].Name, err)
-		}
+	if err := r.partWithServers(ctx, obj); err != nil {
+		return err
 	}
 	if over, err := r.farewell(ctx, obj); !over || err != nil {
 		s.again(farewellCheck)
@@ -260,6 +231,31 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))
+}
+
+// partWithServers deletes the Servers of a BMC that is being deleted.
+// A claimed Server stays: it is somebody's running machine. So does one that has to be cleaned: that it is dirty is
+// known nowhere else. The garbage collector is not to delete either for being owned by the BMC.
+func (r *Reconciler) partWithServers(ctx context.Context, obj *metalv1.BMC) error {
+	servers, err := r.servers(ctx, obj)
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		server := &servers[i]
+		if server.Spec.ServerClaimRef != nil || server.Annotations[metalv1.AnnotationClaimedBy] != "" {
+			if err := connection.Disown(ctx, r.Client, server, "BMC"); err != nil {
+				return err
+			}
+			continue
+		}
+		// Whoever claims it this very moment shall find it deleted, or we shall find it claimed.
+		unchanged := client.Preconditions{UID: &server.UID, ResourceVersion: &server.ResourceVersion}
+		if err := r.Delete(ctx, server, unchanged); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete Server %q: %w", server.Name, err)
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.BMC) error {

@@ -249,7 +249,7 @@ func TestOwnerReferencesOfOtherInstallationsAreStripped(t *testing.T) {
 
 func TestDeletionKeepsWhatIsClaimedAndEndsTheActor(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
-		const uri3, uuid3 = "/redfish/v1/Systems/3", "4c4c4544-0043-3510-8052-b7c04f4e4d39"
+		const uuid3 = "4c4c4544-0043-3510-8052-b7c04f4e4d39"
 		s.bmc.Set(system(uri1, uuid1), system(uri2, uuid2), system(uri3, uuid3))
 		s.settle(t)
 		controllertest.Change(t, s.API, "b-system-1", func(o *metalv1.Server) {

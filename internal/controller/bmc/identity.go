@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,37 +63,20 @@ func another(obj *metalv1.BMC, m bmc.Manager) bool {
 }
 
 // identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
-// not say.
+// not say. What spec.hostname is says nothing about that: it is the name that the BMC should have, and a new one has its maker's.
 func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
 	no := func(reason, format string, args ...any) *metav1.Condition {
 		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
-	want, hostname := obj.Spec.BMCUUID, ""
-	if obj.Spec.Hostname != nil {
-		hostname = *obj.Spec.Hostname
-	}
+	want := obj.Spec.BMCUUID
 	uuid, err := identity.UUID(want)
 	switch {
-	case want == "" && hostname == "":
+	case want == "":
 		return nil
-	case want != "" && err != nil:
+	case err != nil:
 		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
-	case want != "" && uuid != m.UUID:
+	case uuid != m.UUID:
 		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, and the BMC says that it is %q", uuid, m.UUID)
-	case hostname != "" && !sameHost(hostname, m.HostName):
-		return no(metalv1.ReasonHostnameDiffers, "spec.hostname is %q, and the BMC says that it is %q", hostname, m.HostName)
 	}
 	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC is the one that spec names"}
-}
-
-// sameHost compares names as DNS does, without case and final dot; a name without domain is that
-// of a host in any.
-func sameHost(a, b string) bool {
-	a, b = strings.ToLower(strings.TrimSuffix(a, ".")), strings.ToLower(strings.TrimSuffix(b, "."))
-	if strings.Contains(a, ".") && strings.Contains(b, ".") {
-		return a == b
-	}
-	a, _, _ = strings.Cut(a, ".")
-	b, _, _ = strings.Cut(b, ".")
-	return a == b
 }

@@ -257,12 +257,11 @@ func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
 		status         metav1.ConditionStatus
 		reason         string
 	}{
-		"by both":           {"00000000-0000-0000-0000-00000000000B", "bmc-1.example.org.", metav1.ConditionTrue, metalv1.ReasonMatches},
-		"by its short name": {"", "BMC-1", metav1.ConditionTrue, metalv1.ReasonMatches},
-		"another UUID":      {uuid1, "bmc-1", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
-		"no UUID":           {"x", "", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
-		"another name":      {uuid, "bmc-2", metav1.ConditionFalse, metalv1.ReasonHostnameDiffers},
-		"another domain":    {"", "bmc-1.example.com", metav1.ConditionFalse, metalv1.ReasonHostnameDiffers},
+		"as it says":       {"00000000-0000-0000-0000-00000000000B", "bmc-1.example.org.", metav1.ConditionTrue, metalv1.ReasonMatches},
+		"another UUID":     {uuid1, "bmc-1", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
+		"no UUID":          {"x", "", metav1.ConditionFalse, metalv1.ReasonUUIDDiffers},
+		"not its name yet": {uuid, "rack1-bmc", metav1.ConditionTrue, metalv1.ReasonMatches},
+		"its maker's name": {"", "rack1-bmc.example.com", metav1.ConditionTrue, metalv1.ReasonMatches},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stands(t, func(t *testing.T, s *stand) {
@@ -270,6 +269,9 @@ func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
 				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = tc.uuid, &tc.hostname })
 				b := s.settle(t)
 				controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, tc.status, tc.reason)
+				if warned := len(s.told("IdentityDiffers")) > 0; warned != (tc.status == metav1.ConditionFalse) {
+					t.Errorf("warned %v", warned)
+				}
 				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = "", nil })
 				b = s.settle(t) // nobody says which: it is the one that is there
 				controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionTrue, metalv1.ReasonMatches)

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,7 @@ func withRefused(c *metav1.Condition, refused error) *metav1.Condition {
 	if refused == nil {
 		return c
 	}
-	said := metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonServerRefused, Message: refused.Error()}
+	said := metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonServerRefused, Message: strings.ReplaceAll(refused.Error(), "\n", ". ")}
 	if c != nil && c.Status == metav1.ConditionTrue && c.Reason != said.Reason {
 		said.Message += ". " + c.Message
 	}

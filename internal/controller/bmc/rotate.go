@@ -151,6 +151,10 @@ func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, 
 	v := rotationView{
 		now: r.Clock.Now(), done: p.vault.rotated(p.mark(s.obj)), stored: p.vault.next() != "", observation: s.observation, heldBy: s.heldBy,
 	}
+	v.unsafe = v.stored && len(p.vault.writers(s.obj)) > 0 || !v.stored && p.chosen != ""
+	if s.obj.Annotations[metalv1.AnnotationRotationRefused] != "" {
+		v.unsafe = false // a person was asked to mend the secret
+	}
 	if p.job != "" {
 		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.job)
 		v.lost, v.ended, v.err = !known, status.State.Ended(), status.Err
@@ -158,8 +162,8 @@ func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, 
 	if v.stored || p.job != "" {
 		return v, nil
 	}
-	others, err := r.sharers(ctx, s)
-	v.alone = len(others) == 0 && !p.vault.immutable()
+	why, err := r.fixed(ctx, s)
+	v.alone = why == ""
 	return v, err
 }
 
@@ -186,6 +190,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 		if err := r.writeVault(ctx, p.vault, func(v vault) { v.store(made) }); err != nil {
 			return true, err // as it was: the BMC has not heard of it
 		}
+		next.chosen = made
 		keep()
 		return false, nil
 	case rotateTryNext:
@@ -209,7 +214,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 	case rotateFail:
 		return true, r.failRotation(ctx, s, why)
 	}
-	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, which is in "+p.vault.String())
+	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, which is in "+p.vault.String()+p.vault.instead())
 	return true, r.endRotation(ctx, s, corev1.EventTypeNormal, metalv1.ReasonRotated)
 }
 
@@ -243,22 +248,45 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 
 // replace gives the BMC credentials of its own, and says why.
 func (r *Reconciler) replace(ctx context.Context, s *scope) error {
-	old, why := s.rotating.vault, "is immutable"
-	if others, err := r.sharers(ctx, s); err != nil {
-		return err
-	} else if len(others) > 0 {
-		why = "is also used by " + strings.Join(others[:min(len(others), 3)], ", ")
-		if len(others) > 3 {
-			why += fmt.Sprintf(" and %d more", len(others)-3)
-		}
-	}
-	if err := r.replaceVault(ctx, s, old); err != nil {
+	old := s.rotating.vault
+	why, err := r.fixed(ctx, s)
+	if err != nil {
 		return err
 	}
-	r.event(s.obj, corev1.EventTypeNormal, metalv1.ReasonSecretReplaced,
-		fmt.Sprintf("%s %s and stays as it is; the BMC now has BMCSecret %q", old, why, s.obj.Spec.BMCSecretRef.Name))
-	s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: the BMC got a BMCSecret of its own")
+	if why == "" {
+		why = "was written by somebody else while the password was being changed"
+	}
+	instead := fmt.Sprintf("%s %s and stays as it is", old, why)
+	if err := r.replaceVault(ctx, s, old, instead); err != nil {
+		return err
+	}
+	r.event(s.obj, corev1.EventTypeNormal, metalv1.ReasonSecretReplaced, fmt.Sprintf("%s; the BMC now has BMCSecret %q", instead, s.obj.Spec.BMCSecretRef.Name))
+	s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating,
+		fmt.Sprintf("The password is being changed: the BMC got BMCSecret %q of its own. %s", s.obj.Spec.BMCSecretRef.Name, instead))
 	return nil
+}
+
+// fixed says why credentials cannot be changed where they are; empty: they can be.
+func (r *Reconciler) fixed(ctx context.Context, s *scope) (why string, _ error) {
+	if s.rotating.vault.immutable() {
+		return "is immutable", nil
+	}
+	if others, err := r.sharers(ctx, s); err != nil || len(others) > 0 {
+		return "is also used by " + some(others), err
+	}
+	if writers := s.rotating.vault.writers(s.obj); len(writers) > 0 {
+		return "is also written by " + some(writers), nil
+	}
+	return "", nil
+}
+
+// some names three of what may be many.
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), 3)], ", ")
+	if len(names) > 3 {
+		text += fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return text
 }
 
 // restRotation leaves a BMC alone that refuses both passwords.
@@ -284,6 +312,8 @@ func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) err
 			return err
 		}
 	}
+	s.rotating.chosen = "" // it was dropped on purpose
+	r.rotations.set(s.obj.UID, s.rotating.rotation)
 	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonRotationFailed, "The password is the old one: "+why)
 	return r.endRotation(ctx, s, corev1.EventTypeWarning, metalv1.ReasonRotationFailed)
 }

@@ -34,6 +34,9 @@ type rotation struct {
 	job  string
 	work *rotationWork
 	jobs int
+	// chosen is the new password, once it has been stored: whoever writes the secret too may take it away there, and the
+	// BMC may have it.
+	chosen bmc.Secret
 	// next says that the BMC is asked with the new password, because it refused the old one.
 	next bool
 	// doubt says that the BMC may have the new password though it did not say so.
@@ -49,11 +52,12 @@ type rotationView struct {
 	done bool
 	// heldBy is who has other credentials for the BMC, which are used.
 	heldBy string
-	// alone says that the credentials may be changed where they are: no other BMC has them, and they are not immutable.
+	// alone says that the credentials may be changed where they are: no other BMC has them, nobody else writes them, and they
+	// are not immutable.
 	alone bool
-	// stored says that a new password is stored.
-	stored      bool
-	observation fleet.Observation
+	// stored says that a new password is stored; unsafe that somebody else writes there, or has taken one away that was.
+	stored, unsafe bool
+	observation    fleet.Observation
 	// ended says that the job under way has come to its end, with that error; lost that nobody knows it any more.
 	ended, lost bool
 	err         error
@@ -82,6 +86,8 @@ func (p rotation) decide(v rotationView) (rotationStep, rotation, string) {
 	switch {
 	case v.done:
 		return rotateDone, p, ""
+	case v.unsafe:
+		return rotateReplace, p, ""
 	case p.job != "":
 		return p.follow(v)
 	case p.next && answered:

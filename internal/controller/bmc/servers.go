@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -35,23 +34,30 @@ func (r *Reconciler) keepServers(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	known, shared, told := standFor(servers, observation.Systems), sharedUUIDs(observation.Systems), map[string]bool{}
 	for i := range observation.Systems {
 		system := &observation.Systems[i]
-		known := slices.IndexFunc(servers, func(s metalv1.Server) bool { return connection.IsSystem(&s, system.System) })
-		if known < 0 {
-			server, err := r.create(ctx, obj, system, servers)
-			if s.refuse(err) {
-				continue
-			}
-			if err != nil {
+		if known[i] >= 0 {
+			if err := r.update(ctx, &servers[known[i]], obj, system); err != nil && !s.refuse(err) {
 				return err
 			}
-			servers = append(servers, *server)
 			continue
 		}
-		if err := r.update(ctx, &servers[known], obj, system); err != nil && !s.refuse(err) {
+		if uris := shared[system.UUID]; len(uris) > 0 {
+			if !told[system.UUID] {
+				s.refuseShared(system.UUID, uris)
+			}
+			told[system.UUID] = true
+			continue
+		}
+		server, err := r.create(ctx, obj, system, servers)
+		if s.refuse(err) {
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		servers = append(servers, *server)
 	}
 	return nil
 }

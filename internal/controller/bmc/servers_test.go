@@ -49,7 +49,7 @@ func TestEverySystemHasAServer(t *testing.T) {
 }
 
 func TestServersKeepTheirNamesWhenSystemsComeAndGo(t *testing.T) {
-	const uri3, uuid3 = "/redfish/v1/Systems/3", "00000000-0000-0000-0000-000000000003"
+	const uuid3 = "00000000-0000-0000-0000-000000000003"
 	stands(t, func(t *testing.T, s *stand) {
 		s.bmc.Set(system(uri1, uuid1), system(uri2, uuid2))
 		s.settle(t)

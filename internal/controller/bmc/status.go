@@ -33,11 +33,12 @@ func describe(s *scope, skipVerify bool) {
 		apimeta.SetStatusCondition(&status.Conditions, *c)
 	}
 	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name)
+	ready.Message += s.hint()
 	set(metalv1.ConditionReady, &ready)
 	set(metalv1.ConditionReset, resetCondition(s))
 	set(metalv1.ConditionDegraded, withRefused(degradedCondition(status.Conditions, s.observation), s.refused))
 	if s.target.Endpoint.Host != "" {
-		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify))
+		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify, s.observation))
 	}
 	if s.target.Secret != nil {
 		set(metalv1.ConditionDefaultCredentials, s.login.condition())
@@ -95,7 +96,7 @@ func condition(o fleet.Observation, resolveErr error, secret string) metav1.Cond
 			c.Message += ". " + todo
 		}
 	case o.Time.IsZero():
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotObserved", "The BMC has not been heard of yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, metalv1.ReasonNotObserved, "The BMC has not been heard of yet"
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonConnected, "The BMC answers"
 	}
@@ -152,15 +153,4 @@ func heldCondition(by string) *metav1.Condition {
 		Status: metav1.ConditionFalse, Reason: metalv1.ReasonOtherHolder,
 		Message: by + " names the same BMC with other credentials, and those are used",
 	}
-}
-
-// secureCondition says whether credentials travel to the BMC, and to it alone, in secret.
-func secureCondition(e bmc.Endpoint, skipVerify bool) *metav1.Condition {
-	switch {
-	case !e.Secure():
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonPlainHTTP, Message: "Credentials travel unencrypted to " + e.Key()}
-	case skipVerify:
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonNotVerified, Message: "Nobody verifies who answers at " + e.Key()}
-	}
-	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonVerified, Message: "TLS with a certificate that is verified"}
 }

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -77,6 +78,14 @@ func (v vault) rotated(mark string) bool {
 	return v.object().GetAnnotations()[metalv1.AnnotationRotated] == mark
 }
 
+// instead says, after a sentence, in place of what the vault was made and why; empty: it was not.
+func (v vault) instead() string {
+	if words := v.object().GetAnnotations()[metalv1.AnnotationInsteadOf]; words != "" {
+		return ". " + words
+	}
+	return ""
+}
+
 // store keeps a new password beside the one that there is.
 func (v vault) store(next bmc.Secret) {
 	v.edit(func(data map[string][]byte) { data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal()) })
@@ -129,13 +138,16 @@ func (r *Reconciler) writeVault(ctx context.Context, v vault, change func(vault)
 }
 
 // replaceVault makes credentials of its own for a BMC, equal to those that it has, where these cannot be changed: they are
-// immutable, or others use them too. They stand where the old ones do, and nothing is
+// immutable, or others use or write them too, as instead says. They stand where the old ones do, with the new password if one was chosen, and nothing is
 // deleted with the BMC: its password would be lost.
-func (r *Reconciler) replaceVault(ctx context.Context, s *scope, v vault) error {
-	mine := map[string]string{metalv1.AnnotationCredentialsOf: string(s.obj.UID)}
+func (r *Reconciler) replaceVault(ctx context.Context, s *scope, v vault, instead string) error {
+	mine := map[string]string{metalv1.AnnotationCredentialsOf: string(s.obj.UID), metalv1.AnnotationInsteadOf: instead}
 	data := map[string][]byte{
 		metalv1.BMCSecretUsernameKey: []byte(s.target.Credentials.Username),
 		metalv1.BMCSecretPasswordKey: []byte(s.target.Credentials.Password.Reveal()),
+	}
+	if next := cmp.Or(v.next(), s.rotating.chosen); next != "" {
+		data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal())
 	}
 	name, err := r.freeName(ctx, s.obj, v)
 	if err != nil {
@@ -183,13 +195,18 @@ func (r *Reconciler) createOrUpdate(ctx context.Context, secret client.Object) e
 // maxNames bounds the names that are tried for a secret.
 const maxNames = 16
 
+// vaultName is the nth name of a secret for a BMC.
+func vaultName(obj *metalv1.BMC, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%s-credentials-%d", obj.Name, n)
+	}
+	return obj.Name + "-credentials"
+}
+
 // freeName is the name of a secret for a BMC: one that nobody has, or that an earlier attempt made and did not come to use.
 func (r *Reconciler) freeName(ctx context.Context, obj *metalv1.BMC, v vault) (string, error) {
 	for n := 1; n <= maxNames; n++ {
-		name := obj.Name + "-credentials"
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d", name, n)
-		}
+		name := vaultName(obj, n)
 		candidates := []client.Object{&metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 		if v.core != nil {
 			candidates = append(candidates, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.core.Namespace, Name: name}})

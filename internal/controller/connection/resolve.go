@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -61,9 +60,16 @@ func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 	if err != nil {
 		return bmc.Endpoint{}, outcome.Terminal{Reason: ReasonAddressInvalid, Err: err}
 	}
+	if protocol.Port < 0 || protocol.Port > 65535 {
+		return bmc.Endpoint{}, outcome.Terminalf(ReasonAddressInvalid, "spec.protocol.port: %d is no port", protocol.Port)
+	}
 	scheme := strings.ToLower(string(protocol.Scheme))
-	if scheme == "" {
+	switch scheme {
+	case "":
 		scheme = "https"
+	case "http", "https":
+	default:
+		return bmc.Endpoint{}, outcome.Terminalf(ReasonProtocolNotSupported, "spec.protocol.scheme: %.32q is not spoken, only http and https are", protocol.Scheme)
 	}
 	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
 }
@@ -91,6 +97,33 @@ func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1
 	return t, err
 }
 
+// SystemOf finds the system that a Server stands for among all of its BMC: the index is -1 where there is none. A UUID that several of them tell
+// says nothing about which it is: then the one at the Server's URI is meant, and where that is none of them, shared names them all.
+func SystemOf(server *metalv1.Server, systems []fleet.SystemObservation) (found int, shared []string) {
+	at := slices.IndexFunc(systems, func(s fleet.SystemObservation) bool {
+		return s.URI == server.Spec.SystemURI && server.Spec.SystemURI != ""
+	})
+	if at >= 0 && (systems[at].Seen.IsZero() || IsSystem(server, systems[at].System) && systems[at].UUID != "") {
+		return at, nil // it is there, or cannot be told from what another says
+	}
+	uuid, err := identity.UUID(server.Spec.SystemUUID)
+	var same []int
+	for i := range systems {
+		if err == nil && systems[i].UUID == uuid {
+			same, shared = append(same, i), append(shared, systems[i].URI)
+		}
+	}
+	switch {
+	case len(same) == 1:
+		return same[0], nil // it has moved
+	case len(same) > 1:
+		return -1, shared
+	case at >= 0 && IsSystem(server, systems[at].System):
+		return at, nil
+	}
+	return -1, nil
+}
+
 // IsSystem says whether a Server stands for a system of its BMC. The UUID decides where both have one:
 // a chassis that loses a blade may give its URI to the next, and that is another machine.
 func IsSystem(server *metalv1.Server, system bmc.System) bool {
@@ -99,18 +132,4 @@ func IsSystem(server *metalv1.Server, system bmc.System) bool {
 		return uuid == system.UUID
 	}
 	return server.Spec.SystemURI != "" && server.Spec.SystemURI == system.URI
-}
-
-// StripOwners takes the owner references of a kind of this group away, which other installations
-// set: the garbage collector would delete a machine together with its BMC. It says whether there was one.
-func StripOwners(obj client.Object, kind string) bool {
-	kept := slices.DeleteFunc(slices.Clone(obj.GetOwnerReferences()), func(o metav1.OwnerReference) bool {
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		return o.Kind == kind && group == metalv1.GroupName
-	})
-	if len(kept) == len(obj.GetOwnerReferences()) {
-		return false
-	}
-	obj.SetOwnerReferences(kept)
-	return true
 }

@@ -20,6 +20,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -73,14 +74,38 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // release takes away the finalizer of other installations, which none of theirs would any more. Ours
-// need none: what was made of an Endpoint outlives it.
+// need none: what was made of an Endpoint outlives it. What others made of it is owned by it, and the garbage collector would
+// delete that once the finalizer is gone.
 func (r *Reconciler) release(ctx context.Context, endpoint *metalv1.Endpoint) error {
 	before := endpoint.DeepCopy()
 	if !controllerutil.RemoveFinalizer(endpoint, metalv1.FinalizerEndpoint) {
 		return nil
 	}
+	if err := r.disown(ctx, endpoint); err != nil {
+		return err
+	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.Patch(ctx, endpoint, patch, client.FieldOwner(metalv1.FieldManager)))
+}
+
+// disown has the BMCs of an Endpoint, and their credentials, outlive it.
+func (r *Reconciler) disown(ctx context.Context, endpoint *metalv1.Endpoint) error {
+	if err := connection.DisownSecret(ctx, r.Client, endpoint.Name); err != nil {
+		return err
+	}
+	var bmcs metalv1.BMCList
+	if err := r.List(ctx, &bmcs, client.MatchingFields{index.BMCByEndpoint: endpoint.Name}); err != nil {
+		return fmt.Errorf("list the BMCs of Endpoint %q: %w", endpoint.Name, err)
+	}
+	for i := range bmcs.Items {
+		if err := connection.DisownSecret(ctx, r.Client, bmcs.Items[i].Spec.BMCSecretRef.Name); err != nil {
+			return err
+		}
+		if err := connection.Disown(ctx, r.Client, &bmcs.Items[i], "Endpoint"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recognise makes the BMC and says in a condition what came of it.

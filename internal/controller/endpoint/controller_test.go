@@ -1,11 +1,13 @@
 package endpoint
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -250,6 +252,42 @@ func TestADeletedEndpointTakesNothingAlong(t *testing.T) {
 	for _, obj := range []client.Object{bmc, secret} {
 		if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) != 0 {
 			t.Errorf("%s: deleted %v, owners %v", obj.GetName(), obj.GetDeletionTimestamp(), obj.GetOwnerReferences())
+		}
+	}
+}
+
+// TestWhatOthersMadeOfAnEndpointOutlivesIt: their finalizer holds the Endpoint until nothing is owned by it that the garbage collector would delete.
+func TestWhatOthersMadeOfAnEndpointOutlivesIt(t *testing.T) {
+	owners := []metav1.OwnerReference{{APIVersion: metalv1.GroupVersion.String(), Kind: "Endpoint", Name: "e", UID: "e"}}
+	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "renamed", OwnerReferences: owners}}
+	bmc.Spec.EndpointRef = &metalv1.LocalObjectReference{Name: "e"}
+	bmc.Spec.BMCSecretRef.Name = "s"
+	used := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s", OwnerReferences: owners}}
+	unused := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "e", OwnerReferences: owners}}
+	e := endpoint("e", acme)
+	e.Finalizers = []string{metalv1.FinalizerEndpoint}
+	api := controllertest.NewAPI(t, e, bmc, used, unused)
+	api.Remove(t, e)
+	r := reconciler(t, api)
+	api.Fail = func(verb string, obj runtime.Object) error {
+		if o, ok := obj.(client.Object); ok && verb == controllertest.Patch && o.GetName() == "s" {
+			return errors.New("etcd is away")
+		}
+		return nil
+	}
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: controllertest.Key("e")}); err == nil || controllertest.Gone[metalv1.Endpoint](t, api, "e") {
+		t.Errorf("the Endpoint went before what it owns was safe: %v", err)
+	}
+	api.Fail = nil
+	api.Settle(t, r, "e")
+	if !controllertest.Gone[metalv1.Endpoint](t, api, "e") {
+		t.Error("the Endpoint cannot end")
+	}
+	for _, obj := range []client.Object{
+		controllertest.Read[metalv1.BMC](t, api, "renamed"), controllertest.Read[metalv1.BMCSecret](t, api, "s"), controllertest.Read[metalv1.BMCSecret](t, api, "e"),
+	} {
+		if len(obj.GetOwnerReferences()) != 0 {
+			t.Errorf("%T %s is owned by %v", obj, obj.GetName(), obj.GetOwnerReferences())
 		}
 	}
 }

@@ -131,6 +131,11 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 // adopt sets the finalizer and strips the owner references that other installations set: the garbage
 // collector would delete a claimed server together with its BMC.
 func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, error) {
+	if inline := server.Spec.BMC; inline != nil {
+		if err := connection.DisownSecret(ctx, r.Client, inline.BMCSecretRef.Name); err != nil {
+			return false, err
+		}
+	}
 	before := server.DeepCopy()
 	cleared := clearPower(server)
 	added := server.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(server, metalv1.FinalizerServer)

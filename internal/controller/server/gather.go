@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,21 +66,35 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 	}
 	v.Unreachable = observation.Err
 	v.Missing = observation.Sequence > 0
-	for i := range observation.Systems {
-		s := &observation.Systems[i]
-		if !connection.IsSystem(v.Server, s.System) {
-			continue
-		}
+	at, shared := connection.SystemOf(v.Server, observation.Systems)
+	switch {
+	case at >= 0:
+		system := &observation.Systems[at]
 		v.Missing = false
 		if v.Unreachable == nil {
-			v.Unreachable = s.Err
+			v.Unreachable = system.Err
 		}
-		if !s.Seen.IsZero() {
-			v.System = s
+		if !system.Seen.IsZero() {
+			v.System = system
 		}
-		break
+	case shared != nil && v.Unreachable == nil: // switching any of them might switch another machine
+		v.Unreachable = outcome.Terminalf(reasonSystemAmbiguous, "systems %s tell the same UUID %s, and spec.systemURI is that of none of them",
+			strings.Join(shared, ", "), v.Server.Spec.SystemUUID)
+	case v.Unreachable == nil && noBoot(v.Server, observation) != "":
+		v.Unreachable = outcome.Terminalf(metalv1.ReasonNoBootOverride, "system %s has no BootSourceOverrideTarget: it cannot be told what to boot", noBoot(v.Server, observation))
 	}
 	return key, nil
+}
+
+// noBoot is the URI of the system that a server stands for where that cannot be told what to boot; empty: it is not among those.
+func noBoot(server *metalv1.Server, o fleet.Observation) string {
+	switch {
+	case slices.Contains(o.Others, server.Spec.SystemURI):
+		return server.Spec.SystemURI
+	case server.Spec.SystemURI == "" && len(o.Others) == 1 && len(o.Systems) == 0:
+		return o.Others[0]
+	}
+	return ""
 }
 
 // keyOf finds the BMC: the one that is referred to, or the one inline.

@@ -32,6 +32,16 @@ func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAcces
 	return held.Key, nil
 }
 
+// place writes down where the system of an inline BMC is: tools that speak Redfish themselves need its URI. Of a BMC object's systems its own
+// controller does that.
+func (v *View) place(p *Plan) {
+	if v.Server.Spec.BMC == nil || v.System == nil || v.Server.Spec.SystemURI == v.System.URI {
+		return
+	}
+	uri := v.System.URI
+	p.alsoFacts(func(s *metalv1.Server) { s.Spec.SystemURI = uri })
+}
+
 // letGo forgets that a server had an inline BMC.
 func (r *Reconciler) letGo(name string) {
 	r.Registry.Release(&r.Wake, name)

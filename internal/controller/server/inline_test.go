@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -143,4 +145,101 @@ func TestAServerWithABMCOfItsOwn(t *testing.T) {
 			t.Error("the BMC of a Server that is no more is still asked")
 		}
 	})
+}
+
+// The password of an inline BMC is nowhere else either.
+func TestThePasswordOfAnInlineBMCOutlivesAnEndpoint(t *testing.T) {
+	t.Parallel()
+	own := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "own", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: metalv1.GroupVersion.String(), Kind: "Endpoint", Name: "e", UID: "e"},
+		{APIVersion: "example.org/v1", Kind: "Rack", Name: "r", UID: "r"},
+	}}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
+	stands(t, func(t *testing.T, s *stand) {
+		s.look(t, "inline")
+		if owners := controllertest.Read[metalv1.BMCSecret](t, s.API, "own").OwnerReferences; len(owners) != 1 || owners[0].Kind != "Rack" {
+			t.Errorf("it is owned by %v", owners)
+		}
+	}, own, inline("own"))
+}
+
+// TestWhereTheSystemOfAnInlineBMCIs: tools that speak Redfish themselves read it from spec, whoever made the Server.
+func TestWhereTheSystemOfAnInlineBMCIs(t *testing.T) {
+	t.Parallel()
+	const moved = "/redfish/v1/Systems/2"
+	server := inline("s")
+	server.Spec.SystemURI = ""
+	stands(t, func(t *testing.T, s *stand) {
+		if got := s.look(t, "inline").Spec.SystemURI; got != uri {
+			t.Errorf("spec.systemURI is %q", got)
+		}
+		s.hw.Set(controllertest.System(moved, uuid))
+		s.rack.Look(address)
+		if got := s.look(t, "inline").Spec.SystemURI; got != moved {
+			t.Errorf("after it moved, spec.systemURI is %q", got)
+		}
+		s.ForgetWrites()
+		s.look(t, "inline")
+		if w := s.Writes("Server"); len(w) != 0 {
+			t.Errorf("written again: %v", w)
+		}
+	}, server)
+}
+
+// TestAServerOfOneOfTwoSystemsWithItsUUID: what is done to it is done to the system that it names, and to none where it names none.
+func TestAServerOfOneOfTwoSystemsWithItsUUID(t *testing.T) {
+	const second = "/redfish/v1/Systems/2"
+	for _, names := range []string{uri, second, ""} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			server := inline("s")
+			server.Spec.SystemURI = names
+			stands(t, func(t *testing.T, s *stand) {
+				on := controllertest.System(second, uuid)
+				on.PowerState = bmc.PowerOn
+				s.hw.Set(controllertest.System(uri, uuid), on)
+				s.look(t, "inline")
+				if names != "" {
+					s.ready(t, namespace+"/inline")
+				}
+				got := s.look(t, "inline")
+				if names != "" && len(s.hw.Resets()) == 0 {
+					t.Error("the machine is told nothing")
+				}
+				want := map[string]metalv1.PowerState{uri: metalv1.PowerStateOff, second: metalv1.PowerStateOn}[names]
+				if got.Status.PowerState != want || got.Spec.SystemURI != names {
+					t.Errorf("it is %q at %q, want %q at %q", got.Status.PowerState, got.Spec.SystemURI, want, names)
+				}
+				if names == "" {
+					controllertest.Says(t, got.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "SystemAmbiguous", uri, second, "spec.systemURI")
+				}
+				for _, r := range s.hw.Resets() {
+					if !strings.HasPrefix(r, names+" ") {
+						t.Errorf("told %q", r)
+					}
+				}
+			}, server)
+		})
+	}
+}
+
+// TestASystemThatCannotBeToldWhatToBoot: the BMC shows it, and that it is not there would send people looking for it.
+func TestASystemThatCannotBeToldWhatToBoot(t *testing.T) {
+	for _, names := range []string{uri, ""} {
+		t.Run(names, func(t *testing.T) {
+			t.Parallel()
+			server := inline("s")
+			server.Spec.SystemURI = names
+			stands(t, func(t *testing.T, s *stand) {
+				part := controllertest.System(uri, uuid)
+				part.Boot = bmc.BootState{}
+				s.hw.Set(part)
+				got := s.look(t, "inline")
+				controllertest.Says(t, got.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonNoBootOverride, uri)
+				s.hw.Set(controllertest.System(uri, uuid))
+				s.rack.Look(address)
+				got = s.look(t, "inline")
+				controllertest.Says(t, got.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+			}, server)
+		})
+	}
 }

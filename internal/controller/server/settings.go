@@ -28,10 +28,11 @@ const (
 	bootOrderRepeat = time.Hour
 )
 
-// settings adds to a plan what does not depend on the state of the server: its UUID, and what the light and the boot order
+// settings adds to a plan what does not depend on the state of the server: its UUID and URI, and what the light and the boot order
 // shall be, wherever the state is not one in which the machine is left alone.
 func (v *View) settings(state metalv1.ServerState, p *Plan) {
 	v.identify(p)
+	v.place(p)
 	if v.System == nil || state == metalv1.ServerStateParked {
 		return
 	}

@@ -25,6 +25,9 @@ const reasonCleaning = "InProgress"
 // reasonBMCNotFound is a reason of the condition Ready: spec.bmcRef leads nowhere.
 const reasonBMCNotFound = "BMCNotFound"
 
+// reasonSystemAmbiguous is a reason of the condition Ready: several systems of the BMC tell the server's UUID.
+const reasonSystemAmbiguous = "SystemAmbiguous"
+
 // conditionDeletionWaits is on servers alone that are being deleted and are kept for now.
 const conditionDeletionWaits = "DeletionWaits"
 
