@@ -36,22 +36,18 @@ func (c *Client) useBasic(why WhyBasic) {
 // authentication is tried once. A client that had a session knows what a refusal means.
 func (c *Client) withoutSession(ctx context.Context, r call, a answer) error {
 	refused := c.loginError(r, a)
-	switch a.status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		c.useBasic(BasicNoSessions)
-		return nil
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-	default:
-		return refused
-	}
-	if c.tableFull(a) || accountLocked(refused) || c.triedBasic() {
+	absent := a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed || a.status == http.StatusNotImplemented
+	switch {
+	case absent:
+	case a.status != http.StatusBadRequest && a.status != http.StatusUnauthorized && a.status != http.StatusForbidden,
+		c.tableFull(a), accountLocked(refused), c.triedBasic():
 		return refused
 	}
 	offered, err := c.offersSessions(ctx)
 	switch {
 	case err != nil:
 		return err
-	case !offered:
+	case !offered, absent:
 		c.useBasic(BasicNoSessions)
 		return nil
 	case c.hadSession || a.status != http.StatusUnauthorized:
@@ -67,17 +63,27 @@ func (c *Client) triedBasic() bool {
 }
 
 // offersSessions reports whether the service root, which everybody may read (DSP0266, "Service root request"), leads to
-// sessions. One that cannot be read leaves it open, and the login's answer is the better one then.
+// sessions. What has none is no Redfish service, or none yet: a BMC that starts answers 404 to everything, and is not to
+// be given its password with every request ever after.
 func (c *Client) offersSessions(ctx context.Context) (bool, error) {
 	root := c.service
 	if root == nil {
-		a, err := c.send(ctx, call{method: http.MethodGet, path: rootPath}, func(http.Header) {})
-		if err != nil {
+		r := call{method: http.MethodGet, path: rootPath}
+		a, err := c.send(ctx, r, func(http.Header) {})
+		switch {
+		case err != nil:
 			return false, err
+		case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
+			return true, nil // against the standard; a login's own answer is the better one then
+		case !a.ok():
+			return false, c.statusError(r, a)
 		}
 		root = &serviceRoot{}
-		if !a.ok() || decode(a.body, root) != nil || root.ID == "" && root.Version == "" {
-			return true, nil
+		if err := decode(a.body, root); err != nil {
+			return false, c.protocolError(r.op(), "%w", err)
+		}
+		if root.ID == "" && root.Version == "" && root.Systems == "" {
+			return false, c.protocolError(r.op(), noServiceRoot)
 		}
 	}
 	return root.SessionService != "" || root.Links.Sessions != "", nil
@@ -98,6 +104,8 @@ func (c *Client) tryBasic(ctx context.Context, why WhyBasic, refused error) erro
 		return refused
 	case a.status == http.StatusTooManyRequests, a.status >= http.StatusInternalServerError:
 		err = c.statusError(r, a)
+	case a.ok() && decode(a.body, &struct{}{}) != nil:
+		err = c.protocolError(r.op(), "body is no JSON object")
 	default:
 		c.useBasic(why)
 		return nil

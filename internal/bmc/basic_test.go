@@ -168,6 +168,43 @@ func TestBasicIsTriedAgainWhereTheBMCFailed(t *testing.T) {
 	}
 }
 
+// A BMC that starts is none without sessions: it answers 404 to everything, or shows a page, and then it is there.
+func TestABMCThatStartsIsNoneWithoutSessions(t *testing.T) {
+	page := raw("<!DOCTYPE html><title>Starting</title>")
+	for name, starts := range map[string]func(*bmctest.Server){
+		"nothing is there": func(s *bmctest.Server) {
+			for _, pattern := range []string{login, getRoot, getList, getSystem} {
+				s.Handle(pattern, fails(http.StatusNotFound))
+			}
+		},
+		"pages": func(s *bmctest.Server) {
+			for _, pattern := range []string{login, getRoot, getList, getSystem} {
+				s.Handle(pattern, page)
+			}
+		},
+		"no login, and pages": func(s *bmctest.Server) {
+			s.Handle(login, unauthorized)
+			s.Handle(getRoot, unauthorized)
+			s.Handle(getList, page)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bmctest.New(t)
+			starts(s)
+			c := client(t, s)
+			if _, err := c.System(t.Context(), bmctest.System); err == nil || bmc.KindOf(err) == bmc.KindAuthentication {
+				t.Errorf("while it starts: %v", err)
+			}
+			for _, pattern := range []string{login, getRoot, getList, getSystem} {
+				s.Handle(pattern, nil)
+			}
+			if _, err := c.System(t.Context(), bmctest.System); err != nil || s.Sessions() != 1 || c.Symptoms().Basic != "" {
+				t.Errorf("%d sessions, %q, %v", s.Sessions(), c.Symptoms().Basic, err)
+			}
+		})
+	}
+}
+
 // Other credentials are verified in the way that the BMC takes.
 func TestVerifyWithBasic(t *testing.T) {
 	for name, breaks := range map[string]func(*bmctest.Server){

@@ -78,6 +78,9 @@ func (c *Client) login(ctx context.Context) error {
 // withoutToken goes on with Basic authentication where a session was made that nobody can use, and deletes that: it
 // takes a place in the table.
 func (c *Client) withoutToken(ctx context.Context, r call, a answer) error {
+	if a.status != http.StatusCreated {
+		return c.protocolError(r.op(), "session without X-Auth-Token") // or none at all: the page of a web server that starts
+	}
 	refused := c.protocolError(r.op(), "session without X-Auth-Token, and Basic authentication is refused")
 	if err := c.tryBasic(ctx, BasicNoToken, refused); err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestRefusalsAreFinal(t *testing.T) {
 		{
 			"Basic refused",
 			func(s *bmctest.Server) { s.NoSessions(); s.SetPassword("other") },
-			[]string{login, getSystem},
+			[]string{login, getRoot, getSystem},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

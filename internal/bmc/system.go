@@ -242,6 +242,8 @@ const (
 	managersPath = "/redfish/v1/Managers"
 )
 
+const noServiceRoot = "body is no Redfish service root"
+
 // serviceRoot is the part of the ServiceRoot that leads on.
 type serviceRoot struct {
 	ID       text `json:"@odata.id"`
@@ -290,7 +292,7 @@ func (c *Client) root(ctx context.Context) (*serviceRoot, error) {
 		return nil, err
 	}
 	if root.Systems == "" && root.ID == "" && root.Version == "" {
-		return nil, c.protocolError("GET "+rootPath, "body is no Redfish service root")
+		return nil, c.protocolError("GET "+rootPath, noServiceRoot)
 	}
 	if err := c.take(ctx); err != nil {
 		return nil, err
