@@ -270,13 +270,16 @@ func (c *Client) verify(ctx context.Context, credentials Credentials) error {
 		return err
 	}
 	defer c.release()
-	if other.noContext, other.basic = c.noContext, c.basic; !other.basic {
+	if other.noContext, other.basic, other.hadSession = c.noContext, c.basic, c.hadSession; other.basic == "" {
 		if err := other.login(ctx); err != nil {
 			return err
 		}
 	}
-	if other.basic { // known before, or found out by the login: nothing was asked with the password yet
-		_, err := other.do(ctx, call{method: http.MethodGet, path: "/redfish/v1/Systems"})
+	if other.basic != "" { // known before, or found out by the login
+		if c.session == nil {
+			c.useBasic(other.basic) // what one account has found out holds for the BMC
+		}
+		_, err := other.do(ctx, call{method: http.MethodGet, path: systemsPath})
 		return err
 	}
 	return other.logout(ctx)

@@ -19,6 +19,14 @@ const (
 	BootDisk     BootTarget = "Hdd"
 )
 
+// Properties of Boot, and their values where there is no override.
+const (
+	enabledProperty  = "BootSourceOverrideEnabled"
+	targetProperty   = "BootSourceOverrideTarget"
+	overrideDisabled = "Disabled"
+	overrideNone     = "None"
+)
+
 // BootOverride is what the next boot, and only that, shall do.
 type BootOverride struct {
 	Target BootTarget
@@ -40,18 +48,21 @@ type BootState struct {
 	Order []string
 	// SettingsURI is where some BMCs want changes written.
 	SettingsURI string
+	// Lasts: an override cannot be disabled, only replaced by another.
+	Lasts bool
 }
 
 // bootBody is the Boot object on the wire.
 type bootBody struct {
-	Enabled text  `json:"BootSourceOverrideEnabled"`
-	Target  text  `json:"BootSourceOverrideTarget"`
-	Mode    text  `json:"BootSourceOverrideMode"`
-	HTTPURI text  `json:"HttpBootUri"`
-	Targets texts `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
-	Modes   texts `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
-	Order   texts `json:"BootOrder"`
-	Options link  `json:"BootOptions"`
+	Enabled  text  `json:"BootSourceOverrideEnabled"`
+	Target   text  `json:"BootSourceOverrideTarget"`
+	Mode     text  `json:"BootSourceOverrideMode"`
+	HTTPURI  text  `json:"HttpBootUri"`
+	Targets  texts `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
+	Enableds texts `json:"BootSourceOverrideEnabled@Redfish.AllowableValues"`
+	Modes    texts `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
+	Order    texts `json:"BootOrder"`
+	Options  link  `json:"BootOptions"`
 }
 
 func (b bootBody) state(settings string) BootState {
@@ -64,18 +75,23 @@ func (b bootBody) state(settings string) BootState {
 		Modes:       b.Modes,
 		Order:       b.Order,
 		SettingsURI: settings,
+		Lasts:       !allows(b.Enableds, overrideDisabled),
 	}
 }
 
 // Offers says whether the system can boot that way, as far as its BMC tells.
-func (b BootState) Offers(t BootTarget) bool {
-	return t == BootNone || len(b.Targets) == 0 ||
-		slices.ContainsFunc(b.Targets, func(v string) bool { return strings.EqualFold(v, string(t)) })
+func (b BootState) Offers(t BootTarget) bool { return t == BootNone || allows(b.Targets, string(t)) }
+
+// allows reports whether a value is among those that a BMC allows, or it does not say which those are.
+func allows(values []string, v string) bool {
+	return len(values) == 0 || slices.ContainsFunc(values, func(allowed string) bool { return strings.EqualFold(allowed, v) })
 }
 
-// cleared says that there is no override, so that clearing it needs no request.
+// cleared says that there is no override, so that clearing it needs no request. Where the BMC has no target None, an
+// override that boots the disk is as good as none.
 func (b BootState) cleared() bool {
-	return strings.EqualFold(b.Enabled, "Disabled") || b.Target == "" || strings.EqualFold(b.Target, "None")
+	return strings.EqualFold(b.Enabled, overrideDisabled) || b.Target == "" || strings.EqualFold(b.Target, overrideNone) ||
+		!allows(b.Targets, overrideNone) && strings.EqualFold(b.Target, string(BootDisk))
 }
 
 // SetBoot sets the override of the next boot. s should be as fresh as can be: its ETag is
@@ -89,10 +105,69 @@ func (c *Client) SetBoot(ctx context.Context, s System, o BootOverride) error {
 	if err != nil {
 		return err
 	}
-	if o.Target == BootNone && s.Boot.cleared() && !ways.bootInSettings {
-		return nil // a settings resource may hold an override that the system does not show yet
+	if o.Target == BootNone {
+		return c.clearBoot(ctx, s, ways)
 	}
 	return c.patchBoot(ctx, s, ways, ways.bootPatch(s.Boot, o))
+}
+
+// clearBoot takes the override away, by what the system offers for it; what one way is refused for, the next may do.
+func (c *Client) clearBoot(ctx context.Context, s System, ways ways) error {
+	if s.Boot.cleared() && !ways.bootInSettings {
+		return nil // a settings resource may hold an override that the system does not show yet
+	}
+	patches := ways.clearing(s.Boot)
+	if len(patches) == 0 {
+		return c.unsupported("clear boot override of "+s.URI, "the system offers neither the target None, nor a disabled override, nor the target Hdd")
+	}
+	var first error
+	for _, patch := range patches {
+		err := c.patchBoot(ctx, s, ways, patch)
+		if err == nil || !refusesValue(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// clearing are the changes that take an override away, the best first: the boot order of the machine counts again
+// (DSP0268, Boot), or it boots from disk, which is what that order is wanted for.
+func (w ways) clearing(now BootState) (patches []map[string]any) {
+	if allows(now.Targets, overrideNone) {
+		patch := map[string]any{targetProperty: overrideNone}
+		if !now.Lasts && !w.noEnabledWithNone {
+			patch[enabledProperty] = overrideDisabled
+		}
+		if patches = append(patches, patch); len(now.Targets) > 0 {
+			return patches // it says so itself
+		}
+	}
+	if !now.Lasts {
+		patches = append(patches, map[string]any{enabledProperty: overrideDisabled})
+	}
+	if allows(now.Targets, string(BootDisk)) {
+		patches = append(patches, w.bootPatch(now, BootOverride{Target: BootDisk}))
+	}
+	return patches
+}
+
+// refusesValue reports whether a change was refused for what it says, as far as can be told: some firmware
+// answers 500 to a value that it does not know. A change that would be taken later is not one of those.
+func refusesValue(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	switch e.StatusCode {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return e.Kind == KindRejected // and not "later", in a vendor's words
+	case http.StatusInternalServerError, http.StatusNotImplemented:
+		return true
+	}
+	return false
 }
 
 // SetBootOrder sets the persistent boot order, by reference of boot option. Some firmware
@@ -126,19 +201,12 @@ func (c *Client) patchBoot(ctx context.Context, s System, ways ways, change map[
 	return ways.duringPOST(err)
 }
 
-// bootPatch is the Boot object to send. HttpBootUri goes along only where it is
+// bootPatch is the Boot object to send for an override. HttpBootUri goes along only where it is
 // meant: older schemas (before ComputerSystem v1.9.0) do not know it.
 func (w ways) bootPatch(now BootState, o BootOverride) map[string]any {
-	if o.Target == BootNone {
-		patch := map[string]any{"BootSourceOverrideTarget": "None"}
-		if !w.noEnabledWithNone {
-			patch["BootSourceOverrideEnabled"] = "Disabled"
-		}
-		return patch
-	}
 	patch := map[string]any{
-		"BootSourceOverrideEnabled": "Once",
-		"BootSourceOverrideTarget":  string(o.Target),
+		enabledProperty: "Once",
+		targetProperty:  string(o.Target),
 	}
 	if w.sendsUEFI(now) {
 		patch["BootSourceOverrideMode"] = "UEFI"

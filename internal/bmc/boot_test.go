@@ -9,6 +9,8 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmctest"
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 const (
@@ -198,6 +200,135 @@ func TestRefusalDuringPOST(t *testing.T) {
 		}
 		if err := c.Reset(t.Context(), system, bmc.ResetOn); bmc.KindOf(err) != want {
 			t.Errorf("%s, reset: %v", name, err)
+		}
+	}
+}
+
+// fewTargets takes the targets of an override that lasts, and nothing else: None is an error inside the service, and so
+// is, unless alone, a change that names no target.
+func fewTargets(s *bmctest.Server, alone bool) {
+	boot(s, func(b bmctest.Resource) {
+		b["BootSourceOverrideEnabled"], b["BootSourceOverrideTarget"] = "Continuous", "Pxe"
+		b["BootSourceOverrideTarget@Redfish.AllowableValues"] = []any{"Pxe", "Cd", "Hdd"}
+	})
+	s.Handle(patchSystem, func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Boot map[string]any }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		target, sent := body.Boot["BootSourceOverrideTarget"]
+		switch {
+		case sent && target != "Pxe" && target != "Cd" && target != "Hdd":
+			bmctest.Fail(w, http.StatusInternalServerError, "Base.1.0.GeneralError")
+		case !sent && !alone:
+			bmctest.Fail(w, http.StatusBadRequest, "Base.1.0.GeneralError")
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+}
+
+// changes are the Boot objects that were sent.
+func changes(t *testing.T, s *bmctest.Server) (sent []map[string]any) {
+	t.Helper()
+	for _, r := range s.Requests() {
+		var body struct{ Boot map[string]any }
+		if r.String() != patchSystem {
+			continue
+		}
+		if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, body.Boot)
+	}
+	return sent
+}
+
+// An override is taken away by what a system offers for it, so that an installed machine starts from its disk.
+func TestClearBootWithoutNone(t *testing.T) {
+	const (
+		enabled = "BootSourceOverrideEnabled"
+		target  = "BootSourceOverrideTarget"
+		mode    = "BootSourceOverrideMode"
+		allowed = "@Redfish.AllowableValues"
+	)
+	type patch = map[string]any
+	hdd := patch{enabled: "Once", target: "Hdd", mode: "UEFI"}
+	for _, test := range []struct {
+		name   string
+		change func(*bmctest.Server)
+		want   []patch
+		kind   bmc.Kind
+	}{
+		{"disabled alone is taken", func(s *bmctest.Server) { fewTargets(s, true) }, []patch{{enabled: "Disabled"}}, ""},
+		{"it is not, but the disk is", func(s *bmctest.Server) { fewTargets(s, false) }, []patch{{enabled: "Disabled"}, hdd}, ""},
+		{
+			"an override cannot be disabled",
+			all(func(s *bmctest.Server) { fewTargets(s, false) }, with(enabled+allowed, []any{"Once", "Continuous"})),
+			[]patch{hdd}, "",
+		},
+		{"the disk is the override", all(func(s *bmctest.Server) { fewTargets(s, false) }, with(target, "Hdd")), nil, ""},
+		{
+			"None is not told, and refused",
+			all(func(s *bmctest.Server) { fewTargets(s, false) }, without(target+allowed)),
+			[]patch{{enabled: "Disabled", target: "None"}, {enabled: "Disabled"}, hdd}, "",
+		},
+		{
+			"nothing will do",
+			all(func(s *bmctest.Server) { fewTargets(s, false) }, with(enabled+allowed, []any{"Once"}), with(target+allowed, []any{"Pxe"})),
+			nil, bmc.KindUnsupported,
+		},
+		{
+			"it is too early",
+			all(vendor("HPE"), with(target, "Pxe"), with(enabled, "Once"), func(s *bmctest.Server) {
+				s.Handle(patchSystem, func(w http.ResponseWriter, _ *http.Request) {
+					bmctest.Fail(w, http.StatusBadRequest, "iLO.2.14.UnsupportedOperation")
+				})
+			}),
+			[]patch{{target: "None"}}, bmc.KindServer,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := bmctest.New(t)
+			test.change(s)
+			c := client(t, s)
+			system, err := c.System(t.Context(), bmctest.System)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.SetBoot(t.Context(), system, bmc.BootOverride{}); bmc.KindOf(err) != test.kind || (err == nil) != (test.kind == "") {
+				t.Errorf("error %v", err)
+			}
+			if diff := cmp.Diff(test.want, changes(t, s)); diff != "" {
+				t.Errorf("Boot (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// So it is at the simulator, of every make.
+func TestBootFromDiskWithoutNone(t *testing.T) {
+	for _, v := range sim.Vendors() {
+		for _, value := range []string{"refused", "taken"} {
+			t.Run(string(v)+" "+value, func(t *testing.T) {
+				r := newRack(t, v, 1)
+				r.strike(fault.Spec{Kind: fault.FewBootTargets, Value: value})
+				c := r.client(bmc.Options{})
+				for _, want := range []sim.BootTarget{sim.BootPXE, sim.BootDisk} {
+					s, err := system(t.Context(), c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					override := bmc.BootOverride{}
+					if want == sim.BootPXE {
+						override.Target = bmc.BootPXE
+					}
+					if err := c.SetBoot(t.Context(), s, override); err != nil {
+						t.Fatal(err)
+					}
+					if got := r.Machine(0).BootOverride(); got.Target != want {
+						t.Errorf("the machine boots from %s, want %s", got.Target, want)
+					}
+				}
+			})
 		}
 	}
 }

@@ -40,7 +40,9 @@ type Client struct {
 	turn        chan struct{}
 	credentials *Credentials // a pointer, so that formatting a Client shows none
 	session     *session     // nil: none yet
-	basic       bool         // the BMC offers no sessions
+	hadSession  bool         // at least one was made
+	basic       WhyBasic     // "": sessions do, or nothing is known yet
+	basicTried  time.Time    // when Basic authentication was tried without success, zero: never
 	noContext   bool         // the BMC refuses Session.Context
 	service     *serviceRoot // nil: not read yet
 	manager     managerPlace

@@ -110,6 +110,14 @@ type link string
 
 func (l *link) UnmarshalJSON(b []byte) error {
 	*l = ""
+	if path, ok := resourcePath(reference(b)); ok {
+		*l = link(path)
+	}
+	return nil
+}
+
+// reference is what a reference says, in either form.
+func reference(b []byte) string {
 	var id text
 	if len(b) > 0 && b[0] == '{' {
 		var object struct {
@@ -120,24 +128,23 @@ func (l *link) UnmarshalJSON(b []byte) error {
 	} else {
 		_ = id.UnmarshalJSON(b)
 	}
-	if path, ok := resourcePath(string(id)); ok {
-		*l = link(path)
-	}
-	return nil
+	return string(id)
 }
 
-// links is a list of references; a broken one is left out.
+// links is a list of references; a broken one is left out, and so is one to a part of a resource, which to read
+// the whole for would show something else.
 type links []link
 
 func (l *links) UnmarshalJSON(b []byte) error {
 	*l = nil
-	var list []link
+	var list []json.RawMessage
 	if err := json.Unmarshal(b, &list); err != nil {
 		return nil //nolint:nilerr // what cannot be read is left out
 	}
 	for _, one := range list {
-		if one != "" && len(*l) < maxMembers {
-			*l = append(*l, one)
+		id := reference(one)
+		if path, ok := resourcePath(id); ok && !strings.Contains(id, "#/") && len(*l) < maxMembers {
+			*l = append(*l, link(path))
 		}
 	}
 	return nil

@@ -9,8 +9,10 @@
 //
 //   - one connection and one request at a time ([NewTransport], Client.do);
 //   - one session, made with the first request and kept (session.go). Basic
-//     authentication only where the BMC offers no sessions. A 401 on a session
-//     is answered by one new login, and that one's 401 is final;
+//     authentication only where the BMC gives none (basic.go): it offers none, makes
+//     them without a token, or refuses one to an account that it lets in otherwise, which
+//     is tried once an hour at most. A 401 on a session is answered by one new login, and
+//     that one's 401 is final;
 //   - every request has a deadline that includes connecting, TLS and the body,
 //     and every body has a limit;
 //   - what is changed is changed with If-Match where an ETag was given

@@ -202,7 +202,7 @@ func (c *Client) setPlace(ctx context.Context, place managerPlace) error {
 // managerWith looks for the manager with a UUID. Where there is but one that is not looked at: it is the one. several
 // says that there is a choice.
 func (c *Client) managerWith(ctx context.Context, root *serviceRoot, uuid string) (uri string, several bool, _ error) {
-	uris, err := c.members(ctx, string(root.Managers))
+	uris, err := c.members(ctx, root.Managers.or(managersPath))
 	if err != nil || len(uris) < 2 {
 		return "", false, onlyUnreachable(err)
 	}
@@ -222,12 +222,13 @@ func (c *Client) findManager(ctx context.Context, root *serviceRoot) (string, er
 	if root.Links.Manager != "" {
 		return string(root.Links.Manager), nil
 	}
-	uris, err := c.members(ctx, string(root.Managers))
+	path := root.Managers.or(managersPath)
+	uris, err := c.members(ctx, path)
 	switch {
+	case root.Managers == "" && absent(err), err == nil && len(uris) == 0:
+		return "", c.unsupported("GET "+path, "the service lists no manager")
 	case err != nil:
 		return "", err
-	case len(uris) == 0:
-		return "", c.unsupported("GET "+string(root.Managers), "the service lists no manager")
 	case len(uris) == 1:
 		return uris[0], nil
 	}

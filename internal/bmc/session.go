@@ -25,7 +25,7 @@ type sessionRequest struct {
 // authenticate sees to it that the client has a session, or knows that it
 // needs none. fresh says that the session was made just now.
 func (c *Client) authenticate(ctx context.Context) (fresh bool, err error) {
-	if c.session != nil || c.basic {
+	if c.session != nil || c.basic != "" {
 		return false, nil
 	}
 	return true, c.login(ctx)
@@ -35,7 +35,7 @@ func (c *Client) authorize(h http.Header) {
 	switch {
 	case c.session != nil:
 		h.Set("X-Auth-Token", c.session.token.Reveal())
-	case c.basic:
+	case c.basic != "":
 		c.authorizeBasic(h)
 	}
 }
@@ -64,20 +64,30 @@ func (c *Client) login(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch a.status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		// Only a BMC without sessions gets the password with every request.
-		c.basic = true
-		return nil
-	}
 	if !a.ok() {
-		return c.loginError(r, a)
+		return c.withoutSession(ctx, r, a)
 	}
 	token := a.header.Get("X-Auth-Token")
 	if token == "" {
-		return c.protocolError(r.op(), "session without X-Auth-Token")
+		return c.withoutToken(ctx, r, a)
 	}
-	c.session = &session{token: Secret(token), path: sessionLocation(a)}
+	c.session, c.hadSession = &session{token: Secret(token), path: sessionLocation(a)}, true
+	return nil
+}
+
+// withoutToken goes on with Basic authentication where a session was made that nobody can use, and deletes that: it
+// takes a place in the table.
+func (c *Client) withoutToken(ctx context.Context, r call, a answer) error {
+	if a.status != http.StatusCreated {
+		return c.protocolError(r.op(), "session without X-Auth-Token") // or none at all: the page of a web server that starts
+	}
+	refused := c.protocolError(r.op(), "session without X-Auth-Token, and Basic authentication is refused")
+	if err := c.tryBasic(ctx, BasicNoToken, refused); err != nil {
+		return err
+	}
+	if path := sessionLocation(a); path != "" {
+		_, _ = c.send(ctx, call{method: http.MethodDelete, path: path, label: "session"}, c.authorizeBasic) // it ends by itself too
+	}
 	return nil
 }
 
@@ -91,7 +101,7 @@ func refusesContext(a answer) bool {
 
 // loginError: whatever is wrong with a login that the BMC refuses, trying it again and
 // again ends in a locked account.
-func (c *Client) loginError(r call, a answer) error {
+func (c *Client) loginError(r call, a answer) *Error {
 	e := c.statusError(r, a)
 	if e.Kind == KindRejected && !c.tableFull(a) {
 		e.Kind = KindAuthentication

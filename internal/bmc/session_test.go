@@ -15,6 +15,8 @@ import (
 const (
 	login     = "POST /redfish/v1/SessionService/Sessions"
 	getSystem = "GET " + bmctest.System
+	getRoot   = "GET " + bmctest.Root
+	getList   = "GET " + bmctest.Systems // what Basic authentication is tried with
 )
 
 // echo refuses a login and repeats its body.
@@ -85,12 +87,17 @@ func TestRefusalsAreFinal(t *testing.T) {
 		breaks func(*bmctest.Server)
 		want   []string
 	}{
-		{"wrong password", func(s *bmctest.Server) { s.SetPassword("other") }, []string{login}},
-		{"login forbidden", func(s *bmctest.Server) { s.Handle(login, refuse(403, "Base.1.0.AccessDenied")) }, []string{login}},
+		{"wrong password", func(s *bmctest.Server) { s.SetPassword("other") }, []string{login, getRoot, getList}},
+		{
+			"account locked",
+			func(s *bmctest.Server) { s.Handle(login, refuse(401, "Base.1.0.AccountLocked")) },
+			[]string{login},
+		},
+		{"login forbidden", func(s *bmctest.Server) { s.Handle(login, refuse(403, "Base.1.0.AccessDenied")) }, []string{login, getRoot}},
 		{
 			"login refused with 400",
 			func(s *bmctest.Server) { s.Handle(login, refuse(400, "iLO.0.10.UnauthorizedLoginAttempt")) },
-			[]string{login},
+			[]string{login, getRoot},
 		},
 		{
 			"session that does not count",
@@ -100,7 +107,7 @@ func TestRefusalsAreFinal(t *testing.T) {
 		{
 			"Basic refused",
 			func(s *bmctest.Server) { s.NoSessions(); s.SetPassword("other") },
-			[]string{login, getSystem},
+			[]string{login, getRoot, getSystem},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,12 +124,12 @@ func TestRefusalsAreFinal(t *testing.T) {
 	}
 }
 
-// Basic authentication is for BMCs without sessions, and for nothing else.
+// Basic authentication is for BMCs that give no session, and for nothing else.
 func TestBasicOnlyWithoutSessions(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		basic  bool
-	}{{404, true}, {405, true}, {501, true}, {400, false}, {401, false}, {403, false}, {429, false}, {500, false}, {503, false}} {
+	}{{404, true}, {405, true}, {501, true}, {400, false}, {403, false}, {429, false}, {500, false}, {503, false}} {
 		t.Run(http.StatusText(test.status), func(t *testing.T) {
 			s := bmctest.New(t)
 			s.Handle(login, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status) })
@@ -132,12 +139,7 @@ func TestBasicOnlyWithoutSessions(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 			}
-			basic := 0
-			for _, r := range s.Requests() {
-				if r.Basic {
-					basic++
-				}
-			}
+			basic := len(withPassword(s))
 			if test.basic && (basic != 2 || s.Count(login) != 1) || !test.basic && basic != 0 {
 				t.Errorf("%d requests with Basic authentication: %v", basic, requests(s))
 			}

@@ -16,6 +16,8 @@ type Symptoms struct {
 	// ClockSkew is how far the BMC's clock is ahead of ours, in whole minutes. Zero: it is right, nearly,
 	// or the BMC does not say.
 	ClockSkew time.Duration
+	// Basic is why the BMC gets the password with every request; "": it gets a session's token.
+	Basic WhyBasic
 }
 
 const (
@@ -32,6 +34,7 @@ type examination struct {
 	mu         sync.Mutex
 	lost, slow int // in a row
 	skew       time.Duration
+	basic      WhyBasic
 }
 
 // session notes what became of one that had been used before.
@@ -73,5 +76,6 @@ func (c *Client) Symptoms() Symptoms {
 		LosesSessions: c.examined.lost >= symptomatic,
 		Slow:          c.examined.slow >= symptomatic,
 		ClockSkew:     c.examined.skew,
+		Basic:         c.examined.basic,
 	}
 }

@@ -185,7 +185,11 @@ func (c *Client) SystemURIs(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.members(ctx, string(root.Systems))
+	uris, err := c.members(ctx, root.Systems.or(systemsPath))
+	if root.Systems == "" && absent(err) {
+		return nil, nil // a service of something else: of a fabric, of storage, of a rack's power
+	}
+	return uris, err
 }
 
 // Systems reads all systems that are servers. One that cannot be read does not
@@ -231,6 +235,15 @@ func (c *Client) members(ctx context.Context, path string) ([]string, error) {
 	return paths[:min(len(paths), maxMembers)], nil
 }
 
+// Where every service has its root, its systems and its managers (DSP0266, "Resource URIs").
+const (
+	rootPath     = "/redfish/v1/"
+	systemsPath  = "/redfish/v1/Systems"
+	managersPath = "/redfish/v1/Managers"
+)
+
+const noServiceRoot = "body is no Redfish service root"
+
 // serviceRoot is the part of the ServiceRoot that leads on.
 type serviceRoot struct {
 	ID       text `json:"@odata.id"`
@@ -242,8 +255,11 @@ type serviceRoot struct {
 	Managers link
 	OEM      map[string]struct{} `json:"Oem"`
 	Links    struct {
-		Manager link `json:"ManagerProvidingService"`
+		Manager  link `json:"ManagerProvidingService"`
+		Sessions link
 	}
+
+	SessionService link
 
 	Accounts   link `json:"AccountService"`
 	Events     link `json:"EventService"`
@@ -272,17 +288,11 @@ func (c *Client) root(ctx context.Context) (*serviceRoot, error) {
 		return known, nil
 	}
 	root := &serviceRoot{}
-	if _, err := c.get(ctx, "/redfish/v1/", root); err != nil {
+	if _, err := c.get(ctx, rootPath, root); err != nil {
 		return nil, err
 	}
-	if root.Systems == "" {
-		if root.ID == "" && root.Version == "" {
-			return nil, c.protocolError("GET /redfish/v1/", "body is no Redfish service root")
-		}
-		root.Systems = "/redfish/v1/Systems"
-	}
-	if root.Managers == "" {
-		root.Managers = "/redfish/v1/Managers"
+	if root.Systems == "" && root.ID == "" && root.Version == "" {
+		return nil, c.protocolError("GET "+rootPath, noServiceRoot)
 	}
 	if err := c.take(ctx); err != nil {
 		return nil, err

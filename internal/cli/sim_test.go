@@ -9,11 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
@@ -132,6 +136,36 @@ func checkSimFiles(t *testing.T, endpoints, prefixes string) {
 		entry, ok := db.Lookup(mac[1])
 		if !ok || entry.ProtocolScheme != "https" || entry.Port == 0 || entry.DefaultCredentials[0].Username != "root" {
 			t.Errorf("entry %+v for %s", entry, mac[1])
+		}
+	}
+	checkForMetalOperator(t, prefixes, macs)
+}
+
+// checkForMetalOperator reads the database as metal-operator does: it takes the colons out of an address, and compares that
+// with each prefix as it stands there; it creates a BMC with the entry's console, which its API wants to be one.
+func checkForMetalOperator(t *testing.T, prefixes string, macs [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(prefixes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var database struct {
+		MACPrefixes []macprefix.Entry `yaml:"macPrefixes"`
+	}
+	if err := yaml.Unmarshal(text, &database); err != nil {
+		t.Fatal(err)
+	}
+	consoles := []metalv1.ConsoleProtocolName{metalv1.ConsoleProtocolIPMI, metalv1.ConsoleProtocolSSH, metalv1.ConsoleProtocolSSHLenovo}
+	for _, mac := range macs {
+		digits := strings.ReplaceAll(mac[1], ":", "")
+		at := slices.IndexFunc(database.MACPrefixes, func(e macprefix.Entry) bool { return strings.HasPrefix(digits, e.Prefix) && e.Type == "bmc" })
+		if at < 0 {
+			t.Errorf("no entry for %s in\n%s", mac[1], text)
+			continue
+		}
+		e := database.MACPrefixes[at]
+		if !slices.Contains(consoles, metalv1.ConsoleProtocolName(e.Console.Type)) || e.Console.Port == 0 || len(e.DefaultCredentials) == 0 {
+			t.Errorf("entry %+v has no console that the API takes, or no credentials", e)
 		}
 	}
 }

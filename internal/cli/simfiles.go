@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,6 +37,7 @@ type prefixEntry struct {
 	Port               int                `yaml:"port"`
 	Type               string             `yaml:"type"`
 	DefaultCredentials []prefixCredential `yaml:"defaultCredentials"`
+	Console            prefixConsole      `yaml:"console"`
 }
 
 type prefixCredential struct {
@@ -43,10 +45,22 @@ type prefixCredential struct {
 	Password string `yaml:"password"`
 }
 
-// macPrefixes is one entry for all BMCs where they have one port, or else one for each.
+type prefixConsole struct {
+	Type string `yaml:"type"`
+	Port int    `yaml:"port"`
+}
+
+// noConsole stands for the console that no simulated BMC has: metal-operator creates no BMC from an entry without one. Over SSH
+// it would be more than that: a way to restart the BMC.
+var noConsole = prefixConsole{Type: "IPMI", Port: 623}
+
+// macPrefixes is one entry for all BMCs where they have one port, or else one for each. It is good for metal-operator too,
+// which compares prefixes with addresses that it has taken the colons out of.
 func macPrefixes(bmcs []sim.BMCInfo, username, password string) ([]byte, error) {
 	entry := func(prefix string, b sim.BMCInfo) prefixEntry {
-		return prefixEntry{prefix, "Simulated", "Redfish", b.Scheme, b.Port, "bmc", []prefixCredential{{username, password}}}
+		return prefixEntry{
+			strings.ReplaceAll(prefix, ":", ""), "Simulated", "Redfish", b.Scheme, b.Port, "bmc", []prefixCredential{{username, password}}, noConsole,
+		}
 	}
 	entries := []prefixEntry{entry(sim.MACPrefix, bmcs[0])}
 	if bmcs[len(bmcs)-1].Port != bmcs[0].Port {

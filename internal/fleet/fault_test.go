@@ -29,6 +29,8 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.SessionLoss:      "",
 	fault.SessionTableFull: bmc.KindServer,
 	fault.NoSessions:       "",
+	fault.SessionsRefused:  "",
+	fault.NoToken:          "",
 	fault.AccountLocked:    bmc.KindAuthentication,
 	fault.ClockSkew:        "",
 	fault.SlowPOST:         "",
@@ -37,6 +39,7 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.NoUUID:           "",
 	fault.NoPowerState:     "",
 	fault.NoBootTarget:     "",
+	fault.FewBootTargets:   "",
 	fault.NoStorage:        "",
 	fault.MemberError:      "",
 	fault.DropEvents:       "",
@@ -102,9 +105,9 @@ func TestEveryFault(t *testing.T) {
 			return o.Err == nil && o.Circuit == fleet.CircuitClosed && o.Sequence > 0
 		})
 	}
-	if slices.Contains(struck, fault.NoSessions) {
-		if s := r.Stats(slices.Index(struck, fault.NoSessions)); s.BasicLogins == 0 {
-			t.Error("no sessions, and no Basic authentication")
+	for _, kind := range []fault.Kind{fault.NoSessions, fault.SessionsRefused, fault.NoToken} {
+		if s := r.Stats(slices.Index(struck, kind)); s.BasicLogins == 0 {
+			t.Errorf("%s, and no Basic authentication", kind)
 		}
 	}
 }

@@ -61,10 +61,23 @@ func getAccount(b *bmc, r *http.Request) (object, error) {
 	}, nil
 }
 
-func postAccount(b *bmc, c caller, r *http.Request, body object) (answer, error) {
+// slotMethods: where accounts are slots, none is made.
+func slotMethods(b *bmc) []string {
 	if b.ways.slots > 0 {
-		return answer{}, errMethod(r.Method)
+		return []string{http.MethodPost}
 	}
+	return nil
+}
+
+// undeletable: nor is one deleted at some BMCs.
+func undeletable(b *bmc) []string {
+	if b.ways.noAccountDelete {
+		return []string{http.MethodDelete}
+	}
+	return nil
+}
+
+func postAccount(b *bmc, c caller, _ *http.Request, body object) (answer, error) {
 	if c.role != roleAdministrator {
 		return answer{}, errPrivilege
 	}
@@ -159,9 +172,6 @@ func (b *bmc) together(body object) error {
 
 func deleteAccount(b *bmc, c caller, r *http.Request) error {
 	id := r.PathValue("id")
-	if b.ways.noAccountDelete {
-		return errMethod(r.Method)
-	}
 	if c.role != roleAdministrator {
 		return errPrivilege
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // biosRegistry is the attribute registry of all simulated firmware.
@@ -214,7 +215,7 @@ func getBiosRegistry(b *bmc, _ *http.Request) (object, error) {
 	return object{
 		"@odata.id": biosRegistryFile, "@odata.type": "#AttributeRegistry.v1_3_8.AttributeRegistry", "Id": biosRegistry,
 		"Name": "BIOS Attribute Registry", "Language": "en", "RegistryVersion": "1.0.0", "OwningEntity": b.ways.manufacturer,
-		"SupportedSystems": []object{{"ProductName": b.machines[0].name, "SystemId": b.machines[0].sku, "FirmwareVersion": b.machines[0].biosVersion()}},
+		"SupportedSystems": []object{{"ProductName": b.machines[0].name, "SystemId": strings.ReplaceAll(b.machines[0].sku, "-", ""), "FirmwareVersion": b.machines[0].biosVersion()}},
 		"RegistryEntries":  object{"Attributes": rows},
 	}, nil
 }

@@ -172,8 +172,14 @@ func (b *bmc) named(h http.Header, r *http.Request) (Effect, *failure) {
 	if _, ok := b.struck(fault.Forbidden, uri); ok {
 		return EffectNone, errPrivilege
 	}
-	if _, ok := b.struck(fault.NoSessions, ""); ok && strings.HasPrefix(uri, sessionServiceURI) {
+	if s, ok := b.struck(fault.NoSessions, ""); ok && strings.HasPrefix(uri, sessionServiceURI) {
+		if _, _, basic := r.BasicAuth(); s.Value.Text == "401" && !basic {
+			return EffectRefuse, nil
+		}
 		return EffectNone, errNotFound(uri)
+	}
+	if _, ok := b.struck(fault.SessionsRefused, ""); ok && uri == sessionsURI && r.Method == http.MethodPost {
+		return EffectRefuse, nil
 	}
 	return EffectNone, nil
 }

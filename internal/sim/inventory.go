@@ -132,11 +132,19 @@ func (v inventory) diskList() []drive {
 	for _, m := range v.disks {
 		for range m.count {
 			part := fmt.Sprintf("disk %d", len(out))
-			h := v.hash(part + " wwid")
-			out = append(out, drive{diskModel: m, slot: len(out), serial: v.partSerial(part), wwid: "eui." + hex.EncodeToString(h[:8])})
+			out = append(out, drive{diskModel: m, slot: len(out), serial: v.partSerial(part), wwid: v.worldwideName(m.protocol, part)})
 		}
 	}
 	return out
+}
+
+// worldwideName is how the kernel spells that of a disk: an EUI-64 of NVMe, a registered name (NAA 5) of SATA and SAS.
+func (v inventory) worldwideName(protocol, part string) string {
+	h := v.hash(part + " wwid")
+	if protocol == protocolNVMe {
+		return "eui." + hex.EncodeToString(h[:8])
+	}
+	return "naa.5" + hex.EncodeToString(h[:8])[1:]
 }
 
 func (v inventory) memoryGiB() int { return v.dimms * v.dimmGiB }

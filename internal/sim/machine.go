@@ -21,6 +21,7 @@ const (
 	BootPXE      BootTarget = "Pxe"
 	BootUEFIHTTP BootTarget = "UefiHttp"
 	BootDisk     BootTarget = "Hdd"
+	BootCD       BootTarget = "Cd" // there is never one in it
 	BootSetup    BootTarget = "BiosSetup"
 )
 

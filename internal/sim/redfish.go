@@ -16,8 +16,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
-// maxBody bounds what a BMC reads.
-const maxBody = 64 << 10
+const (
+	// maxBody bounds what a BMC reads.
+	maxBody = 64 << 10
+	// schemasURI is where DMTF publishes the schemas of all resources.
+	schemasURI = "http://redfish.dmtf.org/schemas/v1/"
+)
 
 // object is a JSON object.
 type object = map[string]any
@@ -35,6 +39,10 @@ type resource struct {
 	patch  func(b *bmc, c caller, r *http.Request, body object) error
 	post   func(b *bmc, c caller, r *http.Request, body object) (answer, error)
 	delete func(b *bmc, c caller, r *http.Request) error
+	// lacks are the methods that a BMC does not allow here though others do; nil: none.
+	lacks func(b *bmc) []string
+	// document is what is no resource, and so has no ETag (DSP0266, "ETags").
+	document bool
 	// needsETag resources are changed with an If-Match only (DSP0266, "ETags").
 	needsETag bool
 	// raw is a resource that answers by itself.
@@ -59,6 +67,10 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if b.away() {
 		drop(w)
 		return
+	}
+	if req.Method == http.MethodPost {
+		// A member is added to a collection, or to its Members, which is the same (DSP0266, "POST (create)").
+		req.URL.Path = strings.TrimSuffix(strings.TrimRight(req.URL.Path, "/"), "/Members")
 	}
 	// net/http notices that a client has gone only once the body is read.
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
@@ -98,9 +110,12 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.refuse(w, asFailure(err))
 		return
 	}
-	if f := res.check(r, c); f != nil {
+	if f := res.check(r, b, c); f != nil {
 		res.refused(w, r, b, f)
 		return
+	}
+	if isRead(r) {
+		w.Header().Set("Allow", strings.Join(res.methods(b), ", "))
 	}
 	if res.raw != nil {
 		res.raw(w, r)
@@ -114,14 +129,16 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refused answers with a failure. With 405 it says what is allowed
 // (RFC 9110 §15.5.6).
 func (res resource) refused(w http.ResponseWriter, r *http.Request, b *bmc, f *failure) {
+	w.Header().Del("Allow")
 	if f.status == http.StatusMethodNotAllowed {
-		allowed := slices.DeleteFunc(res.methods(), func(m string) bool { return m == r.Method })
+		allowed := slices.DeleteFunc(res.methods(b), func(m string) bool { return m == r.Method })
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 	}
 	b.fail(w, f)
 }
 
-func (res resource) methods() []string {
+// methods are those that are allowed here at a BMC.
+func (res resource) methods(b *bmc) []string {
 	methods := []string{http.MethodGet, http.MethodHead}
 	if res.get == nil && res.raw == nil {
 		methods = nil
@@ -135,12 +152,17 @@ func (res resource) methods() []string {
 	if res.delete != nil {
 		methods = append(methods, http.MethodDelete)
 	}
+	if res.lacks != nil {
+		methods = slices.DeleteFunc(methods, func(m string) bool { return slices.Contains(res.lacks(b), m) })
+	}
 	return methods
 }
 
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
 // check refuses what no resource has to look at.
-func (res resource) check(r *http.Request, c caller) *failure {
-	if !slices.Contains(res.methods(), r.Method) {
+func (res resource) check(r *http.Request, b *bmc, c caller) *failure {
+	if !slices.Contains(res.methods(b), r.Method) {
 		return errMethod(r.Method)
 	}
 	if v := r.Header.Get("OData-Version"); v != "" && v != "4.0" {
@@ -152,8 +174,7 @@ func (res resource) check(r *http.Request, c caller) *failure {
 			return errQuery(name)
 		}
 	}
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if !reads && !res.ownRules && c.role == roleReadOnly {
+	if !isRead(r) && !res.ownRules && c.role == roleReadOnly {
 		return errPrivilege
 	}
 	return nil
@@ -184,6 +205,10 @@ func (res resource) answer(w http.ResponseWriter, r *http.Request, b *bmc, c cal
 	body, err := res.get(b, r)
 	if err != nil {
 		return err
+	}
+	if res.document {
+		b.reply(w, answer{status: http.StatusOK, body: body})
+		return nil
 	}
 	etag := entityTag(body)
 	if r.Header.Get("If-None-Match") == etag {
@@ -223,6 +248,17 @@ func (res resource) change(w http.ResponseWriter, r *http.Request, b *bmc, c cal
 	}
 	b.reply(w, answer{status: http.StatusOK, body: after, header: map[string]string{"ETag": entityTag(after)}})
 	return nil
+}
+
+// schemaOf is where the JSON schema of a resource is, by its type: the version that the resource has, or the one schema
+// where its type has no versions (DSP0266, "Link header"). Empty: the body is of no resource.
+func schemaOf(body object) string {
+	kind, _ := body["@odata.type"].(string)
+	parts := strings.Split(strings.TrimPrefix(kind, "#"), ".")
+	if len(parts) < 2 {
+		return ""
+	}
+	return schemasURI + strings.Join(parts[:len(parts)-1], ".") + ".json"
 }
 
 // entityTag is a digest of what the resource says: it changes when, and only
@@ -284,6 +320,9 @@ func (b *bmc) reply(w http.ResponseWriter, a answer) {
 	}
 	if etag := h.Get("ETag"); etag != "" {
 		a.body["@odata.etag"] = etag
+	}
+	if schema := schemaOf(a.body); schema != "" {
+		h.Set("Link", "<"+schema+">; rel=describedby")
 	}
 	text, err := json.MarshalIndent(a.body, "", "  ")
 	if err != nil {

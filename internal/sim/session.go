@@ -122,10 +122,14 @@ func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error)
 	s := session{id: strconv.Itoa(b.nextSession), token: rand.Text(), account: a.id, user: a.user, context: context, created: now, used: now}
 	b.sessions = append(b.sessions, s)
 	b.stats.add(func(s *Stats) { s.Logins++ })
-	return answer{
+	made := answer{
 		status: http.StatusCreated, body: s.body(),
 		header: map[string]string{"Location": sessionsURI + "/" + s.id, "X-Auth-Token": s.token},
-	}, nil
+	}
+	if _, ok := b.struck(fault.NoToken, ""); ok {
+		delete(made.header, "X-Auth-Token")
+	}
+	return made, nil
 }
 
 func (s session) body() object {

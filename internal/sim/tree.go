@@ -23,9 +23,9 @@ func newTree() http.Handler {
 
 func rootTree() map[string]resource {
 	return map[string]resource{
-		"/redfish":             {open: true, get: fixed(object{"v1": rootURI + "/"})},
+		"/redfish":             {open: true, document: true, get: fixed(object{"v1": rootURI + "/"})},
 		rootURI:                {open: true, get: getServiceRoot},
-		rootURI + "/odata":     {open: true, get: getServiceDocument},
+		rootURI + "/odata":     {open: true, document: true, get: getServiceDocument},
 		rootURI + "/$metadata": {open: true, raw: serveMetadata},
 		registriesURI:          {get: members("MessageRegistryFileCollection", func(*bmc) []string { return []string{biosRegistry} })},
 		biosRegistryURI:        {get: getRegistryFile},
@@ -39,8 +39,8 @@ func accountTree() map[string]resource {
 		sessionsURI:           {openPost: true, ownRules: true, get: members("SessionCollection", (*bmc).sessionIDs), post: postSession},
 		sessionsURI + "/{id}": {ownRules: true, get: getSession, delete: deleteSession},
 		accountServiceURI:     {get: getAccountService},
-		accountsURI:           {ownRules: true, get: members("ManagerAccountCollection", (*bmc).accountIDs), post: postAccount},
-		accountsURI + "/{id}": {ownRules: true, get: getAccount, patch: patchAccount, delete: deleteAccount},
+		accountsURI:           {ownRules: true, get: members("ManagerAccountCollection", (*bmc).accountIDs), post: postAccount, lacks: slotMethods},
+		accountsURI + "/{id}": {ownRules: true, get: getAccount, patch: patchAccount, delete: deleteAccount, lacks: undeletable},
 		rolesURI:              {get: members("RoleCollection", func(*bmc) []string { return roles })},
 		rolesURI + "/{id}":    {get: getRole},
 	}

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
@@ -47,6 +49,20 @@ func driveIDs(m *Machine) []string {
 
 func driveID(d drive) string { return ids("Disk", d.slot+1)[d.slot] }
 
+// durableName is the disk's worldwide name as Redfish spells it (DSP0268, DurableNameFormat): an EUI-64 with colons, an NAA
+// name without.
+func (d drive) durableName() (name, format string) {
+	format, digits, _ := strings.Cut(d.wwid, ".")
+	if format == "naa" {
+		return strings.ToUpper(digits), "NAA"
+	}
+	pairs := make([]string, 0, len(digits)/2)
+	for pair := range slices.Chunk([]byte(strings.ToUpper(digits)), 2) {
+		pairs = append(pairs, string(pair))
+	}
+	return strings.Join(pairs, ":"), "EUI"
+}
+
 // volumeIDs are none where the disks stand for themselves.
 func volumeIDs(m *Machine) []string {
 	if m.mirrored {
@@ -80,12 +96,13 @@ func getDrive(m *Machine, r *http.Request) (object, error) {
 	if m.mirrored && i < 2 {
 		volumes = links(m.volumesURI(), volumeIDs(m))
 	}
+	name, format := d.durableName()
 	drive := object{
 		"@odata.id": r.URL.Path, "@odata.type": "#Drive.v1_20_0.Drive", "Id": driveID(d), "Name": namedAfter("Disk", i),
 		"Manufacturer": d.vendor, "Model": d.name, "SerialNumber": d.serial, "PartNumber": d.name, "Revision": "1.0",
 		"CapacityBytes": d.bytes, "BlockSizeBytes": 512, "MediaType": d.media, "Protocol": d.protocol,
 		"FailurePredicted": false, "Status": healthy(),
-		"Identifiers":      []object{{"DurableName": d.wwid, "DurableNameFormat": "EUI"}},
+		"Identifiers":      []object{{"DurableName": name, "DurableNameFormat": format}},
 		"PhysicalLocation": object{"PartLocation": object{"LocationOrdinalValue": i, "LocationType": "Bay"}},
 		"Links":            object{"Chassis": link(m.chassisURI()), "Volumes": volumes, "Volumes@odata.count": len(volumes)},
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	bootTargets   = []BootTarget{BootNone, BootPXE, BootDisk, BootUEFIHTTP, BootSetup}
+	bootTargets   = []BootTarget{BootNone, BootPXE, BootDisk, BootCD, BootUEFIHTTP, BootSetup}
 	bootEnableds  = []string{overrideDisabled, overrideOnce, overrideContinuous}
 	bootModes     = []string{"UEFI", "Legacy"}
 	indicatorLEDs = []string{"Off", "Lit", "Blinking"}
@@ -87,6 +87,9 @@ func (m *Machine) bootBody(o BootOverride, order []string) object {
 	if !m.bmc.ways.hasMode(m.model) {
 		delete(boot, "BootSourceOverrideMode")
 		delete(boot, "BootSourceOverrideMode@Redfish.AllowableValues")
+	}
+	if _, ok := m.bmc.struck(fault.FewBootTargets, ""); ok {
+		few.show(boot, o)
 	}
 	if _, ok := m.bmc.struck(fault.NoBootTarget, ""); ok {
 		delete(boot, "BootSourceOverrideTarget")
@@ -186,6 +189,12 @@ func (m *Machine) changeBootLocked(value any) error {
 		return errMissing("BootSourceOverrideMode")
 	case ways.noEnabledWithNone && none && sendsEnabled:
 		return errValue("BootSourceOverrideEnabled", "while the target is None")
+	}
+	if s, ok := m.bmc.struck(fault.FewBootTargets, ""); ok {
+		var err error
+		if boot, err = few.take(boot, s.Value.Text == "taken"); err != nil {
+			return err
+		}
 	}
 	override, order, err := patchBoot(m.override, m.bootOrder, boot)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,6 +109,17 @@ func (s *stand) setPassword(t *testing.T, i int, password string) {
 	if response.StatusCode != http.StatusNoContent {
 		t.Fatalf("the admin endpoint answers %s", response.Status)
 	}
+}
+
+// newest makes passwords that no BMC has had.
+var newest atomic.Int64
+
+// metAnew gives a BMC and its BMCSecret another password: whoever speaks to it has no session from before.
+func metAnew(t *testing.T, s *stand, i int) {
+	t.Helper()
+	password := fmt.Sprintf("%s.n%d", marker, newest.Add(1))
+	s.SetPassword(i, password)
+	s.setSecret(t, i, credentials(password))
 }
 
 func (s *stand) backedBySecret(t *testing.T) {

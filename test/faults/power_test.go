@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,8 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // Faults of power show when the power of a machine is to change. What changes it here is what does in
@@ -75,10 +79,45 @@ func free(t *testing.T, s *stand, i int) {
 	off(t, s, i)
 }
 
+// ignored has a server left alone.
+func ignored(t *testing.T, s *stand, i int) {
+	t.Helper()
+	s.operation(t, &metalv1.Server{ObjectMeta: named(s.serverName(i))}, metalv1.OperationIgnore)
+}
+
+// bootsFromDisk boots a machine from the network, then from its disk, as one is that has been installed.
+func bootsFromDisk(t *testing.T, s *stand, i int) {
+	t.Helper()
+	o, _ := s.fleet.Observe(s.key(i))
+	command := func(kind fleet.CommandKind, boot bmc.BootTarget) {
+		t.Helper()
+		c := fleet.Command{ID: fmt.Sprintf("disk-%d", newest.Add(1)), System: o.Systems[0].URI, Kind: kind, Force: true, Budget: patience, Boot: bmc.BootOverride{Target: boot}}
+		if err := s.fleet.Submit(s.key(i), c); err != nil {
+			t.Fatal(err)
+		}
+		until(t, fmt.Sprintf("%s: %s %s", s.names[i], kind, boot), func() string {
+			if is, _ := s.fleet.Command(s.key(i), c.ID); is.State != fleet.Succeeded {
+				return fmt.Sprintf("it is %s: %v", is.State, is.Err)
+			}
+			return ""
+		})
+	}
+	command(fleet.PowerOn, bmc.BootPXE)
+	if got := s.Machine(i).BootOverride(); got.Target != sim.BootPXE {
+		t.Errorf("%s boots from %s", s.names[i], got.Target)
+	}
+	command(fleet.PowerOff, bmc.BootNone)
+	command(fleet.PowerOn, bmc.BootNone)
+	if got := s.Machine(i).BootOverride(); got.Target != sim.BootDisk {
+		t.Errorf("%s boots from %s", s.names[i], got.Target)
+	}
+	command(fleet.PowerOff, bmc.BootNone)
+}
+
 // running switches a machine on by hand, while its server is left alone.
 func running(t *testing.T, s *stand, i int) {
 	t.Helper()
-	s.operation(t, &metalv1.Server{ObjectMeta: named(s.serverName(i))}, metalv1.OperationIgnore)
+	ignored(t, s, i)
 	if _, err := s.Machine(i).Reset("On"); err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,14 @@ func disconnected(_ *testing.T, s *stand, i int) { s.drop[i].Store(true) }
 // lookedThrough has everything read again.
 func lookedThrough(_ *testing.T, s *stand, i int) { s.fleet.Refresh(s.key(i)) }
 
+// well is a BMC that has nothing to say.
+var well = statement{"BMC", metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected, "The BMC answers"}
+
+// basic is a BMC that is well, and spoken to with its password.
+func basic(mention string) statement {
+	return statement{"BMC", metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected, mention}
+}
+
 // troubles are all faults there are, and the values that make a difference to who reads of them.
 var troubles = []trouble{
 	{name: "latency", kind: fault.Latency, value: "1h", says: failed(metalv1.ReasonConnectionFailed, "no answer in time. The BMC hangs, is overloaded")},
@@ -69,7 +77,10 @@ var troubles = []trouble{
 	{name: "TLS certificate of an unknown authority", kind: fault.TLSFailure, value: "authority", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "--bmc-ca-file")},
 	{name: "session loss", kind: fault.SessionLoss, says: degraded(metalv1.ReasonSessionsLost, "every request costs a login")},
 	{name: "session table full", kind: fault.SessionTableFull, noticed: loggedOut, says: failed("", "All sessions of the BMC are taken by others")},
-	{name: "no sessions", kind: fault.NoSessions, noticed: loggedOut}, // Basic authentication does
+	{name: "no sessions", kind: fault.NoSessions, noticed: loggedOut, says: basic("offers no sessions"), after: metAnew},
+	{name: "no sessions, and 401", kind: fault.NoSessions, value: "401", noticed: metAnew, says: basic("offers no sessions"), after: metAnew},
+	{name: "sessions refused", kind: fault.SessionsRefused, noticed: metAnew, says: basic("refuses a session"), after: metAnew},
+	{name: "sessions without token", kind: fault.NoToken, noticed: metAnew, says: basic("without a token"), after: metAnew},
 	{name: "account lock", kind: fault.AccountLocked, noticed: loggedOut, says: failed(metalv1.ReasonAuthenticationFailed, "The account is locked")},
 	{name: "clock skew", kind: fault.ClockSkew, says: degraded(metalv1.ReasonClockSkewed, "24h0m behind")},
 	{name: "slow POST", kind: fault.SlowPOST, noticed: discovered, says: inSelfTest, after: free},
@@ -79,6 +90,8 @@ var troubles = []trouble{
 	{name: "UUID missing", kind: fault.NoUUID, says: degraded(metalv1.ReasonUUIDMissing, "tells no UUID")},
 	{name: "no power state", kind: fault.NoPowerState, says: degraded(metalv1.ReasonPowerStateMissing, "tells no power state")},
 	{name: "no boot target", kind: fault.NoBootTarget, says: degraded(metalv1.ReasonNoBootOverride, "no BootSourceOverrideTarget")},
+	{name: "boots from disk only by target", kind: fault.FewBootTargets, first: ignored, noticed: bootsFromDisk, says: well, after: released},
+	{name: "boots from disk by a change of one property", kind: fault.FewBootTargets, value: "taken", first: ignored, noticed: bootsFromDisk, says: well, after: released},
 	{name: "no Storage", kind: fault.NoStorage, noticed: lookedThrough}, // SimpleStorage does
 	{name: "a member that fails", kind: fault.MemberError, noticed: lookedThrough, says: degraded(metalv1.ReasonSystemUnreadable, "500 Internal Server Error")},
 	{name: "events dropped", kind: fault.DropEvents}, // polling is the floor

@@ -58,6 +58,7 @@ func standardResources() map[string]Resource {
 		Root: {
 			"@odata.id": Root, "RedfishVersion": "1.20.0", "Vendor": "Contoso",
 			"Systems": Ref(Systems), "Managers": Ref("/redfish/v1/Managers"),
+			"SessionService": Ref("/redfish/v1/SessionService"), "Links": Resource{"Sessions": Ref(sessions)},
 		},
 		Systems:                Collection(Systems, System),
 		System:                 ComputerSystem(System),

@@ -264,7 +264,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.login(w, body)
 		return
 	}
-	if !s.allowed(r) {
+	// Everybody may read the service root.
+	if !s.allowed(r) && (r.Method != http.MethodGet || r.URL.Path != Root) {
 		Fail(w, http.StatusUnauthorized, "Base.1.8.NoValidSession")
 		return
 	}

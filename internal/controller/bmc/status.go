@@ -98,7 +98,7 @@ func condition(o fleet.Observation, resolveErr error, secret string) metav1.Cond
 	case o.Time.IsZero():
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, metalv1.ReasonNotObserved, "The BMC has not been heard of yet"
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonConnected, "The BMC answers"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonConnected, answers(o.Symptoms.Basic)
 	}
 	return c
 }

@@ -33,6 +33,8 @@ const (
 	SessionLoss      Kind = "session-loss"
 	SessionTableFull Kind = "session-table-full"
 	NoSessions       Kind = "no-sessions"
+	SessionsRefused  Kind = "sessions-refused"
+	NoToken          Kind = "no-token"
 	AccountLocked    Kind = "account-locked"
 )
 
@@ -45,6 +47,7 @@ const (
 	NoUUID         Kind = "no-uuid"
 	NoPowerState   Kind = "no-power-state"
 	NoBootTarget   Kind = "no-boot-target"
+	FewBootTargets Kind = "few-boot-targets"
 	NoStorage      Kind = "no-storage"
 	MemberError    Kind = "member-error"
 	DropEvents     Kind = "drop-events"
@@ -88,7 +91,9 @@ var kinds = []Info{
 	{Kind: TLSFailure, What: "the TLS handshake fails, or the certificate is not good", Value: "alert, expired, name (of another host) or authority (an unknown one)", Default: "alert", parse: oneOf("alert", "expired", "name", "authority")},
 	{Kind: SessionLoss, What: "sessions are forgotten", Value: "how many requests a session is good for", Default: "1", parse: count},
 	{Kind: SessionTableFull, What: "the session table is full of others' sessions", Value: "their Context", parse: text},
-	{Kind: NoSessions, What: "there is no session service, only Basic authentication"},
+	{Kind: NoSessions, What: "there is no session service, only Basic authentication", Value: "what a login is answered: 404, or 401 as is everything that comes without a password", Default: "404", parse: oneOf("404", "401")},
+	{Kind: SessionsRefused, What: "logins are answered 401, whatever the password; Basic authentication works"},
+	{Kind: NoToken, What: "sessions are made without X-Auth-Token; Basic authentication works"},
 	{Kind: AccountLocked, What: "the accounts are locked", Value: "after how many wrong passwords", Default: "0", parse: count},
 	{Kind: ClockSkew, What: "the BMC's clock is wrong", Value: "by how much; negative: slow", Default: "-24h", parse: anyDuration},
 	{Kind: SlowPOST, What: "power-on self tests take longer", Value: "by how much", Default: "5m", parse: duration},
@@ -97,6 +102,7 @@ var kinds = []Info{
 	{Kind: NoUUID, What: "systems have no UUID"},
 	{Kind: NoPowerState, What: "systems have no PowerState"},
 	{Kind: NoBootTarget, What: "systems have no BootSourceOverrideTarget"},
+	{Kind: FewBootTargets, What: "the boot override is Pxe, Cd or Hdd and lasts, as with libvirt; the target None is 500", Value: "what a change of BootSourceOverrideEnabled alone is: refused (400) or taken, as 'boot from disk'", Default: "refused", parse: oneOf("refused", "taken")},
 	{Kind: NoStorage, What: "systems have no Storage, only SimpleStorage"},
 	{Kind: MemberError, What: "collections list one more member, which answers 500", requests: true},
 	{Kind: DropEvents, What: "subscriptions are accepted and no event is delivered"},
