@@ -97,7 +97,8 @@ const (
 	AnnotationClaimedBy = "farrier.dev/claimed-by"
 
 	// AnnotationMadeFor holds, on an IPXEBootConfig and an HTTPBootConfig, the UID of the ServerBootConfiguration that they were made
-	// for, whatever becomes of their owner. What carries it was not written by hand.
+	// for, and on a ServerBootConfiguration that of its ServerMaintenance, whatever becomes of their owner. What carries it was
+	// not written by hand.
 	AnnotationMadeFor = "farrier.dev/made-for"
 
 	// AnnotationBootAttempt holds, on a ServerBootConfiguration, its boot attempt as JSON. Each
