@@ -37,6 +37,7 @@ type Reconciler struct {
 	taken   taken
 	written written
 	said    said
+	steps   steps
 }
 
 // begin makes what is remembered; the pool has to be told of servers then.
@@ -66,6 +67,7 @@ func (r *Reconciler) forget(name client.ObjectKey) {
 	r.taken.forget(name)
 	r.written.forget(name)
 	r.said.forget(name)
+	r.steps.forget(name)
 	r.withdraw(name)
 }
 
@@ -159,7 +161,11 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	name := client.ObjectKeyFromObject(obj)
 	r.said.forget(name)
 	r.withdraw(name) // it may have been found to have a server while it waited for one
-	return r.reportBound(ctx, obj, server, boot)
+	if err := r.reportBound(ctx, obj, server, boot); err != nil {
+		return err
+	}
+	r.tellPower(obj, server)
+	return nil
 }
 
 // name writes the server's name into the claim, and with it the finalizer: a claim that has nothing needs none. If it is

@@ -14,5 +14,6 @@
 //   - boot.go makes the boot configuration that the Server's state machine then boots.
 //   - report.go writes the claim's status: the first explanation at once, later counts once a minute.
 //   - tell.go makes events and log lines of what is new in that status.
+//   - machine.go makes events of the claim of what is done about its machine's power.
 //   - operation.go removes operations that are asked for by annotation; a claim has none.
 package claim

@@ -103,6 +103,7 @@ func (r *Reconciler) takeGiven(ctx context.Context, obj *metalv1.ServerClaim) (*
 		return nil, err // it may have been written; the same server is tried again
 	}
 	r.taken.remember(obj, &server)
+	r.steps.begin(client.ObjectKeyFromObject(obj))
 	if r.pool.Taken(obj.UID, server.ResourceVersion) {
 		r.matcher.wake()
 	}

@@ -210,3 +210,53 @@ func TestAnotherBootProviderSaysReady(t *testing.T) {
 		Type: metalv1.ConditionImageValidation, Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: "no kernel",
 	}), metalv1.ConditionBootReady, metav1.ConditionFalse, reasonBootError, "ImageValidation: no kernel")
 }
+
+// TestThePowerOfAMachineIsTold: each step once, also where an order fails and is given again and again; and from the process that looks
+// after the claim.
+func TestThePowerOfAMachineIsTold(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	r.hears()
+	says := func(kind string, status metav1.ConditionStatus, reason string) {
+		t.Helper()
+		controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) {
+			s.Status.Conditions = nil
+			for _, other := range []string{metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff} {
+				apimeta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: other, Status: metav1.ConditionFalse, Reason: "Idle"})
+			}
+			apimeta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "says " + reason})
+		})
+		api.Settle(t, r, "ns/c")
+	}
+	heard := func(want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, r.hears()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	on, off := metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff
+	says(on, metav1.ConditionTrue, "BootOrdered")
+	heard("ServerClaim c: Normal BootOrdered says BootOrdered")
+	for range 3 {
+		says(on, metav1.ConditionTrue, "CommandFailed")
+		says(on, metav1.ConditionTrue, "BootOrdered")
+	}
+	heard("ServerClaim c: Warning CommandFailed says CommandFailed")
+	says(on, metav1.ConditionFalse, "Started")
+	says(on, metav1.ConditionFalse, "Started")
+	heard("ServerClaim c: Normal Started says Started")
+	says(off, metav1.ConditionTrue, "ShuttingDown")
+	says(off, metav1.ConditionFalse, "Idle")
+	heard("ServerClaim c: Normal ShuttingDown says ShuttingDown")
+	says(on, metav1.ConditionTrue, "BootOrdered")
+	heard("ServerClaim c: Normal BootOrdered says BootOrdered")
+	r = newReconciler(api) // another process
+	api.Settle(t, r, "ns/c")
+	heard()
+	says(on, metav1.ConditionFalse, "Started")
+	heard("ServerClaim c: Normal Started says Started")
+	if w := api.Writes("ServerClaim"); len(w) != 2 {
+		t.Errorf("the claim was written to for it: %v", w)
+	}
+}
