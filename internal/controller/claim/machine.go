@@ -14,8 +14,9 @@ import (
 
 // Reasons of the power conditions of a Server. Any other tells of an order that is under way, or of what became of it.
 const (
-	reasonIdle    = "Idle"
-	reasonStarted = "Started"
+	reasonIdle     = "Idle"
+	reasonSelfTest = "SelfTest"
+	reasonStarted  = "Started"
 )
 
 // powerStep is what a Server says of an order about its power: one that is under way, or else how the last one ended; nil: nothing.
@@ -76,7 +77,7 @@ func (s *steps) news(name client.ObjectKey, reason string) bool {
 	case !known:
 		s.put(name, map[string]bool{reason: true})
 		return false
-	case reason == "" || told[reason]:
+	case reason == "", reason == reasonSelfTest, told[reason]: // a self test is part of each boot
 		return false
 	case told[reasonStarted]:
 		told = map[string]bool{}

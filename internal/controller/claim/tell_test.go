@@ -243,6 +243,8 @@ func TestThePowerOfAMachineIsTold(t *testing.T) {
 		says(on, metav1.ConditionTrue, "BootOrdered")
 	}
 	heard("ServerClaim c: Warning CommandFailed says CommandFailed")
+	says(on, metav1.ConditionTrue, "SelfTest")
+	heard()
 	says(on, metav1.ConditionFalse, "Started")
 	says(on, metav1.ConditionFalse, "Started")
 	heard("ServerClaim c: Normal Started says Started")
