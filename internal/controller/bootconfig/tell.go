@@ -23,11 +23,14 @@ const (
 const maxNote = 1024
 
 // tell makes events of a boot configuration that cannot be booted, and of one that could not and can now: on itself, and on the Server that
-// is to boot it, which is where people look first. A boot that goes as it should makes none. Status lasts, so another process repeats
+// is to boot it, which is where people look first. A boot that goes as it should makes none, nor does one that nobody asks for. Status lasts, so another process repeats
 // nothing.
 func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 	now, name := v.config, v.config.Namespace+"/"+v.config.Name
 	failed, failing := before.Status.State == metalv1.ServerBootConfigurationStateError, now.Status.State == metalv1.ServerBootConfigurationStateError
+	if failing && now.Spec.Image == "" {
+		return
+	}
 	if failing {
 		r.failed.Store(client.ObjectKeyFromObject(now), true)
 	}

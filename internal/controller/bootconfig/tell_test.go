@@ -130,3 +130,13 @@ func TestAnotherBootProviderFindsWhatIsNewPending(t *testing.T) {
 		t.Errorf("state %q, and it was Ready", c.Status.State)
 	}
 }
+
+// TestNothingToBootIsNoFailure: a claim without an image holds a Server.
+func TestNothingToBootIsNoFailure(t *testing.T) {
+	s := newStand(t, newConfig(""))
+	events := &told{}
+	s.Reconciler.Recorder = events
+	s.boots(t)
+	checkState(t, s.settle(t), metalv1.ServerBootConfigurationStateError, "spec.image is empty")
+	events.hears(t, "no image")
+}

@@ -79,12 +79,14 @@ func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition
 
 func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) {
 	name := obj.Namespace + "/" + obj.Name
-	switch boot.Reason {
-	case reasonNotBound, reasonBootPending:
-	case reasonBootReady:
+	switch {
+	case boot.Reason == reasonNotBound, boot.Reason == reasonBootPending:
+	case boot.Reason == reasonBootError && obj.Spec.Image == "": // it asks for nothing to boot
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
+	case boot.Reason == reasonBootReady:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s can be booted", name)
 		r.Logger.V(1).Info("Boot of a claim is ready", "claim", name)
-	case metalv1.ReasonReinstallPending:
+	case boot.Reason == metalv1.ReasonReinstallPending:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	default:
 		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)

@@ -262,3 +262,15 @@ func TestThePowerOfAMachineIsTold(t *testing.T) {
 		t.Errorf("the claim was written to for it: %v", w)
 	}
 }
+
+// TestNothingToBootIsNoFailure: it is said, and no warning.
+func TestNothingToBootIsNoFailure(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c", func(c *metalv1.ServerClaim) { c.Spec.Image = "" }))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	r.hears()
+	boots(t, api, r, metalv1.ServerBootConfigurationStateError, "spec.image is empty")
+	if diff := cmp.Diff([]string{"ServerClaim c: Normal BootConfigurationError spec.image is empty"}, r.hears()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
