@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -202,9 +201,6 @@ func (v *view) child(kind, state string, current bool, conditions []metav1.Condi
 	}
 }
 
-// deliveries are the conditions that tell what a machine has fetched.
-var deliveries = []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent}
-
 // mirrorDeliveries copies what a machine has fetched from the delivery objects.
 func (v *view) mirrorDeliveries() {
 	var from []metav1.Condition
@@ -214,7 +210,7 @@ func (v *view) mirrorDeliveries() {
 	if v.http != nil {
 		from = append(from, v.http.Status.Conditions...)
 	}
-	for _, kind := range deliveries {
+	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent} {
 		if c := delivered(from, kind); c != nil {
 			mirrored := *c
 			mirrored.ObservedGeneration = v.config.Generation
@@ -247,27 +243,31 @@ func architecture(server *metalv1.Server, otherwise string) string {
 	return otherwise
 }
 
-// Problem is what a boot configuration says of itself when it is not ready. Another boot provider than ours says what is wrong in a condition
-// of its own, or nowhere.
+// Problem is what a boot configuration says of itself when it is not ready.
 func Problem(config *metalv1.ServerBootConfiguration) string {
 	c := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionReady)
 	if c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
 		return c.Message
 	}
-	if config.Status.State != metalv1.ServerBootConfigurationStateError {
-		return "It is being prepared"
+	if config.Status.State == metalv1.ServerBootConfigurationStateError {
+		return foreignProblem(config)
 	}
-	for _, c := range config.Status.Conditions {
-		if c.Status == metav1.ConditionFalse && c.Message != "" && !isDelivery(c.Type) {
-			return c.Type + ": " + c.Message
-		}
-	}
-	return "It is in state Error, and its boot provider does not say why"
+	return "It is being prepared"
 }
 
-// isDelivery reports whether a condition tells of what a machine has fetched or reported, which is no problem where it has not.
-func isDelivery(kind string) bool {
-	return slices.Contains(deliveries, kind) || kind == metalv1.ConditionBootStateReceived
+// foreignProblem is what a boot configuration in Error says of itself that another boot provider looks after: that tells by state,
+// and by conditions of its own, if at all.
+func foreignProblem(config *metalv1.ServerBootConfiguration) string {
+	var said []string
+	for _, c := range config.Status.Conditions {
+		if c.Status == metav1.ConditionFalse && c.Message != "" {
+			said = append(said, c.Type+": "+c.Message)
+		}
+	}
+	if len(said) == 0 {
+		return "Its state is Error, and whoever makes boot configurations ready does not say why"
+	}
+	return "Its state is Error: " + strings.Join(said, "; ")
 }
 
 // Digest is that of the image that a boot configuration boots; empty: it is not known now.
