@@ -11,17 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
-// claimImage refuses an image reference that cannot be read as one.
+// claimImage refuses an image reference that our own delivery cannot read as one; what another boot provider can read it says itself.
+// A claim may have no image: it holds a Server.
 func claimImage(_ context.Context, c *check, now, before *metalv1.ServerClaim) error {
-	if now.Spec.Image == before.Spec.Image && !c.created() {
+	if c.ForeignBoot || now.Spec.Image == before.Spec.Image && !c.created() {
+		return nil
+	}
+	path := field.NewPath("spec", "image")
+	if now.Spec.Image == "" {
+		if now.Spec.Power == metalv1.PowerOn {
+			c.warn(path, "is empty: the claim gets a Server that stays off, because there is nothing to boot")
+		}
 		return nil
 	}
 	if _, err := image.ParseReference(now.Spec.Image); err != nil {
-		c.refuse(field.Invalid(field.NewPath("spec", "image"), now.Spec.Image, err.Error()))
+		c.refuse(field.Invalid(path, now.Spec.Image, err.Error()))
+	}
+	return nil
+}
+
+// claimPower warns of a power state that nobody knows: the contract has a plain string there, and the controller says the same in a condition.
+func claimPower(_ context.Context, c *check, now, before *metalv1.ServerClaim) error {
+	if problem := claim.PowerProblem(now.Spec.Power); problem != "" && (c.created() || now.Spec.Power != before.Spec.Power) {
+		c.warn(field.NewPath("spec", "power"), "%s", problem)
 	}
 	return nil
 }
@@ -29,7 +46,7 @@ func claimImage(_ context.Context, c *check, now, before *metalv1.ServerClaim) e
 // bootConfigurationImage says the same of a boot configuration as a warning: the controller makes those of claims, and a claim from
 // before this rule is to get its condition and not a write that fails.
 func bootConfigurationImage(_ context.Context, c *check, now, before *metalv1.ServerBootConfiguration) error {
-	if now.Spec.Image == "" || now.Spec.Image == before.Spec.Image {
+	if c.ForeignBoot || now.Spec.Image == "" || now.Spec.Image == before.Spec.Image {
 		return nil
 	}
 	if _, err := image.ParseReference(now.Spec.Image); err != nil {
@@ -54,7 +71,8 @@ func claimName(ctx context.Context, c *check, now, _ *metalv1.ServerClaim) error
 	return nil
 }
 
-// claimSelection refuses a selector that cannot be read, which is fixed once it is set, and warns of a Server that can not be had by it.
+// claimSelection refuses a selector that cannot be read and a reference that names no Server, which are fixed once they are set, and warns of
+// a Server that can not be had.
 func claimSelection(ctx context.Context, c *check, now, before *metalv1.ServerClaim) error {
 	selector := labels.Everything()
 	if now.Spec.ServerSelector != nil {
@@ -70,8 +88,17 @@ func claimSelection(ctx context.Context, c *check, now, before *metalv1.ServerCl
 		return nil // the reference is fixed: it was looked at when it was set
 	}
 	name, path := now.Spec.ServerRef.Name, field.NewPath("spec", "serverRef")
+	if name == "" {
+		c.refuse(field.Required(path.Child("name"), "a claim that takes any Server has no spec.serverRef"))
+		return nil
+	}
 	var server metalv1.Server
 	missing, err := c.missed(ctx, types.NamespacedName{Name: name}, &server)
+	if err == nil && server.Name != "" && !selector.Matches(labels.Set(server.Labels)) {
+		// Memory may not know yet what its author has just written: it is not held against the claim before the API says the same.
+		server = metalv1.Server{}
+		missing, err = c.missedLive(ctx, types.NamespacedName{Name: name}, &server)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -12,9 +12,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/image"
 )
 
-// maintenanceServer warns of a Server that does not exist, and refuses a boot configuration whose image cannot be read as a reference.
+// maintenanceServer warns of a Server that does not exist, and refuses a boot configuration whose image our own delivery cannot read as
+// a reference.
 func maintenanceServer(ctx context.Context, c *check, now, before *metalv1.ServerMaintenance) error {
-	if text := templateImage(now); text != "" && text != templateImage(before) {
+	if text := templateImage(now); text != "" && text != templateImage(before) && !c.ForeignBoot {
 		if _, err := image.ParseReference(text); err != nil {
 			c.refuse(field.Invalid(field.NewPath("spec", "serverBootConfigurationTemplate", "spec", "image"), text, err.Error()))
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -21,7 +22,7 @@ const (
 	referenceDepth = 8
 )
 
-// references refuses names that no object can have. They come from anybody who may write an object of ours, and end up in the paths of requests:
+// references refuses names that no object can have, and warns of references without one. They come from anybody who may write an object of ours, and end up in the paths of requests:
 // there they would be errors of whoever reads them, at every later time, and not of whoever wrote them, now.
 func (c *check) references() {
 	var before map[string]any
@@ -70,13 +71,24 @@ func (c *check) reference(path *field.Path, now, before any) {
 	if !ok {
 		return
 	}
-	was, _ := before.(map[string]any)
-	if name, ok := is["name"].(string); ok && name != was["name"] {
+	was, had := before.(map[string]any)
+	name, _ := is["name"].(string)
+	former, _ := was["name"].(string)
+	if name != former {
 		c.wellNamed(path.Child("name"), name, validation.IsDNS1123Subdomain)
+	}
+	if name == "" && (!had || former != "") && !c.namelessAllowed(path.String()) {
+		c.warn(path, "names nothing")
 	}
 	if namespace, ok := is["namespace"].(string); ok && namespace != was["namespace"] {
 		c.wellNamed(path.Child("namespace"), namespace, validation.IsDNS1123Label)
 	}
+}
+
+// namelessAllowed reports whether nobody is to be warned of a reference without a name: it is filled in from elsewhere, or a rule of its own says
+// more. Of a Profile or an Assignment all rules are their own.
+func (c *check) namelessAllowed(path string) bool {
+	return path == "spec.serverBootConfigurationTemplate.spec.serverRef" || path == "spec.serverRef" && c.Kind == metal("ServerClaim") || c.Kind.Group == ipxev1.GroupName
 }
 
 // wellNamed refuses a name that the judge finds fault with. No name at all is for the rules of the field.

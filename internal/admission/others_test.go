@@ -207,3 +207,46 @@ func TestNamesThatWereTakenAMomentAgo(t *testing.T) {
 		t.Errorf("refused for %q, want the claim's name", outcome.Causes)
 	}
 }
+
+// TestASelectorIsNotHeldAgainstMemory: a Server is labelled, and claimed by name and label before memory has heard of the label.
+func TestASelectorIsNotHeldAgainstMemory(t *testing.T) {
+	const manifest = "{apiVersion: metal.ironcore.dev/v1alpha1, kind: Server, metadata: {name: s, labels: {rack: %s}}, spec: {systemUUID: ''}}"
+	claim := func(rack string) *unstructured.Unstructured {
+		return admissiontest.Parse(t, `{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {name: c, namespace: ns},
+			spec: {power: "On", image: "registry/os:1", serverRef: {name: s}, serverSelector: {matchLabels: {rack: `+rack+`}}}}`)
+	}
+	before, after := newAlone(t), newAlone(t)
+	before.Give(t, admissiontest.Parse(t, fmt.Sprintf(manifest, "old")))
+	after.Give(t, admissiontest.Parse(t, fmt.Sprintf(manifest, "new")))
+	rules := &admission.Rules{Cached: before.store, Live: after.store}
+	for rack, warnings := range map[string]int{"new": 0, "third": 1} {
+		verdict, err := rules.Validate(t.Context(), requestFor(claim(rack), nil))
+		if err != nil || !verdict.Allowed() || len(verdict.Warnings) != warnings {
+			t.Errorf("rack %s: %v %q %v", rack, verdict.Errors, verdict.Warnings, err)
+		}
+	}
+	rules = &admission.Rules{Cached: before.store, Live: newAlone(t).store}
+	verdict, err := rules.Validate(t.Context(), requestFor(claim("new"), nil))
+	if err != nil || len(verdict.Warnings) != 1 || !strings.Contains(verdict.Warnings[0], "does not exist") {
+		t.Errorf("a Server that is gone: %q %v", verdict.Warnings, err)
+	}
+}
+
+// TestImagesOfAnotherBootProvider: which images it can boot is not ours to say.
+func TestImagesOfAnotherBootProvider(t *testing.T) {
+	for _, reference := range []string{"", "oci://registry/os:1", "http://files/os.efi", "a b"} {
+		for kind, spec := range map[string]string{
+			"ServerClaim":             `{power: "On", image: %q}`,
+			"ServerBootConfiguration": `{serverRef: {name: s}, image: %q}`,
+			"ServerMaintenance":       `{serverRef: {name: s}, serverBootConfigurationTemplate: {name: b, spec: {serverRef: {name: s}, image: %q}}}`,
+		} {
+			a := newAlone(t)
+			a.ForeignBoot = true
+			a.Give(t, admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: Server, metadata: {name: s}, spec: {systemUUID: ''}}"))
+			outcome := a.Request(t, admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: "+kind+", metadata: {name: o, namespace: ns}, spec: "+fmt.Sprintf(spec, reference)+"}"), nil)
+			if len(outcome.Causes)+len(outcome.Warnings) > 0 {
+				t.Errorf("%s with image %q: %q %q", kind, reference, outcome.Causes, outcome.Warnings)
+			}
+		}
+	}
+}

@@ -35,6 +35,8 @@ const (
 type Rules struct {
 	// ManagerNamespace is where the manager keeps its own objects.
 	ManagerNamespace string
+	// ForeignBoot: somebody else makes of images what machines boot, and knows which of them it can read.
+	ForeignBoot bool
 	// Cached answers from memory and has the indexes of package index; Live asks the API.
 	Cached, Live client.Reader
 	// Assignments knows which Assignments overlap; nil: of that nobody is warned.
@@ -63,7 +65,7 @@ var kinds = map[schema.GroupKind]kind{
 	metal("BMCSecret"): {resource: "bmcsecrets", validate: []rule{of(backingSecret)}},
 	metal("Server"):    {resource: "servers", validate: []rule{of(uniqueUUID), of(freeNames), of(serverPower), of(serverAnnotations), operations}},
 	metal("ServerClaim"): {resource: "serverclaims", validate: []rule{
-		of(claimImage), of(claimName), of(claimSelection), of(claimSecrets), of(claimAnnotations), operations,
+		of(claimImage), of(claimPower), of(claimName), of(claimSelection), of(claimSecrets), of(claimAnnotations), operations,
 	}},
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},

@@ -242,7 +242,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/objectname", "internal/assignment", "internal/profile",
+		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/objectname", "internal/claim", "internal/assignment", "internal/profile",
 			"internal/controller/index", "internal/hostcheck", "internal/inbound"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",

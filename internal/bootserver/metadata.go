@@ -13,6 +13,8 @@ const (
 	// else's choosing cannot be made to send a header.
 	metadataFlavor = "Metadata-Flavor"
 	metadataMetal  = "IronCore Metal"
+	// userData is the key of a machine's user data. No field has that name: what a label says is not what a claim's Secret holds.
+	userData = "user-data"
 
 	textNoFlavor = "Forbidden: header Metadata-Flavor: IronCore Metal is required\n"
 	textShared   = "Conflict: more than one machine has this address\n"
@@ -45,24 +47,20 @@ func (s *Server) serveMetadata(w http.ResponseWriter, r *http.Request, rest stri
 
 func sendMetadata(w http.ResponseWriter, r *http.Request, i *bootview.Instance, field string) {
 	w.Header()["X-Content-Type-Options"] = nosniff
-	data, ofUser := strings.CutPrefix(field, "user-data/")
+	data, ofUser := strings.CutPrefix(field, userData+"/")
 	switch {
 	case field == "":
-		sendJSON(w, r, i.Fields)
+		sendJSON(w, r, document(i))
 	case ofUser:
 		if value, ok := i.UserData[data]; ok {
 			send(w, r, http.StatusOK, typeBinary, value)
 			return
 		}
 		notFound(w, r)
-	case field == "user-data" && i.UserData != nil:
-		text := make(map[string]string, len(i.UserData))
-		for k, v := range i.UserData {
-			text[k] = string(v)
-		}
-		sendJSON(w, r, text)
+	case field == userData && i.UserData != nil:
+		sendJSON(w, r, texts(i.UserData))
 	default:
-		if value, ok := i.Fields[field]; ok && field != "user-data" {
+		if value, ok := i.Fields[field]; ok && field != userData {
 			send(w, r, http.StatusOK, typeText, []byte(value))
 			return
 		}
@@ -70,12 +68,30 @@ func sendMetadata(w http.ResponseWriter, r *http.Request, i *bootview.Instance, 
 	}
 }
 
-func sendJSON(w http.ResponseWriter, r *http.Request, fields map[string]string) {
-	if fields == nil {
-		fields = map[string]string{}
+// document is everything that a machine may learn of itself: its fields, and its user data among them as an object where it has any.
+func document(i *bootview.Instance) map[string]any {
+	all := make(map[string]any, len(i.Fields)+1)
+	for name, value := range i.Fields {
+		all[name] = value
 	}
-	body, err := json.Marshal(fields)
-	if err != nil { // strings can always be marshalled
+	delete(all, userData)
+	if i.UserData != nil {
+		all[userData] = texts(i.UserData)
+	}
+	return all
+}
+
+func texts(data map[string][]byte) map[string]string {
+	text := make(map[string]string, len(data))
+	for key, value := range data {
+		text[key] = string(value)
+	}
+	return text
+}
+
+func sendJSON(w http.ResponseWriter, r *http.Request, document any) {
+	body, err := json.Marshal(document)
+	if err != nil { // texts can always be marshalled
 		refuse(w, r, http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError)+"\n")
 		return
 	}

@@ -9,19 +9,20 @@ import (
 )
 
 func TestMetadata(t *testing.T) {
+	const flavor, addrF = "IronCore Metal", "10.0.0.15"
 	instances := &bootview.Instances{}
 	instances.Put(bootview.Instance{
 		Name: "a", IPs: []string{addrA}, Fields: map[string]string{"server-name": "a", "rack": "7", "user-data": "a field is not user data"},
 		UserData: map[string][]byte{"userData": []byte("\x00\xff"), "text": []byte("hello")},
 	})
 	instances.Put(bootview.Instance{Name: "b", IPs: []string{addrB, addrE}, Fields: map[string]string{"server-name": "b"}})
+	instances.Put(bootview.Instance{Name: "f", IPs: []string{addrF}, Fields: map[string]string{"server-name": "f", "user-data": "a field is not user data"}})
 	instances.Put(bootview.Instance{Name: "e", IPs: []string{addrE}})
 	on := newSite(t, func(c *Config) { c.Instances = instances })
 	unsynced := newSite(t, func(c *Config) { c.Instances = &bootview.Instances{} })
 	off := newSite(t, nil)
 	instances.SetSynced(true)
 
-	const flavor = "IronCore Metal"
 	for _, c := range []struct {
 		name                string
 		site                site
@@ -38,6 +39,10 @@ func TestMetadata(t *testing.T) {
 		{"an address of two", on, "GET", "/v1/server-name", addrE, flavor, 409, typeText[0], textShared},
 		{"all", on, "GET", "/v1/", addrB, flavor, 200, "application/json", `{"server-name":"b"}`},
 		{"all, no slash", on, "GET", "/v1", addrB, flavor, 200, "application/json", `{"server-name":"b"}`},
+		{"all, with user data", on, "GET", "/v1/", addrA, flavor, 200, "application/json",
+			`{"rack":"7","server-name":"a","user-data":{"text":"hello","userData":"\u0000\ufffd"}}`},
+		{"all, a field in place of user data", on, "GET", "/v1/", addrF, flavor, 200, "application/json", `{"server-name":"f"}`},
+		{"all user data", on, "GET", "/v1/user-data", addrA, flavor, 200, "application/json", `{"text":"hello","userData":"\u0000\ufffd"}`},
 		{"a field", on, "GET", "/v1/rack", addrA, flavor, 200, typeText[0], "7"},
 		{"no such field", on, "GET", "/v1/shelf", addrA, flavor, 404, typeText[0], textNotFound},
 		{"a path", on, "GET", "/v1/../rack", addrA, flavor, 404, typeText[0], textNotFound},

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,7 +18,10 @@ type Verdict struct{ Reason, Message string }
 // Explain says why a claim cannot be bound now, and for how many Servers each reason holds.
 func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
 	w, err := newWant(c)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNameless):
+		return Verdict{ReasonInvalidName, err.Error()}
+	case err != nil:
 		return Verdict{ReasonSelectorInvalid, err.Error()}
 	}
 	p.mu.Lock()

@@ -10,6 +10,7 @@ const (
 	ReasonServerNotClaimable = "ServerNotClaimable"
 	ReasonSelectorInvalid    = "SelectorInvalid"
 	ReasonSelectorMismatch   = "SelectorMismatch"
+	ReasonInvalidName        = "InvalidName"
 )
 
 // standing is what keeps every claim away from a server. Taints are not part of it: some

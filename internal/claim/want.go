@@ -2,6 +2,7 @@ package claim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,10 +41,17 @@ type term struct {
 // anything is the term under which every server stands.
 var anything = term{any: true}
 
+// errNameless is about a claim that names a Server without saying which. It must not get any: what it has is written where it has
+// written nothing, and that is fixed.
+var errNameless = errors.New("spec.serverRef names no Server: a claim that takes any Server has no spec.serverRef, and has to be made anew without it")
+
 // newWant reads what a claim asks for.
 func newWant(c *metalv1.ServerClaim) (*want, error) {
 	w := &want{selector: labels.Everything(), tolerations: c.Spec.Tolerations}
 	if c.Spec.ServerRef != nil {
+		if c.Spec.ServerRef.Name == "" {
+			return nil, errNameless
+		}
 		w.server = c.Spec.ServerRef.Name
 	}
 	if c.Spec.ServerSelector != nil {

@@ -78,7 +78,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	o.Beside = append(o.Beside, webhook.Beside(webhooks, o.ManagerNamespace, o.Logger.WithName("webhooks")))
+	o.Beside = append(o.Beside, webhook.Beside(webhooks, o.ManagerNamespace, o.ForeignBoot(), o.Logger.WithName("webhooks")))
 	s, err := system.New(o.Options)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func Start(ctx context.Context, options Options) (*System, error) {
 	settings, err := options.check()
 	options.Loopback = options.Sim > 0
 	rules := plugin.New()
-	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace))
+	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
 	inner, systemErr := system.New(options.Options)
 	if err := errors.Join(err, systemErr); err != nil {
 		if inner != nil {

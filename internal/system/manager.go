@@ -126,16 +126,17 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			servers.SetupWithManager,
 			(&claim.Reconciler{
 				Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
+				ForeignBoot: s.settings.foreignBoot, Recorder: mgr.GetEventRecorder("farrier"),
 			}).SetupWithManager,
 			func(mgr ctrl.Manager) error { return s.maintenance(mgr, registry, servers) },
 		)
 	}
 	if s.settings.foreignBoot {
-		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup)
+		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup, (&bootconfig.Pending{Client: writer, Workers: workers}).SetupWithManager)
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
 			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
-			Architecture: s.settings.Architecture, Workers: workers,
+			Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"), Logger: s.logger,
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config, namespaces) })
 	}
 	for _, setup := range setups {

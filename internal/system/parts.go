@@ -14,6 +14,9 @@ const (
 	partForeign = "external"
 )
 
+// ForeignBoot reports whether somebody else delivers boots.
+func (o Options) ForeignBoot() bool { return o.BootProvider == partForeign }
+
 func (s *settings) checkParts() error {
 	var errs []error
 	for _, part := range []struct {

@@ -153,6 +153,8 @@ func TestImages(t *testing.T) {
 			return nil
 		})
 	}
+	p.event("c", "BootConfigurationError")
+	p.event(name, "BootConfigurationError")
 	l.Registry.SetAway(true)
 	p.setImage(c, good)
 	p.Eventually("the registry is away", func(context.Context) error {
@@ -166,6 +168,8 @@ func TestImages(t *testing.T) {
 	if kernel, ok := record.Fetched(sim.WhatKernel); !ok || kernel.Bytes == 0 {
 		t.Errorf("no kernel was fetched: %+v", record)
 	}
+	p.event("c", "BootConfigurationReady")
+	p.event(name, "BootConfigurationReady")
 }
 
 func (p *running) patchSecret(name, password string) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/claim"
 	"github.com/farrier-dev/farrier/internal/sim"
@@ -243,4 +244,58 @@ func TestAnUnknownOperation(t *testing.T) {
 	})
 	p.event(name, metalv1.ReasonUnsupportedOperation)
 	p.serverIs(name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+}
+
+// TestAClaimIsDeletedAsAnOrphan: the garbage collector is asked to leave what belongs to the claim, and nothing of it is in the way of the next
+// claim of its name.
+func TestAClaimIsDeletedAsAnOrphan(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t)
+	l.discover(p)
+	old, server, machine := l.runs(p, "web")
+	before := p.boots(machine, sim.OutcomeInstalled)
+	left := []client.Object{
+		&metalv1.ServerBootConfiguration{ObjectMeta: objectMeta("default", "web")}, &bootv1.IPXEBootConfig{ObjectMeta: objectMeta("default", "web")},
+	}
+	for _, obj := range left {
+		if err := p.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	p.gone(old, old.UID)
+	for _, obj := range left {
+		p.gone(obj, obj.GetUID())
+	}
+	again := l.claim(p, "web")
+	p.serverIs(p.bound("web"), metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	if after := p.boots(machine, sim.OutcomeInstalled); after.Number == before.Number {
+		t.Errorf("the next claim of that name has booted nothing: %+v", machine.Record())
+	}
+	p.event(server.Name, "Claimed")
+	p.Eventually("its boot configuration is ready", func(context.Context) error {
+		p.says(again, func() []metav1.Condition { return again.Status.Conditions }, metalv1.ConditionBootReady, "BootConfigurationReady")
+		return nil
+	})
+}
+
+// TestAnUnknownOperationOnAClaim is removed, with an event.
+func TestAnUnknownOperationOnAClaim(t *testing.T) {
+	p := start(t, t.TempDir()+"/data")
+	c := &metalv1.ServerClaim{ObjectMeta: objectMeta("default", "c"), Spec: metalv1.ServerClaimSpec{Power: metalv1.PowerOn}}
+	c.Annotations = map[string]string{metalv1.AnnotationOperation: "dance"}
+	p.create(c)
+	p.Eventually("the operation is removed", func(ctx context.Context) error {
+		if err := p.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
+			return err
+		}
+		if _, left := c.Annotations[metalv1.AnnotationOperation]; left {
+			return errors.New("it is there still")
+		}
+		return nil
+	})
+	p.event("c", metalv1.ReasonUnsupportedOperation)
+	p.event("c", metalv1.ReasonNoMatchingServer)
 }

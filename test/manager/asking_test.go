@@ -43,7 +43,7 @@ func TestMetadataOfAClaimedMachine(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{its, "/v1/", "IronCore Metal", 200, fmt.Sprintf(`{"server-name":%q,"zone":"b"}`, name)},
+		{its, "/v1/", "IronCore Metal", 200, fmt.Sprintf(`{"server-name":%q,"user-data":{"greeting":"hello of %s"},"zone":"b"}`, name, claim)},
 		{its, "/v1/zone", "IronCore Metal", 200, "b"},
 		{its, "/v1/user-data/greeting", "IronCore Metal", 200, "hello of " + claim},
 		{its, "/v1/user-data", "IronCore Metal", 200, fmt.Sprintf(`{"greeting":"hello of %s"}`, claim)},

@@ -92,8 +92,14 @@ const (
 const (
 	// AnnotationClaimedBy holds, on a Server, the UID of the claim that has it or had it. It is
 	// written in the same patch as serverClaimRef and removed when the cleanup record
-	// exists, so that a dirty server is known as one whatever happens to its status.
+	// exists, so that a dirty server is known as one whatever happens to its status. On a
+	// ServerBootConfiguration it holds the UID of the claim that it was made for, whatever becomes of its owner.
 	AnnotationClaimedBy = "farrier.dev/claimed-by"
+
+	// AnnotationMadeFor holds, on an IPXEBootConfig and an HTTPBootConfig, the UID of the ServerBootConfiguration that they were made
+	// for, and on a ServerBootConfiguration that of its ServerMaintenance, whatever becomes of their owner. What carries it was
+	// not written by hand.
+	AnnotationMadeFor = "farrier.dev/made-for"
 
 	// AnnotationBootAttempt holds, on a ServerBootConfiguration, its boot attempt as JSON. Each
 	// step is written before its command is given.

@@ -183,6 +183,30 @@ var claimCases = []Case{
 		Refused: "spec.image", Text: `not an image`,
 	},
 	{
+		Name:     "a claim without an image",
+		Object:   manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "On", image: ""}`),
+		Warnings: []string{"spec.image: is empty: the claim gets a Server that stays off"},
+	},
+	{
+		Name:   "a claim without an image that wants a Server to be off",
+		Object: manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "Off", image: ""}`),
+	},
+	{
+		Name:     "a claim with a power state that is none",
+		Object:   manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "on", image: "registry/os:1"}`),
+		Warnings: []string{`spec.power: "on" is neither On nor Off`},
+	},
+	{
+		Name:     "a claim without a power state",
+		Object:   manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "", image: "registry/os:1"}`),
+		Warnings: []string{`spec.power: "" is neither On nor Off`},
+	},
+	{
+		Name:   "a claim that had a power state that is none",
+		Old:    manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "on", image: "registry/os:1"}`),
+		Object: manifest("ServerClaim", "name: c, namespace: $ns, labels: {a: b}", `spec: {power: "on", image: "registry/os:1"}`),
+	},
+	{
 		Name:    "a claim that is given an image that is no reference",
 		Old:     claimed("", ""),
 		Object:  manifest("ServerClaim", "name: c, namespace: $ns", `spec: {power: "On", image: "https://registry/os"}`),

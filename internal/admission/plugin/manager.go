@@ -8,15 +8,16 @@ import (
 	"github.com/farrier-dev/farrier/internal/admission"
 )
 
-// Beside has the plugin read through the cache of a manager. It gets its rules when that is filled, before any controller runs.
-func (p *Plugin) Beside(managerNamespace string) func(manager.Manager) error {
+// Beside has the plugin read through the cache of a manager. It gets its rules when that is filled, before any controller runs. foreignBoot
+// says that somebody else delivers boots.
+func (p *Plugin) Beside(managerNamespace string, foreignBoot bool) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		assignments := admission.NewAssignments()
 		if err := assignments.Follow(context.Background(), mgr.GetCache()); err != nil {
 			return err
 		}
 		return mgr.Add(&serving{p, &admission.Rules{
-			ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
+			ManagerNamespace: managerNamespace, ForeignBoot: foreignBoot, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
 		}})
 	}
 }

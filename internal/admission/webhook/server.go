@@ -127,8 +127,9 @@ func Register(server controllerwebhook.Server, rules *admission.Rules, logger lo
 	}
 }
 
-// Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server.
-func Beside(server *Server, managerNamespace string, logger logr.Logger) func(manager.Manager) error {
+// Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server. foreignBoot says that somebody else
+// delivers boots.
+func Beside(server *Server, managerNamespace string, foreignBoot bool, logger logr.Logger) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		if server == nil {
 			return nil
@@ -138,7 +139,7 @@ func Beside(server *Server, managerNamespace string, logger logr.Logger) func(ma
 			return err
 		}
 		Register(server, &admission.Rules{
-			ManagerNamespace: managerNamespace, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
+			ManagerNamespace: managerNamespace, ForeignBoot: foreignBoot, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
 		}, logger)
 		return mgr.Add(server)
 	}

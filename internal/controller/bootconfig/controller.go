@@ -3,13 +3,17 @@ package bootconfig
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -44,10 +48,15 @@ type Reconciler struct {
 	Architecture string
 	// Clock says how new a boot configuration is. Without one everything is told at once.
 	Clock clock.PassiveClock
+	// Recorder and Logger tell people of what cannot be booted. Recorder may be nil.
+	Recorder events.EventRecorder
+	Logger   logr.Logger
 	// Workers is how many boot configurations are looked at at the same time.
 	Workers int
 
 	interest interest
+	// failed are the boot configurations, by client.ObjectKey, that could not be booted and have not been Ready since.
+	failed sync.Map
 }
 
 // Artifacts fetches the layers of images before machines ask for them, and keeps them.
@@ -60,10 +69,11 @@ type Artifacts interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var config metalv1.ServerBootConfiguration
 	if err := r.Get(ctx, req.NamespacedName, &config); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.release(req)
+		if !apierrors.IsNotFound(err) {
+			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		r.release(req)
+		return outcome.Handle(ctx, reconcile.Result{}, r.removeOrphans(ctx, req.NamespacedName))
 	}
 	result, err := r.reconcile(ctx, config.DeepCopy())
 	return outcome.Handle(ctx, result, err)
@@ -164,8 +174,9 @@ type delivery[T any] interface {
 // keep creates, changes or deletes one delivery object and returns what there is of it then. One that
 // belongs to somebody else is never touched: that is said in status instead.
 func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kind string, have P, wanted bool, set func(P)) (P, error) {
+	orphan := have != nil && orphaned(have)
 	switch {
-	case have != nil && !metav1.IsControlledBy(have, v.config):
+	case have != nil && !metav1.IsControlledBy(have, v.config) && !orphan:
 		if wanted {
 			v.problem = fmt.Sprintf("%s %s/%s exists and is not of this boot configuration", kind, have.GetNamespace(), have.GetName())
 		}
@@ -179,17 +190,54 @@ func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kin
 		obj.SetNamespace(v.config.Namespace)
 		obj.SetName(v.config.Name)
 		set(obj)
-		if err := controllerutil.SetControllerReference(v.config, obj, r.Scheme()); err != nil {
+		if err := r.own(v, obj); err != nil {
 			return nil, err
 		}
 		return obj, r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
 	}
 	obj := P(have.DeepCopy())
+	if orphan {
+		if err := r.own(v, obj); err != nil {
+			return nil, err
+		}
+	}
 	if set(obj); equality.Semantic.DeepEqual(have, obj) {
 		return have, nil
 	}
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
+}
+
+// own makes an object the boot configuration's.
+func (r *Reconciler) own(v *view, obj client.Object) error {
+	annotations := maps.Clone(obj.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[metalv1.AnnotationMadeFor] = string(v.config.UID)
+	obj.SetAnnotations(annotations)
+	return controllerutil.SetControllerReference(v.config, obj, r.Scheme())
+}
+
+// orphaned reports whether an object was made for a boot configuration that somebody has had deleted without what belongs to it. Nobody
+// wrote it, and the garbage collector leaves it alone.
+func orphaned(obj client.Object) bool {
+	return metav1.GetControllerOf(obj) == nil && obj.GetAnnotations()[metalv1.AnnotationMadeFor] != ""
+}
+
+// removeOrphans deletes what was made for a boot configuration that is gone, where the garbage collector was asked to leave it.
+func (r *Reconciler) removeOrphans(ctx context.Context, key client.ObjectKey) error {
+	for _, obj := range []client.Object{&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{}} {
+		found, err := r.find(ctx, key, obj)
+		if found && orphaned(obj) {
+			uid := obj.GetUID()
+			err = client.IgnoreNotFound(r.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settleTime is how long a new boot configuration says nothing while it waits: for its image to be resolved, and for objects
@@ -209,10 +257,15 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 		}
 	}
 	err := r.Status().Patch(ctx, v.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
-	return 0, client.IgnoreNotFound(err)
+	if err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	r.tell(v, before)
+	return 0, nil
 }
 
 func (r *Reconciler) release(req reconcile.Request) {
+	r.failed.Delete(req.NamespacedName)
 	r.interest.drop(req, r.Images.Forget)
 	if r.Artifacts != nil {
 		r.Artifacts.Release(owner(req.NamespacedName))

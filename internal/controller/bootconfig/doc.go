@@ -3,6 +3,9 @@
 // and initramfs make an IPXEBootConfig, a UKI an HTTPBootConfig, both make both.
 // One controller decides, once; nothing else writes those objects.
 //
+// tell.go makes events of what cannot be booted. With another boot provider, pending.go says of what is new that it is Pending, and
+// nothing else here runs.
+//
 // The registry is never asked here: internal/image resolves in the background
 // and wakes this controller when it knows.
 package bootconfig

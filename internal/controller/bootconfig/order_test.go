@@ -120,3 +120,37 @@ func versions(t *testing.T, s *stand) map[string]string {
 	}
 	return all
 }
+
+// TestWhatIsLeftOfABootConfigurationIsDeleted: somebody has had that deleted without what belongs to it. What people wrote stays.
+func TestWhatIsLeftOfABootConfigurationIsDeleted(t *testing.T) {
+	s, _ := pushed(t, both)
+	s.resolved(t)
+	s.delivered(t)
+	s.Remove(t, controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/c"))
+	controllertest.Change(t, s.API, "ns/c", func(o *bootv1.IPXEBootConfig) { o.OwnerReferences = nil })
+	controllertest.Change(t, s.API, "ns/c", func(o *bootv1.HTTPBootConfig) { o.OwnerReferences, o.Annotations = nil, nil })
+	s.Settle(t, s.Reconciler, "ns/c")
+	if !controllertest.Gone[bootv1.IPXEBootConfig](t, s.API, "ns/c") {
+		t.Error("an IPXEBootConfig without an owner is left")
+	}
+	if controllertest.Gone[bootv1.HTTPBootConfig](t, s.API, "ns/c") {
+		t.Error("an HTTPBootConfig that people wrote is gone")
+	}
+}
+
+// TestTheNextBootConfigurationOfThatName takes over what was left.
+func TestTheNextBootConfigurationOfThatName(t *testing.T) {
+	s, _ := pushed(t, kernel)
+	s.resolved(t)
+	s.delivered(t)
+	old := controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, "ns/c")
+	s.Remove(t, old)
+	controllertest.Change(t, s.API, "ns/c", func(o *bootv1.IPXEBootConfig) { o.OwnerReferences, o.Spec.SystemUUID = nil, "another" })
+	again := newConfig(old.Spec.Image)
+	s.Add(t, again)
+	s.settle(t)
+	checkState(t, s.delivered(t), metalv1.ServerBootConfigurationStateReady)
+	if child := s.ipxe(t); !metav1.IsControlledBy(child, again) || child.Spec.SystemUUID != uuid || child.Annotations[metalv1.AnnotationMadeFor] != string(again.UID) {
+		t.Errorf("it is of %v, for %s, made for %v", child.OwnerReferences, child.Spec.SystemUUID, child.Annotations)
+	}
+}

@@ -56,8 +56,11 @@ func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
 }
 
 // left says that the boot configuration which made it is gone. The garbage collector is about to delete it, with all that
-// it refers to.
-func (in *source) left() bool { return in.config == nil && configOf(in.object) != nil }
+// it refers to, or our own controller where that was told to leave it.
+func (in *source) left() bool {
+	owner := metav1.GetControllerOf(in.object)
+	return in.config == nil && (configOf(in.object) != nil || owner == nil && in.object.GetAnnotations()[metalv1.AnnotationMadeFor] != "")
+}
 
 // ends says that its boot configuration is being deleted, and it will be with that: what would be said of it nobody reads.
 func (in *source) ends() bool { return in.config != nil && !in.config.DeletionTimestamp.IsZero() }

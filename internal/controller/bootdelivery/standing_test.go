@@ -38,6 +38,21 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
+// TestWhatLostItsOwnerIsNobodysWord: somebody has had its boot configuration deleted without it. Nobody wrote it by hand.
+func TestWhatLostItsOwnerIsNobodysWord(t *testing.T) {
+	for _, marked := range []bool{true, false} {
+		config := handWritten("c")
+		if marked {
+			config.Annotations = map[string]string{metalv1.AnnotationMadeFor: "uid-of-another"}
+		}
+		s := newStand(t, config)
+		s.Step(t, s.ipxe, "ns/c")
+		if _, status := s.View.ByUUID(config.Spec.SystemUUID); (status == bootview.Found) == marked {
+			t.Errorf("made for a boot configuration %t: %v", marked, status)
+		}
+	}
+}
+
 func referring(name, secret string) *bootv1.IPXEBootConfig {
 	c := handWritten(name)
 	c.Spec.IgnitionSecretRef = &bootv1.LocalObjectReference{Name: secret}

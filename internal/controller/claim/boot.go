@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/objectname"
 )
@@ -24,33 +25,73 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 	if client.IgnoreNotFound(err) != nil {
 		return boot, err
 	}
-	if exists && !metav1.IsControlledBy(&config, obj) {
-		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and is not of this claim", obj.Namespace, obj.Name)
-		return metav1.Condition{Reason: "BootConfigurationTaken", Message: message}, nil
+	if exists && leftBehind(&config, obj) {
+		// The news of its end wakes the claim.
+		return metav1.Condition{Reason: reasonBootPending, Message: "What a former claim of this name has left is removed first"}, r.removeConfig(ctx, &config)
+	}
+	if exists && !isOf(&config, obj) {
+		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and is not of this claim: it has to be deleted, or the claim made under another name", obj.Namespace, obj.Name)
+		return metav1.Condition{Reason: reasonBootTaken, Message: message}, nil
 	}
 	if ref := obj.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
 		if problem := objectname.Problem("Secret", ref.Name); problem != "" {
-			return metav1.Condition{Reason: "InvalidName", Message: "spec.ignitionSecretRef: " + problem}, nil
+			return metav1.Condition{Reason: claim.ReasonInvalidName, Message: "spec.ignitionSecretRef: " + problem}, nil
 		}
 	}
-	wanted := config.DeepCopy()
-	wanted.Namespace, wanted.Name = obj.Namespace, obj.Name
-	wanted.Spec = metalv1.ServerBootConfigurationSpec{
-		ServerRef: metalv1.LocalObjectReference{Name: server.Name}, Image: obj.Spec.Image, IgnitionSecretRef: obj.Spec.IgnitionSecretRef.DeepCopy(),
-	}
-	passOn(obj, wanted)
+	wanted, err := r.wantedConfig(obj, &config, server)
 	switch {
+	case err != nil:
 	case !exists:
-		if err = controllerutil.SetControllerReference(obj, wanted, r.Scheme()); err == nil {
-			err = r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager))
-		}
-	case !reflect.DeepEqual(config.Spec, wanted.Spec) || !reflect.DeepEqual(config.Annotations, wanted.Annotations):
+		err = r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager))
+	case !reflect.DeepEqual(config.Spec, wanted.Spec) || !reflect.DeepEqual(config.ObjectMeta, wanted.ObjectMeta):
 		patch := client.MergeFromWithOptions(&config, client.MergeFromWithOptimisticLock{})
 		err = r.Patch(ctx, wanted, patch, client.FieldOwner(metalv1.FieldManager))
-	default:
-		err = nil
 	}
-	return bootReady(wanted, server), err
+	return r.bootReady(wanted, server), err
+}
+
+// wantedConfig is the boot configuration that a claim asks for, with what others have written on it.
+func (r *Reconciler) wantedConfig(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration, server *metalv1.Server) (*metalv1.ServerBootConfiguration, error) {
+	wanted := config.DeepCopy()
+	wanted.Namespace, wanted.Name = obj.Namespace, obj.Name
+	wanted.Spec = metalv1.ServerBootConfigurationSpec{ServerRef: metalv1.LocalObjectReference{Name: server.Name}, Image: obj.Spec.Image}
+	if ref := obj.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
+		wanted.Spec.IgnitionSecretRef = ref.DeepCopy()
+	}
+	passOn(obj, wanted)
+	if metav1.IsControlledBy(config, obj) {
+		return wanted, nil
+	}
+	metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, metalv1.AnnotationClaimedBy, string(obj.UID))
+	return wanted, controllerutil.SetControllerReference(obj, wanted, r.Scheme())
+}
+
+// isOf reports whether a boot configuration is this claim's: by its owner, or by the mark that it carries where somebody has taken its owner
+// away.
+func isOf(config *metalv1.ServerBootConfiguration, obj *metalv1.ServerClaim) bool {
+	return metav1.IsControlledBy(config, obj) || metav1.GetControllerOf(config) == nil && config.Annotations[metalv1.AnnotationClaimedBy] == string(obj.UID)
+}
+
+// leftBehind reports whether a boot configuration was made for a claim of the same name before this one, and nobody is about to delete it.
+func leftBehind(config *metalv1.ServerBootConfiguration, obj *metalv1.ServerClaim) bool {
+	mark := config.Annotations[metalv1.AnnotationClaimedBy]
+	return metav1.GetControllerOf(config) == nil && mark != "" && mark != string(obj.UID)
+}
+
+// removeBootConfiguration deletes the boot configuration of a claim that goes.
+func (r *Reconciler) removeBootConfiguration(ctx context.Context, obj *metalv1.ServerClaim) error {
+	var config metalv1.ServerBootConfiguration
+	if err := r.Get(ctx, client.ObjectKeyFromObject(obj), &config); err != nil || !isOf(&config, obj) {
+		return client.IgnoreNotFound(err)
+	}
+	return r.removeConfig(ctx, &config)
+}
+
+func (r *Reconciler) removeConfig(ctx context.Context, config *metalv1.ServerBootConfiguration) error {
+	if !config.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Delete(ctx, config, client.Preconditions{UID: &config.UID}))
 }
 
 // passOn copies the annotations that steer a boot from the claim. A reinstall is asked for by each new value.
@@ -69,21 +110,21 @@ func passOn(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) {
 }
 
 // bootReady says what a boot configuration says of its present generation, and what the server says of installing it.
-func bootReady(config *metalv1.ServerBootConfiguration, server *metalv1.Server) metav1.Condition {
+func (r *Reconciler) bootReady(config *metalv1.ServerBootConfiguration, server *metalv1.Server) metav1.Condition {
 	if c := reinstallPending(server); c != nil {
 		return metav1.Condition{Reason: c.Reason, Message: c.Message}
 	}
 	state := config.Status.State
-	if config.Status.ObservedGeneration != config.Generation {
+	if observed := config.Status.ObservedGeneration; observed != config.Generation && (observed != 0 || !r.ForeignBoot) {
 		state = metalv1.ServerBootConfigurationStatePending
 	}
 	switch state {
 	case metalv1.ServerBootConfigurationStateReady:
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: "BootConfigurationReady"}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonBootReady}
 	case metalv1.ServerBootConfigurationStateError:
-		return metav1.Condition{Reason: "BootConfigurationError", Message: bootconfig.Problem(config)}
+		return metav1.Condition{Reason: reasonBootError, Message: bootconfig.Problem(config)}
 	}
-	return metav1.Condition{Reason: "BootConfigurationPending", Message: bootconfig.Problem(config)}
+	return metav1.Condition{Reason: reasonBootPending, Message: bootconfig.Problem(config)}
 }
 
 // reinstallPending is the condition with which a server says that something else is installed than its claim

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -24,14 +26,18 @@ type Reconciler struct {
 	Clock     clock.Clock
 	// Workers is how many claims are reconciled, and with it servers taken, at the same time.
 	Workers int
-	// Logger tells people what becomes of their claims.
-	Logger logr.Logger
+	// ForeignBoot: somebody else makes boot configurations Ready, who may not say for which generation.
+	ForeignBoot bool
+	// Recorder and Logger tell people what becomes of their claims. Recorder may be nil.
+	Recorder events.EventRecorder
+	Logger   logr.Logger
 
 	pool    *claim.Pool
 	matcher *matcher
 	taken   taken
 	written written
 	said    said
+	steps   steps
 }
 
 // begin makes what is remembered; the pool has to be told of servers then.
@@ -61,6 +67,7 @@ func (r *Reconciler) forget(name client.ObjectKey) {
 	r.taken.forget(name)
 	r.written.forget(name)
 	r.said.forget(name)
+	r.steps.forget(name)
 	r.withdraw(name)
 }
 
@@ -75,9 +82,12 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 	if !obj.DeletionTimestamp.IsZero() {
 		return 0, r.finalize(ctx, obj)
 	}
-	if obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if ignored(obj) {
 		r.withdraw(client.ObjectKeyFromObject(obj))
 		return 0, nil
+	}
+	if done, err := r.dropOperation(ctx, obj); done || err != nil {
+		return 0, err
 	}
 	server, err := r.serverOf(ctx, obj)
 	if err != nil {
@@ -96,11 +106,15 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 }
 
 // finalize lets the claim go at once. Its Server notices by itself that its claim is gone,
-// and no hung operating system can hold the claim back.
+// and no hung operating system can hold the claim back. Its boot configuration is deleted here: who deletes the claim may ask the
+// garbage collector to leave that, which would be in the way of the next claim of that name.
 func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) error {
 	r.forget(client.ObjectKeyFromObject(obj))
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerServerClaim) {
 		return nil
+	}
+	if err := r.removeBootConfiguration(ctx, obj); err != nil {
+		return err
 	}
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerServerClaim)
@@ -141,10 +155,17 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	if err != nil {
 		return err
 	}
+	if problem := claim.PowerProblem(obj.Spec.Power); problem != "" {
+		boot = metav1.Condition{Reason: metalv1.ReasonInvalidSpec, Message: "spec.power: " + problem}
+	}
 	name := client.ObjectKeyFromObject(obj)
 	r.said.forget(name)
 	r.withdraw(name) // it may have been found to have a server while it waited for one
-	return r.reportBound(ctx, obj, server, boot)
+	if err := r.reportBound(ctx, obj, server, boot); err != nil {
+		return err
+	}
+	r.tellPower(obj, server)
+	return nil
 }
 
 // name writes the server's name into the claim, and with it the finalizer: a claim that has nothing needs none. If it is

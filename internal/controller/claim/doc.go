@@ -13,4 +13,7 @@
 //   - taken.go remembers what was taken until the cache has heard of it; written.go, which version of a claim was written last.
 //   - boot.go makes the boot configuration that the Server's state machine then boots.
 //   - report.go writes the claim's status: the first explanation at once, later counts once a minute.
+//   - tell.go makes events and log lines of what is new in that status.
+//   - machine.go makes events of the claim of what is done about its machine's power.
+//   - operation.go removes operations that are asked for by annotation; a claim has none.
 package claim

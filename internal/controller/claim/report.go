@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/claim"
 )
 
 // repeatAfter is how often a claim that waits says anew why: counts change all the time, and each write costs
@@ -30,12 +31,20 @@ func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (tim
 		}
 	}
 	err := r.report(ctx, obj, metalv1.ServerClaimPhaseUnbound,
-		metav1.Condition{Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}, metav1.Condition{Reason: "NotBound"})
+		metav1.Condition{Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}, unbootable(obj))
 	if err != nil {
 		return 0, err
 	}
 	r.said.at(name, now)
 	return repeatAfter, nil
+}
+
+// unbootable says why a claim without a server boots nothing.
+func unbootable(obj *metalv1.ServerClaim) metav1.Condition {
+	if problem := claim.PowerProblem(obj.Spec.Power); problem != "" {
+		return metav1.Condition{Reason: metalv1.ReasonInvalidSpec, Message: "spec.power: " + problem}
+	}
+	return metav1.Condition{Reason: reasonNotBound}
 }
 
 func (r *Reconciler) reportBound(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server, boot metav1.Condition) error {
@@ -62,6 +71,7 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 		return client.IgnoreNotFound(err)
 	}
 	r.written.remember(obj)
+	r.tell(before, obj)
 	return nil
 }
 

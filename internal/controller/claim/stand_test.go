@@ -2,12 +2,16 @@ package claim
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -19,10 +23,27 @@ type stand struct {
 	*Reconciler
 	clock *clocktesting.FakeClock
 	knows map[string]bool
+	told  *told
+}
+
+// told collects events: "<kind> <name>: <type> <reason> <note>".
+type told struct{ events []string }
+
+func (e *told) Eventf(about, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	obj := about.(client.Object)
+	e.events = append(e.events, fmt.Sprintf("%s %s: %s %s %s", strings.TrimPrefix(keyOf(obj).kind, "*v1alpha1."), obj.GetName(), kind, reason, fmt.Sprintf(note, args...)))
+}
+
+// hears returns the events since it was asked last.
+func (s *stand) hears() []string {
+	events := s.told.events
+	s.told.events = nil
+	return events
 }
 
 func newReconciler(api *controllertest.API) *stand {
-	s := &stand{Reconciler: &Reconciler{Client: api, APIReader: api, Clock: api.Clock, Logger: logr.Discard()}, clock: api.Clock, knows: map[string]bool{}}
+	s := &stand{clock: api.Clock, knows: map[string]bool{}, told: &told{}}
+	s.Reconciler = &Reconciler{Client: api, APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
 	s.begin()
 	return s
 }

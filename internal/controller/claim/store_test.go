@@ -152,6 +152,10 @@ func (s *store) List(_ context.Context, list client.ObjectList, opts ...client.L
 
 // write does what a request does: it may be lost, refused, done, or done without an answer. what is how it is counted.
 func (s *store) write(what string, obj client.Object, change func(stored client.Object) client.Object) error {
+	return s.request(func() error { return s.apply(what, obj, change) })
+}
+
+func (s *store) request(do func() error) error {
 	if s.dieIn == 0 {
 		return errDied
 	}
@@ -160,7 +164,7 @@ func (s *store) write(what string, obj client.Object, change func(stored client.
 	if lost := dies || s.random.Float64() < s.unreliable; lost && s.random.IntN(2) == 0 {
 		s.dieIn = map[bool]int{true: 0, false: s.dieIn}[dies]
 		return errNoAnswer
-	} else if err := s.apply(what, obj, change); err != nil {
+	} else if err := do(); err != nil {
 		return err
 	} else if lost {
 		return errNoAnswer
@@ -202,6 +206,17 @@ func (s *store) Create(_ context.Context, obj client.Object, _ ...client.CreateO
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: keyOf(obj).kind}, obj.GetName())
 	}
 	return s.write(keyOf(obj).kind, obj, func(client.Object) client.Object { return obj.DeepCopyObject().(client.Object) })
+}
+
+func (s *store) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
+	k := keyOf(obj)
+	if s.truth[k] == nil || s.truth[k].GetUID() != obj.GetUID() {
+		return missing(obj)
+	}
+	return s.request(func() error {
+		s.remove(k)
+		return nil
+	})
 }
 
 func (s *store) Status() client.SubResourceWriter { return statusWriter{store: s} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,10 +103,12 @@ func (r *Reconciler) takeGiven(ctx context.Context, obj *metalv1.ServerClaim) (*
 		return nil, err // it may have been written; the same server is tried again
 	}
 	r.taken.remember(obj, &server)
+	r.steps.begin(client.ObjectKeyFromObject(obj))
 	if r.pool.Taken(obj.UID, server.ResourceVersion) {
 		r.matcher.wake()
 	}
 	r.Logger.Info("Claim has a server", "claim", obj.Namespace+"/"+obj.Name, "server", server.Name)
+	r.event(&server, obj, corev1.EventTypeNormal, "Claimed", "ServerClaim %s/%s has the server", obj.Namespace, obj.Name)
 	return &server, nil
 }
 

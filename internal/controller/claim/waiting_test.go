@@ -143,6 +143,11 @@ func TestWhatIsHeardOfServers(t *testing.T) {
 	if n := heard(free("s"), taken); n != 2 {
 		t.Errorf("a server that is taken: %d queued", n)
 	}
+	ordered := taken.DeepCopy()
+	ordered.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionTrue, Reason: "BootOrdered"}}
+	if n := heard(taken, ordered); n != 1 || woken() {
+		t.Errorf("an order to power on: %d queued, matcher woken %t", n, woken())
+	}
 	if n := heard(taken, free("s")); n != 2 {
 		t.Errorf("a server that is taken away: %d queued", n)
 	}

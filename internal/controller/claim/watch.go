@@ -65,6 +65,9 @@ func (r *Reconciler) serverChanged(ctx context.Context, oldObj, newObj client.Ob
 	if !ok || claim.NewsFor(before, server) || (reinstallPending(before) == nil) != (reinstallPending(server) == nil) {
 		enqueue(q, r.claimsOf(ctx, server))
 	}
+	if ok && powerReason(before) != powerReason(server) {
+		enqueue(q, owner(server))
+	}
 	if ok && before.Spec.ServerClaimRef != nil && server.Spec.ServerClaimRef == nil {
 		enqueue(q, owner(before)) // it was taken away
 	}

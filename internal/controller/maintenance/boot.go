@@ -30,9 +30,10 @@ func (r *Reconciler) readBoot(ctx context.Context, obj *metalv1.ServerMaintenanc
 	return &config, nil
 }
 
-// controls says whether a boot configuration was made for this very maintenance.
+// controls says whether a boot configuration was made for this very maintenance: its mark says so where the garbage collector has taken its
+// owner away, as it does for who deletes the maintenance and asks for what belongs to it to be left.
 func controls(obj *metalv1.ServerMaintenance, config *metalv1.ServerBootConfiguration) bool {
-	return metav1.IsControlledBy(config, obj)
+	return metav1.IsControlledBy(config, obj) || metav1.GetControllerOf(config) == nil && config.Annotations[metalv1.AnnotationMadeFor] == string(obj.UID)
 }
 
 // keepBoot makes the boot configuration what the template asks for.
@@ -54,6 +55,7 @@ func (r *Reconciler) keepBoot(ctx context.Context, v *view) error {
 		if err := controllerutil.SetControllerReference(v.obj, wanted, r.Scheme()); err != nil {
 			return fmt.Errorf("own the boot configuration: %w", err)
 		}
+		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, metalv1.AnnotationMadeFor, string(v.obj.UID))
 		if err := r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager)); err != nil {
 			return fmt.Errorf("make ServerBootConfiguration %s/%s: %w", wanted.Namespace, wanted.Name, err)
 		}

@@ -135,6 +135,26 @@ func TestABootConfigurationThatCannotBeBootedIsFailed(t *testing.T) {
 	s.is(t, "ns/m", metalv1.ServerMaintenanceStateInMaintenance, metalv1.ReasonMaintenanceGranted)
 }
 
+// TestAMaintenanceThatIsDeletedAsAnOrphanLeavesNoBootConfiguration: the garbage collector takes its owner away long before the server is
+// back where it was.
+func TestAMaintenanceThatIsDeletedAsAnOrphanLeavesNoBootConfiguration(t *testing.T) {
+	s := newStand(t, serverIn("Available"), newMaintenance("m", func(m *metalv1.ServerMaintenance) {
+		m.Spec.ServerBootConfigurationTemplate = &metalv1.ServerBootConfigurationTemplate{Name: "t"}
+		m.Spec.ServerBootConfigurationTemplate.Spec.Image = "registry/tool:1"
+	}))
+	s.is(t, "ns/m", metalv1.ServerMaintenanceStateInMaintenance, metalv1.ReasonMaintenanceGranted)
+	s.Remove(t, controllertest.Read[metalv1.ServerMaintenance](t, s.API, "ns/m"))
+	controllertest.Change(t, s.API, "ns/t", func(c *metalv1.ServerBootConfiguration) { c.OwnerReferences = nil })
+	s.Settle(t, s.Reconciler, "ns/m")
+	controllertest.Change(t, s.API, "s", func(server *metalv1.Server) {
+		server.Spec.ServerMaintenanceRef, server.Spec.MaintenanceBootConfigurationRef = nil, nil
+	})
+	s.Settle(t, s.Reconciler, "ns/m")
+	if !controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "ns/m") || !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, "ns/t") {
+		t.Error("the maintenance, or its boot configuration, is still there")
+	}
+}
+
 func TestOperationsOnAMaintenance(t *testing.T) {
 	operation := func(value string) func(*metalv1.ServerMaintenance) {
 		return func(m *metalv1.ServerMaintenance) {

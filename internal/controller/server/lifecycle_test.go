@@ -186,6 +186,23 @@ func TestAClaimThatWantsItOffHasItOffGracefully(t *testing.T) {
 	})
 }
 
+// TestAPowerThatMeansNothingSwitchesNothing: a slip of the pen is no order to switch a machine off.
+func TestAPowerThatMeansNothingSwitchesNothing(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.reserved(t)
+		before := len(s.hw.Resets())
+		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) { c.Spec.Power = "off" })
+		s.pass(t, 5*time.Minute)
+		if got := s.hw.Resets(); len(got) != before {
+			t.Errorf("the machine was told %v", got[before:])
+		}
+		if server := s.is(t, metalv1.ServerStateReserved); server.Status.PowerState != metalv1.PowerStateOn {
+			t.Errorf("power %s", server.Status.PowerState)
+		}
+	})
+}
+
 func TestABootConfigurationOfAnotherServerIsNotBooted(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {

@@ -32,7 +32,7 @@ func decideReserved(v *View) Plan {
 	if v.Claim.Spec.Power != metalv1.PowerOn {
 		v.bootReady(&p)
 		v.reinstallPending(&p, way)
-		if v.running() {
+		if v.running() && v.Claim.Spec.Power == metalv1.PowerOff { // what means nothing switches nothing
 			v.powerOff(&p, "claim-"+v.claimedBy()+"-"+v.attemptID(), false)
 		}
 		return p

@@ -1,0 +1,93 @@
+package bootconfig
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// Reasons of events about boot configurations.
+const (
+	reasonCannotBoot = "BootConfigurationError"
+	reasonCanBoot    = "BootConfigurationReady"
+)
+
+// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
+const maxNote = 1024
+
+// tell makes events of a boot configuration that cannot be booted, and of one that could not and can now: on itself, and on the Server that
+// is to boot it, which is where people look first. A boot that goes as it should makes none, nor does one that nobody asks for. Status lasts, so another process repeats
+// nothing.
+func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
+	now, name := v.config, v.config.Namespace+"/"+v.config.Name
+	failed, failing := before.Status.State == metalv1.ServerBootConfigurationStateError, now.Status.State == metalv1.ServerBootConfigurationStateError
+	if failing && now.Spec.Image == "" {
+		return
+	}
+	if failing {
+		r.failed.Store(client.ObjectKeyFromObject(now), true)
+	}
+	switch {
+	case failing && (!failed || Problem(before) != Problem(now)):
+		if !ofClaim(now) { // the claim's own controller says it too, of the claim
+			r.Logger.Info("Boot configuration cannot be booted", "config", name, "server", now.Spec.ServerRef.Name, "cause", Problem(now))
+		}
+		r.event(now, corev1.EventTypeWarning, whyNot(now), Problem(now))
+		if v.boots() {
+			r.event(v.server, corev1.EventTypeWarning, reasonCannotBoot, fmt.Sprintf("Boot configuration %s: %s", name, Problem(now)))
+		}
+	case now.Status.State == metalv1.ServerBootConfigurationStateReady:
+		if _, remembered := r.failed.LoadAndDelete(client.ObjectKeyFromObject(now)); !failed && !remembered {
+			return
+		}
+		r.event(now, corev1.EventTypeNormal, reasonCanBoot, "It can be booted now")
+		if v.boots() {
+			r.event(v.server, corev1.EventTypeNormal, reasonCanBoot, fmt.Sprintf("Boot configuration %s can be booted now", name))
+		}
+	}
+}
+
+func (r *Reconciler) event(about runtime.Object, kind, reason, note string) {
+	if r.Recorder == nil {
+		return
+	}
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
+	}
+	r.Recorder.Eventf(about, nil, kind, reason, reason, "%s", note)
+}
+
+// whyNot is the reason why a boot configuration cannot be booted: the image's, where that is wrong.
+func whyNot(config *metalv1.ServerBootConfiguration) string {
+	image := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionImageValidation)
+	if image != nil && image.Status == metav1.ConditionFalse {
+		return image.Reason
+	}
+	return reasonCannotBoot
+}
+
+// boots reports whether the Server is to boot this configuration now.
+func (v *view) boots() bool {
+	if v.server == nil {
+		return false
+	}
+	for _, ref := range []*metalv1.ObjectReference{v.server.Spec.BootConfigurationRef, v.server.Spec.MaintenanceBootConfigurationRef} {
+		if ref != nil && ref.Namespace == v.config.Namespace && ref.Name == v.config.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// ofClaim reports whether a boot configuration was made for a claim.
+func ofClaim(config *metalv1.ServerBootConfiguration) bool {
+	owner := metav1.GetControllerOf(config)
+	return owner != nil && owner.Kind == "ServerClaim"
+}

@@ -1,0 +1,36 @@
+package claim
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// ignored reports whether a claim is to be left alone, be that asked of it or passed on to it.
+func ignored(obj *metalv1.ServerClaim) bool {
+	switch obj.Annotations[metalv1.AnnotationOperation] {
+	case metalv1.OperationIgnore, metalv1.OperationIgnorePropagated:
+		return true
+	}
+	return false
+}
+
+// dropOperation removes an operation, of which there are none on a claim, and says so. It reports whether there was one: its write wakes the
+// claim again.
+func (r *Reconciler) dropOperation(ctx context.Context, obj *metalv1.ServerClaim) (bool, error) {
+	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	if !asked {
+		return false, nil
+	}
+	before := obj.DeepCopy()
+	delete(obj.Annotations, metalv1.AnnotationOperation)
+	if err := r.patch(ctx, obj, before); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	r.written.remember(obj)
+	r.event(obj, nil, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, "Operation %.64q is not supported on a ServerClaim", operation)
+	return true, nil
+}

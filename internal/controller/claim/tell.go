@@ -1,0 +1,95 @@
+package claim
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
+const maxNote = 1024
+
+// Reasons of conditions and events about the boot of a claim beside those that the API names.
+const (
+	reasonNotBound    = "NotBound"
+	reasonBootPending = "BootConfigurationPending"
+	reasonBootReady   = "BootConfigurationReady"
+	reasonBootError   = "BootConfigurationError"
+	reasonBootTaken   = "BootConfigurationTaken"
+)
+
+// event tells whoever looks at an object of a step.
+func (r *Reconciler) event(about, related runtime.Object, kind, reason, format string, args ...any) {
+	if r.Recorder == nil {
+		return
+	}
+	note := fmt.Sprintf(format, args...)
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
+	}
+	r.Recorder.Eventf(about, related, kind, reason, reason, "%s", note)
+}
+
+// tell makes an event and a log line of what a claim's status says now and did not say before. Status lasts, so
+// another process repeats nothing.
+func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
+	if c := news(before, now, metalv1.ConditionBound); c != nil {
+		r.tellBound(now, c)
+	}
+	if c := news(before, now, metalv1.ConditionBootReady); c != nil {
+		r.tellBoot(now, c)
+	}
+}
+
+// news is a condition that differs from what it was; nil where it does not. The message of a claim that waits has counts, which change
+// all the time.
+func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
+	was, is := apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(now.Status.Conditions, kind)
+	switch {
+	case is == nil:
+		return nil
+	case was == nil, was.Status != is.Status, was.Reason != is.Reason:
+		return is
+	case kind == metalv1.ConditionBootReady && was.Message != is.Message:
+		return is
+	}
+	return nil
+}
+
+func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition) {
+	name, kind := obj.Namespace+"/"+obj.Name, corev1.EventTypeNormal
+	switch bound.Reason {
+	case metalv1.ReasonAllocated:
+		r.event(obj, nil, kind, bound.Reason, "%s belongs to the claim", bound.Message)
+		return
+	case metalv1.ReasonAllMatchingServersBusy:
+		r.Logger.V(1).Info("Claim waits", "claim", name, "cause", bound.Message)
+	default: // waiting alone may not help
+		kind = corev1.EventTypeWarning
+		r.Logger.Info("Claim has no server", "claim", name, "reason", bound.Reason, "cause", bound.Message)
+	}
+	r.event(obj, nil, kind, bound.Reason, "%s", bound.Message)
+}
+
+func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) {
+	name := obj.Namespace + "/" + obj.Name
+	switch {
+	case boot.Reason == reasonNotBound, boot.Reason == reasonBootPending:
+	case boot.Reason == reasonBootError && obj.Spec.Image == "": // it asks for nothing to boot
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
+	case boot.Reason == reasonBootReady:
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s can be booted", name)
+		r.Logger.V(1).Info("Boot of a claim is ready", "claim", name)
+	case boot.Reason == metalv1.ReasonReinstallPending:
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
+	default:
+		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)
+		r.Logger.Info("Claim cannot be booted", "claim", name, "reason", boot.Reason, "cause", boot.Message)
+	}
+}
