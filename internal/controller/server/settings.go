@@ -32,7 +32,7 @@ const (
 // shall be, wherever the state is not one in which the machine is left alone.
 func (v *View) settings(state metalv1.ServerState, p *Plan) {
 	v.identify(p)
-	if v.System == nil || state == metalv1.ServerStateParked {
+	if v.System == nil || state == metalv1.ServerStateParked || v.Foreign.has() {
 		return
 	}
 	v.indicator(p)

@@ -25,8 +25,14 @@ const reasonCleaning = "InProgress"
 // reasonBMCNotFound is a reason of the condition Ready: spec.bmcRef leads nowhere.
 const reasonBMCNotFound = "BMCNotFound"
 
+// reasonNoBMC is a reason of the condition Ready: a server without BMC.
+const reasonNoBMC = "NoBMC"
+
 // conditionDeletionWaits is on servers alone that are being deleted and are kept for now.
 const conditionDeletionWaits = "DeletionWaits"
+
+// conditionForeignMaintenance says that somebody works on the server whose API group is not ours.
+const conditionForeignMaintenance = "ForeignMaintenance"
 
 // conditionLate says that a server is longer in its state than is usual.
 const conditionLate = "Late"
