@@ -249,7 +249,25 @@ func Problem(config *metalv1.ServerBootConfiguration) string {
 	if c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
 		return c.Message
 	}
+	if config.Status.State == metalv1.ServerBootConfigurationStateError {
+		return foreignProblem(config)
+	}
 	return "It is being prepared"
+}
+
+// foreignProblem is what a boot configuration in Error says of itself that another boot provider looks after: that tells by state,
+// and by conditions of its own, if at all.
+func foreignProblem(config *metalv1.ServerBootConfiguration) string {
+	var said []string
+	for _, c := range config.Status.Conditions {
+		if c.Status == metav1.ConditionFalse && c.Message != "" {
+			said = append(said, c.Type+": "+c.Message)
+		}
+	}
+	if len(said) == 0 {
+		return "Its state is Error, and whoever makes boot configurations ready does not say why"
+	}
+	return "Its state is Error: " + strings.Join(said, "; ")
 }
 
 // Digest is that of the image that a boot configuration boots; empty: it is not known now.
