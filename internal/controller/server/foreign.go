@@ -30,7 +30,7 @@ var foreignKinds = []schema.GroupVersionKind{
 
 // foreignRepeat is how long what was found out of a foreign maintenance holds. Its operator removes the reference when it is over,
 // which is seen at once; this is for where it does not.
-const foreignRepeat = time.Minute
+const foreignRepeat = 30 * time.Second
 
 // foreign is what is known of a maintenance that is not ours. Its zero value: there is none, or there is none any more.
 type foreign struct {

@@ -97,7 +97,7 @@ func TestAForeignMaintenance(t *testing.T) {
 				s.rack.Look(address)
 				api.asked = 0
 				s.pass(t, 10*time.Minute)
-				if api.asked > 2*10+2 {
+				if api.asked > 2*20+2 {
 					t.Errorf("the API was asked %d times in ten minutes", api.asked)
 				}
 				server := s.is(t, metalv1.ServerStateMaintenance)
