@@ -13,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // sequencer is what a BMC answers whose power circuits are broken.
@@ -131,4 +132,33 @@ func TestABMCThatIsBusyForAMomentIsNoNews(t *testing.T) {
 			t.Errorf("power %s, events %v", server.Status.PowerState, s.told)
 		}
 	})
+}
+
+// TestALightThatTheBMCRefusesSaysWhy: likewise for what is set, while it is tried; a moment is no news.
+func TestALightThatTheBMCRefusesSaysWhy(t *testing.T) {
+	v := newView(power(bmc.PowerOff))
+	v.Server.Spec.IndicatorLED = metalv1.IndicatorLEDLit
+	says := func(reason string) metav1.Condition {
+		t.Helper()
+		var p Plan
+		v.settings(metalv1.ServerStateAvailable, &p)
+		v.System.Setting.ID = p.Settings[0].ID
+		for _, c := range p.Conditions {
+			if c.Type == conditionIndicator {
+				if c.Reason != reason || c.Status != metav1.ConditionFalse {
+					t.Errorf("%s because %s: %s", c.Status, c.Reason, c.Message)
+				}
+				return c
+			}
+		}
+		t.Fatal("nothing is said of it")
+		return metav1.Condition{}
+	}
+	says("Ordered")
+	v.System.Setting.State, v.System.Setting.Start, v.System.Setting.Err = fleet.Running, v.Now, sequencer
+	says("Ordered")
+	v.Now = v.Now.Add(while)
+	if c := says("CommandFailed"); !strings.Contains(c.Message, "the sequencer is stuck") {
+		t.Error(c.Message)
+	}
 }
