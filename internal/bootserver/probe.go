@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	textUnauthorized = "Unauthorized: no token of an open boot attempt\n"
-	textNotStored    = "Not stored, try again\n"
-	textTooLarge     = "Report too large\n"
-	textIncomplete   = "Report incomplete\n"
-	textManyReports  = "Too many reports in one boot\n"
-	textNotBooted    = "Forbidden: this boot has not fetched what it needs to run\n"
+	textUnauthorized   = "Unauthorized: no token of an open boot attempt\n"
+	textNotStored      = "Not stored, try again\n"
+	textTooLarge       = "Report too large\n"
+	textUnknownMachine = "Not found: no Server has this system UUID\n"
+	textIncomplete     = "Report incomplete\n"
+	textManyReports    = "Too many reports in one boot\n"
+	textNotBooted      = "Forbidden: this boot has not fetched what it needs to run\n"
 )
 
 const (
@@ -294,16 +295,21 @@ func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.ReportTimeout)
 	defer cancel()
-	if err := put(ctx); err != nil {
-		s.cfg.Logger.Info("Not stored", "message", what, "systemUUID", uuid, "reason", err.Error())
-		if errors.Is(err, inspection.ErrTooLarge) {
-			refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge) // it will be the next time too
-			return http.StatusRequestEntityTooLarge
-		}
-		unavailable(w, r, textNotStored)
-		return http.StatusServiceUnavailable
+	err := put(ctx)
+	if err == nil {
+		return http.StatusCreated
 	}
-	return http.StatusCreated
+	s.cfg.Logger.Info("Not stored", "message", what, "systemUUID", uuid, "reason", err.Error())
+	switch {
+	case errors.Is(err, inspection.ErrTooLarge): // it will be the next time too
+		refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge)
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, inspection.ErrUnknownMachine): // waiting does not make it known
+		refuse(w, r, http.StatusNotFound, textUnknownMachine)
+		return http.StatusNotFound
+	}
+	unavailable(w, r, textNotStored)
+	return http.StatusServiceUnavailable
 }
 
 // probeAnswer is what a probe booted from a UKI, whose command line is fixed, is

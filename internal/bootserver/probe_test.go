@@ -229,3 +229,15 @@ func TestProbeAsks(t *testing.T) {
 		{name: "conflict", path: "/probe/" + uuidC, status: 409, want: textConflict},
 	})
 }
+
+// What nobody knows is not there; waiting does not help, so nothing is said of trying again.
+func TestReportsOfMachinesThatNobodyKnows(t *testing.T) {
+	s := newSite(t, func(c *Config) { c.AllowUnauthenticatedProbe = true })
+	s.boots(uuidA, stranger)
+	s.reports.err = fmt.Errorf("%s: %w", uuidX, inspection.ErrUnknownMachine)
+	s.run(t, []exchange{
+		{name: "register", method: "POST", path: "/register", body: report(uuidX), status: 404, want: textUnknownMachine},
+		{name: "boot state", method: "POST", path: "/bootstate", body: booted(uuidX), status: 404, want: textUnknownMachine},
+		{name: "with the token of one that is gone", method: "POST", path: "/probe/" + tokenA + "/register", body: report(uuidA), status: 404, want: textUnknownMachine},
+	})
+}

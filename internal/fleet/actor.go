@@ -281,7 +281,7 @@ func (a *actor) expire(now time.Time) {
 
 // end gives a command its result.
 func (a *actor) end(c *command, state CommandState, err error) {
-	c.status.State, c.status.Err, c.status.End = state, err, a.options.Clock.Now()
+	c.finish(state, err, a.options.Clock.Now())
 	a.publish(func(o *Observation) { a.report(o, c.status) })
 	a.log.V(1).Info("command ended", "id", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
 }

@@ -65,7 +65,7 @@ func (a *actor) advanceSystem(ctx context.Context, c *command) error {
 	}
 	now := a.options.Clock.Now()
 	c.started(now, a.options)
-	c.cause, c.status.Err = nil, nil
+	c.cause, c.status.Err = c.refusal, c.refusal
 	failure := a.perform(ctx, c, s)
 	if len(a.watched) == 1 {
 		a.schedule.polledNow(now) // this was the poll

@@ -91,10 +91,37 @@ type CommandStatus struct {
 	Forced bool
 	// Err is why it failed, or why it waits.
 	Err error
+	// Trouble is why an order about power has not come true, for as long as that is so: what the BMC answered where it did not
+	// take the order, or else what the order came to. An order that follows another of its kind begins with the trouble of that
+	// one, so that it can be told while it is tried again. TroubleSince is when it began.
+	Trouble      error
+	TroubleSince time.Time
+}
+
+// troubled notes why the order has not come true.
+func (s *CommandStatus) troubled(err error, since time.Time) {
+	if !s.Kind.power() {
+		return
+	}
+	if s.Trouble == nil {
+		s.TroubleSince = since
+	}
+	s.Trouble = err
+}
+
+// well ends the trouble.
+func (s *CommandStatus) well() { s.Trouble, s.TroubleSince = nil, time.Time{} }
+
+// follows takes the trouble of the order before over, if that was of the same kind and has not come true.
+func (s CommandStatus) follows(before CommandStatus) CommandStatus {
+	if before.Kind == s.Kind && before.State != Succeeded {
+		s.Trouble, s.TroubleSince = before.Trouble, before.TroubleSince
+	}
+	return s
 }
 
 func (s CommandStatus) same(o CommandStatus) bool {
-	return s.ID == o.ID && s.State == o.State && s.Sent == o.Sent && s.Forced == o.Forced && sameError(s.Err, o.Err)
+	return s.ID == o.ID && s.State == o.State && s.Sent == o.Sent && s.Forced == o.Forced && sameError(s.Err, o.Err) && sameError(s.Trouble, o.Trouble)
 }
 
 // What Submit answers, and what a command's Err wraps.
@@ -166,7 +193,8 @@ func (c Command) supersedes(old Command) bool {
 // order is what is submitted: a command, or a job.
 type order struct {
 	Command
-	run func(context.Context, Services) error // of a job
+	run    func(context.Context, Services) error // of a job
+	status CommandStatus                         // how it begins
 }
 
 // command is a Command on its way. It belongs to the actor's goroutine.
@@ -182,7 +210,9 @@ type command struct {
 	pollAt    time.Time
 	pollAfter time.Duration
 	settling  settling
-	cause     error // last failure, for the message at the end
+	cause     error     // last failure, for the message at the end
+	refusal   error     // what the last request that changes something was answered, until the BMC takes one
+	forceBy   time.Time // when ForceOff is given up that the BMC does not take
 }
 
 // stage is how far a running command is.
@@ -198,7 +228,7 @@ func newCommand(o order, now time.Time) *command {
 	if o.Budget <= 0 {
 		o.Budget = defaultBudget
 	}
-	return &command{Command: o.Command, run: o.run, status: o.queued(), submitted: now}
+	return &command{Command: o.Command, run: o.run, status: o.status, submitted: now}
 }
 
 func (c Command) queued() CommandStatus {

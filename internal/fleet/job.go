@@ -42,7 +42,7 @@ func (f *Fleet) Do(key Key, j Job) error {
 	if !ok {
 		return ErrUnknownBMC
 	}
-	return a.submit(order{Command{ID: j.ID, Kind: work, Budget: j.Budget, Holder: j.Holder}, j.Run})
+	return a.submit(order{Command: Command{ID: j.ID, Kind: work, Budget: j.Budget, Holder: j.Holder}, run: j.Run})
 }
 
 // runJob runs a job and ends it. An error of the BMC as a whole is for the next poll to confirm:

@@ -59,16 +59,20 @@ func (a *actor) submit(r order) error {
 	if r.Kind.ofSystem() && !known {
 		return fmt.Errorf("command %q for %s: %w", r.ID, r.System, ErrUnknownSystem)
 	}
-	if !a.remember(r.queued()) {
+	r.status = r.queued()
+	if r.Kind.power() {
+		r.status = r.status.follows(system.Command)
+	}
+	if !a.remember(r.status) {
 		return fmt.Errorf("command %q for %s: %w", r.ID, a.key, ErrQueueFull)
 	}
 	switch {
 	case r.Kind.power():
-		system.Command = r.queued()
+		system.Command = r.status
 	case r.Kind.ofSystem():
-		system.Setting = r.queued()
+		system.Setting = r.status
 	default:
-		o.Job = r.queued()
+		o.Job = r.status
 	}
 	a.seen = o
 	a.inbox = append(a.inbox, r)

@@ -110,7 +110,7 @@ func (c *command) decideOff(power bmc.PowerState, now time.Time, settle time.Dur
 			return actForceOff
 		}
 		return c.orFail(late)
-	case late && c.Force:
+	case late && c.Force && (c.forceBy.IsZero() || now.Before(c.forceBy)):
 		return actForceOff
 	case late || power == bmc.PowerPoweringOff || c.stage == stageAsked && !c.again(now, settle):
 		return c.orFail(late)
@@ -181,6 +181,9 @@ func (a *actor) act(ctx context.Context, c *command, s bmc.System, do action) (m
 			return a.refused(c, do, fmt.Errorf("set boot override: %w", err))
 		}
 	}
+	if do == actForceOff && c.forceBy.IsZero() {
+		c.forceBy = a.options.Clock.Now().Add(a.options.ForceBudget)
+	}
 	reset := c.resetFor(do)
 	c.status.Sent, _ = s.NearestReset(reset)
 	err = a.client.Reset(ctx, s, reset)
@@ -192,6 +195,7 @@ func (a *actor) act(ctx context.Context, c *command, s bmc.System, do action) (m
 	if err != nil {
 		return a.refused(c, do, err)
 	}
+	c.taken()
 	if c.target() == "" {
 		c.finish(Succeeded, nil, now)
 		return false, nil
@@ -225,6 +229,14 @@ func (c *command) sent(do action, now time.Time, o *Options) {
 	c.stage, c.status.Forced = stageForced, true
 }
 
+// taken notes that the BMC took an order. That one before did not come true is not over with that: it may be this one's fate too.
+func (c *command) taken() {
+	c.cause, c.refusal, c.status.Err = nil, nil, nil
+	if !errors.Is(c.status.Trouble, ErrNotObserved) {
+		c.status.well()
+	}
+}
+
 // doubtful says that an order may have arrived although no answer came. It is
 // not idempotent, so whether to repeat it is for the next look at the system to say.
 func doubtful(err error) bool {
@@ -236,12 +248,13 @@ func doubtful(err error) bool {
 func (a *actor) refused(c *command, do action, err error) (more bool, _ error) {
 	now := a.options.Clock.Now()
 	e, _ := errors.AsType[*bmc.Error](err)
-	c.cause, c.status.Err = err, err
+	c.cause, c.status.Err, c.refusal = err, err, err
 	switch {
 	case e == nil, bmc.Unreachable(err):
 		return false, err
 	case e.Kind == bmc.KindServer, e.StatusCode == http.StatusConflict:
 		// Busy, in POST, or about to be: the same again later, while there is time.
+		c.status.troubled(err, now)
 		a.pollLater(c, now, e.RetryAfter)
 		return false, nil
 	case do == actShutDown && c.Force:
@@ -254,6 +267,16 @@ func (a *actor) refused(c *command, do action, err error) (more bool, _ error) {
 
 func (c *command) finish(state CommandState, err error, now time.Time) {
 	c.status.State, c.status.Err, c.status.End = state, err, now
+	switch {
+	case state == Succeeded:
+		c.status.well()
+	case state == Failed && c.refusal != nil:
+		c.status.troubled(c.refusal, now)
+	case state == Failed && c.status.Start.IsZero():
+		c.status.troubled(err, now)
+	case state == Failed:
+		c.status.troubled(err, c.status.Start)
+	}
 }
 
 // pollLater has the system looked at again: soon at first, then less and less

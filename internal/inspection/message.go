@@ -16,6 +16,8 @@ var (
 	// ErrMalformed says that a message is not what it should be: HTTP 400. The
 	// error that wraps it names the field.
 	ErrMalformed = errors.New("malformed message")
+	// ErrUnknownMachine says that nobody knows the machine that a message is about: HTTP 404.
+	ErrUnknownMachine = errors.New("no Server has this system UUID")
 )
 
 // Registration is the body of POST /register, decoded.

@@ -31,6 +31,9 @@ func (s *settings) checkProbeImages() error {
 // back waits in Cleanup for a probe that can clean.
 func (s *System) checkProbe() {
 	o := s.settings
+	if o.AllowUnauthenticatedProbe {
+		s.logger.Info("Warning: reports of the probe are taken without a token (--allow-unauthenticated-probe): whoever reaches the boot server can say what is in a machine that is being discovered")
+	}
 	switch {
 	case o.cleanup == inspection.CleanNone:
 	case o.ProbeImage == "":

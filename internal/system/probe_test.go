@@ -43,3 +43,15 @@ func TestCleanupOptionsThatCannotWork(t *testing.T) {
 		}
 	}
 }
+
+func TestReportsWithoutTokenAreWarnedOfAtStart(t *testing.T) {
+	for _, allowed := range []bool{true, false} {
+		var said strings.Builder
+		s := &System{settings: &settings{Options: Options{AllowUnauthenticatedProbe: allowed}, cleanup: inspection.CleanNone}}
+		s.logger = funcr.New(func(_, args string) { fmt.Fprintln(&said, args) }, funcr.Options{})
+		s.checkProbe()
+		if got := said.String(); strings.Contains(got, "--allow-unauthenticated-probe") != allowed {
+			t.Errorf("allowed %v: %q", allowed, got)
+		}
+	}
+}

@@ -164,6 +164,68 @@ func TestMaintenancesTakeTurns(t *testing.T) {
 	})
 }
 
+// TestNobodyTakesAServerBetweenMaintenances: a claim waits for the only server there is. It gets it when no maintenance waits any more,
+// and not in between.
+func TestNobodyTakesAServerBetweenMaintenances(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t)
+	l.discover(p)
+	name := l.BMCs()[0].Name + "-system-0"
+	var queue []*metalv1.ServerMaintenance
+	for i := range 4 {
+		m := maintenanceOf(name, fmt.Sprintf("work-%d", i), needsApproval)
+		if err := p.Create(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		queue = append(queue, m)
+	}
+	p.maintenanceSays(queue[0], metalv1.ServerMaintenanceStateInMaintenance, metalv1.ReasonMaintenanceGranted, name)
+	for _, m := range queue[1:] {
+		p.maintenanceSays(m, metalv1.ServerMaintenanceStatePending, metalv1.ReasonWaitingForTurn, "")
+	}
+	l.ignition(p, "web", "ignition")
+	web := l.claim(p, "web")
+	for i, m := range queue {
+		p.unbound(web, metalv1.ReasonAllMatchingServersBusy, "in maintenance")
+		p.delete(m)
+		if i+1 < len(queue) {
+			p.maintenanceSays(queue[i+1], metalv1.ServerMaintenanceStateInMaintenance, metalv1.ReasonMaintenanceGranted, name)
+		}
+	}
+	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	var lives []string
+	for line := range strings.Lines(p.Log()) {
+		if _, state, is := strings.Cut(line, "Server is "); is {
+			lives = append(lives, strings.Fields(state)[0])
+		}
+	}
+	lives = lives[slices.Index(lives, string(metalv1.ServerStateMaintenance)):]
+	if n := len(slices.Compact(lives)); n > 3 { // Maintenance, Available, Reserved
+		t.Errorf("it was %v", lives)
+	}
+}
+
+// TestAForeignMaintenanceKeepsItsServer: a reference that leads nowhere is somebody else's, and the server is his until he lets go of it.
+func TestAForeignMaintenanceKeepsItsServer(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t, "--bmc-poll-interval", "1s")
+	l.discover(p)
+	name := l.BMCs()[0].Name + "-system-0"
+	p.changeServer(name, func(s *metalv1.Server) {
+		s.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "firmware", Name: "flash"}
+	})
+	p.serverSays(name, "ForeignMaintenance", metav1.ConditionTrue, "NotFound")
+	l.ignition(p, "web", "ignition")
+	web := l.claim(p, "web")
+	p.unbound(web, metalv1.ReasonAllMatchingServersBusy, "in maintenance")
+	p.polled(l, 0)
+	if s := p.serverIs(name, metalv1.ServerStateMaintenance, metalv1.PowerStateOff); s.Spec.ServerMaintenanceRef == nil {
+		t.Error("its reference was removed")
+	}
+	p.changeServer(name, func(s *metalv1.Server) { s.Spec.ServerMaintenanceRef = nil })
+	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+}
+
 // maintenanceSays waits for the state of a maintenance, its reason and a word of it.
 func (p *running) maintenanceSays(m *metalv1.ServerMaintenance, state metalv1.ServerMaintenanceState, reason, word string) {
 	p.t.Helper()

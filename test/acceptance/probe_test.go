@@ -187,3 +187,23 @@ func TestWhoseReportsAreTaken(t *testing.T) {
 	}
 	p.serverIs(other, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 }
+
+// TestReportsWithoutToken: that they are taken is warned of; a machine that nobody knows is told so, and one that is not being booted is
+// told to come again.
+func TestReportsWithoutToken(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t, "--allow-unauthenticated-probe")
+	l.discover(p)
+	if !strings.Contains(p.Log(), "(--allow-unauthenticated-probe)") {
+		t.Error("nothing warns of it")
+	}
+	const nobodys = "00000000-1111-2222-3333-444444444444"
+	machine := l.Machine(0)
+	for path, field := range map[string]string{"/register": `"data":{}`, "/bootstate": `"booted":true`} {
+		for uuid, want := range map[string]int{nobodys: http.StatusNotFound, machine.UUID(): http.StatusServiceUnavailable} {
+			if got := p.posts(machine, path, fmt.Sprintf(`{"systemUUID":%q,%s}`, uuid, field)); got != want {
+				t.Errorf("%s of %s: %d, want %d", path, uuid, got, want)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -73,12 +74,20 @@ func TestAMachineThatIgnoresItsShutdown(t *testing.T) {
 	l.discover(p)
 	_, server, machine := l.runs(p, "web")
 	name := server.Name
+	sent := l.resetsSent(0)
 	l.inject(t, 0, fault.Spec{Kind: fault.IgnoreShutdown})
 	p.deleteClaim("web")
 
 	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")
 	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed") // the budget is spent
-	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown")  // and it is asked again
+	asked := sent.Load()
+	p.Eventually("the machine is asked again", func(context.Context) error {
+		if sent.Load() == asked {
+			return fmt.Errorf("%d times, no more", asked)
+		}
+		return nil
+	})
+	p.serverSays(name, metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed") // which is still so
 	server = p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	if server.Spec.ServerClaimRef == nil || server.Annotations[metalv1.AnnotationClaimedBy] == "" {
 		t.Errorf("a machine that runs has been let go of: %v, %v", server.Spec.ServerClaimRef, server.Annotations)
@@ -151,4 +160,34 @@ func TestAServerThatIsDeletedInCleanup(t *testing.T) {
 		return nil
 	})
 	p.serverIs(name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+}
+
+// TestAResetThatTheBMCDoesNotCarryOut: what it answers is in status, in one event and in one line of log, and stays while it is tried
+// again; when it does, that is over.
+func TestAResetThatTheBMCDoesNotCarryOut(t *testing.T) {
+	l := newLab(t, 1)
+	p := l.up(t, "--bmc-poll-interval", "1s")
+	l.discover(p)
+	name := l.BMCs()[0].Name + "-system-0"
+	cure := l.inject(t, 0, fault.Spec{Kind: fault.ServerError, Path: `/Actions/ComputerSystem\.Reset$`})
+	l.ignition(p, "web", "ignition")
+	l.claim(p, "web")
+	p.serverSays(name, metalv1.ConditionPoweringOn, metav1.ConditionTrue, "CommandFailed")
+	p.event(name, "CommandFailed")
+	p.polled(l, 0)
+	var s metalv1.Server
+	if err := p.Get(t.Context(), client.ObjectKey{Name: name}, &s); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"500", "ComputerSystem.Reset", "InternalError"} {
+		if c := apimeta.FindStatusCondition(s.Status.Conditions, metalv1.ConditionPoweringOn); c == nil || c.Reason != "CommandFailed" || !strings.Contains(c.Message, word) {
+			t.Errorf("%s is not in %s", word, testlab.ConditionsText(s.Status.Conditions))
+		}
+		if n := strings.Count(p.Log(), "does not come true"); n != 1 || !strings.Contains(p.Log(), word) {
+			t.Errorf("%d lines of log; %q in it: %v", n, word, strings.Contains(p.Log(), word))
+		}
+	}
+	cure()
+	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	p.serverSays(name, metalv1.ConditionPoweringOn, metav1.ConditionFalse, "Started")
 }

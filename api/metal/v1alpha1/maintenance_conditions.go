@@ -25,6 +25,11 @@ const (
 	ReasonMaintenanceEnding = "Ending"
 )
 
+// AnnotationMaintainedBy holds, on a Server, which ServerMaintenance of this group has it: <namespace>/<name>@<UID>. It is written
+// with spec.serverMaintenanceRef. A reference without it may name an object of another group, which spec does not tell.
+// Added by Farrier.
+const AnnotationMaintainedBy = "farrier.dev/maintained-by"
+
 // AnnotationIndicatorBefore holds, on a Server in maintenance, what its light was before the maintenance
 // changed it. Added by Farrier.
 const AnnotationIndicatorBefore = "farrier.dev/indicator-before"

@@ -108,6 +108,7 @@ type BMC struct {
 	err       error
 	resets    []string
 	overrides []string
+	refusal   error
 
 	firmware
 	restarts   []bmc.ResetType
@@ -172,6 +173,13 @@ func (b *BMC) Fails(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
+}
+
+// Refuses makes the answer to every reset this error, until it is nil.
+func (b *BMC) Refuses(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refusal = err
 }
 
 // Wants makes the BMC refuse every other password.
@@ -250,6 +258,9 @@ func (c *connection) Reset(_ context.Context, s bmc.System, reset bmc.ResetType)
 	defer c.mu.Unlock()
 	if err := c.answer("POST " + s.URI); err != nil {
 		return err
+	}
+	if c.refusal != nil {
+		return c.refusal
 	}
 	reset, ok := s.NearestReset(reset)
 	if !ok {

@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/turn"
 )
 
 // act carries a decision out: the boot configuration first, then the server, in one patch that fails if a
-// claim, or another maintenance, was there first.
+// claim, or another maintenance, was there first. A server that the maintenance before handed on is there already.
 func (r *Reconciler) act(ctx context.Context, v *view, decided verdict) error {
 	switch {
 	case !decided.take && !decided.keep:
@@ -26,18 +27,19 @@ func (r *Reconciler) act(ctx context.Context, v *view, decided verdict) error {
 	}
 	before := v.server.DeepCopy()
 	v.server.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: v.obj.Namespace, Name: v.obj.Name}
+	metav1.SetMetaDataAnnotation(&v.server.ObjectMeta, metalv1.AnnotationMaintainedBy, turn.Mark(v.obj))
 	v.server.Spec.MaintenanceBootConfigurationRef = bootRef(v)
 	if v.obj.Spec.LocatorLED != "" && v.server.Annotations[metalv1.AnnotationIndicatorBefore] == "" {
 		rememberIndicator(v.server)
 	}
-	if equality.Semantic.DeepEqual(before, v.server) {
-		return nil
+	if !equality.Semantic.DeepEqual(before, v.server) {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := r.Patch(ctx, v.server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
+			return fmt.Errorf("take Server %q: %w", v.server.Name, err)
+		}
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Patch(ctx, v.server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return fmt.Errorf("take Server %q: %w", v.server.Name, err)
-	}
-	if decided.take {
+	handedOn := decided.reason == metalv1.ReasonMaintenanceGranted && v.obj.Status.State == metalv1.ServerMaintenanceStatePending
+	if decided.take || handedOn {
 		r.Recorder.Eventf(v.obj, v.server, corev1.EventTypeNormal, "MaintenanceStarted", "MaintenanceStarted", "Server %s is in maintenance", v.server.Name)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/turn"
 )
 
 // askOwner tells the owner of the claim that a maintenance is needed, and why, by a label and an annotation
@@ -42,11 +43,11 @@ func (r *Reconciler) askOwner(ctx context.Context, claim *metalv1.ServerClaim, r
 
 // askedFor is the first of those that the owner is asked for.
 func askedFor(rivals []metalv1.ServerMaintenance) *metalv1.ServerMaintenance {
-	asking := slices.DeleteFunc(slices.Clone(rivals), func(m metalv1.ServerMaintenance) bool { return !needsApproval(&m) })
+	asking := slices.DeleteFunc(slices.Clone(rivals), func(m metalv1.ServerMaintenance) bool { return !turn.NeedsApproval(&m) })
 	if len(asking) == 0 {
 		return nil
 	}
-	slices.SortFunc(asking, func(a, b metalv1.ServerMaintenance) int { return before(&a, &b) })
+	slices.SortFunc(asking, func(a, b metalv1.ServerMaintenance) int { return turn.Before(&a, &b) })
 	return &asking[0]
 }
 

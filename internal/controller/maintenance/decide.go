@@ -1,11 +1,11 @@
 package maintenance
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/turn"
 )
 
 // view is everything that the decision about one maintenance looks at.
@@ -56,13 +56,13 @@ func (v *view) decide() verdict {
 	case v.server.Spec.ServerMaintenanceRef != nil:
 		other := v.server.Spec.ServerMaintenanceRef
 		return pending(metalv1.ReasonWaitingForTurn, "ServerMaintenance %s/%s has the server", other.Namespace, other.Name)
-	case !approved(v.obj, v.claim):
+	case !turn.Approved(v.obj, v.claim):
 		return pending(metalv1.ReasonWaitingForApproval, "ServerClaim %s/%s does not carry the label %s", v.claim.Namespace, v.claim.Name, metalv1.LabelMaintenanceApproved)
 	}
 	if why := v.occupied(); why != "" {
 		return pending(metalv1.ReasonWaitingForServer, "%s", why)
 	}
-	if first := v.first(); first != nil && first.UID != v.obj.UID {
+	if first := turn.First(v.rivals, v.claim, v.obj); first != nil && first.UID != v.obj.UID {
 		return pending(metalv1.ReasonWaitingForTurn, "ServerMaintenance %s/%s goes first", first.Namespace, first.Name)
 	}
 	return verdict{
@@ -141,54 +141,8 @@ func (v *view) occupied() string {
 	return ""
 }
 
-// first is the one, among those that have what they need, whose turn it is.
-func (v *view) first() *metalv1.ServerMaintenance {
-	var first *metalv1.ServerMaintenance
-	for i := range v.rivals {
-		rival := &v.rivals[i]
-		if rival.UID != v.obj.UID && (!approved(rival, v.claim) || rival.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore || rival.Status.State == metalv1.ServerMaintenanceStateFailed) {
-			continue
-		}
-		if first == nil || before(rival, first) < 0 {
-			first = rival
-		}
-	}
-	return first
-}
-
-// before orders the maintenances of a server: by priority, then policy, then age.
-func before(a, b *metalv1.ServerMaintenance) int {
-	enforced := func(m *metalv1.ServerMaintenance) int {
-		if m.Spec.Policy == metalv1.ServerMaintenancePolicyEnforced {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(
-		cmp.Compare(b.Spec.Priority, a.Spec.Priority),
-		cmp.Compare(enforced(a), enforced(b)),
-		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name),
-	)
-}
-
 // holds says whether a maintenance has the server.
 func holds(server *metalv1.Server, obj *metalv1.ServerMaintenance) bool {
 	ref := server.Spec.ServerMaintenanceRef
 	return ref != nil && ref.Namespace == obj.Namespace && ref.Name == obj.Name
-}
-
-// needsApproval says whose word a maintenance needs: the safe answer where it does not say.
-func needsApproval(obj *metalv1.ServerMaintenance) bool {
-	return obj.Spec.Policy != metalv1.ServerMaintenancePolicyEnforced
-}
-
-// approved says whether nobody has to be waited for.
-func approved(obj *metalv1.ServerMaintenance, claim *metalv1.ServerClaim) bool {
-	if claim == nil || !needsApproval(obj) {
-		return true
-	}
-	value, set := claim.Labels[metalv1.LabelMaintenanceApproved]
-	return set && value != "false"
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // ErrUnknownMachine says that no Server has the UUID of a report, nor the attempt in which it was made.
-var ErrUnknownMachine = errors.New("no Server has this system UUID")
+var ErrUnknownMachine = inspection.ErrUnknownMachine
 
 // ErrNoAttempt says that a report belongs to no boot attempt that is open.
 var ErrNoAttempt = errors.New("the report belongs to no open boot attempt")

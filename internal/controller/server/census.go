@@ -27,7 +27,7 @@ type standing struct {
 
 var (
 	serversDesc = prometheus.NewDesc("farrier_servers", "Servers by state.", []string{"state"}, nil)
-	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual.", []string{"state"}, nil)
+	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not go on or off as ordered.", []string{"state"}, nil)
 )
 
 // note says where a server is, and whether it has just become late.
@@ -74,9 +74,7 @@ func (c *census) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Unlock()
 	for _, s := range states {
 		ch <- prometheus.MustNewConstMetric(serversDesc, prometheus.GaugeValue, float64(all[s.state]), string(s.state))
-		if s.usual > 0 {
-			ch <- prometheus.MustNewConstMetric(lateDesc, prometheus.GaugeValue, float64(late[s.state]), string(s.state))
-		}
+		ch <- prometheus.MustNewConstMetric(lateDesc, prometheus.GaugeValue, float64(late[s.state]), string(s.state))
 	}
 }
 

@@ -72,6 +72,7 @@ type Reconciler struct {
 	deferred   begun
 	census     census
 	undertaken undertaken
+	foreigners foreigners
 }
 
 // Reconcile decides and acts for one server.
@@ -114,6 +115,7 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	plan := phase.decide(view)
 	view.settings(phase.state, &plan)
 	view.forgetShutdown(&plan)
+	view.awaitTrouble(&plan)
 	if err := r.act(ctx, view, key, &plan); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -149,10 +151,16 @@ func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, e
 func (r *Reconciler) forget(name string) {
 	r.backings.Note(name, nil)
 	r.census.forget(name)
+	r.foreigners.forget(name)
 	r.undertaken.set(name, false)
 	if r.Alarms != nil {
 		r.Alarms.Clear(name)
 	}
+	r.unbind(name)
+}
+
+// unbind ends what the BMC of a server is asked for its sake.
+func (r *Reconciler) unbind(name string) {
 	if key, last := r.Registry.Unbind(&r.Wake, name); last {
 		r.Fleet.Remove(key)
 	}

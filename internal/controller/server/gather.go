@@ -52,8 +52,8 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 	key, err := r.keyOf(ctx, v)
 	if err != nil || key == "" {
 		v.Unreachable = err
-		if reason(err, "") == reasonBMCNotFound {
-			r.forget(v.Server.Name) // nobody has a right any more to ask it
+		if named := reason(err, ""); named == reasonBMCNotFound || named == reasonNoBMC {
+			r.unbind(v.Server.Name) // nobody has a right any more to ask it
 		}
 		return "", outcome.Transient(err)
 	}
@@ -105,7 +105,7 @@ func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
 	}
 	r.letGo(server.Name)
 	if server.Spec.BMCRef == nil {
-		return "", nil
+		return "", outcome.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
 	}
 	var bmc metalv1.BMC
 	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {

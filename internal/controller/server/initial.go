@@ -7,10 +7,12 @@ import (
 )
 
 // decideInitial waits for the inventory that the BMC tells and then prepares
-// the boot of the probe.
+// the boot of the probe. A server without BMC stays here until it has one.
 func decideInitial(v *View) Plan {
 	var p Plan
 	switch {
+	case reason(v.Unreachable, "") == reasonNoBMC:
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonNoBMC, "There is no BMC that could boot the probe")
 	case v.System == nil || v.System.Inventory == nil:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "InventoryPending", "The BMC has not told its inventory yet")
 		if v.Unreachable == nil && !v.Missing {

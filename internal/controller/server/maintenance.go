@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,18 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/turn"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // decideMaintenance keeps power and boot of a machine as the maintenance asks that has it, and
-// nothing that it does not ask for. When that has ended the server goes back to where it was.
+// nothing that it does not ask for. When that has ended the next has the server, or it goes back to where it was.
 func decideMaintenance(v *View) Plan {
 	var p Plan
 	if v.mark(&p) {
 		return p
 	}
 	m := v.Maintenance
-	if m == nil {
+	switch {
+	case v.Foreign.has():
+		v.handsOff(&p)
+		return p
+	case m == nil:
 		return v.endMaintenance()
 	}
 	serves := "maintenance-" + string(m.UID)
@@ -43,8 +51,14 @@ func decideMaintenance(v *View) Plan {
 			if config := v.Boot; p.Attempt != nil && v.Server.Annotations[annotationMaintenanceBoots] == "" {
 				p.alsoFacts(func(s *metalv1.Server) { annotate(s, annotationMaintenanceBoots, config.Namespace+"/"+config.Name) })
 			}
+		case m.Spec.ServerBootConfigurationTemplate != nil:
+			// The controller of maintenances is about to make what it boots.
 		case v.off():
 			v.command(&p, serves, "on", fleet.Command{Kind: fleet.PowerOn})
+			if err := v.trouble(fleet.PowerOn); err != nil {
+				p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, reasonCommandFailed, "The maintenance asks for the machine to be on, and %s", explain(err, "go on"))
+				break
+			}
 			p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, "MaintenanceOrdered", "The maintenance asks for the machine to be on")
 		}
 	}
@@ -73,13 +87,25 @@ func (v *View) endMaintenance() Plan {
 	if v.System == nil && v.disturbed() {
 		return p // what runs there is not known, and must not become the claim's
 	}
+	if v.Next != nil && !lookedAt(v.Next) {
+		p.after(v.Now, v.Next.CreationTimestamp.Add(lookingDelay)) // its status wakes the server before
+		return p
+	}
 	ref := *v.Server.Spec.ServerMaintenanceRef
 	p.Facts = func(s *metalv1.Server) {
 		s.Spec.ServerMaintenanceRef = nil
 		s.Spec.MaintenanceBootConfigurationRef = nil
 		delete(s.Annotations, annotationMaintenanceBoots)
+		delete(s.Annotations, metalv1.AnnotationMaintainedBy)
+		if v.Next != nil { // in the same write, so that nobody takes it in between
+			s.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: v.Next.Namespace, Name: v.Next.Name}
+			annotate(s, metalv1.AnnotationMaintainedBy, turn.Mark(v.Next))
+		}
 	}
 	p.Event = Event{corev1.EventTypeNormal, "MaintenanceEnded", "ServerMaintenance " + ref.Namespace + "/" + ref.Name + " has ended"}
+	if v.Next != nil {
+		p.Event.Message += ", and " + v.Next.Namespace + "/" + v.Next.Name + " has the server now"
+	}
 	return p
 }
 
@@ -106,22 +132,61 @@ func (r *Reconciler) gatherMaintenance(ctx context.Context, v *View) error {
 	if ref == nil {
 		return nil
 	}
+	m, err := r.maintenanceOf(ctx, ref)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
+	case m != nil && m.DeletionTimestamp.IsZero() && m.Spec.ServerRef.Name == v.Server.Name:
+		v.Maintenance = m
+		return nil
+	case m != nil && (m.Spec.ServerRef.Name == v.Server.Name || turn.Granted(v.Server)):
+		v.EndingMaintenance = m
+	case !turn.Granted(v.Server):
+		if v.Foreign = r.lookForeign(ctx, v.Server.Name, *ref, v.Now); v.Foreign.has() {
+			return nil
+		}
+	}
+	return r.gatherNext(ctx, v)
+}
+
+// maintenanceOf reads the ServerMaintenance of that name; nil: there is none.
+func (r *Reconciler) maintenanceOf(ctx context.Context, ref *metalv1.ObjectReference) (*metalv1.ServerMaintenance, error) {
 	for _, reader := range []client.Reader{r, r.APIReader} {
 		var m metalv1.ServerMaintenance
 		err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &m)
-		switch {
-		case client.IgnoreNotFound(err) != nil:
-			return fmt.Errorf("ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
-		case err != nil:
-			continue
-		case !m.DeletionTimestamp.IsZero() || m.Spec.ServerRef.Name != v.Server.Name:
-			v.EndingMaintenance = &m
-			return nil
+		if err == nil {
+			return &m, nil
 		}
-		v.Maintenance = &m
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// gatherNext finds the maintenance that has the server next, where the one that had it has ended.
+func (r *Reconciler) gatherNext(ctx context.Context, v *View) error {
+	if !v.Server.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	var list metalv1.ServerMaintenanceList
+	if err := r.List(ctx, &list, client.MatchingFields{index.MaintenanceByServer: v.Server.Name}); err != nil {
+		return fmt.Errorf("list the ServerMaintenances of Server %q: %w", v.Server.Name, err)
+	}
+	// One that nobody has looked at may be such that it can never be done, and would keep the server.
+	list.Items = slices.DeleteFunc(list.Items, func(m metalv1.ServerMaintenance) bool {
+		return !lookedAt(&m) && !v.Now.Before(m.CreationTimestamp.Add(lookingDelay))
+	})
+	v.Next = turn.First(list.Items, v.Claim, nil)
 	return nil
+}
+
+// lookingDelay is how long a server waits for the controller of maintenances to look at one that is new.
+const lookingDelay = 30 * time.Second
+
+// lookedAt reports whether the controller of maintenances has found that this one can be done, and waits.
+func lookedAt(m *metalv1.ServerMaintenance) bool {
+	return m.Status.State == metalv1.ServerMaintenanceStatePending
 }
 
 // ofMaintenance is the server that a maintenance is about.

@@ -128,12 +128,15 @@ func TestAMaintenanceThatIsLostIsEnded(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.available(t)
-		s.change(t, func(o *metalv1.Server) {
-			o.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "ns", Name: "lost"}
-		})
+		s.Add(t, maintenanceOf("ns", "lost"))
+		s.maintained(t, 5*time.Second, "ns/lost")
+		s.is(t, metalv1.ServerStateMaintenance)
+		controllertest.Change(t, s.API, "ns/lost", func(m *metalv1.ServerMaintenance) { m.Finalizers = nil })
+		s.Remove(t, controllertest.Read[metalv1.ServerMaintenance](t, s.API, "ns/lost"))
 		s.pass(t, 5*time.Second)
-		if server := s.is(t, metalv1.ServerStateAvailable); server.Spec.ServerMaintenanceRef != nil {
-			t.Errorf("still in maintenance: %v", server.Spec.ServerMaintenanceRef)
+		server := s.is(t, metalv1.ServerStateAvailable)
+		if _, left := server.Annotations[metalv1.AnnotationMaintainedBy]; left || server.Spec.ServerMaintenanceRef != nil {
+			t.Errorf("still in maintenance: %v, %v", server.Spec.ServerMaintenanceRef, server.Annotations)
 		}
 	})
 }

@@ -63,18 +63,30 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 		if state == metalv1.ServerStateParked {
 			return func(*metalv1.Server) {}, Event{corev1.EventTypeNormal, "Parked", "The server is parked already"}
 		}
-		if state != metalv1.ServerStateAvailable && state != metalv1.ServerStateReserved {
+		switch state {
+		case metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, metalv1.ServerStateAvailable, metalv1.ServerStateReserved:
+		default:
 			return nil, Event{corev1.EventTypeNormal, metalv1.ReasonParkDeferred, "Parking waits: the server is in state " + string(state)}
 		}
 		return func(s *metalv1.Server) { annotate(s, metalv1.AnnotationParked, metalv1.AnnotationTrue) },
 			Event{corev1.EventTypeNormal, "Parked", "Parked on request"}
 	case metalv1.OperationUnpark:
+		again := v.probeInterrupted()
 		return func(s *metalv1.Server) {
 			delete(s.Annotations, metalv1.AnnotationParked)
 			delete(s.Annotations, annotationParkedOff)
+			if again {
+				s.Spec.BootConfigurationRef = nil // another boot is prepared
+			}
 		}, Event{corev1.EventTypeNormal, "Unparked", "Unparked on request"}
 	}
 	return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on a Server", operation)}
+}
+
+// probeInterrupted reports whether a server was parked in the middle of a discovery, whose boot has come to nothing by that. One that
+// has been reported nevertheless is done with.
+func (v *View) probeInterrupted() bool {
+	return v.isParked() && v.BootInternal && v.Inspected == "" && v.Server.Spec.ServerClaimRef == nil && v.claimedBy() == "" && v.Attempt.Begun()
 }
 
 func withoutTaint(taints []metalv1.Taint, key string) []metalv1.Taint {

@@ -13,8 +13,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// TestParkingFromEveryState: at once where the machine is nobody's or runs for its claim, and otherwise not before that is so. The
-// request stays, is told of once, and is no reason to touch the machine.
+// TestParkingFromEveryState: at once where the machine is nobody's, is being looked at, or runs for its claim, and otherwise not before
+// that is so. The request stays, is told of once, and is no reason to touch the machine.
 func TestParkingFromEveryState(t *testing.T) {
 	for state, into := range lives {
 		t.Run(string(state), func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestParkingFromEveryState(t *testing.T) {
 				s.pass(t, time.Minute)
 				asked, _ := s.operations(t)
 				switch state {
-				case metalv1.ServerStateAvailable, metalv1.ServerStateReserved, metalv1.ServerStateParked:
+				case metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, metalv1.ServerStateAvailable, metalv1.ServerStateReserved, metalv1.ServerStateParked:
 					if s.is(t, metalv1.ServerStateParked); asked || slices.Contains(s.told, metalv1.ReasonParkDeferred) {
 						t.Errorf("still asked %v, events %v", asked, s.told)
 					}
@@ -204,20 +204,98 @@ func TestParkingSwitchesOffGracefullyOnceEachTime(t *testing.T) {
 	})
 }
 
-func TestParkingWaitsWhileAServerIsDiscovered(t *testing.T) {
+// TestParkingInDiscovery: the probe is interrupted. Unparked, the server goes back to Discovery, with another boot of the probe; what
+// the first one reported in time counts.
+func TestParkingInDiscovery(t *testing.T) {
+	for name, reported := range map[string]bool{"before the report": false, "the report comes nevertheless": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stands(t, func(t *testing.T, s *stand) {
+				s.discovering(t)
+				first := s.attempt(t, namespace+"/"+host).ID
+				s.operate(t, metalv1.OperationPark)
+				if server := s.is(t, metalv1.ServerStateParked); server.Status.PowerState != metalv1.PowerStateOff || slices.Contains(s.told, metalv1.ReasonParkDeferred) {
+					t.Fatalf("power %s, events %v", server.Status.PowerState, s.told)
+				}
+				if reported {
+					s.reports(t)
+				}
+				s.pass(t, time.Hour) // no deadline of the discovery runs
+				s.is(t, metalv1.ServerStateParked)
+				s.operate(t, metalv1.OperationUnpark)
+				if reported {
+					s.is(t, metalv1.ServerStateAvailable)
+					if !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+host) {
+						t.Error("the boot of the probe is left")
+					}
+					return
+				}
+				s.discovering(t)
+				if a := s.attempt(t, namespace+"/"+host); a.ID == first || a.Number != 1 || s.read(t).Annotations[annotationDiscoveryFailures] != "" {
+					t.Errorf("attempt %+v, annotations %v", a, s.read(t).Annotations)
+				}
+				s.reports(t)
+				s.pass(t, 20*time.Second)
+				s.is(t, metalv1.ServerStateAvailable)
+			})
+		})
+	}
+}
+
+// TestParkingBeforeDiscovery: the machine is not looked at while it is parked.
+func TestParkingBeforeDiscovery(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
+		image := s.Policy.ProbeImage
+		s.Policy.ProbeImage = ""
+		s.settle(t)
+		s.operate(t, metalv1.OperationPark)
+		s.Policy.ProbeImage = image
+		s.pass(t, time.Minute)
+		s.is(t, metalv1.ServerStateParked)
+		s.operate(t, metalv1.OperationUnpark)
 		s.discovering(t)
-		s.change(t, func(o *metalv1.Server) {
+	})
+}
+
+// TestAServerWithoutBMC says that it has none, at once and whatever else it is.
+func TestAServerWithoutBMC(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		const name = "orphan"
+		s.Add(t, &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: metalv1.ServerSpec{SystemUUID: "4c4c4544-0000-0000-0000-000000000001"}})
+		for range 3 {
+			s.Step(t, s.Reconciler, name)
+		}
+		read := func() *metalv1.Server { return controllertest.Read[metalv1.Server](t, s.API, name) }
+		if state := read().Status.State; state != metalv1.ServerStateInitial {
+			t.Errorf("state %q", state)
+		}
+		controllertest.Says(t, read().Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonNoBMC, "spec.bmcRef", "spec.bmc")
+		controllertest.Says(t, read().Status.Conditions, metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonNoBMC)
+		for range 4 {
+			s.rack.Pass(5 * time.Minute)
+			s.Step(t, s.Reconciler, name)
+		}
+		if n := count(s.told, "LateInInitial"); n != 1 {
+			t.Errorf("told %d times that it is late", n)
+		}
+		controllertest.Change(t, s.API, name, func(o *metalv1.Server) {
 			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationOperation, metalv1.OperationPark)
 		})
-		s.pass(t, 2*time.Second)
-		s.is(t, metalv1.ServerStateDiscovery)
-		if !slices.Contains(s.told, "ParkDeferred") {
-			t.Errorf("events: %v", s.told)
+		for range 3 {
+			s.Step(t, s.Reconciler, name)
 		}
-		s.reports(t)
-		s.pass(t, 20*time.Second)
-		s.is(t, metalv1.ServerStateParked)
+		if state := read().Status.State; state != metalv1.ServerStateParked {
+			t.Errorf("parked, and in state %q", state)
+		}
+		controllertest.Change(t, s.API, name, func(o *metalv1.Server) {
+			delete(o.Annotations, metalv1.AnnotationParked)
+			o.Spec.BMCRef = &metalv1.LocalObjectReference{Name: "nobody"}
+		})
+		for range 3 {
+			s.Step(t, s.Reconciler, name)
+		}
+		controllertest.Says(t, read().Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonBMCNotFound)
 	})
 }

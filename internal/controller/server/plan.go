@@ -150,9 +150,8 @@ func (v *View) powerOff(p *Plan, serves string, force bool) {
 	if force {
 		v.noteShutdown(p, serves, "off")
 	}
-	if v.stuck(p) {
-		p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, reasonCommandFailed,
-			"The machine does not go off, or its BMC tells a power state that is not so; it is asked again soon: %v", v.System.Command.Err)
+	if err := v.trouble(fleet.PowerOff); err != nil {
+		p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, reasonCommandFailed, "It is to be off, and %s", explain(err, "go off"))
 		return
 	}
 	p.condition(metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "ShuttingDown",
@@ -245,9 +244,10 @@ func (v *View) powerOn(p *Plan, step string) {
 // poweringOn says how far a boot is that was ordered.
 func (v *View) poweringOn(p *Plan) {
 	reason, now := "BootOrdered", ""
+	err := v.trouble(fleet.PowerOn)
 	switch {
-	case v.stuck(p):
-		reason, now = reasonCommandFailed, fmt.Sprintf(": the machine does not go on, or its BMC tells a power state that is not so; it is asked again soon: %v", v.System.Command.Err)
+	case err != nil:
+		reason, now = reasonCommandFailed, ", and "+explain(err, "go on")
 	case v.System.PowerState == bmc.PowerPoweringOn:
 		reason, now = "SelfTest", "; the machine is in its power-on self test"
 	}

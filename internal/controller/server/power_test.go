@@ -16,10 +16,11 @@ import (
 
 // A machine that does not do as it is told is said to, and how.
 func TestPowerThatDoesNotFollowIsExplained(t *testing.T) {
-	refused := func(id string) func(*View) {
+	refused := func(kind fleet.CommandKind, id string) func(*View) {
 		return func(v *View) {
 			command(id, fleet.Failed, now.Add(-time.Second))(v)
-			v.System.Command.Err = errors.New("want this, is that")
+			v.System.Command.Kind, v.System.Command.Err = kind, errors.New("want this, is that")
+			v.System.Command.Trouble, v.System.Command.TroubleSince = v.System.Command.Err, now.Add(-time.Minute)
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -30,10 +31,10 @@ func TestPowerThatDoesNotFollowIsExplained(t *testing.T) {
 		says   string
 	}{
 		"asked to shut down": {newView(power(bmc.PowerOn)), decideAvailable, metalv1.ConditionWaitingForPowerOff, "ShuttingDown", "forced off"},
-		"does not go off":    {newView(power(bmc.PowerOn), refused("server-uid/available-/off")), decideAvailable, metalv1.ConditionWaitingForPowerOff, "CommandFailed", "want this, is that"},
+		"does not go off":    {newView(power(bmc.PowerOn), refused(fleet.PowerOff, "server-uid/available-/off")), decideAvailable, metalv1.ConditionWaitingForPowerOff, "CommandFailed", "want this, is that"},
 		"boot ordered":       {newView(power(bmc.PowerOff), ordered), decideDiscovery, metalv1.ConditionPoweringOn, "BootOrdered", "Boot 1 of ns/c was ordered"},
 		"in self test":       {newView(power(bmc.PowerPoweringOn), ordered), decideDiscovery, metalv1.ConditionPoweringOn, "SelfTest", "power-on self test"},
-		"does not go on":     {newView(power(bmc.PowerOff), ordered, refused("server-uid/a/on")), decideDiscovery, metalv1.ConditionPoweringOn, "CommandFailed", "want this, is that"},
+		"does not go on":     {newView(power(bmc.PowerOff), ordered, refused(fleet.PowerOn, "server-uid/a/on")), decideDiscovery, metalv1.ConditionPoweringOn, "CommandFailed", "want this, is that"},
 	} {
 		found := false
 		for _, c := range tc.decide(tc.view).Conditions {

@@ -37,6 +37,8 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return err
 	}
 	r.tellLate(v)
+	r.tellTrouble(v, before.Status.Conditions)
+	r.tellForeign(v, before.Status.Conditions)
 	if r.alarmed(v) {
 		r.tellAlarm(v)
 	}
@@ -97,6 +99,9 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 			Message: "The report is on record: " + attemptSuffix(v.Inspected),
 		})
 	}
+	if ph.state == metalv1.ServerStateParked && bootRef(v.Server) != nil && v.Boot == nil {
+		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "BootConfigurationMissing", Message: "The boot configuration is gone"})
+	}
 	if bootRef(v.Server) == nil {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
 	}
@@ -108,6 +113,9 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	}
 	if waits := deletionWaits(v.Server); waits.Type != "" {
 		set = append(set, waits)
+	}
+	if v.Foreign.has() || apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionForeignMaintenance) != nil {
+		set = append(set, foreignMaintenance(v))
 	}
 	set = append(set, p.Conditions...)
 	for i, c := range set {
@@ -139,7 +147,12 @@ func powerConditions(v *View) []metav1.Condition {
 	poweringOn := metav1.Condition{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionFalse, Reason: "Idle"}
 	waiting := metav1.Condition{Type: metalv1.ConditionWaitingForPowerOff, Status: metav1.ConditionFalse, Reason: "Idle"}
 	c := v.System.Command
+	on, off := v.trouble(fleet.PowerOn), v.trouble(fleet.PowerOff)
 	switch {
+	case !c.State.Ended() && on != nil:
+		poweringOn.Status, poweringOn.Reason, poweringOn.Message = metav1.ConditionTrue, reasonCommandFailed, on.Error()
+	case !c.State.Ended() && off != nil:
+		waiting.Status, waiting.Reason, waiting.Message = metav1.ConditionTrue, reasonCommandFailed, off.Error()
 	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOn:
 		poweringOn.Reason, poweringOn.Message = reasonCommandFailed, c.Err.Error()
 	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOff:
@@ -152,20 +165,32 @@ func powerConditions(v *View) []metav1.Condition {
 
 // lateness says that a server has been longer in its state than is usual.
 func lateness(v *View, ph phase) metav1.Condition {
-	late := v.lateAt(ph)
-	expected, _ := usual(ph.state)
-	if late.IsZero() || v.Now.Before(late) {
+	late := metav1.Condition{Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state)}
+	passed := func(at time.Time) bool { return !at.IsZero() && !v.Now.Before(at) }
+	switch expected, _ := usual(ph.state); {
+	case passed(v.powerDue(ph)):
+		late.Message = fmt.Sprintf("For longer than the usual %s an order about its power does not come true; the conditions %s and %s say why",
+			usualPower.Round(time.Minute), metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff)
+	case passed(v.stateDue(ph)):
+		late.Message = fmt.Sprintf("Longer than the usual %s in state %s", expected.Round(time.Minute), ph.state)
+	default:
 		return metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
 	}
-	return metav1.Condition{
-		Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state),
-		Message: fmt.Sprintf("Longer than the usual %s in state %s", expected.Round(time.Minute), ph.state),
-	}
+	return late
 }
 
-// lateAt is when the server will have been longer in its state than is usual; zero: never. When
-// a state began follows from what was made for it.
+// lateAt is when the server will be late; zero: never.
 func (v *View) lateAt(ph phase) time.Time {
+	power, state := v.powerDue(ph), v.stateDue(ph)
+	if power.IsZero() || !state.IsZero() && state.Before(power) {
+		return state
+	}
+	return power
+}
+
+// stateDue is when the server will have been longer in its state than is usual; zero: never. When
+// a state began follows from what was made for it.
+func (v *View) stateDue(ph phase) time.Time {
 	expected, bounded := usual(ph.state)
 	if !bounded {
 		return time.Time{}

@@ -33,7 +33,7 @@ const (
 func (v *View) settings(state metalv1.ServerState, p *Plan) {
 	v.identify(p)
 	v.place(p)
-	if v.System == nil || state == metalv1.ServerStateParked {
+	if v.System == nil || state == metalv1.ServerStateParked || v.Foreign.has() {
 		return
 	}
 	v.indicator(p)
@@ -118,7 +118,14 @@ func (v *View) set(p *Plan, condition, what string, repeat time.Duration, cmd fl
 	p.Settings = append(p.Settings, cmd)
 	p.after(v.Now, period.Add(repeat))
 	last := v.System.Setting
+	tried := strings.HasPrefix(last.ID, base) && last.State == fleet.Running && last.Err != nil
+	if told := last.Start.Add(while); tried && v.Now.Before(told) {
+		p.after(v.Now, told) // it may be busy for a moment
+		tried = false
+	}
 	switch {
+	case tried:
+		p.condition(condition, metav1.ConditionFalse, "CommandFailed", "The BMC does not carry it out, and is asked again: %v", last.Err)
 	case strings.HasPrefix(last.ID, base) && last.State == fleet.Failed && last.Err != nil:
 		p.condition(condition, metav1.ConditionFalse, "CommandFailed", "%v", last.Err)
 	case strings.HasPrefix(last.ID, base) && last.State == fleet.Succeeded:

@@ -28,8 +28,14 @@ const reasonBMCNotFound = "BMCNotFound"
 // reasonSystemAmbiguous is a reason of the condition Ready: several systems of the BMC tell the server's UUID.
 const reasonSystemAmbiguous = "SystemAmbiguous"
 
+// reasonNoBMC is a reason of the condition Ready: a server without BMC.
+const reasonNoBMC = "NoBMC"
+
 // conditionDeletionWaits is on servers alone that are being deleted and are kept for now.
 const conditionDeletionWaits = "DeletionWaits"
+
+// conditionForeignMaintenance says that somebody works on the server whose API group is not ours.
+const conditionForeignMaintenance = "ForeignMaintenance"
 
 // conditionLate says that a server is longer in its state than is usual.
 const conditionLate = "Late"

@@ -62,9 +62,11 @@ const (
 var transitions = []transition{
 	{metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, "probe prepared", "the BMC has told its inventory, and the boot of the probe is prepared"},
 	{metalv1.ServerStateInitial, metalv1.ServerStateMaintenance, "maintained", begins},
+	{metalv1.ServerStateInitial, metalv1.ServerStateParked, "parked", toPark},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateAvailable, "inspected", "the report of the probe is on record"},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateInitial, "new", "no report came in time"},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateError, "retries spent", "no report came in time, once too often"},
+	{metalv1.ServerStateDiscovery, metalv1.ServerStateParked, "parked", toPark},
 	{metalv1.ServerStateAvailable, metalv1.ServerStateReserved, "claimed", "a claim takes it"},
 	{metalv1.ServerStateAvailable, metalv1.ServerStateMaintenance, "maintained", begins},
 	{metalv1.ServerStateAvailable, metalv1.ServerStateParked, "parked", toPark},
@@ -85,6 +87,8 @@ var transitions = []transition{
 	{metalv1.ServerStateMaintenance, metalv1.ServerStateCleanup, "dirty", regained + ", and the reference to the claim was removed by hand"},
 	{metalv1.ServerStateMaintenance, metalv1.ServerStateError, "not clean", regained},
 	{metalv1.ServerStateMaintenance, metalv1.ServerStateError, "retries spent", regained},
+	{metalv1.ServerStateParked, metalv1.ServerStateInitial, "new", unparked},
+	{metalv1.ServerStateParked, metalv1.ServerStateDiscovery, "probe prepared", unparked + ", and the probe was not booted yet"},
 	{metalv1.ServerStateParked, metalv1.ServerStateAvailable, "inspected", unparked},
 	{metalv1.ServerStateParked, metalv1.ServerStateReserved, "claimed", unparked},
 	{metalv1.ServerStateParked, metalv1.ServerStateReserved, "claim gone", unparked + ", and the claim is gone"},
@@ -116,7 +120,7 @@ func statesPage() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` |\n", s.state, s.means, s.does, usually, s.file)
 	}
-	b.WriteString("\nLonger than usual is condition `Late`, an event, and the metric `farrier_servers_late`.\n\n## Where a server is\n\nThe first that holds:\n\n")
+	b.WriteString("\nLonger than usual is condition `Late`, an event, and the metric `farrier_servers_late`; so is, in any state but Parked, an order about power that has not\ncome true for 5 minutes.\n\n## Where a server is\n\nThe first that holds:\n\n")
 	for i, r := range rules() {
 		fmt.Fprintf(&b, "%d. *%s*: %s\n", i+1, r.guard, r.phase.state)
 	}

@@ -46,6 +46,10 @@ type View struct {
 	// Maintenance is the one that has the server; nil where none has, or it has ended. EndingMaintenance is one that
 	// has ended and has not been let go of.
 	Maintenance, EndingMaintenance *metalv1.ServerMaintenance
+	// Next is the maintenance that has the server after one that has ended; nil: none waits.
+	Next *metalv1.ServerMaintenance
+	// Foreign is what is known of a maintenance of another API group that has the server.
+	Foreign foreign
 	// Boot is the boot configuration that bootConfigurationRef names, if it exists.
 	Boot *metalv1.ServerBootConfiguration
 	// BootInternal says that Boot is our own, for discovery.

@@ -328,7 +328,8 @@ func TestOperations(t *testing.T) {
 		event     string
 	}{
 		"park":               {newView(available), metalv1.OperationPark, false, "Parked"},
-		"park is deferred":   {newView(), metalv1.OperationPark, true, "ParkDeferred"},
+		"park a new one":     {newView(), metalv1.OperationPark, false, "Parked"},
+		"park is deferred":   {newView(claimGone, power(bmc.PowerOff), func(v *View) { v.Server.Spec.ServerClaimRef = nil }), metalv1.OperationPark, true, "ParkDeferred"},
 		"unpark":             {newView(parkedView), metalv1.OperationUnpark, false, "Unparked"},
 		"retry":              {newView(), metalv1.OperationRetry, false, "Retried"},
 		"unknown is removed": {newView(), "dance", false, "UnsupportedOperation"},

@@ -1,0 +1,34 @@
+package bootconfig
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// Another boot provider tells by state alone, or by conditions of its own.
+func TestProblem(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Message: message}
+	}
+	const pending, failed = metalv1.ServerBootConfigurationStatePending, metalv1.ServerBootConfigurationStateError
+	for name, tc := range map[string]struct {
+		state      metalv1.ServerBootConfigurationState
+		conditions []metav1.Condition
+		want       string
+	}{
+		"new":                {"", nil, "It is being prepared"},
+		"pending":            {pending, []metav1.Condition{condition("Seen", "False", "not yet")}, "It is being prepared"},
+		"ours":               {failed, []metav1.Condition{condition("Seen", "False", "x"), condition(metalv1.ConditionReady, "False", "no such image")}, "no such image"},
+		"theirs":             {failed, []metav1.Condition{condition("ImageValidation", "False", "registry not allowed"), condition("Other", "True", "fine")}, "Its state is Error: ImageValidation: registry not allowed"},
+		"theirs, and silent": {failed, nil, "Its state is Error, and whoever makes boot configurations ready does not say why"},
+	} {
+		config := &metalv1.ServerBootConfiguration{}
+		config.Status.State, config.Status.Conditions = tc.state, tc.conditions
+		if got := Problem(config); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
