@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newImport(), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newImport(), newEmergencyKubeconfig(), newVersion())
 	return root
 }
 
