@@ -72,10 +72,10 @@ var ipxeCases = []Case{
 	{Name: "what is no UUID", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {uuid: "x$ns"}, profileName: p`), Warnings: []string{"is no UUID"}},
 	{Name: "an architecture that nobody has", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {arch: sparc, asset: "$ns"}, profileName: p`), Warnings: []string{`no architecture "sparc"`}},
 	{
-		Name:    "another profile for the same machines, spelled in another way",
-		Given:   []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
-		Object:  assignmentOf("a", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"]}, profileName: p`),
-		Refused: "spec.subjectSelectors", Text: `Assignment "b" selects the same machines`,
+		Name:     "another profile for the same machines, spelled in another way",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
+		Object:   assignmentOf("a", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"]}, profileName: p`),
+		Warnings: []string{`spec.subjectSelectors: Assignment "b" selects the same machines at the same priority and gives them another profile; the older one serves`},
 	},
 	{
 		Name:   "the same profile for the same machines",
@@ -92,8 +92,8 @@ var ipxeCases = []Case{
 // one is a machine of the case alone.
 const one = `uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"`
 
-// Assignments by attributes overlap with those of all cases, so each of these cases has a priority of its own. What is asked for is named z: of two
-// that are made in one second the name decides.
+// Assignments by attributes overlap with those of all cases, so each of these cases has a priority of its own. What is asked for is named z: where
+// nobody wrote down when they came, the name decides of two that are made in one second.
 var overlapCases = []Case{
 	{
 		Name:     "some machines of another Assignment, that is the older",

@@ -214,7 +214,7 @@ func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
 }
 
 func same(a, b *assignment.Assignment) bool {
-	return a.Priority == b.Priority && reflect.DeepEqual(a.Tenancy, b.Tenancy) && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && reflect.DeepEqual(a.Selector, b.Selector)
+	return a.Priority == b.Priority && a.Default == b.Default && reflect.DeepEqual(a.Tenancy, b.Tenancy) && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && a.Admitted.Equal(b.Admitted) && reflect.DeepEqual(a.Selector, b.Selector)
 }
 
 // others is what other assignments take from one.
