@@ -18,17 +18,25 @@ import (
 // unknown notes that a machine asked what to boot and was told that there is nothing for it, and has the log say so: once for each machine,
 // and not more often than anybody reads.
 func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
-	m := bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path}
 	now := s.cfg.Clock.Now()
-	if !s.cfg.Unknown.Note(m, now) {
+	m, news := s.cfg.Unknown.Note(bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path}, now)
+	if !news {
 		return
 	}
 	unsaid, ok := s.unknownLines.take(now)
 	if !ok {
 		return
 	}
-	s.cfg.Logger.Info("A machine asked what to boot, and there is nothing for it", "address", m.Address, "systemUUID", uuid, "mac", mac, "serial", serial,
-		"path", m.Path, "othersUnsaid", unsaid)
+	said := []any{"address", m.Address, "path", m.Path}
+	for _, named := range [][2]string{{"systemUUID", m.UUID}, {"mac", m.MAC}, {"serial", m.Serial}} {
+		if named[1] != "" {
+			said = append(said, named[0], named[1])
+		}
+	}
+	if unsaid > 0 {
+		said = append(said, "othersUnsaid", unsaid)
+	}
+	s.cfg.Logger.Info("A machine asked what to boot, and there is nothing for it", said...)
 }
 
 // unassigned is unknown for a machine that names itself.

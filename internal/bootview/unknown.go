@@ -55,8 +55,9 @@ type UnknownMachines struct {
 	by newest.Map[netip.Prefix, *[]UnknownMachine]
 }
 
-// Note remembers that a machine asked, and reports whether that is worth saying: it has not been said lately.
-func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (news bool) {
+// Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
+// lately.
+func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMachine, news bool) {
 	m.Address, m.UUID, m.MAC, m.Serial, m.Path = shortText(m.Address), shortText(m.UUID), shortText(m.MAC), shortText(m.Serial), shortText(m.Path)
 	if canonical, err := identity.UUID(m.UUID); err == nil {
 		m.UUID = canonical
@@ -91,7 +92,7 @@ func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (news bool) {
 	if news = known.said.IsZero() || now.Sub(known.said) >= unknownSaidFor; news {
 		known.said = now
 	}
-	return news
+	return *known, news
 }
 
 // List returns those that asked within the last day, the last one first.

@@ -11,14 +11,20 @@ func TestUnknownMachines(t *testing.T) {
 	var u UnknownMachines
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	first := UnknownMachine{Address: "10.0.0.1", UUID: "a", Path: "/ipxe/a"}
-	if !u.Note(first, now) || u.Note(first, now.Add(time.Minute)) {
-		t.Error("the first question of a machine is news, and the second is not")
-	}
-	if !u.Note(UnknownMachine{Address: "10.0.0.2", MAC: "m"}, now.Add(2*time.Minute)) {
-		t.Error("another machine is news")
-	}
-	if !u.Note(first, now.Add(2*time.Hour)) {
-		t.Error("a machine that still asks hours later is news")
+	for _, c := range []struct {
+		what  string
+		asks  UnknownMachine
+		after time.Duration
+		news  bool
+	}{
+		{"the first question", first, 0, true},
+		{"the second one", first, time.Minute, false},
+		{"another machine", UnknownMachine{Address: "10.0.0.2", MAC: "m"}, 2 * time.Minute, true},
+		{"one that still asks hours later", first, 2 * time.Hour, true},
+	} {
+		if noted, news := u.Note(c.asks, now.Add(c.after)); news != c.news || !noted.is(&c.asks) {
+			t.Errorf("%s: news %t, %+v", c.what, news, noted)
+		}
 	}
 	list := u.List(now.Add(2 * time.Hour))
 	if len(list) != 2 || list[0].UUID != "a" || list[0].Times != 3 || !list[0].First.Equal(now) || list[1].MAC != "m" {
