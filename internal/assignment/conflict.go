@@ -79,10 +79,13 @@ func (s *shape) sharing(selector Selector, look func(*Assignment) bool) {
 // candidates are the buckets to look into. Among attributes that have no key in common
 // every pair of assignments overlaps; a shape that has very many of them is left out.
 func (s *shape) candidates(selector Selector) []string {
-	if fixed := s.fixed(selector); fixed != nil {
+	// A machine that says both may be meant by either, so that what one of them has in a bucket's key says little.
+	twofold := slices.Contains(s.keys, KeyArchitecture) && slices.Contains(s.keys, KeyCPU)
+	if fixed := s.fixed(selector); fixed != nil && !twofold {
 		return fixed
 	}
-	if values, ok := selector[anchorOf(s.keys)]; ok {
+	anchor := anchorOf(s.keys)
+	if values, ok := selector[anchor]; ok && !(twofold && anchor == KeyArchitecture) {
 		var found []string
 		for _, value := range values {
 			found = append(found, s.byFirst[value]...)
@@ -136,7 +139,7 @@ func Overlap(a, b *Assignment) bool { return ambiguous(a, b) }
 // priority, while neither selects less than the other.
 func ambiguous(a, b *Assignment) bool {
 	class := a.Class()
-	if class != b.Class() || a.Priority != b.Priority || sameProfile(a, b) || !overlap(a.Selector, b.Selector) {
+	if class != b.Class() || prioritised(a, b) || sameProfile(a, b) || !overlap(a.Selector, b.Selector) {
 		return false
 	}
 	if narrower(a.Selector, b.Selector) || narrower(b.Selector, a.Selector) {
@@ -145,6 +148,12 @@ func ambiguous(a, b *Assignment) bool {
 	// What identifies machines is named by different keys all the time, for different
 	// machines; that both are the same one is known only where they share a key.
 	return class <= Attribute || shareKey(a.Selector, b.Selector, class)
+}
+
+// prioritised reports whether priority says which of two comes first. Between tenants, and before the operator, it says nothing.
+func prioritised(a, b *Assignment) bool {
+	counts := a.Namespace == b.Namespace || a.Tenancy == nil && b.Tenancy == nil
+	return counts && a.Priority != b.Priority
 }
 
 // overlap reports whether some machine could be selected by both.

@@ -35,12 +35,14 @@ func TestTheNarrowerSetWins(t *testing.T) {
 	})
 }
 
-// TestPairsThatOnlyOrderDecides: where some machine is selected by two of one namespace, and neither is the more special one, of a higher priority or
-// of a stronger class, the one that yields says so.
+// TestPairsThatOnlyOrderDecides: where some machine is selected by two, and neither is the more special one, of a stronger class or, as far as that counts
+// between them, of a higher priority, the one that yields says so.
 func TestPairsThatOnlyOrderDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawn(t, 0), drawn(t, 1)
-		b.Namespace = a.Namespace
+		a, b := drawnOfTwoKeys(t, 0), drawnOfTwoKeys(t, 1)
+		if rapid.Bool().Draw(t, "tenants") {
+			b.Namespace, a.Tenancy, b.Tenancy = "y", &Tenancy{Since: at(1)}, &Tenancy{Since: at(2)}
+		}
 		x := NewIndex()
 		x.Put(a)
 		x.Put(b)
@@ -53,7 +55,7 @@ func TestPairsThatOnlyOrderDecides(t *testing.T) {
 		if !told {
 			_, conflict := x.Conflicts(b)
 			losses, _ := x.Losses(b)
-			told = conflict || len(losses) > 0 || a.Priority != b.Priority
+			told = conflict || len(losses) > 0 || a.Priority != b.Priority && a.Namespace == b.Namespace
 		}
 		if !told {
 			t.Fatalf("%s takes machines of %s, which says nothing", first, second)
@@ -91,7 +93,7 @@ func TestAllIsLostExactlyWhereNoMachineIsLeft(t *testing.T) {
 			}
 			for _, l := range losses {
 				if !slices.Contains(x.Yielding(l.Winner), a) {
-					t.Fatalf("%s loses to %s, which tells it nothing when it goes", a.Key(), l.Winner.Key())
+					t.Fatalf("%s %s (default %t) loses to %s %s (default %t, %v), which tells it nothing when it goes", a.Key(), a.Selector, a.Default, l.Winner.Key(), l.Winner.Selector, l.Winner.Default, l)
 				}
 			}
 		}

@@ -149,10 +149,10 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 			e.UKIURL = o.Spec.UKIURL
 		}
 	}
-	if p := unidentified(in.object); problem == "" {
+	if p := r.renderIgnition(in, &e); problem == "" {
 		problem = p
 	}
-	if p := r.renderIgnition(in, &e); problem == "" {
+	if p := unidentified(in.object); problem == "" {
 		problem = p
 	}
 	return e, problem
