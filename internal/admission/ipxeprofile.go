@@ -28,6 +28,17 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 	for _, problem := range unsaid {
 		c.refuse(field.Invalid(field.NewPath("spec", "additionalContent").Index(problem.Content).Child(problem.Field), field.OmitValueType{}, problem.Reason+hintImport))
 	}
+	source := c.source(&spec)
+	if _, err := profile.Compile(source, nil); err != nil && now.Spec.IPXETemplate != "" {
+		c.refuse(field.Invalid(field.NewPath("spec", "ipxeTemplate"), field.OmitValueType{}, err.Error()+hintImport))
+	} else if err != nil {
+		c.refuse(field.Invalid(field.NewPath("spec", "ipxe"), field.OmitValueType{}, err.Error()))
+	}
+	return nil
+}
+
+// source is what a script is compiled with, of contents as far as they are known. It refuses what is too long, or misnamed.
+func (c *check) source(spec *ipxev1.ProfileSpec) profile.Source {
 	source := profile.Source{Namespace: c.Namespace, Name: c.Name, Script: spec.IPXE, Configs: map[string]profile.Content{}}
 	total := 0
 	for name, text := range spec.AdditionalConfig {
@@ -59,12 +70,7 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 	if total > profile.MaxConfigs {
 		c.refuse(field.TooLong(field.NewPath("spec"), field.OmitValueType{}, profile.MaxConfigs))
 	}
-	if _, err := profile.Compile(source, nil); err != nil && now.Spec.IPXETemplate != "" {
-		c.refuse(field.Invalid(field.NewPath("spec", "ipxeTemplate"), field.OmitValueType{}, err.Error()+hintImport))
-	} else if err != nil {
-		c.refuse(field.Invalid(field.NewPath("spec", "ipxe"), field.OmitValueType{}, err.Error()))
-	}
-	return nil
+	return source
 }
 
 // hintImport is for manifests of later versions of the API that mean what cannot be said in these words as they stand.
