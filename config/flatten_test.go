@@ -122,7 +122,10 @@ func structureRules(s *apiextensionsv1.JSONSchemaProps) []string {
 	if len(s.XListMapKeys) > 0 {
 		rules = append(rules, "list-map-keys="+quotedList(s.XListMapKeys))
 	}
-	s.XMapType, s.XListType, s.XListMapKeys = nil, nil, nil
+	if s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields {
+		rules = append(rules, "preserve-unknown-fields=True")
+	}
+	s.XMapType, s.XListType, s.XListMapKeys, s.XPreserveUnknownFields = nil, nil, nil, nil
 	// The two alternatives are how an int-or-string spells its type.
 	if s.XIntOrString && len(s.AnyOf) == 2 && s.AnyOf[0].Type == "integer" && s.AnyOf[1].Type == "string" {
 		rules = append(rules, "int-or-string=True")

@@ -263,7 +263,7 @@ var refused = []struct {
 	{
 		name: "a Profile with content from two places", kind: "Profile",
 		object: `spec: {ipxe: "#!ipxe", additionalContent: [{name: a, inline: b, secretRef: {name: s, key: k}}]}`,
-		path:   "spec.additionalContent[0]", text: "exactly one of inline, secretRef, configMapRef or webhook needs to be set",
+		path:   "spec.additionalContent[0]", text: "exactly one of inline, secretRef, configMapRef, webhook or objectRef needs to be set",
 	},
 	{
 		name: "a Profile with two contents of one name", kind: "Profile",

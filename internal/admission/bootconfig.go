@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,12 +35,48 @@ func ipxeURLs(_ context.Context, c *check, now, before *bootv1.IPXEBootConfig) e
 	return nil
 }
 
-// httpURL refuses a URL that can not be read as such: firmware fetches it as it stands (UEFI 2.10 §24.7).
+// httpURL refuses a URL that can not be read as such: firmware fetches it as it stands (UEFI 2.10 §24.7). It warns of one that firmware
+// does not fetch.
 func httpURL(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig) error {
-	if now.Spec.UKIURL != before.Spec.UKIURL {
-		c.url(field.NewPath("spec", "ukiURL"), now.Spec.UKIURL, now.Spec.UKIURL)
+	path, value := field.NewPath("spec", "ukiURL"), now.Spec.UKIURL
+	if value == before.Spec.UKIURL {
+		return nil
+	}
+	c.url(path, value, value)
+	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !bootview.Fetchable(value) {
+		c.warn(path, "%.64q is neither a http:// nor a https:// URL, and firmware fetches no other", value)
 	}
 	return nil
+}
+
+// ipxeMachine warns of what identifies no machine.
+func ipxeMachine(_ context.Context, c *check, now, before *bootv1.IPXEBootConfig) error {
+	c.systemUUID(now.Spec.SystemUUID, before.Spec.SystemUUID)
+	c.addresses("systemIPs", now.Spec.SystemIPs, before.Spec.SystemIPs)
+	return nil
+}
+
+// httpMachine is ipxeMachine for the other boot method.
+func httpMachine(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig) error {
+	c.systemUUID(now.Spec.SystemUUID, before.Spec.SystemUUID)
+	c.addresses("networkIdentifiers", now.Spec.NetworkIdentifiers, before.Spec.NetworkIdentifiers)
+	c.addresses("systemIPs", now.Spec.SystemIPs, before.Spec.SystemIPs)
+	return nil
+}
+
+func (c *check) systemUUID(now, before string) {
+	if now != "" && now != before && !bootview.IsMachineUUID(now) {
+		c.warn(field.NewPath("spec", "systemUUID"), "%.64q is no UUID of a machine, and nothing is served by it", now)
+	}
+}
+
+func (c *check) addresses(name string, now, before []string) {
+	for i, value := range now {
+		if !slices.Contains(before, value) && !bootview.IsMachineAddress(value) {
+			c.warn(field.NewPath("spec", name).Index(i), "%.64q is neither an IP nor a MAC address of a machine, and nothing is served by it", value)
+			return
+		}
+	}
 }
 
 // url judges a value by the URL that it becomes.

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // knownLabels are what machines say of themselves: what the bootstrap script sends, and other settings of iPXE (https://ipxe.org/cfg).
@@ -31,8 +33,19 @@ var architectures = []string{"i386", "x86_64", "arm32", "arm64", "loong64", "ris
 // assignmentSelectors refuses a selector that contradicts itself, however its keys are spelled, and warns of one that no machine matches.
 func assignmentSelectors(_ context.Context, c *check, now, before *ipxev1.Assignment) error {
 	single, several := now.Spec.SubjectSelector, now.Spec.SubjectSelectors
-	if reflect.DeepEqual(single, before.Spec.SubjectSelector) && reflect.DeepEqual(several, before.Spec.SubjectSelectors) {
+	if reflect.DeepEqual(single, before.Spec.SubjectSelector) && reflect.DeepEqual(several, before.Spec.SubjectSelectors) &&
+		reflect.DeepEqual(now.Spec.IsDefault, before.Spec.IsDefault) {
 		return nil
+	}
+	for _, key := range spelling.Uncounted(&now.Spec) {
+		c.warn(selectorPath(now).Key(key), "does not count: isDefault has it be for all machines of its architectures")
+	}
+	if now.Spec.IsDefault != nil {
+		several = maps.Clone(several)
+		maps.DeleteFunc(several, func(_ string, values []string) bool { return len(values) == 0 }) // as that version leaves them
+		if !*now.Spec.IsDefault && len(single)+len(several) == 0 {
+			c.warn(selectorPath(now), "it selects nothing and isDefault is false, so it is for no machine")
+		}
 	}
 	lists := make(map[string][]string, len(single))
 	for key, value := range single {
@@ -103,8 +116,8 @@ func sameValues(key string, a, b []string) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// oneAssignment refuses an assignment for exactly the machines of another one, at the same priority, that gives them another profile. Of one in
-// another namespace it warns: what tenants write does not keep others from writing.
+// oneAssignment warns of an assignment for exactly the machines of another one, at the same priority, that gives them another profile. It is not
+// refused: whoever replaces one by another under a new name creates the new one first.
 func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment) error {
 	if !c.created() && reflect.DeepEqual(now.Spec, before.Spec) {
 		return nil
@@ -114,18 +127,22 @@ func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment
 		return index.Twin(o) == twin && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
 			!reflect.DeepEqual(o.Spec.ProfileSelectors, now.Spec.ProfileSelectors))
 	})
-	path := selectorPath(now)
-	for _, other := range others {
-		if other.Namespace == c.Namespace {
-			c.refuse(field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-				"Assignment %q selects the same machines at the same priority and gives them another profile", other.Name)))
-			return err
-		}
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	if len(others) > 0 {
-		c.warn(path, "%s selects the same machines at the same priority; the older one serves", c.whose(others[0]))
+	// Of those that are named one is of the own namespace, if any is.
+	slices.SortStableFunc(others, func(a, b types.NamespacedName) int {
+		return cmp.Compare(btoi(a.Namespace != c.Namespace), btoi(b.Namespace != c.Namespace))
+	})
+	c.warn(selectorPath(now), "%s selects the same machines at the same priority and gives them another profile; the older one serves until it is gone", c.whose(others[0]))
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
 	}
-	return err
+	return 0
 }
 
 // selectorPath is the field that an Assignment selects by.

@@ -15,6 +15,7 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // profileScript refuses a script that cannot be rendered: one that iPXE would not know as such, that is no template, or that names what the
@@ -23,9 +24,24 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 	if reflect.DeepEqual(now.Spec, before.Spec) {
 		return nil
 	}
-	source := profile.Source{Namespace: c.Namespace, Name: c.Name, Script: now.Spec.IPXE, Configs: map[string]profile.Content{}}
+	spec, unsaid := spelling.Profile(&now.Spec)
+	for _, problem := range unsaid {
+		c.refuse(field.Invalid(field.NewPath("spec", "additionalContent").Index(problem.Content).Child(problem.Field), field.OmitValueType{}, problem.Reason+hintImport))
+	}
+	source := c.source(&spec)
+	if _, err := profile.Compile(source, nil); err != nil && now.Spec.IPXETemplate != "" {
+		c.refuse(field.Invalid(field.NewPath("spec", "ipxeTemplate"), field.OmitValueType{}, err.Error()+hintImport))
+	} else if err != nil {
+		c.refuse(field.Invalid(field.NewPath("spec", "ipxe"), field.OmitValueType{}, err.Error()))
+	}
+	return nil
+}
+
+// source is what a script is compiled with, of contents as far as they are known. It refuses what is too long, or misnamed.
+func (c *check) source(spec *ipxev1.ProfileSpec) profile.Source {
+	source := profile.Source{Namespace: c.Namespace, Name: c.Name, Script: spec.IPXE, Configs: map[string]profile.Content{}}
 	total := 0
-	for name, text := range now.Spec.AdditionalConfig {
+	for name, text := range spec.AdditionalConfig {
 		path := field.NewPath("spec", "additionalConfig").Key(name)
 		c.configName(path, name)
 		if len(text) > profile.MaxConfig {
@@ -34,10 +50,10 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 		total += len(text)
 		source.Configs[name] = profile.Content{}
 	}
-	for i, content := range now.Spec.AdditionalContent {
+	for i, content := range spec.AdditionalContent {
 		path := field.NewPath("spec", "additionalContent").Index(i)
 		c.configName(path.Child("name"), content.Name)
-		if _, twice := now.Spec.AdditionalConfig[content.Name]; twice {
+		if _, twice := spec.AdditionalConfig[content.Name]; twice {
 			c.refuse(field.Invalid(path.Child("name"), content.Name, "additionalConfig has a config of that name too"))
 		}
 		if content.Inline != nil {
@@ -54,11 +70,11 @@ func profileScript(_ context.Context, c *check, now, before *ipxev1.Profile) err
 	if total > profile.MaxConfigs {
 		c.refuse(field.TooLong(field.NewPath("spec"), field.OmitValueType{}, profile.MaxConfigs))
 	}
-	if _, err := profile.Compile(source, nil); err != nil {
-		c.refuse(field.Invalid(field.NewPath("spec", "ipxe"), field.OmitValueType{}, err.Error()))
-	}
-	return nil
+	return source
 }
+
+// hintImport is for manifests of later versions of the API that mean what cannot be said in these words as they stand.
+const hintImport = " ('farrier import manifests' translates what can be, and names the rest)"
 
 // configName refuses what could not be told from something else in a log or in a script.
 func (c *check) configName(path *field.Path, name string) {
@@ -90,9 +106,9 @@ func profileWebhooks(_ context.Context, c *check, now, before *ipxev1.Profile) e
 			c.refuse(field.Invalid(path, field.OmitValueType{}, "a fragment is never sent (RFC 9110 §4.2.5)"))
 		case ownHost(u.Hostname()):
 			c.warn(path, "%s is of the manager's own host or link, and is asked only if --webhook-hosts names it", u.Hostname())
-		case u.Scheme == "http" && content.Webhook.BasicAuth != nil:
+		case u.Scheme == "http" && (content.Webhook.BasicAuth != nil || content.Webhook.BasicAuthRef != nil):
 			c.warn(path, "the password of basicAuth is sent without TLS")
-		case u.Scheme == "http" && content.Webhook.MTLS != nil:
+		case u.Scheme == "http" && (content.Webhook.MTLS != nil || content.Webhook.MTLSRef != nil):
 			c.warn(path, "mTLS has no effect on http")
 		}
 	}
@@ -114,26 +130,57 @@ func profileReferences(ctx context.Context, c *check, now, before *ipxev1.Profil
 	if reflect.DeepEqual(now.Spec.AdditionalContent, before.Spec.AdditionalContent) {
 		return nil
 	}
-	for i, content := range now.Spec.AdditionalContent {
+	for i := range now.Spec.AdditionalContent {
 		path := field.NewPath("spec", "additionalContent").Index(i)
-		for _, ref := range []struct {
-			*ipxev1.KeyReference
-			name string
-			obj  client.Object
-		}{{content.SecretRef, "secretRef", &corev1.Secret{}}, {content.ConfigMapRef, "configMapRef", &corev1.ConfigMap{}}} {
-			if ref.KeyReference == nil || ref.Namespace == "" || ref.Namespace == c.Namespace || !c.spare.TryAccept() {
+		for _, ref := range elsewhere(&now.Spec.AdditionalContent[i], c.Namespace) {
+			if !c.spare.TryAccept() {
 				continue
 			}
-			exists, err := c.live(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.obj)
+			exists, err := c.live(ctx, ref.name, ref.obj)
 			if err != nil {
 				return err
 			}
 			if !exists || !granted(ref.obj, c.Namespace) {
-				c.warn(path.Child(ref.name), "it is in another namespace and does not allow it; the annotation %s there would", ipxev1.AnnotationAllowProfilesFrom)
+				c.warn(path.Child(ref.field), "it is in another namespace and does not allow it; the annotation %s there would", ipxev1.AnnotationAllowProfilesFrom)
 			}
 		}
 	}
 	return nil
+}
+
+// foreignRef is a reference to an object of another namespace.
+type foreignRef struct {
+	field string
+	name  types.NamespacedName
+	obj   client.Object
+}
+
+// elsewhere are what content refers to in other namespaces than the given one.
+func elsewhere(content *ipxev1.AdditionalContent, namespace string) []foreignRef {
+	var found []foreignRef
+	add := func(field, in, name string, obj client.Object) {
+		if in != "" && in != namespace {
+			found = append(found, foreignRef{field, types.NamespacedName{Namespace: in, Name: name}, obj})
+		}
+	}
+	if ref := content.SecretRef; ref != nil {
+		add("secretRef", ref.Namespace, ref.Name, &corev1.Secret{})
+	}
+	if ref := content.ConfigMapRef; ref != nil {
+		add("configMapRef", ref.Namespace, ref.Name, &corev1.ConfigMap{})
+	}
+	if ref := content.ObjectRef; ref != nil && strings.HasPrefix(strings.ToLower(ref.Resource), "secret") {
+		add("objectRef", ref.Namespace, ref.Name, &corev1.Secret{})
+	} else if ref != nil {
+		add("objectRef", ref.Namespace, ref.Name, &corev1.ConfigMap{})
+	}
+	if w := content.Webhook; w != nil && w.MTLSRef != nil {
+		add("webhook.mTLSRef", w.MTLSRef.Namespace, w.MTLSRef.Name, &corev1.Secret{})
+	}
+	if w := content.Webhook; w != nil && w.BasicAuthRef != nil {
+		add("webhook.basicAuthRef", w.BasicAuthRef.Namespace, w.BasicAuthRef.Name, &corev1.Secret{})
+	}
+	return found
 }
 
 func granted(obj client.Object, namespace string) bool {

@@ -46,12 +46,12 @@ func TestLabelKeys(t *testing.T) {
 			profile := func(labels string) *unstructured.Unstructured {
 				return admissiontest.Parse(t, ipxeAPI+"kind: Profile\nmetadata: {name: p, labels: "+labels+"}")
 			}
-			request := requestFor(profile(c.object), nil)
+			request := requestFor(dated(profile(c.object)), nil)
 			if c.old != "" {
-				request.Old = profile(c.old)
+				request.Old = dated(profile(c.old))
 			}
 			before := request.Object.DeepCopy()
-			got := admission.Mutate(request)
+			got := admission.Mutate(request, admitted)
 			if diff := cmp.Diff(before.Object, request.Object.Object); diff != "" {
 				t.Errorf("the request was changed:\n%s", diff)
 			}
@@ -77,7 +77,7 @@ spec:
   subjectSelectors: {assignment/ipxe/buildarch: [arm64, x86_64]}
   profileSelectors: {assignment/ipxe/buildarch: arm64}
 `)
-	got := admission.Mutate(requestFor(object, nil))
+	got := admission.Mutate(requestFor(object, nil), admitted)
 	want := map[string]any{
 		"subjectSelectors": map[string]any{"assignment/ipxe-buildarch": []any{"arm64", "x86_64"}},
 		"profileSelectors": map[string]any{"assignment/ipxe-buildarch": "arm64"},
@@ -105,7 +105,7 @@ func TestRepairedKeysAreLegal(t *testing.T) {
 			"apiVersion": "ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1", "kind": "Profile", "metadata": map[string]any{"name": "p"},
 		}}
 		object.SetLabels(labels)
-		first := admission.Mutate(requestFor(object, nil))
+		first := admission.Mutate(requestFor(object, nil), admitted)
 		if first.Object == nil {
 			return
 		}
@@ -120,7 +120,7 @@ func TestRepairedKeysAreLegal(t *testing.T) {
 				t.Fatalf("%q is not legal", key)
 			}
 		}
-		if second := admission.Mutate(requestFor(first.Object, nil)); second.Object != nil {
+		if second := admission.Mutate(requestFor(first.Object, nil), admitted); second.Object != nil {
 			t.Fatalf("repaired twice: %v, then %v", after, second.Object.GetLabels())
 		}
 	})

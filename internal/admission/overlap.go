@@ -15,6 +15,8 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 const (
@@ -133,9 +135,10 @@ func compiled(a *ipxev1.Assignment) *assignment.Assignment {
 	if profile == "" {
 		profile = fmt.Sprint(a.Spec.ProfileSelectors) // in the order of keys, and no name
 	}
+	selector, isDefault := spelling.Selector(&a.Spec)
 	return &assignment.Assignment{
-		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Priority: a.Spec.Priority, Profile: profile,
-		Selector: assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors),
+		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Admitted: index.Admitted(a), Priority: a.Spec.Priority, Profile: profile,
+		Selector: selector, Default: isDefault,
 	}
 }
 

@@ -54,6 +54,8 @@ type kind struct {
 	resource string
 	validate []rule
 	mutate   []repair
+	// dated objects have precedence over those that came after them.
+	dated bool
 	// remove judges deletions. It warns and never refuses: what is in the way of what is deleted is for controllers.
 	remove []rule
 }
@@ -70,10 +72,12 @@ var kinds = map[schema.GroupKind]kind{
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsInProgress), operations}},
-	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(oneIPXEConfig)}},
-	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(oneHTTPConfig)}},
-	ipxe("Profile"):                  {resource: "profiles", mutate: []repair{labelKeys}, validate: []rule{of(profileScript), of(profileWebhooks), of(profileReferences)}, remove: []rule{of(profileInUse)}},
-	ipxe("Assignment"): {resource: "assignments", mutate: []repair{labelKeys, selectorKeys}, validate: []rule{
+	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(ipxeMachine), of(oneIPXEConfig)}},
+	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(httpMachine), of(oneHTTPConfig)}},
+	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
+		of(profileScript), of(profileWebhooks), of(profileReferences),
+	}, remove: []rule{of(profileInUse)}},
+	ipxe("Assignment"): {resource: "assignments", dated: true, mutate: []repair{labelKeys, selectorKeys}, validate: []rule{
 		of(assignmentSelectors), of(oneAssignment), of(overlap), of(assignmentProfile),
 	}},
 }
@@ -164,8 +168,8 @@ func (r *Rules) init() {
 // repair changes an object, which is its own, and says what it changed. Old is nil when the object is created.
 type repair func(object, old *unstructured.Unstructured) (warnings []string, changed bool)
 
-// Mutate repairs an object. It needs nothing but the request.
-func Mutate(request Request) Mutation {
+// Mutate repairs an object, and dates one that is new. It needs nothing but the request and the time.
+func Mutate(request Request, now time.Time) Mutation {
 	if request.Object == nil || request.Object.GetDeletionTimestamp() != nil {
 		return Mutation{}
 	}
@@ -180,6 +184,9 @@ func Mutate(request Request) Mutation {
 		if changed {
 			result.Object = object
 		}
+	}
+	if kinds[request.Kind].dated && stamp(object, request.Old, now) {
+		result.Object = object
 	}
 	return result
 }

@@ -116,6 +116,12 @@ var rooms = []room{
 		because: "which profile a machine runs is a function of what it says and what is assigned, the same on every replica",
 	},
 	{
+		path:    "internal/spelling",
+		may:     []string{"api", "internal/assignment"},
+		never:   kubernetesClients,
+		because: "what other versions of an API mean is the same for those who admit, those who decide and those who import",
+	},
+	{
 		path:    "internal/profile",
 		may:     []string{"internal/assignment", "internal/identity"},
 		never:   kubernetes,
@@ -229,20 +235,20 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/booturl", "internal/bootview", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/gzipped", "internal/identity", "internal/objectname", "internal/claim", "internal/macprefix", "internal/assignment", "internal/profile", "internal/content",
+			"internal/inspection", "internal/gzipped", "internal/identity", "internal/objectname", "internal/claim", "internal/macprefix", "internal/assignment", "internal/spelling", "internal/profile", "internal/content",
 			"internal/controller/index", "internal/hostcheck", "internal/inbound", "internal/ratelimit"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/identity", "internal/assignment", "internal/controller"},
+		may:     []string{"api", "internal/identity", "internal/assignment", "internal/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/objectname", "internal/claim", "internal/assignment", "internal/profile",
+		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/objectname", "internal/claim", "internal/assignment", "internal/spelling", "internal/profile",
 			"internal/controller/index", "internal/hostcheck", "internal/inbound"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -301,7 +307,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/importer",
-		may:     []string{"api", "internal/assignment", "internal/profile", "internal/identity"},
+		may:     []string{"api", "internal/assignment", "internal/spelling", "internal/profile", "internal/identity"},
 		never:   kubernetesClients,
 		because: "files become other files, without any cluster",
 	},

@@ -34,7 +34,7 @@ type Conflict struct {
 func (x *Index) Conflicts(a *Assignment) (Conflict, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, peer := range x.twins[twinKey{a.Selector.String(), a.Priority}] {
+	for _, peer := range x.twins[twinsOf(a)] {
 		if peer.Key() != a.Key() && better(peer, a) && !sameProfile(peer, a) {
 			return Conflict{Kind: Duplicate, Peers: []*Assignment{peer}}, true
 		}
@@ -43,8 +43,8 @@ func (x *Index) Conflicts(a *Assignment) (Conflict, bool) {
 	looked := 0
 	for _, name := range slices.Sorted(maps.Keys(x.shapes)) {
 		s := x.shapes[name]
-		if len(s.keys) == 0 || ClassOf(s.keys[0]) != a.Selector.Class() {
-			continue // of another class, which decides; or defaults, which are twins
+		if s.class != a.Class() {
+			continue // of another class, which decides
 		}
 		s.sharing(a.Selector, func(peer *Assignment) bool {
 			looked++
@@ -79,10 +79,13 @@ func (s *shape) sharing(selector Selector, look func(*Assignment) bool) {
 // candidates are the buckets to look into. Among attributes that have no key in common
 // every pair of assignments overlaps; a shape that has very many of them is left out.
 func (s *shape) candidates(selector Selector) []string {
-	if fixed := s.fixed(selector); fixed != nil {
+	// A machine that says both may be meant by either, so that what one of them has in a bucket's key says little.
+	twofold := slices.Contains(s.keys, KeyArchitecture) && slices.Contains(s.keys, KeyCPU)
+	if fixed := s.fixed(selector); fixed != nil && !twofold {
 		return fixed
 	}
-	if values, ok := selector[anchorOf(s.keys)]; ok {
+	anchor := anchorOf(s.keys)
+	if values, ok := selector[anchor]; ok && !(twofold && anchor == KeyArchitecture) {
 		var found []string
 		for _, value := range values {
 			found = append(found, s.byFirst[value]...)
@@ -90,7 +93,7 @@ func (s *shape) candidates(selector Selector) []string {
 		slices.Sort(found)
 		return found
 	}
-	if len(s.buckets) > maxLooked || len(s.keys) > 0 && ClassOf(s.keys[0]) != Attribute && !s.sharesIdentity(selector) {
+	if len(s.buckets) > maxLooked || s.class > Attribute && !s.sharesIdentity(selector) {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(s.buckets))
@@ -135,8 +138,8 @@ func Overlap(a, b *Assignment) bool { return ambiguous(a, b) }
 // ambiguous reports whether a machine can be selected by both, of the same class and
 // priority, while neither selects less than the other.
 func ambiguous(a, b *Assignment) bool {
-	class := a.Selector.Class()
-	if class != b.Selector.Class() || a.Priority != b.Priority || sameProfile(a, b) || !overlap(a.Selector, b.Selector) {
+	class := a.Class()
+	if class != b.Class() || prioritised(a, b) || sameProfile(a, b) || !overlap(a.Selector, b.Selector) {
 		return false
 	}
 	if narrower(a.Selector, b.Selector) || narrower(b.Selector, a.Selector) {
@@ -144,7 +147,13 @@ func ambiguous(a, b *Assignment) bool {
 	}
 	// What identifies machines is named by different keys all the time, for different
 	// machines; that both are the same one is known only where they share a key.
-	return class == Attribute || shareKey(a.Selector, b.Selector, class)
+	return class <= Attribute || shareKey(a.Selector, b.Selector, class)
+}
+
+// prioritised reports whether priority says which of two comes first. Between tenants, and before the operator, it says nothing.
+func prioritised(a, b *Assignment) bool {
+	counts := a.Namespace == b.Namespace || a.Tenancy == nil && b.Tenancy == nil
+	return counts && a.Priority != b.Priority
 }
 
 // overlap reports whether some machine could be selected by both.

@@ -12,7 +12,7 @@ const maxExpanded = 1024
 
 // Index finds the assignments of a machine. It may be used by many at once.
 //
-// Assignments that select by the same set of keys are of one shape. A machine's own
+// Assignments of one class that select by the same set of keys are of one shape. A machine's own
 // values of those keys, put together, are the key of a hash table: one lookup a shape,
 // however many assignments are of it. Fleets have few shapes.
 type Index struct {
@@ -27,13 +27,18 @@ type Index struct {
 }
 
 type twinKey struct {
+	class    Class
 	selector string
 	priority int32
 }
 
+func twinsOf(a *Assignment) twinKey { return twinKey{a.Class(), a.Selector.String(), a.Priority} }
+
 // shape holds the assignments that select by the same keys.
 type shape struct {
 	name string
+	// class is that of all assignments of the shape.
+	class Class
 	// keys are hashed; the rest of an assignment's keys, where together they have too many
 	// values, is compared.
 	keys    []string
@@ -41,14 +46,6 @@ type shape struct {
 	// byFirst are the keys of buckets by the value of the first key, where there are others.
 	byFirst map[string][]string
 	members int
-}
-
-// class is that of all assignments of the shape.
-func (s *shape) class() Class {
-	if len(s.keys) == 0 {
-		return Default
-	}
-	return ClassOf(s.keys[0])
 }
 
 // NewIndex returns an empty index.
@@ -64,14 +61,14 @@ func (x *Index) Put(a *Assignment) {
 	defer x.mu.Unlock()
 	x.remove(a.Key())
 	x.byKey[a.Key()] = a
-	twins := twinKey{a.Selector.String(), a.Priority}
+	twins := twinsOf(a)
 	x.twins[twins] = insert(x.twins[twins], a)
 	keys, combined := expand(a.Selector)
 	if combined == nil {
 		return // nothing can match it
 	}
-	a.class, a.hashed, a.indexed = a.Selector.Class(), len(keys) == len(a.Selector), true
-	s := x.shape(keys)
+	a.class, a.breadth, a.hashed, a.indexed = a.Class(), a.Selector.breadth(), len(keys) == len(a.Selector), true
+	s := x.shape(a.Class(), keys)
 	s.members++
 	for _, values := range combined {
 		if s.buckets[values] = insert(s.buckets[values], a); len(s.buckets[values]) == 1 && len(keys) > 1 {
@@ -109,7 +106,7 @@ func (x *Index) remove(key string) {
 		return
 	}
 	delete(x.byKey, key)
-	twins := twinKey{a.Selector.String(), a.Priority}
+	twins := twinsOf(a)
 	if x.twins[twins] = without(x.twins[twins], a); len(x.twins[twins]) == 0 {
 		delete(x.twins, twins)
 	}
@@ -117,7 +114,7 @@ func (x *Index) remove(key string) {
 	if combined == nil {
 		return
 	}
-	s := x.shape(keys)
+	s := x.shape(a.Class(), keys)
 	for _, values := range combined {
 		if s.buckets[values] = without(s.buckets[values], a); len(s.buckets[values]) == 0 {
 			s.drop(values)
@@ -147,12 +144,12 @@ func firstOf(values string) string {
 	return first
 }
 
-// shape returns that of the keys, a new one if there is none.
-func (x *Index) shape(keys []string) *shape {
-	name := strings.Join(keys, "\x00")
+// shape returns that of the keys and the class, a new one if there is none.
+func (x *Index) shape(class Class, keys []string) *shape {
+	name := class.String() + "\x00" + strings.Join(keys, "\x00")
 	s := x.shapes[name]
 	if s == nil {
-		s = &shape{name: name, keys: keys, buckets: map[string][]*Assignment{}, byFirst: map[string][]string{}}
+		s = &shape{name: name, class: class, keys: keys, buckets: map[string][]*Assignment{}, byFirst: map[string][]string{}}
 		x.shapes[name] = s
 		x.anchored[anchorOf(keys)] = append(x.anchored[anchorOf(keys)], s)
 	}
@@ -202,21 +199,25 @@ type Decision struct {
 func (x *Index) Decide(subject Subject) Decision {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var d Decision
+	return Decision{x.decide(subject)}
+}
+
+// decide is Decide for whoever holds mu.
+func (x *Index) decide(subject Subject) (winner *Assignment) {
 	x.visit(subject, func(bucket []*Assignment) {
 		for _, a := range bucket { // the first that matches is its best
 			if !a.hashed && !a.Selector.Matches(subject) {
 				continue
 			}
-			if d.Winner == nil {
-				d.Winner = a
-			} else if order, _ := Compare(a, d.Winner); order < 0 {
-				d.Winner = a
+			if winner == nil {
+				winner = a
+			} else if order, _ := Compare(a, winner); order < 0 {
+				winner = a
 			}
 			return
 		}
 	})
-	return d
+	return winner
 }
 
 // Candidate is an assignment that matches, with the rule by which the one before it is better.

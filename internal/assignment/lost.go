@@ -2,7 +2,11 @@ package assignment
 
 import (
 	"slices"
+	"strings"
 )
+
+// maxMachines bounds how many machines of an assignment are tried to find one that it decides.
+const maxMachines = 4096
 
 // Loss is what an assignment selects and another one decides: [Index.Losses].
 type Loss struct {
@@ -33,16 +37,74 @@ func (x *Index) Losses(a *Assignment) (losses []Loss, all bool) {
 		}
 		return nil, false
 	}
-	all = true
+	var open []string // values of which no single assignment has all machines
 	for _, value := range a.Selector[keys[0]] {
-		winner := best(shapes, a, keys[0], value)
-		if winner == nil {
-			all = false
-			continue
+		if winner := best(shapes, a, keys[0], value); winner != nil {
+			losses = lost(losses, a, winner, keys[0], value)
+		} else {
+			open = append(open, value)
 		}
-		losses = lost(losses, a, winner, keys[0], value)
 	}
-	return losses, all
+	shared, all := x.shared(a, keys, open)
+	if !all {
+		return losses, false
+	}
+	for _, l := range shared {
+		losses = lost(losses, a, l.Winner, l.Key, l.Values[0])
+	}
+	return losses, true
+}
+
+// shared are the losses of an assignment to several others that have its machines of some values between them; all says that these
+// are all of its machines.
+//
+// Whoever says of himself what the assignment selects by, and nothing else, is selected by the fewest others. If those decide
+// each such machine, they decide every one.
+func (x *Index) shared(a *Assignment, keys, open []string) (losses []Loss, all bool) {
+	tried := 0
+	for _, value := range open {
+		some := Selector{keys[0]: {value}}
+		for _, key := range keys[1:] {
+			some[key] = a.Selector[key]
+		}
+		ok := some.each(keys, func(s Subject) bool {
+			winner := x.decide(s)
+			if tried++; tried > maxMachines || winner == nil || winner.Key() == a.Key() || !better(winner, a) || sameProfile(winner, a) {
+				return false
+			}
+			losses = append(losses, Loss{Winner: winner, Key: keys[0], Values: []string{value}})
+			return true
+		})
+		if !ok {
+			return nil, false
+		}
+	}
+	return losses, true
+}
+
+// each goes through the machines that say of themselves one value of each key, while look wants more; it reports whether it always did.
+func (s Selector) each(keys []string, look func(Subject) bool) bool {
+	at := make([]int, len(keys))
+	for {
+		machine := Subject{make([]label, 0, len(keys))}
+		for i, key := range keys {
+			machine.labels = append(machine.labels, label{key, s[key][at[i]]})
+		}
+		slices.SortFunc(machine.labels, func(a, b label) int { return strings.Compare(a.key, b.key) })
+		if !look(machine) {
+			return false
+		}
+		i := len(keys) - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < len(s[keys[i]]) {
+				break
+			}
+			at[i] = 0
+		}
+		if i < 0 {
+			return true
+		}
+	}
 }
 
 // within are the shapes of an assignment's class that have no key that it lacks.
@@ -52,7 +114,7 @@ func (x *Index) within(a *Assignment) []*shape {
 	for _, anchor := range anchors {
 		for _, s := range x.anchored[anchor] {
 			lacking := slices.ContainsFunc(s.keys, func(key string) bool { _, has := a.Selector[key]; return !has })
-			if s.class() == a.Class() && !lacking {
+			if s.class == a.Class() && !lacking {
 				found = append(found, s)
 			}
 		}
@@ -110,20 +172,26 @@ func lost(losses []Loss, a, winner *Assignment, key, value string) []Loss {
 		_, by := Compare(winner, a)
 		losses, at = append(losses, Loss{Winner: winner, By: by, Key: key}), len(losses)
 	}
-	if key != "" {
+	if key != "" && !slices.Contains(losses[at].Values, value) {
 		losses[at].Values = append(losses[at].Values, value)
 	}
 	return losses
 }
 
-// defeats reports whether a decides machines of other for certain: the other side of Losses.
+// defeats reports whether a decides machines of other for certain, alone or with others: the other side of Losses. It selects by nothing
+// that other does not select by as well.
 func defeats(a, other *Assignment) bool {
-	if a.Class() != other.Class() || sameProfile(a, other) || !better(a, other) {
+	if sameProfile(a, other) || !better(a, other) {
 		return false
 	}
-	keys := other.Selector.keys()
-	if len(keys) == 0 {
-		return len(a.Selector) == 0
+	for key, allowed := range a.Selector {
+		values := other.Selector[key]
+		if key == KeyArchitecture { // a machine may be known by its processor alone
+			values = append(slices.Clone(values), other.Selector[KeyCPU]...)
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return has(allowed, v) }) {
+			return false
+		}
 	}
-	return slices.ContainsFunc(other.Selector[keys[0]], func(value string) bool { return covers(a.Selector, other.Selector, keys[0], value) })
+	return true
 }

@@ -108,6 +108,17 @@ func (s Selector) keys() []string {
 	return keys
 }
 
+// breadth is how many values a selector allows beside the first one of each key, by the class of the key, the strongest first. Of two
+// selectors by the same keys the one within the other has the smaller one.
+type breadth [Hardware]int
+
+func (s Selector) breadth() (b breadth) {
+	for key, values := range s {
+		b[Hardware-ClassOf(key)] += len(values) - 1
+	}
+	return b
+}
+
 // String writes the selector so that equal ones are written alike.
 func (s Selector) String() string {
 	var b strings.Builder
@@ -131,9 +142,13 @@ func has(sorted []string, value string) bool {
 // never changed after that.
 type Assignment struct {
 	Namespace, Name string
-	Created         time.Time
-	Selector        Selector
-	Priority        int32
+	// Created is when it was made, as Kubernetes says it: to the second. Admitted tells those of one second apart; zero: before it was
+	// written down.
+	Created, Admitted time.Time
+	Selector          Selector
+	// Default: it is for those of its machines that no other one is for, whatever it selects by.
+	Default  bool
+	Priority int32
 	// Tenancy is the place of its namespace; nil: it is one of the operator's.
 	Tenancy *Tenancy
 	// Profile is the name of the profile, in the namespace of the assignment; empty when
@@ -142,18 +157,30 @@ type Assignment struct {
 	// Broken says why machines cannot be given the profile. They get nothing else either.
 	Broken string
 
-	// What the index has found out: the selector's class, and whether its hash table compares
+	// What the index has found out: the selector's class and breadth, and whether its hash table compares
 	// all of the selector.
 	indexed, hashed bool
 	class           Class
+	breadth         breadth
 }
 
 // Class is that of the selector.
 func (a *Assignment) Class() Class {
-	if a.indexed {
+	switch {
+	case a.indexed:
 		return a.class
+	case a.Default:
+		return Default
 	}
 	return a.Selector.Class()
+}
+
+// selects is the breadth of the selector.
+func (a *Assignment) selects() breadth {
+	if a.indexed {
+		return a.breadth
+	}
+	return a.Selector.breadth()
 }
 
 // Key is namespace/name.
@@ -170,6 +197,7 @@ const (
 	ByNamespace Rule = "older namespace"
 	ByPriority  Rule = "priority"
 	ByKeys      Rule = "more keys"
+	ByValues    Rule = "fewer values"
 	ByAge       Rule = "older"
 	ByName      Rule = "name"
 )
@@ -189,7 +217,11 @@ func Compare(a, b *Assignment) (order int, by Rule) {
 	if order = cmp.Compare(len(b.Selector), len(a.Selector)); order != 0 {
 		return order, ByKeys
 	}
-	if order = a.Created.Compare(b.Created); order != 0 {
+	first, second := a.selects(), b.selects()
+	if order = slices.Compare(first[:], second[:]); order != 0 {
+		return order, ByValues
+	}
+	if order = cmp.Or(a.Created.Compare(b.Created), a.Admitted.Compare(b.Admitted)); order != 0 {
 		return order, ByAge
 	}
 	return byKey(a, b), ByName

@@ -11,7 +11,7 @@ func (x *Index) Yielding(a *Assignment) []*Assignment {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found []*Assignment
-	for _, other := range x.twins[twinKey{a.Selector.String(), a.Priority}] {
+	for _, other := range x.twins[twinsOf(a)] {
 		if other.Key() != a.Key() && better(a, other) && !sameProfile(a, other) {
 			found = append(found, other)
 		}
@@ -19,7 +19,7 @@ func (x *Index) Yielding(a *Assignment) []*Assignment {
 	looked := 0
 	for _, name := range slices.Sorted(maps.Keys(x.shapes)) {
 		s := x.shapes[name]
-		if class := s.class(); class != a.Selector.Class() {
+		if s.class != a.Class() && !(s.class == Default && a.Class() == Attribute) {
 			continue
 		}
 		s.sharing(a.Selector, func(other *Assignment) bool {

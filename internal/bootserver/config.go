@@ -68,6 +68,8 @@ type Config struct {
 	Blobs Blobs
 	// Reports takes probe reports; nil: 503.
 	Reports Reports
+	// Unknown remembers who asked what to boot and was told that there is nothing; nil: of those only the log says something.
+	Unknown *bootview.UnknownMachines
 	// Deliver is told what was given to whom. It must not block.
 	Deliver func(Delivery)
 
@@ -167,6 +169,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.DefaultUKI == nil {
 		c.DefaultUKI = func() string { return "" }
+	}
+	if c.Unknown == nil {
+		c.Unknown = &bootview.UnknownMachines{}
 	}
 	if c.Deliver == nil {
 		c.Deliver = func(Delivery) {}

@@ -45,6 +45,7 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 		defaultUKI := s.cfg.DefaultUKI()
 		if defaultUKI == "" {
 			refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)
+			s.unknown(r, "", firstMAC(forwarded), "")
 			return
 		}
 		uki = rebase(defaultUKI, s.cfg.Sites.Of("").Object(), s.cfg.Sites.OfHost(r.Host).For(asked))

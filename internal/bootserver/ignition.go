@@ -26,6 +26,9 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)
+		if status == bootview.Unknown {
+			s.unknown(r, uuid, "", "")
+		}
 		return
 	case m.Ignition == nil:
 		notFound(w, r)

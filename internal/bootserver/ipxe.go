@@ -36,6 +36,9 @@ func (s *Server) serveScript(w http.ResponseWriter, r *http.Request, uuid string
 	m, status := s.machine(r, uuid)
 	if status != bootview.Found {
 		s.refuseLookup(w, r, m, status)
+		if status == bootview.Unknown {
+			s.unknown(r, uuid, query(r, "mac"), query(r, "serial"))
+		}
 		if status == bootview.Conflict {
 			s.delivered(r, Script, m, "", http.StatusConflict, 0)
 		}

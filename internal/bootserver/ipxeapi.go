@@ -99,6 +99,7 @@ func (s *Server) configured(subject assignment.Subject) (*bootview.Machine, boot
 func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject assignment.Subject, base string) {
 	if s.cfg.Profiles == nil {
 		s.refuseAssigned(w, r, profile.ErrUnassigned)
+		s.unassigned(r, subject)
 		return
 	}
 	if base == "" {
@@ -114,6 +115,9 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable, 0)
 		}
 		s.refuseAssigned(w, r, err)
+		if errors.Is(err, profile.ErrUnassigned) {
+			s.unassigned(r, subject)
+		}
 		return
 	}
 	w.Header()["Cache-Control"] = noStore

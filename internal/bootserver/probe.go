@@ -325,6 +325,9 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 	switch {
 	case status != bootview.Found:
 		s.refuseLookup(w, r, m, status)
+		if status == bootview.Unknown {
+			s.unknown(r, uuid, query(r, "mac"), query(r, "serial"))
+		}
 		return
 	case !m.Attempt.Open || m.Attempt.Token == "" || m.Session == nil || s.baseOf(r, m) == "":
 		notFound(w, r)

@@ -44,9 +44,11 @@ type Server struct {
 	// chainload is the answer to everyone, rendered once for each base.
 	chainload map[string][]byte
 	heard     heard
-	callers   callers
-	programs  *os.Root           // nil: none
-	limiter   *ratelimit.Limiter // nil: no limit
+	// unknownLines are those of the log about machines that nobody knows.
+	unknownLines lines
+	callers      callers
+	programs     *os.Root           // nil: none
+	limiter      *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time
 	// reports and anonymous are the turns of messages with and without a token.

@@ -83,6 +83,15 @@ func IsMachineUUID(s string) bool {
 	return ok
 }
 
+// IsMachineAddress reports whether a MAC or IP address, in any spelling, can be one of a machine.
+func IsMachineAddress(s string) bool {
+	if _, ok := parseIP(s); ok {
+		return true
+	}
+	_, ok := parseMAC(s)
+	return ok
+}
+
 // parseHyphenated parses the form of RFC 9562 §4.
 func parseHyphenated(s string) (octets [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {

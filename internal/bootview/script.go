@@ -2,6 +2,7 @@ package bootview
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -152,6 +153,12 @@ func checkText(field, value string) error {
 		}
 	}
 	return nil
+}
+
+// Fetchable reports whether firmware fetches what a URL names (UEFI 2.10 §24.7: HTTP and HTTPS).
+func Fetchable(value string) bool {
+	u, err := url.Parse(value)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // CheckURL refuses what a URL in a script may not hold: what would end the line, and

@@ -65,6 +65,60 @@ func (v *View) against(e *entry, names []string) []string {
 	return out
 }
 
+// Hidden names the entries that are served in place of one that was written by hand, sorted; none if some machine is given of it what it
+// has, if it is in conflict with others, or if it names no machine.
+func (v *View) Hidden(name string) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.entries[name]
+	if e == nil || e.rank != HandWritten {
+		return nil
+	}
+	var by []string
+	for _, k := range e.keys {
+		m := v.index.machine(k)
+		if m == nil {
+			continue
+		}
+		if slices.Contains(m.Conflict, name) || m.ScriptEntry == name || m.IgnitionEntry == name || m.UKIEntry == name {
+			return nil
+		}
+		by = append(by, m.Conflict...)
+		for _, other := range []string{m.ScriptEntry, m.IgnitionEntry, m.UKIEntry} {
+			if other != "" {
+				by = append(by, other)
+			}
+		}
+	}
+	slices.Sort(by)
+	return slices.Compact(by)
+}
+
+// Beside names the entries written by hand that carry an identifier of e, or of the entry of that name as it is now: e may hide them, or
+// not any longer.
+func (v *View) Beside(e Entry) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	keys := newEntry(e).keys
+	if now := v.entries[e.Name]; now != nil {
+		keys = append(keys, now.keys...)
+	}
+	var names []string
+	for _, k := range keys {
+		entries := v.index.entries(k)
+		if len(entries) > crowd+1 {
+			continue
+		}
+		for _, o := range entries {
+			if o.rank == HandWritten && o.name != e.Name {
+				names = append(names, o.name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Serves says whether an entry counts for its machine with this attempt, and the attempt is open.
 func (v *View) Serves(name, attemptID string) bool {
 	v.mu.Lock()

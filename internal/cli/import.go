@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -30,6 +31,30 @@ func (i *imports) bind(f *pflag.FlagSet) {
 
 // write writes the manifests, and what there is to know about them to another place.
 func (i *imports) write(out, errOut io.Writer, r *importer.Result) error {
+	nothing := len(r.Profiles)+len(r.Assignments) == 0
+	if !nothing {
+		if err := i.writeManifests(out, r); err != nil {
+			return err
+		}
+	}
+	unused := 0
+	for _, note := range r.Notes {
+		fmt.Fprintln(errOut, note)
+		if note.Kind == importer.Unused {
+			unused++
+		}
+	}
+	fmt.Fprintf(errOut, "%d Profiles, %d Assignments; %d not used\n", len(r.Profiles), len(r.Assignments), unused)
+	if nothing {
+		return errors.New("nothing was imported, and nothing was written")
+	}
+	if i.strict && unused > 0 {
+		return fmt.Errorf("%d could not be used", unused)
+	}
+	return nil
+}
+
+func (i *imports) writeManifests(out io.Writer, r *importer.Result) error {
 	text, err := r.YAML()
 	if err != nil {
 		return err
@@ -41,17 +66,6 @@ func (i *imports) write(out, errOut io.Writer, r *importer.Result) error {
 	}
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
-	}
-	unused := 0
-	for _, note := range r.Notes {
-		fmt.Fprintln(errOut, note)
-		if note.Kind == importer.Unused {
-			unused++
-		}
-	}
-	fmt.Fprintf(errOut, "%d Profiles, %d Assignments; %d not used\n", len(r.Profiles), len(r.Assignments), unused)
-	if i.strict && unused > 0 {
-		return fmt.Errorf("%d could not be used", unused)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func newRoot() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newImport(), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newImport(), newEmergencyKubeconfig(), newVersion())
 	return root
 }
 

@@ -67,15 +67,20 @@ through the Kubernetes API, with the user of the kubeconfig. They are kept in me
 }
 
 func (t *teller) bind(f *pflag.FlagSet) {
+	t.bindAddress(f)
+	f.BoolVarP(&t.follow, "follow", "F", false, "go on telling what happens")
+	f.BoolVar(&t.utc, "utc", false, "times in UTC (default: in the local time zone)")
+	f.StringVarP(&t.output, "output", "o", "table", "table or json")
+}
+
+// bindAddress are the flags of whoever asks at the operator address.
+func (t *teller) bindAddress(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
 	f.StringVar(&t.context, "context", "", "context of the kubeconfig (default: its current one)")
 	f.StringVar(&t.operatorURL, "operator-url", "", "base `URL` of the operator address (default: from the ConfigMap farrier-operator)")
 	f.StringVar(&t.operatorCA, "operator-ca", "", "PEM bundle of the authorities that its certificate is verified with (default: from the ConfigMap, or the system's)")
 	f.StringVar(&t.namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of what Farrier keeps for itself")
-	f.BoolVarP(&t.follow, "follow", "F", false, "go on telling what happens")
-	f.BoolVar(&t.utc, "utc", false, "times in UTC (default: in the local time zone)")
-	f.StringVarP(&t.output, "output", "o", "table", "table or json")
 }
 
 func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
@@ -85,21 +90,9 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 	if t.follow && t.output == "json" {
 		return usage.Errorf("--follow: needs --output table")
 	}
-	config, err := clusterConfig(t.kubeconfig, t.context)
-	if err != nil {
-		return fmt.Errorf("--kubeconfig, --context: %w", err)
-	}
-	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
-	if err != nil {
-		return fmt.Errorf("--kubeconfig: the Kubernetes API at %s: %w", config.Host, err)
-	}
-	at, err := t.address(ctx, api)
+	api, boots, at, err := t.connect(ctx)
 	if err != nil {
 		return err
-	}
-	boots, err := operator.NewClient(config, at)
-	if err != nil {
-		return fmt.Errorf("--operator-url: %w", err)
 	}
 	source := timeline.Source{API: api, Boots: boots.Boots, Namespace: t.namespace}
 	look := func(ctx context.Context) (*timeline.Timeline, error) {
@@ -110,13 +103,31 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 			return nil, err
 		}
 		told, err := source.Read(ctx, server, uuid)
-		return told, explainOperator(at.URL, uuid, err)
+		return told, explainOperator(at.URL, "/boots/"+uuid, err)
 	}
 	told, err := look(ctx)
 	if err != nil {
 		return err
 	}
 	return t.tell(ctx, out, told, look)
+}
+
+// connect finds the Kubernetes API and the operator address.
+func (t *teller) connect(ctx context.Context) (api client.Client, asked *operator.Client, at operator.Address, err error) {
+	config, err := clusterConfig(t.kubeconfig, t.context)
+	if err != nil {
+		return nil, nil, at, fmt.Errorf("--kubeconfig, --context: %w", err)
+	}
+	if api, err = client.New(config, client.Options{Scheme: system.Scheme()}); err != nil {
+		return nil, nil, at, fmt.Errorf("--kubeconfig: the Kubernetes API at %s: %w", config.Host, err)
+	}
+	if at, err = t.address(ctx, api); err != nil {
+		return nil, nil, at, err
+	}
+	if asked, err = operator.NewClient(config, at); err != nil {
+		return nil, nil, at, fmt.Errorf("--operator-url: %w", err)
+	}
+	return api, asked, at, nil
 }
 
 func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timeline, look func(context.Context) (*timeline.Timeline, error)) error {
@@ -217,7 +228,7 @@ func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server,
 }
 
 // explainOperator says which flag has to do with what went wrong at the operator address.
-func explainOperator(at, uuid string, err error) error {
+func explainOperator(at, path string, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var network *net.OpError
 	switch {
@@ -226,7 +237,7 @@ func explainOperator(at, uuid string, err error) error {
 	case errors.Is(err, operator.ErrUnauthorized):
 		return fmt.Errorf("--kubeconfig: %s does not know its user: it takes client certificates of --operator-client-ca-file and tokens of its own Kubernetes API (%w)", at, err)
 	case errors.Is(err, operator.ErrForbidden):
-		return fmt.Errorf("--kubeconfig: its user may not read /boots/%s at %s: it needs \"get\" on that path, by nonResourceURLs of a ClusterRole (%w)", uuid, at, err)
+		return fmt.Errorf("--kubeconfig: its user may not read %s at %s: it needs \"get\" on that path, by nonResourceURLs of a ClusterRole (%w)", path, at, err)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("--operator-ca: the certificate of %s is not trusted: %w", at, certificate.Err)
 	case errors.As(err, &network) && network.Op == "remote error":

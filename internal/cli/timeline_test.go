@@ -30,7 +30,7 @@ func TestOperatorErrorsNameTheirFlag(t *testing.T) {
 		{wrapped(&net.OpError{Op: "dial", Err: errors.New("refused")}), "--operator-url: https://o: "},
 		{fmt.Errorf("GET /boots/u: %s", "503 Service Unavailable"), "--operator-url: https://o: GET /boots/u: 503"},
 	} {
-		err := explainOperator("https://o", "u", c.err)
+		err := explainOperator("https://o", "/boots/u", c.err)
 		if (err == nil) != (c.err == nil) || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.err, err, c.want)
 		}

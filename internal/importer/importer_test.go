@@ -80,13 +80,37 @@ func TestManifestsOfNothing(t *testing.T) {
 	}
 }
 
-func TestKeyOf(t *testing.T) {
-	for path, want := range map[string]string{
-		".data.key": "key", `.data.tls\.crt`: "tls.crt", ".data.'client.key'": "client.key", "{.data['a b']}": "a b",
-		".spec.x": "", "": "", ".data": "", ".data.a.b": "",
-	} {
-		if got, err := keyOf(path); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", path, got, err)
-		}
+// TestMatchboxOfItsOwnExample: what matchbox's own documentation has, with its server in every argument.
+func TestMatchboxOfItsOwnExample(t *testing.T) {
+	files := fstest.MapFS{
+		"groups/default.json": {Data: []byte(`{"id": "default", "profile": "coreos/stable"}`)},
+		"groups/old/x.json":   {Data: []byte(`{"id": "x", "profile": "coreos/stable"}`)},
+		"profiles/coreos/stable.json": {Data: []byte(`{"id": "stable", "boot": {"kernel": "/assets/coreos/kernel", "initrd": ["--name main http://matchbox.example.com:8080/assets/coreos/initramfs.img"],
+			"args": ["initrd=main", "coreos.live.rootfs_url=http://matchbox.example.com:8080/assets/coreos/rootfs.img", "coreos.inst.ignition_url=http://matchbox.example.com:8080/ignition?uuid=${uuid}"]},
+			"ignition_id": "i.ign"}`)},
+		"profiles/coreos/unused.json": {Data: []byte(`{}`)},
+		"ignition/i.ign":              {Data: []byte(`{"ignition": {"version": "3.3.0"}}`)},
 	}
+	r, err := Matchbox(files, Options{Namespace: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "matchbox-example", r)
+	if r, err = Matchbox(files, Options{Namespace: "default", AssetsURL: "http://files.example/a"}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "matchbox-example-assets", r)
+}
+
+// TestManifestsOfTheSameGroup in a later version's words come out in ours.
+func TestManifestsOfTheSameGroup(t *testing.T) {
+	content, err := os.ReadFile("testdata/manifests/same-group.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Manifests([]File{{Name: "same-group.yaml", Content: content}}, Options{Namespace: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "same-group", r)
 }

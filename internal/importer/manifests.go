@@ -13,12 +13,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // File is a file of manifests.
@@ -31,11 +31,8 @@ type File struct {
 type foreignAssignment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		ipxev1.AssignmentSpec `json:",inline"`
-		IsDefault             bool `json:"isDefault"`
-	} `json:"spec"`
-	Status map[string]any `json:"status"`
+	Spec              ipxev1.AssignmentSpec `json:"spec"`
+	Status            map[string]any        `json:"status"`
 }
 
 // Manifests imports Profiles and Assignments of any group and in any spelling.
@@ -132,9 +129,11 @@ func (r *Result) importAssignment(where string, document []byte) error {
 		return err
 	}
 	a := &ipxev1.Assignment{
-		TypeMeta: metav1.TypeMeta{APIVersion: ipxev1.GroupVersion.String(), Kind: "Assignment"}, ObjectMeta: meta, Spec: f.Spec.AssignmentSpec,
+		TypeMeta: metav1.TypeMeta{APIVersion: ipxev1.GroupVersion.String(), Kind: "Assignment"}, ObjectMeta: meta, Spec: f.Spec,
 	}
 	spec := &a.Spec
+	isDefault := spec.IsDefault != nil && *spec.IsDefault
+	spec.IsDefault = nil
 	switch {
 	case (spec.ProfileName == "") == (len(spec.ProfileSelectors) == 0):
 		return errors.New("spec: exactly one of profileName and profileSelectors needs to be set")
@@ -146,7 +145,7 @@ func (r *Result) importAssignment(where string, document []byte) error {
 		maps.DeleteFunc(selectors, func(_ string, values []string) bool { return len(values) == 0 })
 		spec.SubjectSelectors = selectors
 	}
-	if f.Spec.IsDefault {
+	if isDefault {
 		r.defaults(where, a)
 	} else if len(spec.SubjectSelector)+len(spec.SubjectSelectors) == 0 {
 		return errors.New("spec.subjectSelectors: it selects nothing there, and would be the default of all machines here")
@@ -165,8 +164,11 @@ func (r *Result) defaults(where string, a *ipxev1.Assignment) {
 		}
 	}
 	if len(a.Spec.SubjectSelectors) == 0 {
-		a.Spec.SubjectSelectors = nil
+		a.Spec.SubjectSelectors = nil // without labels it is the default of all machines anyway
+		return
 	}
+	yes := true
+	a.Spec.IsDefault = &yes
 }
 
 // rankManifests names assignments that more than one machine may get, and no rule of their authors tells apart: there the
@@ -175,9 +177,9 @@ func (r *Result) rankManifests() {
 	index := assignment.NewIndex()
 	var all []*assignment.Assignment
 	for _, a := range r.Assignments {
+		selector, isDefault := spelling.Selector(&a.Spec)
 		compiled := &assignment.Assignment{
-			Namespace: a.Namespace, Name: a.Name, Priority: a.Spec.Priority, Profile: a.Spec.ProfileName,
-			Selector: assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors),
+			Namespace: a.Namespace, Name: a.Name, Priority: a.Spec.Priority, Profile: a.Spec.ProfileName, Selector: selector, Default: isDefault,
 		}
 		index.Put(compiled)
 		all = append(all, compiled)
@@ -187,10 +189,4 @@ func (r *Result) rankManifests() {
 			r.note(Ranking, a.Key(), "%s with %s: which comes first was left to chance; here it yields", strings.ToLower(string(c.Kind)), c.Peers[0].Key())
 		}
 	}
-}
-
-// ownGroup says whether a document is of this API already.
-func ownGroup(apiVersion string) bool {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	return err == nil && gv.Group == ipxev1.GroupVersion.Group
 }

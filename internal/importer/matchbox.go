@@ -160,9 +160,27 @@ var reported = []string{
 	"board-serial", "manufacturer", "product", "domain", "platform", "version", "user-class",
 }
 
+// profile is that of an id. One in a folder below is found by its path, which is its id; matchbox lists none of these.
+func (m *matchbox) profile(id string) *matchboxProfile {
+	file := path.Join("profiles", id+".json")
+	if p := m.profiles[id]; p != nil || !strings.Contains(id, "/") || !fs.ValidPath(file) || m.used[file] {
+		return p
+	}
+	if _, err := fs.Stat(m.dir, file); err != nil {
+		return nil
+	}
+	p := &matchboxProfile{ID: id, file: file}
+	if !m.decode(file, p) {
+		return nil
+	}
+	p.ID = id
+	m.profiles[id] = p
+	return p
+}
+
 // assign makes the assignment of a group, and the profile for it.
 func (m *matchbox) assign(g *group) bool {
-	p := m.profiles[g.Profile]
+	p := m.profile(g.Profile)
 	if p == nil {
 		m.note(Unused, g.file, "there is no profile %q", g.Profile)
 		return false
@@ -212,8 +230,12 @@ func (m *matchbox) unused() error {
 			}
 			return fs.SkipDir
 		case d.IsDir() || m.used[name]:
-		case top == "profiles" || top == "groups":
+		case (top == "profiles" || top == "groups") && path.Ext(name) != ".json":
 			m.note(Unused, name, "not a .json file")
+		case top == "groups":
+			m.note(Unused, name, "in a folder below groups, where matchbox does not look")
+		case top == "profiles":
+			m.note(Unused, name, "in a folder below profiles, and no group has it")
 		default:
 			m.note(Unused, name, "no profile of a group refers to it")
 		}

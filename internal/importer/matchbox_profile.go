@@ -113,8 +113,49 @@ func fill(text string, g *group) (string, error) {
 	return out.String(), nil
 }
 
-// ownURL is a URL of matchbox in a kernel's arguments, with its query.
-var ownURL = regexp.MustCompile(`https?://[^/\s'"]+/(ignition|generic|cloud|metadata)(\?[^\s'"]*)?`)
+// ownURL is a URL of matchbox in a kernel's arguments, with its query. anyURL is whatever URL stands there; a comma ends it, as in a list.
+var (
+	ownURL = regexp.MustCompile(`(https?://[^/\s'"]+)/(ignition|generic|cloud|metadata)(\?[^\s'"]*)?`)
+	anyURL = regexp.MustCompile(`(https?://[^/\s'",]+)(/[^\s'",]*)?`)
+)
+
+// server is where matchbox is reached, as the arguments of a profile say it: the base of its own URLs there.
+func (p *matchboxProfile) server() string {
+	for _, arg := range p.Boot.Args {
+		if match := ownURL.FindStringSubmatch(arg); match != nil {
+			return match[1]
+		}
+	}
+	return ""
+}
+
+// left names what still is fetched from matchbox, or may be: its files of /assets, and whatever else is of the same server. Files are led to where
+// they are now, if that is known.
+func (m *matchbox) left(p *matchboxProfile, arg string) string {
+	own := p.server()
+	return anyURL.ReplaceAllStringFunc(arg, func(url string) string {
+		match := anyURL.FindStringSubmatch(url)
+		file, isAsset := strings.CutPrefix(match[2], "/assets/")
+		switch {
+		case ownURL.MatchString(url): // said already
+		case isAsset && match[1] == own && m.options.AssetsURL != "":
+			return strings.TrimRight(m.options.AssetsURL, "/") + "/" + file
+		case isAsset:
+			m.note(Changed, p.file, "argument %q still points at %s, whose /assets are not served here: put the file behind a web server%s", arg, match[1], assetsFlag(own))
+		case match[1] == own:
+			m.note(Changed, p.file, "argument %q still points at %s", arg, match[1])
+		}
+		return url
+	})
+}
+
+// assetsFlag says how files are found that are known to be matchbox's own.
+func assetsFlag(own string) string {
+	if own == "" {
+		return " and change the argument"
+	}
+	return " and name it (--assets-url)"
+}
 
 // script writes the script that matchbox would answer, its own URLs replaced.
 func (m *matchbox) script(p *matchboxProfile, contents []ipxev1.AdditionalContent) string {
@@ -125,14 +166,14 @@ func (m *matchbox) script(p *matchboxProfile, contents []ipxev1.AdditionalConten
 	var b strings.Builder
 	b.WriteString("#!ipxe\nkernel " + m.asset(p, p.Boot.Kernel))
 	for _, arg := range p.Boot.Args {
-		b.WriteString(" " + ownURL.ReplaceAllStringFunc(literal(arg), func(url string) string {
-			what := ownURL.FindStringSubmatch(url)[1]
+		b.WriteString(" " + m.left(p, ownURL.ReplaceAllStringFunc(literal(arg), func(url string) string {
+			what := ownURL.FindStringSubmatch(url)[2]
 			if !has[what] {
 				m.note(Changed, p.file, "argument %q: there is no %s here, so the URL stays", arg, what)
 				return url
 			}
 			return "{{ ." + what + " }}"
-		}))
+		})))
 	}
 	b.WriteByte('\n')
 	for _, initrd := range p.Boot.Initrd {
@@ -146,6 +187,7 @@ func (m *matchbox) script(p *matchboxProfile, contents []ipxev1.AdditionalConten
 func (m *matchbox) asset(p *matchboxProfile, written string) string {
 	words := strings.Fields(literal(written)) // an initrd may have options before it
 	for i, word := range words {
+		words[i] = m.left(p, word)
 		rest, own := strings.CutPrefix(word, "/assets/")
 		switch {
 		case !own:

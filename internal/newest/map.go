@@ -1,5 +1,10 @@
 package newest
 
+import (
+	"iter"
+	"maps"
+)
+
 // Map has values of the keys that were put last. When it is full, the key that was put first makes room for a new one. The zero value is
 // empty. It is for one goroutine at a time.
 type Map[K comparable, V any] struct {
@@ -13,6 +18,9 @@ func (m *Map[K, V]) Get(key K) (V, bool) {
 	v, ok := m.by[key]
 	return v, ok
 }
+
+// Values goes through all values, in no order.
+func (m *Map[K, V]) Values() iter.Seq[V] { return maps.Values(m.by) }
 
 // Len is how many keys have a value.
 func (m *Map[K, V]) Len() int { return len(m.by) }

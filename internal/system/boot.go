@@ -18,7 +18,7 @@ import (
 // Kubernetes.
 func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
 	return bootserver.New(bootserver.Config{
-		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Deliver: s.recorded(delivery.Delivered), Sites: s.settings.sites, Instances: s.instances,
+		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered), Sites: s.settings.sites, Instances: s.instances,
 		DefaultUKI:        s.newDefaultUKI().get,
 		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
 		Identity: bootserver.Identity(s.settings.BootIdentity), SecretsDeadline: s.settings.BootSecretsDeadline, Neighbour: neighbour.New(clock.RealClock{}).MAC,

@@ -46,6 +46,8 @@ type System struct {
 	profiles *profile.View // nil where somebody else delivers boots
 	// history is what was asked for and given in the newest boots.
 	history bootview.History
+	// unknown are the machines that asked and that there was nothing for.
+	unknown bootview.UnknownMachines
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
 	images    *image.Resolver

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
 	testlab "github.com/farrier-dev/farrier/test/lab"
+	"github.com/farrier-dev/farrier/test/product"
 )
 
 // namelessSite is a running product, a rack of machines that ask it for their boot by what they are, and the URLs of an image's parts.
@@ -77,11 +80,75 @@ func TestMachinesThatNameThemselves(t *testing.T) {
 		}
 		return nil
 	})
+	unknown := func() string {
+		stdout, stderr, code := product.Ask(t, product.Farrier, "unknown", "--kubeconfig", p.Kubeconfig)
+		if code != 0 {
+			t.Fatalf("farrier unknown: exit code %d\n%s", code, stderr)
+		}
+		return stdout
+	}
+	if listed := unknown(); !strings.Contains(listed, waiting.UUID()) || strings.Contains(listed, rack.Machine(0).UUID()) {
+		t.Errorf("want the machine that waits, and no other one:\n%s", listed)
+	}
 	p.create(&ipxev1.Assignment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "waiting"},
 		Spec:       ipxev1.AssignmentSpec{SubjectSelector: map[string]string{"uuid": waiting.UUID()}, ProfileName: "by-uuid"},
 	})
 	p.booted(waiting, 1, "by-uuid")
+	if listed := unknown(); strings.Contains(listed, waiting.UUID()) {
+		t.Errorf("there is something for it now:\n%s", listed)
+	}
+}
+
+// TestWhoComesLaterTakesNothing: of two Assignments for one machine that are made one after the other, as fast as that goes, the first one serves, whatever
+// they are called; the second one is admitted and says that it waits, serves once the first one is gone, and a restart in between changes nothing.
+func TestWhoComesLaterTakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, dir)
+	const rounds = 8
+	uuid := func(round int) string { return fmt.Sprintf("5e1f0000-0000-4000-8000-0000000000%02x", round) }
+	name := func(what string, round int) string { return fmt.Sprintf("%s-%d", what, round) }
+	for _, script := range []string{"first", "later"} {
+		p.create(&ipxev1.Profile{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: script}, Spec: ipxev1.ProfileSpec{IPXE: "#!ipxe\necho " + script + "\n"}})
+	}
+	for round := range rounds {
+		for i, what := range []string{"z", "a"} {
+			p.create(&ipxev1.Assignment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name(what, round)},
+				Spec:       ipxev1.AssignmentSpec{SubjectSelector: map[string]string{"uuid": uuid(round)}, ProfileName: []string{"first", "later"}[i]},
+			})
+		}
+	}
+	serves := func(want string) {
+		t.Helper()
+		for round := range rounds {
+			p.Eventually("the Assignments of a machine say so", func(ctx context.Context) error {
+				for what, programmed := range map[string]bool{"z": want == "first", "a": want != "first"} {
+					var a ipxev1.Assignment
+					if err := p.Get(ctx, client.ObjectKey{Namespace: "default", Name: name(what, round)}, &a); client.IgnoreNotFound(err) != nil {
+						return err
+					} else if err == nil && apimeta.IsStatusConditionTrue(a.Status.Conditions, ipxev1.ConditionProgrammed) != programmed {
+						return fmt.Errorf("%s: %+v", a.Name, a.Status.Conditions)
+					}
+				}
+				response, body, err := ask(ctx, http.MethodGet, p.Boot+"/ipxe?uuid="+uuid(round), nil)
+				if err == nil && (response.StatusCode != http.StatusOK || body != "#!ipxe\necho "+want+"\n") {
+					err = fmt.Errorf("%s: %q, want %q", response.Status, body, want)
+				}
+				return err
+			})
+		}
+	}
+	serves("first")
+	p.Stop()
+	p = start(t, dir)
+	serves("first")
+	for round := range rounds {
+		if err := p.Delete(t.Context(), &ipxev1.Assignment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name("z", round)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serves("later")
 }
 
 func ignitionOf(name string) string {

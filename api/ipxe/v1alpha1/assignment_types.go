@@ -27,6 +27,12 @@ type AssignmentSpec struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ProfileName string `json:"profileName,omitempty"`
 
+	// IsDefault is how later versions of this API say that an Assignment is for the machines of its architectures that no other one is
+	// for; what else it selects by does not count then. Where it is set, true or false, a label without values selects nothing
+	// and is left out, and an Assignment that is no default and selects by nothing is for no machine.
+	// +optional
+	IsDefault *bool `json:"isDefault,omitempty"`
+
 	// Priority among assignments that match by keys of the same class, higher first. Added by Farrier.
 	// +optional
 	// +kubebuilder:default=0

@@ -1,12 +1,23 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // ProfileSpec is a script and the configs it refers to.
+// +kubebuilder:validation:XValidation:rule="has(self.ipxe) || has(self.ipxeTemplate)",message="ipxe is required",fieldPath=".ipxe",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!(has(self.ipxe) && has(self.ipxeTemplate))",message="at most one of ipxe or ipxeTemplate can be set"
 type ProfileSpec struct {
-	// IPXE is the script, a template in which {{ name }} is the URL of an additional config.
+	// IPXE is the script, a template in which {{ name }} is the URL of an additional config. It is required unless ipxeTemplate is set.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
-	IPXE string `json:"ipxe"`
+	IPXE string `json:"ipxe,omitempty"`
+
+	// IPXETemplate is what later versions of this API call ipxe.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	IPXETemplate string `json:"ipxeTemplate,omitempty"`
 
 	// AdditionalConfig holds additional configs, text by name.
 	// +optional
@@ -29,7 +40,7 @@ type Transform string
 const TransformButane Transform = "butane"
 
 // AdditionalContent is one additional config.
-// +kubebuilder:validation:XValidation:rule="(has(self.inline) ? 1 : 0) + (has(self.secretRef) ? 1 : 0) + (has(self.configMapRef) ? 1 : 0) + (has(self.webhook) ? 1 : 0) == 1",message="exactly one of inline, secretRef, configMapRef or webhook needs to be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.inline) ? 1 : 0) + (has(self.secretRef) ? 1 : 0) + (has(self.configMapRef) ? 1 : 0) + (has(self.webhook) ? 1 : 0) + (has(self.objectRef) ? 1 : 0) == 1",message="exactly one of inline, secretRef, configMapRef, webhook or objectRef needs to be set"
 type AdditionalContent struct {
 	// Name by which the script refers to the content.
 	// +kubebuilder:validation:MinLength=1
@@ -59,9 +70,34 @@ type AdditionalContent struct {
 	// Transform that the content goes through.
 	// +optional
 	Transform Transform `json:"transform,omitempty"`
+
+	// ObjectRef is how later versions of this API name the key of a Secret or a ConfigMap.
+	// +optional
+	ObjectRef *ObjectReference `json:"objectRef,omitempty"`
+
+	// PostTransformations is what later versions of this API have in place of transform.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	PostTransformations []PostTransformation `json:"postTransformations,omitempty"`
+}
+
+// PostTransformation is one transformation of content, as later versions of this API spell it.
+type PostTransformation struct {
+	// ButaneToIgnition translates Butane to Ignition.
+	// +optional
+	ButaneToIgnition bool `json:"butaneToIgnition,omitempty"`
+
+	// Webhook that would transform the content. It is known here so that it is refused with a reason: have a webhook answer
+	// what is wanted.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Webhook *runtime.RawExtension `json:"webhook,omitempty"`
 }
 
 // Webhook is a server that is asked for content.
+// +kubebuilder:validation:XValidation:rule="!(has(self.mTLS) && has(self.mTLSRef))",message="at most one of mTLS or mTLSRef can be set"
+// +kubebuilder:validation:XValidation:rule="!(has(self.basicAuth) && has(self.basicAuthRef))",message="at most one of basicAuth or basicAuthRef can be set"
 type Webhook struct {
 	// URL that is asked, http or https.
 	// +kubebuilder:validation:MaxLength=2048
@@ -75,6 +111,14 @@ type Webhook struct {
 	// BasicAuth says how the caller proves who it is.
 	// +optional
 	BasicAuth *WebhookBasicAuth `json:"basicAuth,omitempty"`
+
+	// MTLSRef is what later versions of this API have in place of mTLS.
+	// +optional
+	MTLSRef *WebhookMTLSRef `json:"mTLSRef,omitempty"`
+
+	// BasicAuthRef is what later versions of this API have in place of basicAuth.
+	// +optional
+	BasicAuthRef *WebhookBasicAuthRef `json:"basicAuthRef,omitempty"`
 }
 
 // WebhookMTLS is mutual TLS with a webhook.

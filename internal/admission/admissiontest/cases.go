@@ -325,6 +325,21 @@ var bootCases = []Case{
 		Refused: "spec.ukiURL", Text: "not a URL",
 	},
 	{
+		Name:     "an HTTPBootConfig with a file for firmware",
+		Object:   manifest("HTTPBootConfig", "name: h, namespace: $ns", `spec: {networkIdentifiers: ["02:00:00:02:$n:01"], ukiURL: "file:///etc/passwd"}`),
+		Warnings: []string{"spec.ukiURL: \"file:///etc/passwd\" is neither a http:// nor a https:// URL"},
+	},
+	{
+		Name:     "an HTTPBootConfig with an address that is none",
+		Object:   manifest("HTTPBootConfig", "name: h, namespace: $ns", `spec: {networkIdentifiers: [not-an-ip], ukiURL: "http://a/u"}`),
+		Warnings: []string{`spec.networkIdentifiers[0]: "not-an-ip" is neither an IP nor a MAC address`},
+	},
+	{
+		Name:     "an IPXEBootConfig with a UUID that is none",
+		Object:   manifest("IPXEBootConfig", "name: i, namespace: $ns", `spec: {systemUUID: x, kernelURL: "http://a/k", initrdURL: "http://a/i"}`),
+		Warnings: []string{`spec.systemUUID: "x" is no UUID of a machine`},
+	},
+	{
 		Name:     "two IPXEBootConfigs for one machine",
 		Given:    []string{manifest("IPXEBootConfig", "name: i, namespace: $ns", `spec: {systemUUID: "4C4C4544-0043-3510-8052-B7C04F4E4E$n", kernelURL: "http://a/k", initrdURL: "http://a/i"}`)},
 		Object:   manifest("IPXEBootConfig", "name: j, namespace: $ns", `spec: {systemUUID: "4c4c4544-0043-3510-8052-b7c04f4e4e$n", kernelURL: "http://a/k", initrdURL: "http://a/i"}`),

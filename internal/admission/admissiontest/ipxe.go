@@ -33,6 +33,50 @@ var ipxeCases = []Case{
 		Refused: "spec.additionalContent[0].webhook.url", Text: "basicAuth",
 	},
 	{
+		Name: "a Profile in the words of a later version",
+		Object: profileOf(`ipxeTemplate: "#!ipxe\nchain {{ .AdditionalContent.a }} {{ .AdditionalContent.b }}\n", additionalContent: [` +
+			`{name: a, exposed: true, postTransformations: [{butaneToIgnition: true}], objectRef: {group: "", version: v1, resource: secrets, namespace: $ns, name: s, jsonpath: .data.k}}, ` +
+			`{name: b, postTransformations: [], webhook: {url: "https://example.com/", mTLSRef: {group: "", version: v1, resource: secrets, namespace: $ns, name: s, clientKeyJSONPath: .data.k, ` +
+			`clientCertJSONPath: .data.c, tlsInsecureSkipVerify: false}, basicAuthRef: {group: "", version: v1, resource: secrets, namespace: $ns, name: s, usernameJSONPath: .data.u, passwordJSONPath: .data.p}}}]`),
+	},
+	{
+		Name:    "a transformation by a webhook, which there is in a later version",
+		Object:  profileOf(`ipxeTemplate: "#!ipxe\n", additionalContent: [{name: a, inline: x, postTransformations: [{butaneToIgnition: false, webhook: {url: "https://example.com/", mTLSRef: {a: b}}}]}]`),
+		Refused: "spec.additionalContent[0].postTransformations[0].webhook", Text: "farrier import manifests",
+	},
+	{
+		Name:    "a server that nobody verifies",
+		Object:  profileOf(`ipxeTemplate: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "https://example.com/", mTLSRef: {resource: secrets, name: s, clientKeyJSONPath: .data.k, clientCertJSONPath: .data.c, tlsInsecureSkipVerify: true}}}]`),
+		Refused: "spec.additionalContent[0].webhook.mTLSRef.tlsInsecureSkipVerify", Text: "caBundleJSONPath",
+	},
+	{
+		Name:    "a template of a later version that names what no template can",
+		Object:  profileOf(`ipxeTemplate: "#!ipxe\n{{ .AdditionalContent.a-b }}\n", additionalContent: [{name: a-b, inline: x}]`),
+		Refused: "spec.ipxeTemplate", Text: "farrier import manifests",
+	},
+	{
+		Name:     "a login of another namespace, in the words of a later version",
+		Object:   profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "https://example.com/", basicAuthRef: {resource: secrets, namespace: kube-system, name: x, usernameJSONPath: .data.u, passwordJSONPath: .data.p}}}]`),
+		Warnings: []string{"spec.additionalContent[0].webhook.basicAuthRef: it is in another namespace"},
+	},
+	{
+		Name:   "a default of a later version",
+		Given:  []string{existing},
+		Object: assignmentOf("a", `subjectSelectors: {buildarch: [arm64], uuidList: []}, isDefault: true, profileName: p, priority: 7190`),
+	},
+	{
+		Name:     "a default of a later version that names machines",
+		Given:    []string{existing},
+		Object:   assignmentOf("a", `subjectSelectors: {buildarch: [arm64], uuidList: ["4c4c4544-0043-3510-8052-b7c04f4e4d$n"]}, isDefault: true, profileName: p, priority: 7191`),
+		Warnings: []string{"spec.subjectSelectors[uuidList]: does not count"},
+	},
+	{
+		Name:     "an Assignment of a later version that selects nothing",
+		Given:    []string{existing},
+		Object:   assignmentOf("a", `subjectSelectors: {buildarch: [], uuidList: []}, isDefault: false, profileName: p, priority: 7192`),
+		Warnings: []string{"it is for no machine"},
+	},
+	{
 		Name:     "a webhook on the manager's own host",
 		Object:   profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "http://127.0.0.1/"}}]`),
 		Warnings: []string{"--webhook-hosts"},
@@ -72,10 +116,10 @@ var ipxeCases = []Case{
 	{Name: "what is no UUID", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {uuid: "x$ns"}, profileName: p`), Warnings: []string{"is no UUID"}},
 	{Name: "an architecture that nobody has", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {arch: sparc, asset: "$ns"}, profileName: p`), Warnings: []string{`no architecture "sparc"`}},
 	{
-		Name:    "another profile for the same machines, spelled in another way",
-		Given:   []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
-		Object:  assignmentOf("a", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"]}, profileName: p`),
-		Refused: "spec.subjectSelectors", Text: `Assignment "b" selects the same machines`,
+		Name:     "another profile for the same machines, spelled in another way",
+		Given:    []string{existing, assignmentOf("b", `subjectSelector: {uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: q`)},
+		Object:   assignmentOf("a", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"]}, profileName: p`),
+		Warnings: []string{`spec.subjectSelectors: Assignment "b" selects the same machines at the same priority and gives them another profile; the older one serves`},
 	},
 	{
 		Name:   "the same profile for the same machines",
@@ -92,8 +136,8 @@ var ipxeCases = []Case{
 // one is a machine of the case alone.
 const one = `uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"`
 
-// Assignments by attributes overlap with those of all cases, so each of these cases has a priority of its own. What is asked for is named z: of two
-// that are made in one second the name decides.
+// Assignments by attributes overlap with those of all cases, so each of these cases has a priority of its own. What is asked for is named z: where
+// nobody wrote down when they came, the name decides of two that are made in one second.
 var overlapCases = []Case{
 	{
 		Name:     "some machines of another Assignment, that is the older",

@@ -65,7 +65,7 @@ func (p *Plugin) Admit(ctx context.Context, attributes apiserver.Attributes, _ a
 	if !ok {
 		return nil
 	}
-	result := admission.Mutate(request(attributes, object))
+	result := admission.Mutate(request(attributes, object), time.Now())
 	if result.Object != nil {
 		object.Object = result.Object.Object
 	}

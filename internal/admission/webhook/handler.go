@@ -133,7 +133,7 @@ func mutate(_ context.Context, asked *admissionv1.AdmissionRequest) (*admissionv
 	if err != nil {
 		return nil, err
 	}
-	result := admission.Mutate(request)
+	result := admission.Mutate(request, time.Now())
 	response := &admissionv1.AdmissionResponse{Allowed: true, Warnings: result.Warnings}
 	if result.Object == nil {
 		return response, nil

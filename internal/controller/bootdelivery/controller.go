@@ -175,10 +175,32 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // withdraw takes an entry out of the view.
 func (r *reconciler) withdraw(name string) {
-	freed := r.View.Conflicts(name)
+	freed, shadows := r.View.Conflicts(name), r.shadows(bootview.Entry{Name: name})
 	r.View.Delete(name)
 	r.initial.done(name)
 	r.notes.wake(freed...)
+	r.wakeShadows(shadows)
+}
+
+// shadows are the boot configs written by hand that an entry may hide, with what hides them now.
+func (r *reconciler) shadows(entry bootview.Entry) map[string][]string {
+	var found map[string][]string
+	for _, name := range r.View.Beside(entry) {
+		if found == nil {
+			found = map[string][]string{}
+		}
+		found[name] = r.View.Hidden(name)
+	}
+	return found
+}
+
+// wakeShadows wakes those that something else hides now.
+func (r *reconciler) wakeShadows(before map[string][]string) {
+	for name, by := range before {
+		if !slices.Equal(by, r.View.Hidden(name)) {
+			r.notes.wake(name)
+		}
+	}
 }
 
 // deliver puts an entry into the view and says in status how it is, unless it is too early for that; then it says for how
@@ -217,6 +239,9 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
 		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
+	}
+	if problem == "" {
+		in.hidden = r.View.Hidden(name)
 	}
 	if in.ends() {
 		return 0, in.unreadable
@@ -279,7 +304,7 @@ func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
 // put makes the entry count, and wakes those that are in conflict because of it, or are not any longer: each
 // says so in its own status.
 func (r *reconciler) put(entry bootview.Entry) {
-	before := r.contested(entry)
+	before, shadows := r.contested(entry), r.shadows(entry)
 	r.View.Put(entry)
 	r.initial.done(entry.Name)
 	after := r.contested(entry)
@@ -288,6 +313,7 @@ func (r *reconciler) put(entry bootview.Entry) {
 			r.notes.wake(name)
 		}
 	}
+	r.wakeShadows(shadows)
 }
 
 // contested names the entries that contradict this one, or each other about its machine.

@@ -409,7 +409,7 @@ func TestTheServersOwnConfigIsInNoConflictWithHandWrittenOnes(t *testing.T) {
 		t.Errorf("woken, for they are hidden now: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/a")
-	checkReady(t, s.readIPXE(t, "ns/a"))
+	controllertest.Says(t, s.readIPXE(t, "ns/a").Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "Overridden", "IPXEBootConfig/ns/c")
 
 	// And back: the server lets go of it.
 	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Spec.BootConfigurationRef = nil })

@@ -37,6 +37,8 @@ type source struct {
 	unreadable error
 	// unheard says why it does not count; nil: it does.
 	unheard *unheard
+	// hidden are the boot configs that its machine is given in its place.
+	hidden []string
 	// warning is what was said of ignition that can be delivered all the same.
 	warning string
 	// content is the fingerprint of ignition that can be delivered; empty: there is none.
@@ -141,13 +143,19 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	case *bootv1.HTTPBootConfig:
 		in.speaksFor(&e, o.Spec.SystemUUID, append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...))
 		// An installed machine is told none: what it would boot installs it again.
-		if e.UKIURL = o.Spec.UKIURL; e.UKIURL == "" {
+		switch {
+		case o.Spec.UKIURL == "":
 			problem = "spec.ukiURL is empty"
-		} else if in.attempt.Exits() {
-			e.UKIURL = ""
+		case !bootview.Fetchable(o.Spec.UKIURL):
+			problem = fmt.Sprintf("spec.ukiURL: %.64q: firmware fetches http:// and https:// URLs only", o.Spec.UKIURL)
+		case !in.attempt.Exits():
+			e.UKIURL = o.Spec.UKIURL
 		}
 	}
 	if p := r.renderIgnition(in, &e); problem == "" {
+		problem = p
+	}
+	if p := unidentified(in.object); problem == "" {
 		problem = p
 	}
 	return e, problem
@@ -169,6 +177,38 @@ func (in *source) speaksFor(e *bootview.Entry, uuid string, addresses []string) 
 			e.MACs = append(e.MACs, id)
 		}
 	}
+}
+
+// unidentified says what is wrong with what somebody who writes a boot config by hand knows the machine by.
+func unidentified(obj client.Object) string {
+	if configOf(obj) != nil {
+		return ""
+	}
+	var uuid string
+	var networkIdentifiers, ips []string
+	switch o := obj.(type) {
+	case *bootv1.IPXEBootConfig:
+		uuid, ips = o.Spec.SystemUUID, o.Spec.SystemIPs
+	case *bootv1.HTTPBootConfig:
+		uuid, networkIdentifiers, ips = o.Spec.SystemUUID, o.Spec.NetworkIdentifiers, o.Spec.SystemIPs
+	}
+	if uuid == "" && len(networkIdentifiers)+len(ips) == 0 {
+		return "spec: it names no machine, neither by its UUID nor by an address"
+	}
+	if uuid != "" && !bootview.IsMachineUUID(uuid) {
+		return fmt.Sprintf("spec.systemUUID: %.64q is no UUID of a machine", uuid)
+	}
+	for _, list := range []struct {
+		field  string
+		values []string
+	}{{"networkIdentifiers", networkIdentifiers}, {"systemIPs", ips}} {
+		for i, value := range list.values {
+			if !bootview.IsMachineAddress(value) {
+				return fmt.Sprintf("spec.%s[%d]: %.64q is neither an IP nor a MAC address of a machine", list.field, i, value)
+			}
+		}
+	}
+	return ""
 }
 
 // identify adds what is known of the machine besides its UUID.

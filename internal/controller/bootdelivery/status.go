@@ -1,6 +1,8 @@
 package bootdelivery
 
 import (
+	"strings"
+
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -33,6 +36,11 @@ func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
 			ready.Reason = "InvalidName"
 		}
 		state = string(bootv1.IPXEBootConfigStateError)
+	} else if len(in.hidden) > 0 {
+		// It is well, and will be served once that is gone.
+		ready.Status, ready.Reason = metav1.ConditionFalse, ipxev1.ReasonOverridden
+		ready.Message = "its machine is given " + strings.Join(in.hidden, ", ") + ", which comes before what is written by hand"
+		state = string(bootv1.IPXEBootConfigStatePending)
 	}
 	var conditions *[]metav1.Condition
 	switch o := in.object.(type) {

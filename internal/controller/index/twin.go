@@ -1,20 +1,38 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // Twin is the same for Assignments that select the same machines at the same priority, however their labels are spelled.
 func Twin(a *ipxev1.Assignment) string {
-	return fmt.Sprintf("%d %s", a.Spec.Priority, assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors))
+	selector, isDefault := spelling.Selector(&a.Spec)
+	return fmt.Sprintf("%d %t %s", a.Spec.Priority, isDefault, selector)
+}
+
+// Admitted is when an object came, to tell those apart that Kubernetes says are of the same second; zero: nobody wrote it down.
+func Admitted(obj client.Object) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, obj.GetAnnotations()[ipxev1.AnnotationAdmitted])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// Older orders objects of one kind and namespace by when they came, the oldest first.
+func Older(a, b client.Object) int {
+	first, second := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	return cmp.Or(first.Time.Compare(second.Time), Admitted(a).Compare(Admitted(b)), strings.Compare(a.GetName(), b.GetName()))
 }
 
 // Wanted is the same for Assignments that may get the same Profile: those that name it, and those of whose profileSelectors the first, in the order

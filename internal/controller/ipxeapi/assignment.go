@@ -38,7 +38,8 @@ type Assignments struct {
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
-	wake wake.Source
+	wake   wake.Source
+	writes ownWrites
 	// peers are whom an assignment yields to, machines what identifies those that it names; unresolved are the namespaces of
 	// those that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
@@ -123,6 +124,7 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	err := r.Get(ctx, req.NamespacedName, &a)
 	if apierrors.IsNotFound(err) || err == nil && !a.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
+		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindAssignment, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -214,7 +216,7 @@ func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
 }
 
 func same(a, b *assignment.Assignment) bool {
-	return a.Priority == b.Priority && reflect.DeepEqual(a.Tenancy, b.Tenancy) && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && reflect.DeepEqual(a.Selector, b.Selector)
+	return a.Priority == b.Priority && a.Default == b.Default && reflect.DeepEqual(a.Tenancy, b.Tenancy) && a.Profile == b.Profile && a.Broken == b.Broken && a.Created.Equal(b.Created) && a.Admitted.Equal(b.Admitted) && reflect.DeepEqual(a.Selector, b.Selector)
 }
 
 // others is what other assignments take from one.
@@ -254,8 +256,14 @@ func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment
 // report writes status, if it says anything new.
 func (r *Assignments) report(ctx context.Context, before, a *ipxev1.Assignment) error {
 	if reflect.DeepEqual(before.Status, a.Status) {
+		if r.writes.unseen(before) {
+			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
+		}
 		return nil
 	}
 	err := r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
+	if err == nil {
+		r.writes.wrote(before)
+	}
 	return client.IgnoreNotFound(err)
 }

@@ -62,12 +62,7 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 		return resolved{broken: "no Profile has the labels of profileSelectors" + nearMiss(a, all.Items)}, err
 	}
 	r.unresolved.set(name)
-	slices.SortFunc(found, func(a, b *ipxev1.Profile) int {
-		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(found, func(a, b *ipxev1.Profile) int { return index.Older(a, b) })
 	result := resolved{name: found[0].Name, ready: readiness(found[0])}
 	for _, p := range found[1:] {
 		result.others = append(result.others, p.Name)
@@ -227,7 +222,7 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 	case found.ready.Status != metav1.ConditionTrue:
 		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileNotReady, n, fmt.Sprintf("its machines wait: Profile %q: %s", found.name, found.ready.Message)))
 	case conflict != nil && conflict.Kind == assignment.Duplicate && !foreigner(a, by.losses):
-		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "the older one serves"))
+		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "the older one serves until it is gone: "+conflictMessage(a.Namespace, conflict)))
 	case by.all:
 		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonOverridden, n, lost...))
 	default:

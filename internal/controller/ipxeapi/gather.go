@@ -9,12 +9,14 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // gathered is what a profile is made of, and what there is to say about it.
@@ -26,6 +28,8 @@ type gathered struct {
 	// misnamed says that some of what is missing cannot ever be there, by its name.
 	misnamed    bool
 	transformed bool
+	// unsaid is what is written in a later version of the API and cannot be said here, by the name of the content.
+	unsaid map[string]*spelling.Problem
 
 	// asks is what webhooks are asked, by the name of the content; nil where a Secret for it
 	// is wrong, which refused says.
@@ -35,17 +39,21 @@ type gathered struct {
 
 // gather resolves all content. An error is one that goes away by trying again.
 func (r *Profiles) gather(ctx context.Context, p *ipxev1.Profile) (*gathered, error) {
-	g := &gathered{source: profile.Source{
-		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Script: p.Spec.IPXE, Configs: map[string]profile.Content{},
+	spec, unsaid := spelling.Profile(&p.Spec)
+	g := &gathered{unsaid: map[string]*spelling.Problem{}, source: profile.Source{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Script: spec.IPXE, Configs: map[string]profile.Content{},
 	}}
-	for name, text := range p.Spec.AdditionalConfig {
+	for _, problem := range unsaid {
+		g.unsaid[spec.AdditionalContent[problem.Content].Name] = problem
+	}
+	for name, text := range spec.AdditionalConfig {
 		g.source.Configs[name] = profile.Content{Bytes: []byte(text)}
 	}
-	if err := r.depend(ctx, g, p); err != nil {
+	if err := r.depend(ctx, g, client.ObjectKeyFromObject(p), spec.AdditionalContent); err != nil {
 		return nil, err
 	}
-	for i := range p.Spec.AdditionalContent {
-		c := &p.Spec.AdditionalContent[i]
+	for i := range spec.AdditionalContent {
+		c := &spec.AdditionalContent[i]
 		resolved, err := r.resolve(ctx, g, p.Namespace, c)
 		if err != nil {
 			return nil, err
@@ -62,16 +70,15 @@ func (r *Profiles) gather(ctx context.Context, p *ipxev1.Profile) (*gathered, er
 
 // depend has news of what the profile is made of wake it. That comes before anything is
 // read, so that nothing is missed in between.
-func (r *Profiles) depend(ctx context.Context, g *gathered, p *ipxev1.Profile) error {
-	name := client.ObjectKeyFromObject(p)
-	r.references.set(name, referencesOf(p)...)
+func (r *Profiles) depend(ctx context.Context, g *gathered, name types.NamespacedName, contents []ipxev1.AdditionalContent) error {
+	r.references.set(name, referencesOf(name.Namespace, contents)...)
 	g.asks, g.refused = map[string]content.Request{}, map[string]error{}
-	for i := range p.Spec.AdditionalContent {
-		c := &p.Spec.AdditionalContent[i]
+	for i := range contents {
+		c := &contents[i]
 		if c.Webhook == nil {
 			continue
 		}
-		request, problem, err := r.request(ctx, p.Namespace, c.Webhook)
+		request, problem, err := r.request(ctx, name.Namespace, c.Webhook)
 		switch {
 		case err != nil:
 			return err
@@ -161,6 +168,8 @@ func (r *Profiles) find(ctx context.Context, g *gathered, namespace string, c *i
 		}
 	}
 	switch {
+	case g.unsaid[c.Name] != nil:
+		return nil, g.unsaid[c.Name], nil
 	case given != 1:
 		return nil, fmt.Errorf("it has %d sources, want exactly one of inline, secretRef, configMapRef and webhook", given), nil
 	case c.Inline != nil:

@@ -14,6 +14,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/objectname"
 	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 const (
@@ -66,25 +67,25 @@ func (r *Profiles) configMapKey(ctx context.Context, namespace string, ref *ipxe
 	return nil, fmt.Errorf("ConfigMap %q has no key %q", ref.Name, ref.Key), nil
 }
 
-// referencesOf are all objects that a profile refers to.
-func referencesOf(p *ipxev1.Profile) []reference {
+// referencesOf are all objects that the contents of a profile refer to.
+func referencesOf(namespace string, contents []ipxev1.AdditionalContent) []reference {
 	var found []reference
-	secret := func(ref ipxev1.LocalObjectReference) {
-		found = append(found, reference{kindSecret, types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}})
+	secret := func(s *spelling.Secret, problem *spelling.Problem) {
+		if s != nil && problem == nil {
+			found = append(found, reference{kindSecret, types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name}})
+		}
 	}
-	for i := range p.Spec.AdditionalContent {
-		c := &p.Spec.AdditionalContent[i]
+	for i := range contents {
+		c := &contents[i]
 		if c.SecretRef != nil {
-			found = append(found, reference{kindSecret, nameOf(p.Namespace, c.SecretRef)})
+			found = append(found, reference{kindSecret, nameOf(namespace, c.SecretRef)})
 		}
 		if c.ConfigMapRef != nil {
-			found = append(found, reference{kindConfigMap, nameOf(p.Namespace, c.ConfigMapRef)})
+			found = append(found, reference{kindConfigMap, nameOf(namespace, c.ConfigMapRef)})
 		}
-		if c.Webhook != nil && c.Webhook.MTLS != nil {
-			secret(c.Webhook.MTLS.SecretRef)
-		}
-		if c.Webhook != nil && c.Webhook.BasicAuth != nil {
-			secret(c.Webhook.BasicAuth.SecretRef)
+		if c.Webhook != nil {
+			secret(spelling.MTLS(c.Webhook))
+			secret(spelling.BasicAuth(c.Webhook))
 		}
 	}
 	return found

@@ -15,6 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // Finding is what keeps an object from being served, or is worth knowing of it: what the
@@ -103,14 +104,16 @@ func snapshotAssignments(ctx context.Context, from client.Reader, profiles []ipx
 }
 
 func compiledFrom(a *ipxev1.Assignment, found resolved) *assignment.Assignment {
+	selector, isDefault := spelling.Selector(&a.Spec)
 	return &assignment.Assignment{
-		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Priority: a.Spec.Priority,
-		Selector: selectorOf(a), Profile: found.name, Broken: found.broken,
+		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Admitted: index.Admitted(a), Priority: a.Spec.Priority,
+		Selector: selector, Default: isDefault, Profile: found.name, Broken: found.broken,
 	}
 }
 
 func selectorOf(a *ipxev1.Assignment) assignment.Selector {
-	return assignment.NewSelector(a.Spec.SubjectSelector, a.Spec.SubjectSelectors)
+	selector, _ := spelling.Selector(&a.Spec)
+	return selector
 }
 
 var errNotAskedHere = errors.New("webhooks are not asked here")

@@ -1,6 +1,7 @@
 package ipxeapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,9 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/content"
+	"github.com/farrier-dev/farrier/internal/spelling"
 )
 
 // Webhooks asks servers in the background; content.Resolver does.
@@ -40,38 +43,50 @@ func (r *Profiles) webhook(g *gathered, name string) (data []byte, problem error
 	return result.Bytes, nil
 }
 
-// request reads the Secrets that a webhook is asked with; they are of the profile's namespace.
+// request reads the Secrets that a webhook is asked with.
 func (r *Profiles) request(ctx context.Context, namespace string, w *ipxev1.Webhook) (request content.Request, problem, err error) {
 	request.URL = w.URL
-	keys := func(name string, keys ...string) (*corev1.Secret, error, error) {
-		secret := &corev1.Secret{}
-		ref := reference{kindSecret, types.NamespacedName{Namespace: namespace, Name: name}}
-		if problem, err := r.read(ctx, ref, namespace, secret); problem != nil || err != nil {
-			return nil, problem, err
-		}
-		for _, key := range keys {
-			if len(secret.Data[key]) == 0 {
-				return nil, fmt.Errorf("Secret %q has no key %q", name, key), nil
-			}
-		}
-		return secret, nil, nil
+	mtls, unsaid := spelling.MTLS(w)
+	if unsaid != nil {
+		return request, unsaid, nil
 	}
-	if w.MTLS != nil {
-		secret, problem, err := keys(w.MTLS.SecretRef.Name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey, corev1.ServiceAccountRootCAKey)
+	if mtls != nil {
+		data, problem, err := r.secretKeys(ctx, namespace, mtls, mtls.Certificate, mtls.PrivateKey, mtls.Authority)
 		if problem != nil || err != nil {
 			return request, problem, err
 		}
-		request.Certificate, request.Key = secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
-		request.CA = secret.Data[corev1.ServiceAccountRootCAKey]
+		request.Certificate, request.Key, request.CA = data[mtls.Certificate], data[mtls.PrivateKey], data[mtls.Authority]
 	}
-	if w.BasicAuth != nil {
-		secret, problem, err := keys(w.BasicAuth.SecretRef.Name, corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey)
+	login, unsaid := spelling.BasicAuth(w)
+	if unsaid != nil {
+		return request, unsaid, nil
+	}
+	if login != nil {
+		data, problem, err := r.secretKeys(ctx, namespace, login, login.Username, login.Password)
 		if problem != nil || err != nil {
 			return request, problem, err
 		}
-		request.Username, request.Password = string(secret.Data[corev1.BasicAuthUsernameKey]), secret.Data[corev1.BasicAuthPasswordKey]
+		request.Username, request.Password = string(data[login.Username]), data[login.Password]
 	}
 	return request, nil, nil
+}
+
+// secretKeys reads keys of a Secret for a profile of that namespace. A key without a name is none.
+func (r *Profiles) secretKeys(ctx context.Context, namespace string, from *spelling.Secret, keys ...string) (data map[string][]byte, problem, err error) {
+	secret := &corev1.Secret{}
+	ref := reference{kindSecret, types.NamespacedName{Namespace: cmp.Or(from.Namespace, namespace), Name: from.Name}}
+	if problem, err := r.read(ctx, ref, namespace, secret); problem != nil || err != nil {
+		return nil, problem, err
+	}
+	if secret.Type == corev1.SecretTypeServiceAccountToken || client.ObjectKeyFromObject(secret) == r.KeysSecret {
+		return nil, fmt.Errorf("Secret %q is not for webhooks", from.Name), nil
+	}
+	for _, key := range keys {
+		if key != "" && len(secret.Data[key]) == 0 {
+			return nil, fmt.Errorf("Secret %q has no key %q", from.Name, key), nil
+		}
+	}
+	return secret.Data, nil, nil
 }
 
 // inquiries remembers which profiles wait for which webhooks, so that an answer wakes

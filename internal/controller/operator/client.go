@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -67,30 +68,48 @@ func NewClient(config *rest.Config, at Address) (*Client, error) {
 
 // Boots is what the newest boots of a machine asked for and were given. A machine that has never asked has none.
 func (c *Client) Boots(ctx context.Context, uuid string) (Boots, error) {
-	none := Boots{SystemUUID: uuid}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/boots/"+url.PathEscape(uuid), nil)
+	boots := Boots{SystemUUID: uuid}
+	_, err := c.get(ctx, "/boots/"+url.PathEscape(uuid), &boots)
+	return boots, err
+}
+
+// UnknownMachine is one that asked what to boot, and that there is nothing for.
+type UnknownMachine = bootview.UnknownMachine
+
+// Unknown are the machines that asked what to boot and that there is nothing for, the last one first.
+func (c *Client) Unknown(ctx context.Context) ([]UnknownMachine, error) {
+	var machines []UnknownMachine
+	there, err := c.get(ctx, PathUnknown, &machines)
+	if err == nil && !there {
+		err = fmt.Errorf("GET %s: %s: it is an older Farrier, which does not list them", PathUnknown, http.StatusText(http.StatusNotFound))
+	}
+	return machines, err
+}
+
+// get decodes an answer, and reports whether there is one.
+func (c *Client) get(ctx context.Context, path string, into any) (there bool, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
-		return none, err
+		return false, err
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return none, err
+		return false, err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return none, nil
+		return false, nil
 	case http.StatusUnauthorized:
-		return none, ErrUnauthorized
+		return false, ErrUnauthorized
 	case http.StatusForbidden:
-		return none, ErrForbidden
+		return false, ErrForbidden
 	default:
-		return none, fmt.Errorf("GET /boots/%s: %s", uuid, answer.Status)
+		return false, fmt.Errorf("GET %s: %s", path, answer.Status)
 	}
-	var boots Boots
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(&boots); err != nil {
-		return none, fmt.Errorf("GET /boots/%s: %w", uuid, err)
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
+		return false, fmt.Errorf("GET %s: %w", path, err)
 	}
-	return boots, nil
+	return true, nil
 }

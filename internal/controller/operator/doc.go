@@ -3,6 +3,7 @@
 //	GET    /systems/{uuid}  the report of a machine's probe, as it was stored
 //	DELETE /delete/{uuid}   have it looked at again: the report is deleted
 //	GET    /boots/{uuid}    what its newest boots asked for, and were given
+//	GET    /unknown         which machines asked what to boot, and there was nothing for them
 //	GET    /explain?label=… which assignments a machine has that names itself, in their order, and why
 //
 // Whoever asks proves itself as at the Kubernetes API, by a client certificate of the authority that the API trusts or by a bearer token

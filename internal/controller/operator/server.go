@@ -43,6 +43,8 @@ type Server struct {
 	History   *bootview.History
 	// Explain answers which assignment a machine gets, and why; nil: nobody does.
 	Explain http.Handler
+	// Unknown answers which machines asked what to boot and were told that there is nothing; nil: nobody does.
+	Unknown http.Handler
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
 
@@ -64,8 +66,14 @@ func (s *Server) routes() *http.ServeMux {
 	if s.Explain != nil {
 		mux.Handle("GET /explain", s.Explain)
 	}
+	if s.Unknown != nil {
+		mux.Handle("GET "+PathUnknown, s.Unknown)
+	}
 	return mux
 }
+
+// PathUnknown is where the machines are listed that asked what to boot and that there is nothing for.
+const PathUnknown = "/unknown"
 
 var errNotFound = errors.New("not found")
 

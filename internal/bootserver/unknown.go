@@ -1,0 +1,118 @@
+package bootserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/profile"
+)
+
+// unknown notes that a machine asked what to boot and was told that there is nothing for it, and has the log say so: once for each machine,
+// and not more often than anybody reads.
+func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
+	now := s.cfg.Clock.Now()
+	m, news := s.cfg.Unknown.Note(bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path}, now)
+	if !news {
+		return
+	}
+	unsaid, ok := s.unknownLines.take(now)
+	if !ok {
+		return
+	}
+	said := []any{"address", m.Address, "path", m.Path}
+	for _, named := range [][2]string{{"systemUUID", m.UUID}, {"mac", m.MAC}, {"serial", m.Serial}} {
+		if named[1] != "" {
+			said = append(said, named[0], named[1])
+		}
+	}
+	if unsaid > 0 {
+		said = append(said, "othersUnsaid", unsaid)
+	}
+	s.cfg.Logger.Info("A machine asked what to boot, and there is nothing for it", said...)
+}
+
+// unassigned is unknown for a machine that names itself.
+func (s *Server) unassigned(r *http.Request, subject assignment.Subject) {
+	s.unknown(r, subject.Get(assignment.KeyUUID), subject.Get(assignment.KeyMAC), subject.Get(assignment.KeySerial))
+}
+
+// firstMAC is the first MAC address among the identifiers that a DHCP server names a machine by; empty: there is none.
+func firstMAC(forwarded []string) string {
+	for _, value := range forwarded {
+		for id := range strings.SplitSeq(value, ",") {
+			if mac, err := identity.MAC(strings.TrimSpace(id)); err == nil {
+				return mac
+			}
+		}
+	}
+	return ""
+}
+
+// linesAMinute is how many machines that nobody knows the log names.
+const linesAMinute = 10
+
+// lines are those of one minute.
+type lines struct {
+	mu     sync.Mutex
+	since  time.Time
+	said   int
+	unsaid int
+}
+
+// take reports whether there may be another line, and for how many there was none since the last one.
+func (l *lines) take(now time.Time) (unsaid int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.since) >= time.Minute {
+		l.since, l.said = now, 0
+	}
+	if l.said == linesAMinute {
+		l.unsaid++
+		return 0, false
+	}
+	l.said++
+	unsaid, l.unsaid = l.unsaid, 0
+	return unsaid, true
+}
+
+// Unknown answers GET /unknown with the machines that asked what to boot within the last day and that there still is nothing for. It is for
+// operators, as Explain is.
+func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, clock clock.PassiveClock) http.Handler {
+	s := &Server{view: view, cfg: Config{Profiles: profiles}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isRead(r.Method) {
+			notAllowed(w, r, readMethods)
+			return
+		}
+		still := []bootview.UnknownMachine{}
+		for _, m := range unknown.List(clock.Now()) {
+			if !s.hasSomething(m) {
+				still = append(still, m)
+			}
+		}
+		body, err := json.Marshal(still)
+		if err != nil { // strings, numbers and times can always be marshalled
+			body = nil
+		}
+		w.Header()["Cache-Control"] = noStore
+		send(w, r, http.StatusOK, typeJSON, append(body, '\n'))
+	})
+}
+
+// hasSomething reports whether there is something for a machine by now, by what is kept of what it said of itself.
+func (s *Server) hasSomething(m bootview.UnknownMachine) bool {
+	if _, status := s.view.Find(m.UUID, m.MAC, m.Serial); status != bootview.Unknown {
+		return true
+	}
+	labels := map[string][]string{assignment.KeyUUID: {m.UUID}, assignment.KeyMAC: {m.MAC}, assignment.KeySerial: {m.Serial}}
+	subject, err := assignment.NewSubject(labels)
+	return err == nil && s.cfg.Profiles != nil && len(s.cfg.Profiles.Candidates(subject)) > 0
+}

@@ -1,0 +1,158 @@
+package bootview
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/newest"
+)
+
+// Bounds of what is remembered of machines that nobody knows: some megabytes. Whoever invents machines takes the places of one network, and
+// that is his own.
+const (
+	maxUnknownNetworks = 256
+	maxUnknownThere    = 16
+	maxUnknownText     = 64
+	// unknownSaidFor is how long a machine that goes on asking is nothing new.
+	unknownSaidFor = time.Hour
+	// unknownKeptFor is how long after it asked last a machine is listed.
+	unknownKeptFor = 24 * time.Hour
+)
+
+// UnknownMachine is a machine that asked what to boot while there was nothing for it, as it says itself who it is.
+type UnknownMachine struct {
+	Address string `json:"address"`
+	UUID    string `json:"uuid,omitempty"`
+	MAC     string `json:"mac,omitempty"`
+	Serial  string `json:"serial,omitempty"`
+	// Path is what it asked for last.
+	Path  string    `json:"path"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Times int       `json:"times"`
+
+	said time.Time
+}
+
+func (m *UnknownMachine) is(o *UnknownMachine) bool {
+	return m.Address == o.Address && m.UUID == o.UUID && m.MAC == o.MAC && m.Serial == o.Serial
+}
+
+// kept is m without the requests that its texts are cut from.
+func (m UnknownMachine) kept() UnknownMachine {
+	m.Address, m.UUID, m.MAC, m.Serial, m.Path = strings.Clone(m.Address), strings.Clone(m.UUID), strings.Clone(m.MAC), strings.Clone(m.Serial), strings.Clone(m.Path)
+	return m
+}
+
+// UnknownMachines are those that asked last, in bounded memory. The zero value is empty.
+type UnknownMachines struct {
+	mu sync.Mutex
+	by newest.Map[netip.Prefix, *[]UnknownMachine]
+}
+
+// Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
+// lately.
+func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMachine, news bool) {
+	m.Address, m.UUID, m.MAC, m.Serial, m.Path = shortText(m.Address), shortText(m.UUID), shortText(m.MAC), shortText(m.Serial), shortText(m.Path)
+	if canonical, err := identity.UUID(m.UUID); err == nil {
+		m.UUID = canonical
+	}
+	network := networkOf(m.Address)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	there, _ := u.by.Get(network)
+	if there == nil {
+		there = &[]UnknownMachine{}
+		u.by.Put(network, there, maxUnknownNetworks)
+	}
+	at := slices.IndexFunc(*there, func(o UnknownMachine) bool { return o.is(&m) })
+	if at < 0 {
+		m = m.kept()
+		m.First = now
+		if len(*there) < maxUnknownThere {
+			*there, at = append(*there, m), len(*there)
+		} else {
+			at = oldest(*there)
+			if replaced := (*there)[at]; now.Sub(replaced.Last) < unknownSaidFor {
+				m.said = now // so many at once are said of by those that are listed
+			}
+			(*there)[at] = m
+		}
+	}
+	known := &(*there)[at]
+	if known.Path != m.Path {
+		known.Path = strings.Clone(m.Path)
+	}
+	known.Last, known.Times = now, known.Times+1
+	if news = known.said.IsZero() || now.Sub(known.said) >= unknownSaidFor; news {
+		known.said = now
+	}
+	return *known, news
+}
+
+// List returns those that asked within the last day, the last one first.
+func (u *UnknownMachines) List(now time.Time) []UnknownMachine {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var all []UnknownMachine
+	for there := range u.by.Values() {
+		for _, m := range *there {
+			if now.Sub(m.Last) < unknownKeptFor {
+				all = append(all, m)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b UnknownMachine) int {
+		if order := b.Last.Compare(a.Last); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Address+a.UUID+a.MAC+a.Serial, b.Address+b.UUID+b.MAC+b.Serial)
+	})
+	return all
+}
+
+func oldest(machines []UnknownMachine) int {
+	at := 0
+	for i := range machines {
+		if machines[i].Last.Before(machines[at].Last) {
+			at = i
+		}
+	}
+	return at
+}
+
+// networkOf is what one host has addresses of: an IPv4 address, or a network of IPv6 (RFC 4291 §2.5.1).
+func networkOf(address string) netip.Prefix {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	a = a.Unmap().WithZone("")
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	network, err := a.Prefix(bits)
+	if err != nil { // the lengths are right
+		return netip.Prefix{}
+	}
+	return network
+}
+
+// shortText is what a machine says, fit to be kept and shown.
+func shortText(text string) string {
+	if len(text) > maxUnknownText {
+		text = text[:maxUnknownText]
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
