@@ -51,7 +51,7 @@ type Assignments struct {
 func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ipxe-assignment").
-		For(&ipxev1.Assignment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&ipxev1.Assignment{}, builder.WithPredicates(news())).
 		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -66,7 +65,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 	r.View.SubscribeRefused(r.wake.Wake)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("ipxe-profile").
-		For(&ipxev1.Profile{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&ipxev1.Profile{}, builder.WithPredicates(news())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(kindSecret))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
 		WatchesRawSource(&r.wake).
