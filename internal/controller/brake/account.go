@@ -10,8 +10,11 @@ import (
 )
 
 const (
-	// PerMinute is how many writes, and how many requests to its BMC, an object may cost in the long run that comes no further.
+	// PerMinute is how many writes, and how many requests to its BMC, an object may cost a minute in the long run that comes no further.
 	PerMinute = 10
+	// writesLeak and requestsLeak are how many a minute are forgotten. A word of the reporter is a write too; and an order is let go as a whole,
+	// which is some five requests, and its BMC is polled besides.
+	writesLeak, requestsLeak = PerMinute - 2, PerMinute / 2
 	// Burst is how many before that. A server that is found, inspected and booted costs 8 writes, and its boot some 20 requests: one that is
 	// switched back and forth by people must not be slowed for that either.
 	Burst = 60
@@ -20,8 +23,8 @@ const (
 	// lately is how long a state is remembered, and maxStages how many are.
 	lately    = 10 * time.Minute
 	maxStages = 64
-	// drained is when an account is as good as a new one.
-	drained = Burst * time.Minute / PerMinute
+	// drained is when an account is as good as a new one, its stages included.
+	drained = Burst * time.Minute / requestsLeak
 	// manyAccounts is how many are kept before any is looked at for whether it is needed.
 	manyAccounts = 1024
 )
@@ -84,23 +87,32 @@ type seen struct {
 	at    time.Time
 }
 
-// bucket leaks PerMinute.
+// leaks is how many are forgotten a minute.
+func (w what) leaks() float64 {
+	if w == requests {
+		return requestsLeak
+	}
+	return writesLeak
+}
+
+// bucket leaks.
 type bucket struct {
 	used float64
 	at   time.Time
 }
 
-func (b *bucket) leak(now time.Time) {
-	b.used = max(0, b.used-now.Sub(b.at).Minutes()*PerMinute)
+func (b *bucket) leak(now time.Time, perMinute float64) {
+	b.used = max(0, b.used-now.Sub(b.at).Minutes()*perMinute)
 	b.at = now
 }
 
 // wait is how long it takes until one more fits.
-func (b *bucket) wait() time.Duration {
-	if b.used+1 <= Burst {
+func (a *account) wait(w what) time.Duration {
+	over := a.spent[w].used + 1 - Burst
+	if over <= 0 {
 		return 0
 	}
-	return max(time.Millisecond, time.Duration((b.used+1-Burst)/PerMinute*float64(time.Minute)))
+	return max(time.Millisecond, time.Duration(over/w.leaks()*float64(time.Minute)))
 }
 
 // of is the account of an object. b.mu is held.
@@ -112,7 +124,7 @@ func (b *Brake) of(s subject, now time.Time) *account {
 		b.accounts[s] = a
 	}
 	for i := range a.spent {
-		a.spent[i].leak(now)
+		a.spent[i].leak(now, what(i).leaks())
 	}
 	a.last = now
 	return a
@@ -124,7 +136,7 @@ func (b *Brake) sweep(now time.Time) {
 		return
 	}
 	for s, a := range b.accounts {
-		if idle := now.Sub(a.last); idle > lately || idle > drained && a.stages == nil {
+		if now.Sub(a.last) > drained {
 			delete(b.accounts, s)
 		}
 	}
@@ -169,7 +181,7 @@ func (b *Brake) write(s subject, stage func() uint64) time.Duration {
 	if a.watched() && a.enter(stage(), now) {
 		a.spent[writes].used, a.spent[requests].used = 0, 0
 	}
-	if wait := a.spent[writes].wait(); wait > 0 {
+	if wait := a.wait(writes); wait > 0 {
 		b.refuse(s, writes, now)
 		return wait
 	}

@@ -165,16 +165,21 @@ func TestWhatComesFurtherIsNotSlowed(t *testing.T) {
 func TestRequests(t *testing.T) {
 	s := newStand(t, server())
 	account := brake.Account(brake.KindServer, "s")
-	spent := 0
-	for range 600 {
-		if s.brake.Wait(account) == 0 {
-			s.brake.Spent(account, 3)
-			spent += 3
+	for _, each := range []int{1, 3, 5} { // requests of an order
+		var spent []int
+		for minute := range 20 {
+			spent = append(spent, 0)
+			for range 60 {
+				if s.brake.Wait(account) == 0 {
+					s.brake.Spent(account, each)
+					spent[minute] += each
+				}
+				s.API.Clock.Step(time.Second)
+			}
 		}
-		s.API.Clock.Step(time.Second)
-	}
-	if spent > brake.Burst+3+10*brake.PerMinute || spent < 10*brake.PerMinute {
-		t.Errorf("%d requests in ten minutes", spent)
+		if slices.Max(spent[1:]) > brake.PerMinute || slices.Max(spent[10:]) == 0 {
+			t.Errorf("orders of %d: requests a minute: %v", each, spent)
+		}
 	}
 	if s.brake.Wait(account) == 0 {
 		s.brake.Spent(account, brake.Burst)

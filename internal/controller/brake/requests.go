@@ -35,7 +35,7 @@ func (b *Brake) Wait(account string) time.Duration {
 		return 0
 	}
 	a = b.of(s, now)
-	wait := a.spent[requests].wait()
+	wait := a.wait(requests)
 	if wait > 0 {
 		b.refuse(s, requests, now)
 	}
