@@ -46,8 +46,24 @@ func (c *check) knownServer(ctx context.Context, now, before string) error {
 	return err
 }
 
+// settingsNames warns of two parts of a flow with one name: the schema allows them, and the controller refuses to apply them.
+func settingsNames(_ context.Context, c *check, now, before *metalv1.BIOSSettings) error {
+	if equality.Semantic.DeepEqual(now.Spec.SettingsFlow, before.Spec.SettingsFlow) {
+		return nil
+	}
+	first := map[string]int{}
+	for i, item := range now.Spec.SettingsFlow {
+		if j, twice := first[item.Name]; twice {
+			c.warn(field.NewPath("spec", "settingsFlow").Index(i).Child("name"), "%.64q is the name of spec.settingsFlow[%d] too: none of the settings will be applied until every part has a name of its own", item.Name, j)
+			return nil
+		}
+		first[item.Name] = i
+	}
+	return nil
+}
+
 // settingsInProgress refuses to change what settings ask for while they are on their way to the BIOS, unless the operation says that this is
-// meant: the part of the flow that is under way is broken off, and what it has sent to the BMC already stays there.
+// meant: the part of the flow that is under way is broken off.
 func settingsInProgress(_ context.Context, c *check, now, before *metalv1.BIOSSettings) error {
 	if c.created() || now.Annotations[metalv1.AnnotationOperation] == metalv1.OperationAllowInProgressUpdate {
 		return nil

@@ -71,7 +71,7 @@ var kinds = map[schema.GroupKind]kind{
 	}},
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
-	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsInProgress), operations}},
+	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsNames), of(settingsInProgress), operations}},
 	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(ipxeMachine), of(oneIPXEConfig)}},
 	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(httpMachine), of(oneHTTPConfig)}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{

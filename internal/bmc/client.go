@@ -201,6 +201,7 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 		authorize(request.Header)
 	}
 	started := c.clock.Now()
+	count(ctx)
 	if c.options.OnRequest != nil {
 		defer func() { c.tell(r, authorize == nil, c.clock.Since(started), a, err) }()
 	}

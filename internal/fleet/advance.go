@@ -27,6 +27,9 @@ func (a *actor) advance(ctx context.Context) error {
 // advanceOne takes one command further, unless a fence keeps it off.
 func (a *actor) advanceOne(ctx context.Context, c *command) error {
 	now := a.options.Clock.Now()
+	if a.braked(c, now) {
+		return nil
+	}
 	if until, fenced := a.begin(c, now); fenced {
 		c.cause = c.status.Err
 		if !now.Before(c.expires(a.options)) {
@@ -37,6 +40,8 @@ func (a *actor) advanceOne(ctx context.Context, c *command) error {
 		a.publish(func(o *Observation) { a.report(o, c.status) })
 		return nil
 	}
+	ctx, done := a.charge(ctx, c)
+	defer done()
 	if c.status.State == Queued {
 		for _, other := range a.commands {
 			if other.status.State == Running {

@@ -60,6 +60,8 @@ type Command struct {
 	BootOrder []string      // of kind SetBootOrder, by reference of boot option
 	// Holder is that of the fence that the command passes, if any.
 	Holder string
+	// Account is what the requests of the command are counted for, where they come to nothing: see Options.Brake.
+	Account string
 }
 
 // CommandState is how far a command is.

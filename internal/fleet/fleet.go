@@ -56,6 +56,8 @@ type Options struct {
 
 	InsecureSkipVerify bool
 	RootCAs            *x509.CertPool
+	// Brake has orders wait that come to nothing; nil: none do.
+	Brake Brake
 	// Seed makes the jitter repeatable; zero: it is not.
 	Seed int64
 	// NewClient replaces the Redfish client.

@@ -20,6 +20,8 @@ type Job struct {
 	Budget time.Duration
 	// Holder is that of the fence that the job runs behind, if any.
 	Holder string
+	// Account is what the requests of the job are counted for, where they come to nothing: see Options.Brake.
+	Account string
 	// Run does the work. It is called once, by the BMC's own goroutine, and must heed its
 	// context. What it finds out it keeps where its owner finds it.
 	Run func(ctx context.Context, s Services) error
@@ -42,7 +44,7 @@ func (f *Fleet) Do(key Key, j Job) error {
 	if !ok {
 		return ErrUnknownBMC
 	}
-	return a.submit(order{Command: Command{ID: j.ID, Kind: work, Budget: j.Budget, Holder: j.Holder}, run: j.Run})
+	return a.submit(order{Command: Command{ID: j.ID, Kind: work, Budget: j.Budget, Holder: j.Holder, Account: j.Account}, run: j.Run})
 }
 
 // runJob runs a job and ends it. An error of the BMC as a whole is for the next poll to confirm:

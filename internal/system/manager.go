@@ -77,6 +77,10 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
 	mgr = objectname.Manager(mgr)
+	unbraked := mgr.GetClient()
+	if mgr, err = s.braked(mgr); err != nil {
+		return nil, nil, nil, err
+	}
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, nil, nil, err
 	}
@@ -145,7 +149,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		}
 	}
 	return mgr, delivery, &report.Intake{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
+		Client: unbraked, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
 	}, nil
 }
 

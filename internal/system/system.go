@@ -21,6 +21,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/boottls"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/macprefix"
@@ -50,6 +51,7 @@ type System struct {
 	unknown bootview.UnknownMachines
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
+	brake     *brake.Brake
 	images    *image.Resolver
 	blobs     *image.Blobs
 	keys      keys
@@ -92,7 +94,7 @@ func New(options Options) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &System{logger: options.Logger, settings: settings, synced: make(chan struct{}), failed: make(chan error, 8)}
+	s := &System{logger: options.Logger, settings: settings, brake: brake.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(Quiet(options.Logger))
 	s.newCallers()
 	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
@@ -156,7 +158,7 @@ func (s *System) newFleet() error {
 	f := fleet.New(fleet.Options{
 		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
 		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout, IdleTimeout: o.BMCIdleTimeout,
-		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots,
+		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Brake: s.brake,
 	})
 	if err := metrics.Registry.Register(f); err != nil {
 		return fmt.Errorf("metrics of the fleet: %w", err)

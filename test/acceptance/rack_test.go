@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,19 @@ func newLab(t *testing.T, servers int) *lab {
 
 func (l *lab) up(t *testing.T, args ...string) *running {
 	t.Helper()
-	return &running{Running: l.Up(t, args...), t: t}
+	p := &running{Running: l.Up(t, args...), t: t}
+	t.Cleanup(func() { p.notSlowed(t) })
+	return p
+}
+
+// notSlowed fails a test in which an object was said to come no further: whatever tests ask of the product comes to an end.
+func (p *running) notSlowed(t *testing.T) {
+	t.Helper()
+	for line := range strings.Lines(p.Log()) {
+		if strings.Contains(line, "comes no further") {
+			t.Errorf("an object was slowed: %s", line)
+		}
+	}
 }
 
 func (l *lab) discover(p *running) {

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -22,6 +23,11 @@ const fenceTime = 10 * time.Minute
 
 // holder is whose fence it is.
 func holder(obj *metalv1.BIOSSettings) string { return "BIOSSettings " + obj.Name }
+
+// account is what the requests are counted for that the BMC is sent.
+func account(obj *metalv1.BIOSSettings) string {
+	return brake.Account(brake.KindBIOSSettings, obj.Name)
+}
 
 // act carries a plan out. What is remembered is written before what it orders.
 func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) error {
@@ -65,25 +71,26 @@ func (r *Reconciler) order(v *view, key fleet.Key, p *plan) error {
 	}
 	uri := v.system.URI
 	if p.look || p.write {
-		l := &look{begun: v.now, asked: v.asked}
+		l := &look{begun: v.now, asked: v.asked, wrote: v.progress.wrote()}
+		l.again(v.looked)
 		wanted := final(v.flow)
-		task := ""
-		if v.progress.active() {
-			task = v.progress.Task
-		}
-		run := func(ctx context.Context, s fleet.Services) error { return l.follow(ctx, s, uri, task, wanted) }
-		if p.write {
+		run := func(ctx context.Context, s fleet.Services) error { return l.compare(ctx, s, uri, wanted) }
+		switch {
+		case p.write:
 			item, _ := v.item()
 			l.of = v.progress.Since
-			run = func(ctx context.Context, s fleet.Services) error { return l.write(ctx, s, uri, item.Settings) }
+			run = func(ctx context.Context, s fleet.Services) error { return l.write(ctx, s, uri, item.Settings, wanted) }
+		case v.progress.active() && v.progress.Step != stepBegin:
+			task := v.progress.Task
+			run = func(ctx context.Context, s fleet.Services) error { return l.follow(ctx, s, uri, task, wanted) }
 		}
 		id := r.memories.begin(v.obj.UID, l, v.now)
-		if err := r.Fleet.Do(key, fleet.Job{ID: id, Budget: jobBudget, Holder: holder(v.obj), Run: run}); err != nil {
+		if err := r.Fleet.Do(key, fleet.Job{ID: id, Budget: jobBudget, Holder: holder(v.obj), Account: account(v.obj), Run: run}); err != nil {
 			return fmt.Errorf("order a look at the BIOS: %w", err)
 		}
 	}
 	if p.power != "" {
-		cmd := fleet.Command{ID: v.powerID(), System: uri, Kind: p.power, Holder: holder(v.obj), Force: p.power == fleet.PowerOff && v.enforce}
+		cmd := fleet.Command{ID: v.powerID(), System: uri, Kind: p.power, Holder: holder(v.obj), Account: account(v.obj), Force: p.power == fleet.PowerOff && v.enforce}
 		if p.power == fleet.PowerOn {
 			cmd.Budget = verifyTimeout // BMCs of some makes say that a machine is on when its self test is over
 		}

@@ -57,8 +57,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (reconcile.Result, error) {
 	operation := obj.Annotations[metalv1.AnnotationOperation]
-	deleting := !obj.DeletionTimestamp.IsZero()
-	if deleting && (!progressOf(obj).active() || operation == metalv1.OperationAllowInProgressDelete) {
+	deleting := deleting(obj)
+	if deleting && (progressOf(obj).abandonable() || operation == metalv1.OperationAllowInProgressDelete) {
 		return reconcile.Result{}, r.finalize(ctx, obj)
 	}
 	if operation == metalv1.OperationIgnore || operation == metalv1.OperationIgnorePropagated {
@@ -97,7 +97,8 @@ func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BIOSSettings, delet
 		asked = !progressOf(obj).active()
 	case metalv1.OperationRetry, metalv1.OperationRetryPropagated:
 		if p := progressOf(obj); p != nil && p.Step == stepFailed {
-			delete(obj.Annotations, annotationProgress)
+			// What it has sent may wait at the BMC still, and is no stranger's.
+			obj.Annotations[annotationProgress] = (&progress{Step: stepFailed, Since: p.Since, Wrote: p.Wrote}).String()
 		} else if p.active() {
 			p.NotBefore = nil
 			obj.Annotations[annotationProgress] = p.String()
@@ -143,7 +144,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) er
 
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.
 func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*view, fleet.Key, error) {
-	v := &view{now: r.Clock.Now(), obj: obj, flow: flowOf(obj), asked: askedFor(obj), progress: progressOf(obj), enforce: r.EnforcePowerOff}
+	v := &view{now: r.Clock.Now(), obj: obj, flow: flowOf(obj), asked: askedFor(obj), progress: progressOf(obj), enforce: r.EnforcePowerOff, deleting: deleting(obj)}
 	if obj.Spec.ServerRef == nil || obj.Spec.ServerRef.Name == "" {
 		return v, "", nil
 	}
@@ -210,6 +211,8 @@ func (r *Reconciler) firstOf(ctx context.Context, obj *metalv1.BIOSSettings) (st
 	}
 	return list.Items[0].Name, nil
 }
+
+func deleting(obj *metalv1.BIOSSettings) bool { return !obj.DeletionTimestamp.IsZero() }
 
 func (r *Reconciler) event(obj *metalv1.BIOSSettings, kind, reason, message string) {
 	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)

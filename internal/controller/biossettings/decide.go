@@ -28,6 +28,9 @@ const (
 	reasonApplying              = "Applying"
 	reasonRetrying              = "Retrying"
 	reasonApplied               = "SettingsApplied"
+	reasonDeleted               = "Deleted"
+	// reasonUnexpectedPending: settings wait at the BMC that the next reset would apply along, and that nobody asked for here.
+	reasonUnexpectedPending = "UnexpectedPendingSettings"
 )
 
 const (
@@ -35,6 +38,8 @@ const (
 	lookEvery = 6 * time.Hour
 	// lookRetry is how long a BMC is left alone that did not tell its settings.
 	lookRetry = time.Minute
+	// pendingRetry is how soon a BMC is looked at again where settings wait that are somebody else's.
+	pendingRetry = 10 * time.Minute
 )
 
 // view is everything that decisions look at.
@@ -63,6 +68,8 @@ type view struct {
 	fenced error
 	// enforce lets a machine be forced off that does not shut down.
 	enforce bool
+	// deleting says that the object goes as soon as nothing is under way.
+	deleting bool
 }
 
 // plan is what is to be done. State, reason and message go into status.
@@ -104,6 +111,8 @@ func (v *view) decide() plan {
 	switch ref := v.obj.Spec.ServerRef; {
 	case ref == nil || ref.Name == "":
 		return p.say(pending, reasonServerRefMissing, "spec.serverRef names no Server")
+	case v.names() != nil:
+		return p.say(metalv1.BIOSSettingsStateFailed, reasonDuplicateName, "%v", v.names())
 	case v.server == nil:
 		return p.say(pending, reasonServerNotFound, "spec.serverRef: Server %q does not exist", ref.Name)
 	case v.first != "":
@@ -120,6 +129,9 @@ func (v *view) decide() plan {
 	return v.compare(&p)
 }
 
+// names is what is wrong with the names of the flow, in the order in which they stand in spec.
+func (v *view) names() error { return checkNames(v.obj.Spec.SettingsFlow) }
+
 // compare reads the settings where that was not done lately, and says what follows.
 func (v *view) compare(p *plan) plan {
 	l := v.looked
@@ -127,6 +139,8 @@ func (v *view) compare(p *plan) plan {
 	age := lookEvery
 	if known && l.err != nil {
 		age = lookRetry
+	} else if known && len(l.foreign) > 0 {
+		age = pendingRetry
 	}
 	if !known || !v.now.Before(l.begun.Add(age)) {
 		p.look, p.release = !v.busy, false
@@ -148,11 +162,14 @@ func (v *view) compare(p *plan) plan {
 	if err := v.check(l); err != nil {
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonOf(err, reasonInvalidValue), "%v", err)
 	}
+	if len(l.foreign) > 0 {
+		return p.say(metalv1.BIOSSettingsStateFailed, reasonUnexpectedPending, "%v; the annotation %s=retry looks again at once", l.unexpected(), metalv1.AnnotationOperation)
+	}
 	p.release, p.maintain = false, true
 	if !v.granted {
 		return p.say(metalv1.BIOSSettingsStatePending, reasonWaitingForMaintenance, "%s differ; %s", strings.Join(names, ", "), v.waiting())
 	}
-	p.progress = &progress{Asked: v.asked, Step: stepBegin, Since: v.now.UTC()}
+	p.progress = &progress{Asked: v.asked, Step: stepBegin, Since: v.now.UTC(), Wrote: v.progress.wrote()}
 	return p.say(metalv1.BIOSSettingsStateInProgress, reasonApplying, "%s differ", strings.Join(names, ", "))
 }
 

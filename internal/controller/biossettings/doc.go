@@ -5,7 +5,7 @@
 // is under way; both pure), and acts (act.go): what is remembered is written first, then a job or
 // a command goes to the fleet, then status is written (status.go). No worker waits for a BMC.
 //
-//	version is the one asked for ──▶ settings are read ──▶ what differs is checked against the registry
+//	version is the one asked for ──▶ settings are read ──▶ what differs is checked against the registry, and what waits at the BMC
 //	    ──▶ a ServerMaintenance of its own is asked for, and granted
 //	    ──▶ for each part of the flow that differs: written ──▶ off ──▶ on ──▶ read again until they are so
 //	    ──▶ off again, the maintenance is removed: the server goes back to where it was

@@ -18,7 +18,31 @@ const (
 	reasonUnknownAttribute  = "UnknownAttribute"
 	reasonReadOnlyAttribute = "ReadOnlyAttribute"
 	reasonInvalidValue      = "InvalidValue"
+	reasonDuplicateName     = "DuplicateFlowName"
 )
+
+// checkNames says which name of a flow is used twice. How far a flow has come is remembered by name, so that of two parts with one
+// name the second would never be over.
+func checkNames(flow []metalv1.SettingsFlowItem) error {
+	first := map[string]int{}
+	for i, item := range flow {
+		if j, twice := first[item.Name]; twice {
+			return outcome.Terminalf(reasonDuplicateName, "spec.settingsFlow[%d].name: %q is the name of spec.settingsFlow[%d] too; every part needs a name of its own", i, shown(item.Name), j)
+		}
+		first[item.Name] = i
+	}
+	return nil
+}
+
+// maxShown bounds what messages repeat of a name.
+const maxShown = 64
+
+func shown(name string) string {
+	if len(name) > maxShown {
+		return strings.ToValidUTF8(name[:maxShown], "") + "…"
+	}
+	return name
+}
 
 // flowOf is the flow in the order in which it is applied.
 func flowOf(obj *metalv1.BIOSSettings) []metalv1.SettingsFlowItem {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -38,6 +40,8 @@ type progress struct {
 	Since time.Time `json:"since"`
 	// Powered says that the machine was switched for the settings, so that what runs now is nobody's.
 	Powered bool `json:"powered,omitempty"`
+	// Wrote names the settings that were sent to the BMC since they were last all as asked for: what waits there of these is ours.
+	Wrote []string `json:"wrote,omitempty"`
 	// Task is what the BMC made of the change, where it made one.
 	Task string `json:"task,omitempty"`
 	// Failures counts the attempts that failed, Reason and Message say why the last one did.
@@ -60,7 +64,20 @@ func progressOf(obj *metalv1.BIOSSettings) *progress {
 	if p.Asked == askedFor(obj) || !p.active() {
 		return &p
 	}
-	return &progress{Asked: askedFor(obj), Step: stepBegin, Since: p.Since, Powered: p.Powered}
+	return &progress{Asked: askedFor(obj), Step: stepBegin, Since: p.Since, Powered: p.Powered, Wrote: p.Wrote}
+}
+
+// Stage is how far an object has come: each step of each part of its flow is another.
+func Stage(obj client.Object) string {
+	settings, ok := obj.(*metalv1.BIOSSettings)
+	if !ok {
+		return ""
+	}
+	p := progressOf(settings)
+	if p == nil {
+		return ""
+	}
+	return string(p.Step) + " " + p.Item
 }
 
 // askedFor tells specs apart by what they ask of the BIOS: a maintenance that is named or not changes the
@@ -79,6 +96,24 @@ func askedFor(obj *metalv1.BIOSSettings) string {
 
 // active says whether something is under way at the BMC.
 func (p *progress) active() bool { return p != nil && p.Step != stepDone && p.Step != stepFailed }
+
+// abandonable reports whether the object can go at once: nothing is under way, or nothing but reading.
+func (p *progress) abandonable() bool { return !p.active() || p.Step == stepBegin && !p.Powered }
+
+// wrote is what was sent to the BMC and may wait there still.
+func (p *progress) wrote() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Wrote
+}
+
+// writing is the progress at the beginning of a step that sends settings.
+func (p *progress) writing(settings map[string]string) []string {
+	all := slices.AppendSeq(slices.Clone(p.Wrote), maps.Keys(settings))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
 
 // next is the progress at the beginning of another step.
 func (p *progress) next(s step, now time.Time) *progress {

@@ -20,6 +20,7 @@ const (
 	firstRetry           = time.Minute
 	longestRetry         = 30 * time.Minute
 	pollEvery            = 10 * time.Second // of a BMC that is awaited
+	longestPoll          = 30 * time.Second // of one that has been awaited for longer
 	writeTimeout         = 15 * time.Minute
 	verifyTimeout        = 30 * time.Minute // a server with much memory takes a quarter of an hour for its self test
 	longestMessage       = 512
@@ -39,12 +40,17 @@ func (v *view) advance(p *plan) plan {
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonServerNotFound, "%s", p.progress.Message)
 	case !v.granted && v.progress.Step == stepFinish:
 		return v.end(p)
+	case v.deleting && (!v.granted || v.progress.Step == stepBegin):
+		return v.abandon(p)
+	case v.progress.Step != stepFinish && v.names() != nil:
+		v.giveUp(p, reasonDuplicateName, v.names().Error()) // begun before anybody looked at the names
+		return p.say(state, reasonDuplicateName, "%v", v.names())
 	case !v.granted:
 		return p.say(state, reasonWaitingForMaintenance, "%s", v.waiting())
 	case v.unreachable != nil:
-		return p.say(state, reasonBMCUnreachable, "%v", v.unreachable)
+		return p.say(state, reasonBMCUnreachable, "%v%s", v.unreachable, v.letGo())
 	case v.system == nil:
-		return p.say(state, reasonBMCUnreachable, "The BMC has not been heard of yet")
+		return p.say(state, reasonBMCUnreachable, "The BMC has not been heard of yet%s", v.letGo())
 	case v.fenced != nil:
 		p.wake(v.now, v.now.Add(pollEvery))
 		return p.say(state, reasonWaitingForBMC, "%v", v.fenced)
@@ -74,6 +80,26 @@ func (v *view) advance(p *plan) plan {
 	return *p
 }
 
+// letGo says how an object is deleted whose BMC is not waited for.
+func (v *view) letGo() string {
+	if !v.deleting {
+		return ""
+	}
+	return fmt.Sprintf("; it is deleted when the machine has been given back, or with the annotation %s=%s", metalv1.AnnotationOperation, metalv1.OperationAllowInProgressDelete)
+}
+
+// abandon makes no further attempt for an object that is being deleted. A machine that is ours is switched off first.
+func (v *view) abandon(p *plan) plan {
+	p.progress, p.maintain = v.progress.next(stepFailed, v.now), false
+	if v.granted && v.progress.Powered {
+		p.progress.Step, p.progress.GaveUp = stepFinish, true
+	} else {
+		p.release = true
+	}
+	p.progress.Reason, p.progress.Message, p.progress.Item = reasonDeleted, "It was deleted before the settings were applied", ""
+	return p.say(metalv1.BIOSSettingsStateInProgress, reasonDeleted, "%s", p.progress.Message)
+}
+
 // doing says what is being done.
 func (v *view) doing() string {
 	text := map[step]string{
@@ -101,6 +127,10 @@ func (v *view) begin(p *plan) {
 		v.giveUp(p, reasonOf(err, reasonInvalidValue), err.Error())
 		return
 	}
+	if len(l.foreign) > 0 {
+		v.giveUp(p, reasonUnexpectedPending, l.unexpected().Error())
+		return
+	}
 	if len(differing(final(v.flow), l.bios.Attributes)) == 0 {
 		p.progress = v.progress.next(stepFinish, v.now)
 		return
@@ -114,7 +144,7 @@ func (v *view) follow(p *plan, i int, l *look) {
 	p.progress.Item, p.progress.Task = "", ""
 	for _, item := range v.flow[i:] {
 		if len(differing(item.Settings, l.bios.Attributes)) > 0 {
-			p.progress.Item, p.progress.Step = item.Name, stepWrite
+			p.progress.Item, p.progress.Step, p.progress.Wrote = item.Name, stepWrite, v.progress.writing(item.Settings)
 			return
 		}
 	}
@@ -139,7 +169,7 @@ func (v *view) write(p *plan) {
 	item, i := v.item()
 	switch {
 	case l.err != nil && notNow(l.err) && v.now.Before(v.progress.Since.Add(writeTimeout)):
-		if again := l.begun.Add(pollEvery); v.now.Before(again) {
+		if again := l.begun.Add(v.pause()); v.now.Before(again) {
 			p.wake(v.now, again)
 		} else {
 			p.write = !v.busy
@@ -210,8 +240,13 @@ func (v *view) lookOf(p *plan) *look {
 	return l
 }
 
+// pause is how long a BMC is left alone that is not so far: the longer, the longer it has been awaited.
+func (v *view) pause() time.Duration {
+	return min(max(pollEvery, v.now.Sub(v.progress.Since)/2), longestPoll)
+}
+
 func (v *view) lookAgain(p *plan) {
-	if again := v.looked.begun.Add(pollEvery); v.now.Before(again) {
+	if again := v.looked.begun.Add(v.pause()); v.now.Before(again) {
 		p.wake(v.now, again)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -238,7 +239,7 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 	}
 	next.jobs++
 	next.job, next.work = fmt.Sprintf("%s/%d/%s", next.mark(s.obj), next.jobs, next.since.Format(time.RFC3339Nano)), work
-	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationFence / 2, Holder: holder, Run: run}); err != nil {
+	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationFence / 2, Holder: holder, Account: brake.Account(brake.KindBMC, s.obj.Name), Run: run}); err != nil {
 		return fmt.Errorf("change the password: %w", err)
 	}
 	s.rotating.rotation = next

@@ -33,6 +33,16 @@ func (t Terminal) Error() string { return t.Err.Error() }
 
 func (t Terminal) Unwrap() error { return t.Err }
 
+// Paused says that it is too early to try again: whatever was to be done waits for For.
+type Paused struct {
+	For time.Duration
+	Err error
+}
+
+func (p Paused) Error() string { return p.Err.Error() }
+
+func (p Paused) Unwrap() error { return p.Err }
+
 // Terminalf makes a Terminal of a format.
 func Terminalf(reason, format string, args ...any) Terminal {
 	return Terminal{Reason: reason, Err: fmt.Errorf(format, args...)}
@@ -59,9 +69,13 @@ func Transient(err error) error {
 func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
 	var waiting Waiting
 	var terminal Terminal
+	var paused Paused
 	switch {
 	case err == nil:
 		return result, nil
+	case errors.As(err, &paused):
+		log.FromContext(ctx).V(1).Info("Paused", "for", paused.For, "cause", paused.Error())
+		return reconcile.Result{RequeueAfter: paused.For}, nil
 	case errors.As(err, &waiting):
 		log.FromContext(ctx).V(1).Info("Waiting", "on", waiting.On)
 		return result, nil

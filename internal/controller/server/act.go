@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -43,16 +44,17 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 		}
 	}
 	if p.Defaults != "" {
-		if err := r.Fleet.Do(key, defaultsJob(p.Defaults, v.System.URI)); err != nil {
+		if err := r.Fleet.Do(key, defaultsJob(p.Defaults, v.System.URI, account(v.Server))); err != nil {
 			return fmt.Errorf("order the defaults of the BIOS: %w", err)
 		}
 	}
 	if p.Command != nil {
-		if err := r.submit(key, *p.Command); err != nil {
+		if err := r.submit(key, account(v.Server), *p.Command); err != nil {
 			return err
 		}
 	}
 	for _, cmd := range p.Settings {
+		cmd.Account = account(v.Server)
 		if err := r.Fleet.Submit(key, cmd); err != nil {
 			return fmt.Errorf("order %s: %w", cmd.Kind, err)
 		}
@@ -66,9 +68,13 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 	return nil
 }
 
+// account is what the requests are counted for that a Server's BMC is sent.
+func account(server *metalv1.Server) string { return brake.Account(brake.KindServer, server.Name) }
+
 // submit gives a command to the fleet. One that the fleet remembers as ended is meant anew: the machine has
 // been through something else in between.
-func (r *Reconciler) submit(key fleet.Key, cmd fleet.Command) error {
+func (r *Reconciler) submit(key fleet.Key, account string, cmd fleet.Command) error {
+	cmd.Account = account
 	if old, known := r.Fleet.Command(key, cmd.ID); known && old.State.Ended() {
 		cmd.ID = fmt.Sprintf("%s~%d", cmd.ID, old.End.Unix())
 	}

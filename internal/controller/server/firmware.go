@@ -64,8 +64,8 @@ func (v *View) restoreDefaults(p *Plan) bool {
 }
 
 // defaultsJob is that order.
-func defaultsJob(id, system string) fleet.Job {
-	return fleet.Job{ID: id, Run: func(ctx context.Context, s fleet.Services) error {
+func defaultsJob(id, system, account string) fleet.Job {
+	return fleet.Job{ID: id, Account: account, Run: func(ctx context.Context, s fleet.Services) error {
 		bios, err := s.BIOS(ctx, system)
 		if err != nil {
 			return err

@@ -82,7 +82,7 @@ func (r *Reconciler) followReset(ctx context.Context, v *View, key fleet.Key) (u
 	case !submitted && r.submitted.is(v.Server.UID, started): // to an actor that is no more
 		return true, r.endReset(ctx, v, unknown)
 	case !submitted:
-		err := r.Fleet.Submit(key, fleet.Command{ID: id, System: v.System.URI, Kind: fleet.Reset, Reset: reset})
+		err := r.Fleet.Submit(key, fleet.Command{ID: id, System: v.System.URI, Kind: fleet.Reset, Reset: reset, Account: account(v.Server)})
 		if errors.Is(err, fleet.ErrUnknownBMC) {
 			return true, r.endReset(ctx, v, unknown)
 		}

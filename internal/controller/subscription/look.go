@@ -76,7 +76,7 @@ func (r *Reconciler) order(m *memory, key fleet.Key, base string) error {
 func (r *Reconciler) memory(s subject) *memory {
 	m := r.known[s.id]
 	if m == nil || m.uid != s.uid {
-		m = &memory{uid: s.uid, born: r.Clock.Now()}
+		m = &memory{uid: s.uid, account: s.account(), born: r.Clock.Now()}
 		if r.known == nil {
 			r.known = map[string]*memory{}
 		}

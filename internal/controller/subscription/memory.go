@@ -27,7 +27,8 @@ const (
 // memory is what is known of one BMC's subscriptions. It is lost with the process, and nothing is
 // lost with it.
 type memory struct {
-	uid string
+	uid     string
+	account string // what its requests are counted for
 	// job is the one under way, with its work.
 	job      string
 	work     *work
@@ -110,7 +111,7 @@ func (m *memory) share() time.Duration {
 
 // order submits a job under an ID that none had before.
 func (m *memory) order(f *fleet.Fleet, key fleet.Key, id string, w *work) error {
-	if err := f.Do(key, fleet.Job{ID: id, Budget: jobBudget, Run: w.run}); err != nil {
+	if err := f.Do(key, fleet.Job{ID: id, Budget: jobBudget, Account: m.account, Run: w.run}); err != nil {
 		return err
 	}
 	m.job, m.work = id, w

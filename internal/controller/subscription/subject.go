@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/outcome"
 	"github.com/farrier-dev/farrier/internal/controller/wake"
@@ -49,6 +50,14 @@ func ofServer(obj *metalv1.Server) subject {
 		describe: func(m *memory) { describeCondition(&obj.Status.Conditions, obj.Generation, m) },
 		linked:   apimeta.IsStatusConditionTrue(obj.Status.Conditions, ConditionSubscribed),
 	}
+}
+
+// account is what the requests are counted for that its BMC is sent.
+func (s subject) account() string {
+	if s.inline {
+		return brake.Account(brake.KindServer, s.name)
+	}
+	return brake.Account(brake.KindBMC, s.name)
 }
 
 // about is the object that an id stands for, as events name it.
