@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/ratelimit"
 )
 
 const (
@@ -74,7 +76,7 @@ var reasons = [outcomes]string{replaced: "address", made: "pressure", refusedAdd
 // admit counts a connection from an address, and says by which of those that there are it is replaced. It is nil when the
 // connection is to be closed.
 func (b *Budget) admit(address netip.Addr, shut func()) *held {
-	address = hostOf(address)
+	address = ratelimit.HostOf(address)
 	now := b.clock.Now()
 	b.mu.Lock()
 	victim, what := b.decide(address, now)

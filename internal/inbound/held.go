@@ -7,20 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// hostBits of an IPv6 address are its host's to choose (RFC 4291 §2.5.4), so they do not tell hosts apart.
-const hostBits = 64
-
-// hostOf is what stands for everything that one host can call itself.
-func hostOf(a netip.Addr) netip.Addr {
-	a = a.Unmap().WithZone("")
-	if a.Is6() {
-		if prefix, err := a.Prefix(128 - hostBits); err == nil {
-			return prefix.Addr()
-		}
-	}
-	return a
-}
-
 // held is a connection that a budget counts.
 type held struct {
 	peer *peer

@@ -44,7 +44,7 @@ func (l *pacedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		address := hostOf(addressOf(conn))
+		address := ratelimit.HostOf(addressOf(conn))
 		wait, ok := l.limiter.Reserve(address, longestTurn)
 		if ok {
 			return &pacedConn{Conn: conn, clock: l.budget.clock, wait: wait, closed: make(chan struct{})}, nil

@@ -30,6 +30,17 @@ const (
 	hostBits = 64
 )
 
+// HostOf is what stands for everything that one host can call itself.
+func HostOf(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		if prefix, err := a.Prefix(128 - hostBits); err == nil {
+			return prefix.Addr()
+		}
+	}
+	return a
+}
+
 // New makes a limiter of that many actions a second, burst of them at once.
 func New(perSecond, burst int, c clock.PassiveClock) *Limiter {
 	return &Limiter{rate: float64(perSecond), burst: float64(burst), clock: c, buckets: make(map[netip.Addr]bucket)}
@@ -80,12 +91,7 @@ func (l *Limiter) keep(a netip.Addr, b bucket) {
 
 // bucketOf is the bucket of an address, as full as it is now, and what stands for the host of that address.
 func (l *Limiter) bucketOf(a netip.Addr) (netip.Addr, bucket) {
-	if a.Is6() {
-		prefix, err := a.Prefix(128 - hostBits)
-		if err == nil {
-			a = prefix.Addr()
-		}
-	}
+	a = HostOf(a)
 	now := l.clock.Now()
 	b, known := l.buckets[a]
 	if !known {
