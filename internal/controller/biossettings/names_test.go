@@ -96,14 +96,15 @@ func TestDeletedBetweenAttempts(t *testing.T) {
 				s.powerOn(t)
 			}
 			s.Add(t, wanted(attempts(9)))
-			s.grants(t)
-			s.until(t, "under way", func(b *metalv1.BIOSSettings) bool { return progressOf(b).active() })
+			s.waits(t)
+			// No reconcile runs between this and the deletion: one with a granted maintenance would switch the machine on.
 			controllertest.Change(t, s.API, "b", func(b *metalv1.BIOSSettings) {
 				later := s.clock.Now().Add(time.Hour).UTC()
-				b.Annotations[annotationProgress] = (&progress{
+				metav1.SetMetaDataAnnotation(&b.ObjectMeta, annotationProgress, (&progress{
 					Asked: askedFor(b), Step: stepBegin, Since: s.clock.Now().UTC(), Powered: powered, NotBefore: &later, Failures: 1, Reason: reasonWriteFailed,
-				}).String()
+				}).String())
 			})
+			s.grant(t)
 			s.gone(t)
 			if state := s.rack.Machine(0).PowerState(); state != sim.PowerOff {
 				t.Errorf("the machine is %s", state)

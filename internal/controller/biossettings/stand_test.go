@@ -152,6 +152,12 @@ func (s *stand) waits(t *testing.T) {
 func (s *stand) grants(t *testing.T) {
 	t.Helper()
 	s.waits(t)
+	s.grant(t)
+}
+
+// grant gives the server to the maintenance.
+func (s *stand) grant(t *testing.T) {
+	t.Helper()
 	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) {
 		o.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "farrier-system", Name: "bios-b"}
 	})
