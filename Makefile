@@ -12,7 +12,7 @@ VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null
 # testing then share one build cache, and the Kubernetes API is compiled once.
 FLAGS   := -trimpath -buildvcs=false
 GO      := CGO_ENABLED=0 go
-LDFLAGS  = -s -w -X $(MODULE)/internal/version.Release=$(VERSION)
+LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
 
 # The race detector needs cgo, and that a C compiler. Without one the tests run
 # all the same and say that they were not raced.

@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 const (

@@ -9,14 +9,14 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/site"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // populate creates what stands for a site that has been at work for long: every BMC with its credentials, and the
 // record of an inspection of each server, so that the servers are Available and none has to be booted.
 func populate(ctx context.Context, api *site.API, bmcs []sim.BMCInfo, kinds []behaviour) error {
-	content, err := record.Pack(map[string]string{})
+	content, err := machinerecord.Pack(map[string]string{})
 	if err != nil {
 		return err
 	}
@@ -41,5 +41,5 @@ func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object
 		bmc.Spec.Protocol.Port = refusingPort
 	}
 	server := info.Name + "-system-0"
-	return []client.Object{secret, record.New(site.Namespace, record.InspectionName(server), record.KindInspection, server, "bench", content), bmc}
+	return []client.Object{secret, machinerecord.New(site.Namespace, machinerecord.InspectionName(server), machinerecord.KindInspection, server, "bench", content), bmc}
 }

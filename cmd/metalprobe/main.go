@@ -22,7 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
 	"github.com/farrier-dev/farrier/internal/probe/disk"
-	"github.com/farrier-dev/farrier/internal/version"
+	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
 func main() {

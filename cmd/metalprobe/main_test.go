@@ -17,7 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
 	"github.com/farrier-dev/farrier/internal/probe/disk"
-	"github.com/farrier-dev/farrier/internal/version"
+	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
 const testUUID = "4c4c4544-0043-3510-8052-b7c04f4e4d32"

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
 )
 
 // bmcReferences warns of an Endpoint and of credentials that do not exist: the BMC can not be reached until they do.

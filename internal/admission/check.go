@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // maxWarning is how long a warning may be before clients cut it off (k8s.io/apiserver, endpoints/filters/warning.go).

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/image"
-	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // claimImage refuses an image reference that our own delivery cannot read as one; what another boot provider can read it says itself.
@@ -37,7 +37,7 @@ func claimImage(_ context.Context, c *check, now, before *metalv1.ServerClaim) e
 
 // claimPower warns of a power state that nobody knows: the contract has a plain string there, and the controller says the same in a condition.
 func claimPower(_ context.Context, c *check, now, before *metalv1.ServerClaim) error {
-	if problem := claim.PowerProblem(now.Spec.Power); problem != "" && (c.created() || now.Spec.Power != before.Spec.Power) {
+	if problem := allocator.PowerProblem(now.Spec.Power); problem != "" && (c.created() || now.Spec.Power != before.Spec.Power) {
 		c.warn(field.NewPath("spec", "power"), "%s", problem)
 	}
 	return nil

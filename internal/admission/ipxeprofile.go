@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/profile"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 // profileScript refuses a script that cannot be rendered: one that iPXE would not know as such, that is no template, or that names what the

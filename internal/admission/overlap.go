@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 const (

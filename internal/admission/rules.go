@@ -18,7 +18,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
 )
 
 // Timeout bounds how long a request is held up. Rules read from indexes and, when something is wrong, a few objects; one that takes longer

@@ -99,10 +99,16 @@ func direct(rooms []room, r room, dep string) string {
 		return ""
 	}
 	target, ok := roomOf(rooms, dep)
-	if !ok || target.path == r.path || slices.Contains(r.may, target.path) {
+	if !ok || target.path == r.path || slices.ContainsFunc(r.may, func(entry string) bool { return allows(entry, target.path) }) {
 		return "" // a package without a room is reported once, on its own
 	}
 	return fmt.Sprintf("%s may import only %v of ours", r.path, r.may)
+}
+
+// allows reports whether an entry of a row's may names the room at path.
+func allows(entry, path string) bool {
+	folder, all := strings.CutSuffix(entry, "/...")
+	return entry == path || all && within(path, folder)
 }
 
 // chain returns a shortest chain of imports from a package to anything at or
@@ -181,6 +187,7 @@ func TestViolations(t *testing.T) {
 		{path: "internal/leaf", only: stdlib, because: "pure"},
 		{path: "internal/server", may: []string{"internal/leaf"}, never: []string{"k8s.io/client-go"}, because: "no client"},
 		{path: "internal/server/fake", may: []string{"internal/server"}, because: "for tests"},
+		{path: "internal/all", may: []string{"internal/server/..."}, because: "wiring"},
 	}
 	tests := []struct {
 		name    string
@@ -218,6 +225,13 @@ func TestViolations(t *testing.T) {
 			imports: graph{module + "/api/metal": {"k8s.io/api/core/v1", "k8s.io/apimachinery"}},
 			want: []string{
 				module + "/api/metal imports k8s.io/api/core/v1: api may import only the standard library and [k8s.io/apimachinery] of others; lean",
+			},
+		},
+		{
+			name:    "all rooms of a folder, and no other",
+			imports: graph{module + "/internal/all": {module + "/internal/server", module + "/internal/server/fake", module + "/internal/leaf"}},
+			want: []string{
+				module + "/internal/all imports " + module + "/internal/leaf: internal/all may import only [internal/server/...] of ours; wiring",
 			},
 		},
 		{
@@ -261,7 +275,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, r := range rooms {
 		for _, m := range r.may {
-			if !known[m] {
+			if !slices.ContainsFunc(rooms, func(r room) bool { return allows(m, r.path) }) {
 				t.Errorf("%s may import %s, which has no row", r.path, m)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 type timeouts struct{ header, message, answer, shutdown time.Duration }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 const uuidSited = "5a5a0000-0000-4000-8000-000000000005"

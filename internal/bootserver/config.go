@@ -11,10 +11,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/inspection"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // Access says who may read ignition.

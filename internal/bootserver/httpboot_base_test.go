@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // TestUKIsOfASite: the UKI that /httpboot names is at the URL of the machine's site, in the address family in which the

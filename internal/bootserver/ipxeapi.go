@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // Codes of error answers to machines that name themselves.

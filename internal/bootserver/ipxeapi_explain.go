@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // explanation is the body of /explain.

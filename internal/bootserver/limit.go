@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // burstSeconds is how many seconds' worth of requests may come at once: a boot asks for everything in a row.

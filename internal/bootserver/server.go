@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound"
-	"github.com/farrier-dev/farrier/internal/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end

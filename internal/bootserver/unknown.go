@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/identity"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // unknown notes that a machine asked what to boot and was told that there is nothing for it, and has the log say so: once for each machine,

@@ -12,8 +12,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // TestAMachineThatNobodyKnowsIsSaid once in the log, however often it asks; one that something is given to is not, nor one that is only early.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 // clusterConfig reads the kubeconfig that is named, or else that of $KUBECONFIG or ~/.kube/config, in its context of that name, or

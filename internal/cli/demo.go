@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farrier-dev/farrier/internal/cli/demo"
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
 func newDemo() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // offlineKey derives IDs of configs where the key of the system is not known. They are the same in every

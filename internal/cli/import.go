@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farrier-dev/farrier/internal/cli/usage"
-	"github.com/farrier-dev/farrier/internal/importer"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/importer"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
 // imports are the flags of all imports.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
 // checkOutput refuses what --output does not know.

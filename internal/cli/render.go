@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 func newRender() *cobra.Command {

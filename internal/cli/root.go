@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farrier-dev/farrier/internal/cli/usage"
-	"github.com/farrier-dev/farrier/internal/version"
+	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 

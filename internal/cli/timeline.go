@@ -19,8 +19,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/timeline"
-	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/usage"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
 func newUnknown() *cobra.Command {

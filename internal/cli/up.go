@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farrier-dev/farrier/internal/cli/console"
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/logging"
+	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/standalone"
 )
@@ -105,5 +105,5 @@ func upFlags(f *pflag.FlagSet, o *standalone.Options) {
 
 // newLogger writes lines for people. logr counts verbosity upwards, slog downwards.
 func newLogger(w io.Writer, verbosity int) logr.Logger {
-	return logr.FromSlogHandler(console.NewHandler(w, slog.Level(-verbosity)))
+	return logr.FromSlogHandler(logging.NewHandler(w, slog.Level(-verbosity)))
 }

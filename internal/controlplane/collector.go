@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/cgroup"
+	"github.com/farrier-dev/farrier/internal/host/cgroup"
 )
 
 const memoryInfo = "/proc/meminfo"

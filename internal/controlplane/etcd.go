@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 const (

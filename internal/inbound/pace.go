@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // longestTurn is how long a TLS handshake waits for its turn. Servers and clients give a handshake ten seconds.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // TestHandshakesOfOneAddressAreInTurn: a second's worth is taken at once, more wait their turn, and who would wait too long is closed.

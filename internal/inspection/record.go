@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/farrier-dev/farrier/internal/gzipped"
+	"github.com/farrier-dev/farrier/internal/inspection/gzipped"
 )
 
 // Pack compresses a registration, attempt included, for the object of record.

@@ -13,10 +13,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
-	"github.com/farrier-dev/farrier/internal/cli/console"
-	"github.com/farrier-dev/farrier/internal/cli/usage"
+	"github.com/farrier-dev/farrier/internal/program/logging"
+	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/internal/program/version"
 	"github.com/farrier-dev/farrier/internal/system"
-	"github.com/farrier-dev/farrier/internal/version"
 )
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a command line that
@@ -46,7 +46,7 @@ Several may run at a time: the one that holds the Lease "farrier-manager" in the
 others keep their caches filled and wait for their turn.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Logger = logr.FromSlogHandler(console.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
+			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
 			klog.SetLogger(system.Quiet(o.Logger)) // client-go's, of leases for example
 			return run(cmd.Context(), o)
 		},

@@ -3,7 +3,7 @@ package manager
 import (
 	"runtime/debug"
 
-	"github.com/farrier-dev/farrier/internal/cgroup"
+	"github.com/farrier-dev/farrier/internal/host/cgroup"
 )
 
 // gcPercent trades processor time, of which an idle fleet needs next to none, for memory: the heap may grow by half

@@ -19,7 +19,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 

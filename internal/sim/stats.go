@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/farrier-dev/farrier/internal/tcpstate"
+	"github.com/farrier-dev/farrier/internal/host/tcpstate"
 )
 
 // Stats is what a BMC was asked for since it started.

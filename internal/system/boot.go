@@ -10,13 +10,13 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
-	"github.com/farrier-dev/farrier/internal/controller/report"
-	"github.com/farrier-dev/farrier/internal/neighbour"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/host/neighbour"
 )
 
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
 // Kubernetes.
-func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *report.Intake) (*bootserver.Server, error) {
+func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *reportintake.Intake) (*bootserver.Server, error) {
 	return bootserver.New(bootserver.Config{
 		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered), Sites: s.settings.sites, Instances: s.instances,
 		DefaultUKI:        s.newDefaultUKI().get,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/booturl"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 )
 

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/boottls"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 // checkDataDir: whoever owns the directory in which layers are cached decides what machines boot. It may have been made beforehand, by

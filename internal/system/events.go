@@ -16,7 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/subscription"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 // checkEvents reads what is said of the receiver of BMC events.

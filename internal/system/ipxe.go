@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // AllNamespaces is what --boot-namespaces says when objects of every namespace count.

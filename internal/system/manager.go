@@ -34,11 +34,11 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/endpoint"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/record"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/controller/reread"
 	"github.com/farrier-dev/farrier/internal/controller/server"
-	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // workers is how many objects of a kind are decided at the same time. Deciding is memory and API writes, never
@@ -71,7 +71,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // newManager makes the controllers. Nothing runs yet.
-func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, *bootdelivery.Delivery, *report.Intake, error) {
+func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Manager, *bootdelivery.Delivery, *reportintake.Intake, error) {
 	mgr, err := ctrl.NewManager(config, s.managerOptions())
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
@@ -148,13 +148,13 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			return nil, nil, nil, err
 		}
 	}
-	return mgr, delivery, &report.Intake{
+	return mgr, delivery, &reportintake.Intake{
 		Client: unbraked, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
 	}, nil
 }
 
 func (s *System) managerOptions() ctrl.Options {
-	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
+	recorded, err := labels.NewRequirement(machinerecord.Label, selection.Exists, nil)
 	utilruntime.Must(err)
 	yes := true
 	objects := map[client.Object]cache.ByObject{

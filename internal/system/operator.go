@@ -15,7 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 // checkOperator reads what is said of the operators' address.

@@ -16,11 +16,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/booturl"
-	"github.com/farrier-dev/farrier/internal/content"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 

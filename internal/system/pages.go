@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/controller/operator"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 // Metrics, health and profiles are served whoever's turn it is, each at an address of its own. controller-runtime could serve them,

@@ -19,13 +19,13 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/boottls"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/inbound/boottls"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/macprefix"
-	"github.com/farrier-dev/farrier/internal/profile"
 )
 
 // imagesDir is the folder of the data directory for cached layers.

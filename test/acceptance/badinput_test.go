@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -102,7 +102,7 @@ func TestTroubleIsSaidAndPasses(t *testing.T) {
 	early := l.claim(p, "early", func(c *metalv1.ServerClaim) {
 		c.Spec.ServerRef = &metalv1.LocalObjectReference{Name: infos[0].Name + "-system-0"}
 	})
-	message := p.says(early, func() []metav1.Condition { return early.Status.Conditions }, metalv1.ConditionBound, claim.ReasonServerNotFound)
+	message := p.says(early, func() []metav1.Condition { return early.Status.Conditions }, metalv1.ConditionBound, allocator.ReasonServerNotFound)
 	if !strings.Contains(message, infos[0].Name) {
 		t.Errorf("the missing server is not named: %s", message)
 	}

@@ -14,7 +14,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -87,7 +87,7 @@ func TestClaimsThatNoServerFits(t *testing.T) {
 	contradiction := l.claim(p, "contradiction", func(c *metalv1.ServerClaim) {
 		c.Spec.ServerRef, c.Spec.ServerSelector = &metalv1.LocalObjectReference{Name: first}, rack("r2")
 	})
-	p.unbound(contradiction, claim.ReasonSelectorMismatch, "spec.serverSelector", "spec.serverRef", first)
+	p.unbound(contradiction, allocator.ReasonSelectorMismatch, "spec.serverSelector", "spec.serverRef", first)
 	tainted := l.claim(p, "tainted", func(c *metalv1.ServerClaim) {
 		c.Spec.ServerRef = &metalv1.LocalObjectReference{Name: second}
 		c.Spec.Tolerations = []metalv1.Toleration{{Key: "example.org/loud", Value: "a little"}}
@@ -102,7 +102,7 @@ func TestClaimsThatNoServerFits(t *testing.T) {
 	whichever := l.claim(p, "whichever")
 	p.unbound(whichever, metalv1.ReasonTaintNotTolerated, "2 Servers match", "1 with a taint that is not tolerated", "1 of other claims")
 	p.changeServer(second, func(s *metalv1.Server) { s.Spec.Unclaimable = true })
-	p.unbound(tainted, claim.ReasonServerNotClaimable, second, "is unclaimable")
+	p.unbound(tainted, allocator.ReasonServerNotClaimable, second, "is unclaimable")
 	for _, c := range []*metalv1.ServerClaim{nothing, contradiction, tainted, whichever} {
 		p.delete(c)
 	}
@@ -219,7 +219,7 @@ func TestClaimsOfDeletedServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.changeServer(name, func(s *metalv1.Server) { s.Finalizers = nil })
-	p.unbound(again, claim.ReasonServerNotFound, name)
+	p.unbound(again, allocator.ReasonServerNotFound, name)
 	p.delete(again)
 }
 

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/boottls"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 )
 
 // Firmware into which the authority of the boot server was put boots over https, and so does what it boots go on. Firmware that trusts

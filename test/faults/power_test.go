@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/sim"
@@ -35,7 +35,7 @@ func (s *stand) record(t *testing.T, i int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	obj := record.New(s.namespace, record.InspectionName(s.serverName(i)), record.KindInspection, s.serverName(i), "before", content)
+	obj := machinerecord.New(s.namespace, machinerecord.InspectionName(s.serverName(i)), machinerecord.KindInspection, s.serverName(i), "before", content)
 	if err := s.Create(t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (s *stand) record(t *testing.T, i int) {
 func discovered(t *testing.T, s *stand, i int) {
 	t.Helper()
 	name := s.serverName(i)
-	obj := record.New(s.namespace, record.InspectionName(name), record.KindInspection, name, "", nil)
+	obj := machinerecord.New(s.namespace, machinerecord.InspectionName(name), machinerecord.KindInspection, name, "", nil)
 	if err := s.Delete(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -247,10 +247,10 @@ func (m *moments) judge(l *life) {
 		}
 	}
 	var made corev1.ConfigMap
-	key := client.ObjectKey{Namespace: m.namespace, Name: record.CleanupName(m.server(l.number).Name, string(l.claim.UID))}
+	key := client.ObjectKey{Namespace: m.namespace, Name: machinerecord.CleanupName(m.server(l.number).Name, string(l.claim.UID))}
 	if err := m.Get(m.t.Context(), key, &made); err != nil {
 		m.t.Errorf("machine %d is free without a record: %v", l.number, err)
-	} else if outcome := record.CleanupMetaOf(&made).Outcome; outcome != record.Clean {
+	} else if outcome := machinerecord.CleanupMetaOf(&made).Outcome; outcome != machinerecord.Clean {
 		m.t.Errorf("machine %d is free, and its record says %s", l.number, outcome)
 	}
 	l.is = unclaimed

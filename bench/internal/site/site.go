@@ -14,7 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -136,7 +136,7 @@ var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMapList")
 func (s *Site) Inspected(ctx context.Context) (int, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(configMaps)
-	err := s.API.List(ctx, &list, client.InNamespace(Namespace), client.MatchingLabels{record.Label: record.KindInspection})
+	err := s.API.List(ctx, &list, client.InNamespace(Namespace), client.MatchingLabels{machinerecord.Label: machinerecord.KindInspection})
 	if err != nil {
 		return 0, fmt.Errorf("list records: %w", err)
 	}

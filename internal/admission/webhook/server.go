@@ -18,8 +18,8 @@ import (
 	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 // Options say where the webhooks are served and which files their certificate is in. The files are read again when they change.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/tcpstate"
+	"github.com/farrier-dev/farrier/internal/host/tcpstate"
 )
 
 // Username and Password are the account of a new server.

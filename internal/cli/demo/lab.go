@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/console"
 	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/program/logging"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 	"github.com/farrier-dev/farrier/internal/standalone"
@@ -74,12 +74,12 @@ func (l *lab) prepare() (logr.Logger, error) {
 		return logr.Discard(), fmt.Errorf("data directory: %w", err)
 	}
 	if l.options.Verbosity > 0 {
-		return logr.FromSlogHandler(console.NewHandler(l.stderr, slog.Level(-l.options.Verbosity))), nil
+		return logr.FromSlogHandler(logging.NewHandler(l.stderr, slog.Level(-l.options.Verbosity))), nil
 	}
 	if l.log, err = os.OpenFile(filepath.Join(l.dir, "farrier.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return logr.Discard(), fmt.Errorf("log: %w", err)
 	}
-	return logr.FromSlogHandler(console.NewHandler(l.log, slog.LevelInfo)), nil
+	return logr.FromSlogHandler(logging.NewHandler(l.log, slog.LevelInfo)), nil
 }
 
 // systemOptions are those of `farrier up`, but for ports, of which any free one will do, and for times.

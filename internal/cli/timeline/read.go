@@ -13,9 +13,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
-	"github.com/farrier-dev/farrier/internal/controller/record"
 )
 
 // Source is where a timeline is read from.
@@ -144,7 +144,7 @@ func (s Source) get(ctx context.Context, t *Timeline, kind string, key client.Ob
 
 // attempt tells the steps of the newest boot of a configuration.
 func (t *Timeline) attempt(config *metalv1.ServerBootConfiguration) {
-	a := attempt.Of(config)
+	a := bootattempt.Of(config)
 	if !a.Begun() {
 		return
 	}
@@ -263,18 +263,18 @@ func timeOf(e *corev1.Event) time.Time {
 // records tells of the reports and cleanups of a server that are on record.
 func (s Source) records(ctx context.Context, t *Timeline, server string) {
 	var list corev1.ConfigMapList
-	if err := s.API.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels(record.Selector(server))); err != nil {
+	if err := s.API.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels(machinerecord.Selector(server))); err != nil {
 		t.Missing = append(t.Missing, fmt.Sprintf("records in namespace %s: %v", s.Namespace, err))
 		return
 	}
 	for i := range list.Items {
 		obj := &list.Items[i]
 		e := Entry{
-			Time: obj.CreationTimestamp.Time, Kind: KindRecord, What: obj.Labels[record.Label] + " stored",
-			Object: "ConfigMap " + obj.Namespace + "/" + obj.Name, Attempt: obj.Annotations[record.AnnotationAttempt],
+			Time: obj.CreationTimestamp.Time, Kind: KindRecord, What: obj.Labels[machinerecord.Label] + " stored",
+			Object: "ConfigMap " + obj.Namespace + "/" + obj.Name, Attempt: obj.Annotations[machinerecord.AnnotationAttempt],
 		}
-		if meta := record.CleanupMetaOf(obj); meta.Outcome != "" {
-			e.What, e.Detail, e.Bad = "cleanup", fmt.Sprintf("%s (%s), %s", meta.Outcome, meta.Mode, meta.Summary), meta.Outcome != record.Clean
+		if meta := machinerecord.CleanupMetaOf(obj); meta.Outcome != "" {
+			e.What, e.Detail, e.Bad = "cleanup", fmt.Sprintf("%s (%s), %s", meta.Outcome, meta.Mode, meta.Summary), meta.Outcome != machinerecord.Clean
 		}
 		t.Entries = append(t.Entries, e)
 	}

@@ -21,10 +21,10 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
-	"github.com/farrier-dev/farrier/internal/controller/record"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -58,7 +58,7 @@ func life(t *testing.T) (*metalv1.Server, []client.Object) {
 	claim.Status.Conditions = []metav1.Condition{condition("Bound", metav1.ConditionTrue, "Allocated", "Server node-7", 24*time.Hour)}
 	config := &metalv1.ServerBootConfiguration{ObjectMeta: meta("default", "web", 24*time.Hour)}
 	ordered, off, started := after(24*time.Hour+500*time.Millisecond), after(24*time.Hour+time.Second), after(24*time.Hour+4*time.Second)
-	config.Annotations = map[string]string{metalv1.AnnotationBootAttempt: (&attempt.Attempt{ID: "b00710b00710", Number: 2, Ordered: &ordered, Off: &off, Started: &started}).String()}
+	config.Annotations = map[string]string{metalv1.AnnotationBootAttempt: (&bootattempt.Attempt{ID: "b00710b00710", Number: 2, Ordered: &ordered, Off: &off, Started: &started}).String()}
 	ready := condition("Ready", metav1.ConditionTrue, "Ready", "Image sha256:"+strings.Repeat("ab", 32), 24*time.Hour)
 	config.Status.Conditions = []metav1.Condition{ready}
 	ipxe := &bootv1.IPXEBootConfig{ObjectMeta: meta("default", "web", 24*time.Hour)}
@@ -69,12 +69,12 @@ func life(t *testing.T) (*metalv1.Server, []client.Object) {
 	}
 	event := &corev1.Event{ObjectMeta: meta("default", "node-7.1", 0), Type: corev1.EventTypeWarning, Reason: "Late", Message: "Discovery takes long"}
 	event.InvolvedObject.UID, event.EventTime = server.UID, metav1.NewMicroTime(after(8*time.Second))
-	cleaned, err := record.Cleanup{Server: "node-7", Claim: "c1", Attempt: "c1ea", Mode: "metadata", Outcome: record.NotClean, Summary: "1 disk not clean"}.Object("farrier-system")
+	cleaned, err := machinerecord.Cleanup{Server: "node-7", Claim: "c1", Attempt: "c1ea", Mode: "metadata", Outcome: machinerecord.NotClean, Summary: "1 disk not clean"}.Object("farrier-system")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cleaned.CreationTimestamp = metav1.NewTime(after(time.Hour))
-	inspection := record.New("farrier-system", record.InspectionName("node-7"), record.KindInspection, "node-7", "d15c", nil)
+	inspection := machinerecord.New("farrier-system", machinerecord.InspectionName("node-7"), machinerecord.KindInspection, "node-7", "d15c", nil)
 	inspection.CreationTimestamp = metav1.NewTime(after(9 * time.Second))
 	return server, []client.Object{server, claim, config, ipxe, event, cleaned, inspection}
 }

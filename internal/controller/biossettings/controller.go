@@ -19,8 +19,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -38,7 +38,7 @@ type Reconciler struct {
 	// EnforcePowerOff lets a machine be forced off that does not shut down.
 	EnforcePowerOff bool
 	// Wake is the way in for observations.
-	Wake wake.Source
+	Wake trigger.Source
 	// Workers is how many objects are decided at the same time.
 	Workers int
 
@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	result, err := r.reconcile(ctx, obj.DeepCopy())
-	return outcome.Handle(ctx, result, err)
+	return reconcileerror.Handle(ctx, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (reconcile.Result, error) {

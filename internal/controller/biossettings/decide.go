@@ -10,7 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -177,7 +177,7 @@ func (v *view) compare(p *plan) plan {
 func (v *view) check(l *look) error {
 	for _, item := range v.flow {
 		if _, err := change(differing(item.Settings, l.bios.Attributes), item.Settings, l); err != nil {
-			return outcome.Terminal{Reason: reasonOf(err, reasonInvalidValue), Err: fmt.Errorf("spec.settingsFlow %q: %w", item.Name, err)}
+			return reconcileerror.Terminal{Reason: reasonOf(err, reasonInvalidValue), Err: fmt.Errorf("spec.settingsFlow %q: %w", item.Name, err)}
 		}
 	}
 	return nil
@@ -200,7 +200,7 @@ func (v *view) waiting() string {
 
 // reasonOf is the reason that a Terminal names, or otherwise what is given.
 func reasonOf(err error, otherwise string) string {
-	if terminal, ok := errors.AsType[outcome.Terminal](err); ok {
+	if terminal, ok := errors.AsType[reconcileerror.Terminal](err); ok {
 		return terminal.Reason
 	}
 	return otherwise

@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -67,7 +67,7 @@ func TestHowAnAttemptEnds(t *testing.T) {
 		"one that refuses":                       {view: underWay(stepWrite, 0, found(look{err: refused})), step: stepBegin, reason: reasonWriteFailed, pending: firstRetry},
 		"the pause doubles":                      {view: underWay(stepWrite, 0, failures(1), found(look{err: refused})), step: stepBegin, reason: reasonWriteFailed, pending: 2 * firstRetry},
 		"the last attempt":                       {view: underWay(stepWrite, 0, failures(2), found(look{err: refused})), step: stepFinish, reason: reasonWriteFailed, gaveUp: true},
-		"what no attempt can change":             {view: underWay(stepWrite, 0, found(look{err: fmt.Errorf("x: %w", outcome.Terminalf(reasonInvalidValue, "no"))})), step: stepFinish, reason: reasonInvalidValue, gaveUp: true},
+		"what no attempt can change":             {view: underWay(stepWrite, 0, found(look{err: fmt.Errorf("x: %w", reconcileerror.Terminalf(reasonInvalidValue, "no"))})), step: stepFinish, reason: reasonInvalidValue, gaveUp: true},
 		"what needs no reset":                    {view: underWay(stepWrite, 0, found(look{bios: applied})), step: stepWrite, item: "second"},
 		"what needs one":                         {view: underWay(stepWrite, 0, found(look{bios: old})), step: stepOff, item: "first"},
 		"a machine that does not go off":         {view: underWay(stepOff, 0, powerFailed), step: stepBegin, reason: reasonPowerFailed, says: "PowerOff", pending: firstRetry},

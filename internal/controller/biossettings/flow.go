@@ -10,7 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Reasons for which settings cannot be what is asked for, whatever is tried.
@@ -27,7 +27,7 @@ func checkNames(flow []metalv1.SettingsFlowItem) error {
 	first := map[string]int{}
 	for i, item := range flow {
 		if j, twice := first[item.Name]; twice {
-			return outcome.Terminalf(reasonDuplicateName, "spec.settingsFlow[%d].name: %q is the name of spec.settingsFlow[%d] too; every part needs a name of its own", i, shown(item.Name), j)
+			return reconcileerror.Terminalf(reasonDuplicateName, "spec.settingsFlow[%d].name: %q is the name of spec.settingsFlow[%d] too; every part needs a name of its own", i, shown(item.Name), j)
 		}
 		first[item.Name] = i
 	}
@@ -96,11 +96,11 @@ func change(names []string, wanted map[string]string, l *look) (map[string]any, 
 		attribute, known := l.attribute(name)
 		switch {
 		case !known:
-			return nil, outcome.Terminalf(reasonUnknownAttribute, "attribute %q: the firmware has none of that name", name)
+			return nil, reconcileerror.Terminalf(reasonUnknownAttribute, "attribute %q: the firmware has none of that name", name)
 		case attribute.ReadOnly:
-			return nil, outcome.Terminalf(reasonReadOnlyAttribute, "attribute %q is read-only", name)
+			return nil, reconcileerror.Terminalf(reasonReadOnlyAttribute, "attribute %q is read-only", name)
 		case attribute.Type == "Password":
-			return nil, outcome.Terminalf(reasonInvalidValue, "attribute %q is a password, and a spec that everybody may read is no place for one", name)
+			return nil, reconcileerror.Terminalf(reasonInvalidValue, "attribute %q is a password, and a spec that everybody may read is no place for one", name)
 		}
 		value, err := typed(attribute.Type, wanted[name])
 		if err == nil {
@@ -109,7 +109,7 @@ func change(names []string, wanted map[string]string, l *look) (map[string]any, 
 			err = fmt.Errorf("attribute %q: %w", name, err)
 		}
 		if err != nil {
-			return nil, outcome.Terminal{Reason: reasonInvalidValue, Err: err}
+			return nil, reconcileerror.Terminal{Reason: reasonInvalidValue, Err: err}
 		}
 		values[name] = value
 	}

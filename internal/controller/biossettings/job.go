@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -102,7 +102,7 @@ func (l *look) unexpected() error {
 	if n := len(l.foreign) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return outcome.Terminalf(reasonUnexpectedPending,
+	return reconcileerror.Terminalf(reasonUnexpectedPending,
 		"somebody else has left settings at the BMC that the next reset would apply along: %s%s; have them applied or withdrawn, or ask for them here", strings.Join(names, ", "), more)
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
@@ -58,7 +58,7 @@ type Reconciler struct {
 	// Farewell, if set, is asked before a BMC that is being deleted loses its actor.
 	Farewell Farewell
 	// Wake is the way in for observations.
-	Wake wake.Source
+	Wake trigger.Source
 	// Workers is how many BMCs are looked at at the same time.
 	Workers int
 
@@ -104,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	s := &scope{obj: obj.DeepCopy()}
 	err := r.reconcile(ctx, s)
-	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: s.after}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: s.after}, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
@@ -123,7 +123,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
 	s.target, s.unresolved = connection.Resolve(ctx, r, secrets, s.obj)
 	r.backings.Note(s.obj.Name, s.target.Secret)
-	if outcome.IsTransient(s.unresolved) {
+	if reconcileerror.IsTransient(s.unresolved) {
 		return s.unresolved // says nothing about the BMC
 	}
 	if s.unresolved == nil {

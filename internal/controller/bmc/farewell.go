@@ -6,7 +6,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -30,7 +30,7 @@ func (r *Reconciler) farewell(ctx context.Context, obj *metalv1.BMC) (over bool,
 	if !bound { // it was deleted while nobody looked after it
 		target, err := connection.Resolve(ctx, r, connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}, obj)
 		if err != nil {
-			return !outcome.IsTransient(err), outcome.Transient(err)
+			return !reconcileerror.IsTransient(err), reconcileerror.Transient(err)
 		}
 		if untried, err := r.untaken(ctx, obj, target.Secret); untried || err != nil {
 			return err == nil, err // nobody has logged in, and trying only to say goodbye may lock an account

@@ -10,7 +10,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -51,7 +51,7 @@ func downgraded(obj *metalv1.BMC, to bmc.Endpoint) error {
 	if to.Secure() || obj.Annotations[metalv1.AnnotationKnownOver] != knownOverHTTPS {
 		return nil
 	}
-	return outcome.Terminalf(metalv1.ReasonDowngraded, "spec.protocol.scheme: the BMC has answered over https, and its password is not sent over http. "+
+	return reconcileerror.Terminalf(metalv1.ReasonDowngraded, "spec.protocol.scheme: the BMC has answered over https, and its password is not sent over http. "+
 		"If that is meant: kubectl annotate bmc %s %s-", obj.Name, metalv1.AnnotationKnownOver)
 }
 

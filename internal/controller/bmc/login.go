@@ -12,7 +12,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	case bmcsecret.Wait:
 		r.hangUp(s.obj.Name)
 		s.again(until.Sub(r.Clock.Now()))
-		s.unresolved = outcome.Terminalf(metalv1.ReasonAuthenticationFailed, "the default credentials of %s were refused; the next attempt is at %s",
+		s.unresolved = reconcileerror.Terminalf(metalv1.ReasonAuthenticationFailed, "the default credentials of %s were refused; the next attempt is at %s",
 			next.Tried(defaults), until.UTC().Format(time.RFC3339))
 		return nil
 	}

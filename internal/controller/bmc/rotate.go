@@ -16,7 +16,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -93,7 +93,7 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 	if until, resting := s.rests(v); resting && r.Clock.Now().Before(until) {
 		r.hangUp(s.obj.Name)
 		s.again(until.Sub(r.Clock.Now()))
-		s.unresolved = outcome.Terminalf(metalv1.ReasonAuthenticationFailed,
+		s.unresolved = reconcileerror.Terminalf(metalv1.ReasonAuthenticationFailed,
 			"the BMC refused the password in %s, and the new one of a rotation; the next attempt is at %s", v, until.UTC().Format(time.RFC3339))
 		s.rotating.say(metav1.ConditionFalse, metalv1.ReasonBothPasswordsRefused,
 			fmt.Sprintf("The BMC takes neither key %q of %s nor %q; set the right one, or wait until both are tried again at %s",

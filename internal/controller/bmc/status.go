@@ -11,7 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -84,7 +84,7 @@ func describeManager(s *scope) {
 // condition is the Ready condition, with the reasons of the contract.
 func condition(o fleet.Observation, resolveErr error, secret string) metav1.Condition {
 	c := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionFalse}
-	var terminal outcome.Terminal
+	var terminal reconcileerror.Terminal
 	switch {
 	case errors.As(resolveErr, &terminal):
 		c.Reason, c.Message = terminal.Reason, terminal.Error()

@@ -25,9 +25,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/image"
 )
 
@@ -73,10 +73,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 		r.release(req)
-		return outcome.Handle(ctx, reconcile.Result{}, r.removeOrphans(ctx, req.NamespacedName))
+		return reconcileerror.Handle(ctx, reconcile.Result{}, r.removeOrphans(ctx, req.NamespacedName))
 	}
 	result, err := r.reconcile(ctx, config.DeepCopy())
-	return outcome.Handle(ctx, result, err)
+	return reconcileerror.Handle(ctx, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) (result reconcile.Result, err error) {

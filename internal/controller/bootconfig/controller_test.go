@@ -18,10 +18,10 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 )
@@ -440,14 +440,14 @@ func TestABootStateIsTakenBackByTheNextBoot(t *testing.T) {
 	s.resolved(t)
 	order := func(id string) {
 		controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
-			var none *attempt.Attempt
+			var none *bootattempt.Attempt
 			c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: none.Next(id, controllertest.Start).String()}
 		})
 	}
 	order("first")
 	controllertest.ChangeStatus(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
 		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-			Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted", Message: report.OfAttempt("first"),
+			Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted", Message: reportintake.OfAttempt("first"),
 		})
 	})
 	controllertest.Says(t, s.settle(t).Status.Conditions, metalv1.ConditionBootStateReceived, metav1.ConditionTrue, "Booted")

@@ -11,10 +11,10 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/image"
-	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 // view is what a decision looks at, and below what it decides.
@@ -155,9 +155,9 @@ func (v *view) meanwhile() string {
 // bootStateIsCurrent says whether what the machine has reported is about the boot that was ordered last. The
 // intake of reports writes the condition; taking it back is for whoever sees the next boot ordered.
 func (v *view) bootStateIsCurrent() bool {
-	a := attempt.Of(v.config)
+	a := bootattempt.Of(v.config)
 	c := apimeta.FindStatusCondition(v.config.Status.Conditions, metalv1.ConditionBootStateReceived)
-	return c == nil || c.Status != metav1.ConditionTrue || !a.Open() || c.Message == report.OfAttempt(a.ID)
+	return c == nil || c.Status != metav1.ConditionTrue || !a.Open() || c.Message == reportintake.OfAttempt(a.ID)
 }
 
 func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, reason, message string)) {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/image"
 )
 
@@ -19,7 +19,7 @@ import (
 // of an image wakes those and no others, and an image that nobody boots any
 // more is not refreshed any more.
 type interest struct {
-	source wake.Source
+	source trigger.Source
 
 	mu      sync.Mutex
 	waiting map[imageKey]map[reconcile.Request]struct{}

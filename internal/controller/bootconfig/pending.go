@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Pending is for boot configurations that another boot provider makes Ready: it says of a new one that it is Pending, which such
@@ -34,7 +34,7 @@ func (p *Pending) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	// The lock: the provider may have said more by now.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := p.Status().Patch(ctx, &config, patch, client.FieldOwner(metalv1.FieldManager))
-	return outcome.Handle(ctx, reconcile.Result{}, client.IgnoreNotFound(err))
+	return reconcileerror.Handle(ctx, reconcile.Result{}, client.IgnoreNotFound(err))
 }
 
 // SetupWithManager registers the controller.

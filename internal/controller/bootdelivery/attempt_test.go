@@ -11,9 +11,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // TestAnAttemptIsAcknowledgedWhenAllOfItIsServed: the firmware chooses between iPXE and UEFI HTTP, so both are needed,

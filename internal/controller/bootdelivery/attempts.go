@@ -12,8 +12,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 const kindConfig = "ServerBootConfiguration"
@@ -50,14 +50,14 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	in := source{name: name, object: &config, config: &config, attempt: attempt.Of(&config)}
+	in := source{name: name, object: &config, config: &config, attempt: bootattempt.Of(&config)}
 	var server metalv1.Server
 	switch err := a.Get(ctx, client.ObjectKey{Name: config.Spec.ServerRef.Name}, &server); {
 	case apierrors.IsNotFound(err):
 		a.View.Delete(name)
 		return reconcile.Result{}, nil
 	case err != nil:
-		return outcome.Handle(ctx, reconcile.Result{}, err)
+		return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 	}
 	in.server = &server
 	entry := bootview.Entry{Name: name, UUID: server.Spec.SystemUUID, Rank: rankOf(&config, &server), Attempt: a.attempt(&in), Terms: a.terms(&in)}

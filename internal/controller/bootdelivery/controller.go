@@ -24,11 +24,11 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
 )
 
@@ -170,7 +170,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}()
 	early, err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
 	looked = true
-	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
 }
 
 // withdraw takes an entry out of the view.

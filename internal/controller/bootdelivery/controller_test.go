@@ -15,9 +15,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
@@ -123,7 +123,7 @@ func ordered(id string) func(*metalv1.Server, *metalv1.ServerBootConfiguration, 
 }
 
 func order(c *metalv1.ServerBootConfiguration, id string) {
-	var none *attempt.Attempt
+	var none *bootattempt.Attempt
 	c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: none.Next(id, controllertest.Start).String()}
 }
 
@@ -191,7 +191,7 @@ func TestTheViewHasTheScriptWithItsToken(t *testing.T) {
 }
 
 func TestTheTokenIsGivenAwayOnlyWhileTheAttemptIsOpen(t *testing.T) {
-	prepared := (&attempt.Attempt{ID: "a", Number: 1}).String()
+	prepared := (&bootattempt.Attempt{ID: "a", Number: 1}).String()
 	for name, annotation := range map[string]string{"no attempt": "", "prepared only": prepared, "an attempt nobody can read": "{"} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, ours(func(_ *metalv1.Server, c *metalv1.ServerBootConfiguration, _ *bootv1.IPXEBootConfig) {

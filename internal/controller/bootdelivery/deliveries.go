@@ -11,7 +11,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 )
 
 // conditionsOf names the conditions that a delivery turns to True.
@@ -41,16 +41,16 @@ type notes struct {
 	generations map[string]int64
 	// reported has when the report of an attempt was stored, of those that were last.
 	reported *lru.Cache
-	sources  map[string]*wake.Source
+	sources  map[string]*trigger.Source
 }
 
 func (n *notes) init() {
 	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
 	n.reported = lru.New(maxReported)
-	n.sources = map[string]*wake.Source{kindIPXE: {}, kindHTTP: {}}
+	n.sources = map[string]*trigger.Source{kindIPXE: {}, kindHTTP: {}}
 }
 
-func (n *notes) source(kind string) *wake.Source { return n.sources[kind] }
+func (n *notes) source(kind string) *trigger.Source { return n.sources[kind] }
 
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
 func (d *Delivery) Delivered(delivery bootview.Delivery) {

@@ -12,7 +12,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -100,7 +100,7 @@ func TestTheNextBootIsNotWaitedFor(t *testing.T) {
 // TestTheLastWordOfADiscoveryIsItsReport: what delivered it is about to be deleted, and nothing is said of it any more, unless it
 // is still there after a while. A cleaning probe reports first and works then; a report that was not stored ends nothing.
 func TestTheLastWordOfADiscoveryIsItsReport(t *testing.T) {
-	cleaning := attempt.Attempt{ID: "first", Number: 1, Ordered: &controllertest.Start, Clean: inspection.CleanFull}
+	cleaning := bootattempt.Attempt{ID: "first", Number: 1, Ordered: &controllertest.Start, Clean: inspection.CleanFull}
 	for name, c := range map[string]struct {
 		objects []client.Object
 		report  bootview.Delivery

@@ -8,14 +8,14 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
 // TestAnInstalledMachineIsSentToItsDisk: with boot policy Once, whatever it asks for; its token is good no more.
 func TestAnInstalledMachineIsSentToItsDisk(t *testing.T) {
-	for name, a := range map[string]attempt.Attempt{
+	for name, a := range map[string]bootattempt.Attempt{
 		"it has told that it booted": {ID: "a", Number: 1, Ordered: &controllertest.Start, Installed: &controllertest.Start},
 		"it boots its disk":          {ID: "a", Number: 2, Ordered: &controllertest.Start, Disk: true},
 	} {
@@ -37,8 +37,8 @@ func TestAnInstalledMachineIsSentToItsDisk(t *testing.T) {
 // TestAnInstalledMachineIsToldNoUKI: firmware that boots over HTTP by itself would install it again. It is still known, so
 // that it is not given the default image either, and is told again when it is to be installed anew.
 func TestAnInstalledMachineIsToldNoUKI(t *testing.T) {
-	installed := attempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start, Installed: &controllertest.Start}
-	disk := attempt.Attempt{ID: "a", Number: 2, Ordered: &controllertest.Start, Disk: true}
+	installed := bootattempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start, Installed: &controllertest.Start}
+	disk := bootattempt.Attempt{ID: "a", Number: 2, Ordered: &controllertest.Start, Disk: true}
 	objects := ours()
 	http := &bootv1.HTTPBootConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", OwnerReferences: objects[2].GetOwnerReferences()}}
 	http.Spec.SystemUUID, http.Spec.UKIURL = uuid, bootURL+"/httpboot/x.efi"
@@ -46,10 +46,10 @@ func TestAnInstalledMachineIsToldNoUKI(t *testing.T) {
 	for _, c := range []struct {
 		name, attempt, want string
 	}{
-		{"first boot", (&attempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start}).String(), http.Spec.UKIURL},
+		{"first boot", (&bootattempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start}).String(), http.Spec.UKIURL},
 		{"it has told that it booted", installed.String(), ""},
 		{"it boots its disk", disk.String(), ""},
-		{"it is to be installed anew", (&attempt.Attempt{ID: "b", Number: 3, Ordered: &controllertest.Start, Cold: true}).String(), http.Spec.UKIURL},
+		{"it is to be installed anew", (&bootattempt.Attempt{ID: "b", Number: 3, Ordered: &controllertest.Start, Cold: true}).String(), http.Spec.UKIURL},
 	} {
 		controllertest.Change(t, s.API, "ns/c", func(o *metalv1.ServerBootConfiguration) {
 			o.Annotations = map[string]string{metalv1.AnnotationBootAttempt: c.attempt}
@@ -65,7 +65,7 @@ func TestAnInstalledMachineIsToldNoUKI(t *testing.T) {
 
 // TestTheViewKnowsWhichBootCleans: a boot server tells the agent.
 func TestTheViewKnowsWhichBootCleans(t *testing.T) {
-	a := attempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start, Clean: "full"}
+	a := bootattempt.Attempt{ID: "a", Number: 1, Ordered: &controllertest.Start, Clean: "full"}
 	s := newStand(t, ours(func(_ *metalv1.Server, c *metalv1.ServerBootConfiguration, _ *bootv1.IPXEBootConfig) {
 		c.Annotations = map[string]string{metalv1.AnnotationBootAttempt: a.String()}
 	})...)

@@ -14,10 +14,10 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
-	"github.com/farrier-dev/farrier/internal/objectname"
 )
 
 const kindSecret = "Secret"
@@ -29,7 +29,7 @@ type source struct {
 	// config and server are nil for a boot config written by hand.
 	config  *metalv1.ServerBootConfiguration
 	server  *metalv1.Server
-	attempt *attempt.Attempt
+	attempt *bootattempt.Attempt
 	// ignition and script are the Secrets referred to, nil when there is none or it is missing.
 	ignition, script *corev1.Secret
 	// misnamed says that a Secret is referred to by a name that none can have; unreadable is why one cannot be read now.
@@ -77,7 +77,7 @@ func (d *Delivery) gather(ctx context.Context, in *source) error {
 		}
 		if err == nil && config.UID == owner.UID {
 			in.config = &config
-			in.attempt = attempt.Of(&config)
+			in.attempt = bootattempt.Of(&config)
 			var server metalv1.Server
 			err := d.Get(ctx, client.ObjectKey{Name: config.Spec.ServerRef.Name}, &server)
 			if client.IgnoreNotFound(err) != nil {

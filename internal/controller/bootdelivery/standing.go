@@ -13,10 +13,10 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // What people write for a machine counts where its namespace may speak for that machine. Of two namespaces that may, one does: the

@@ -21,7 +21,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // stand is an API whose writes are braked.
@@ -81,7 +81,7 @@ func (s *stand) minutes(t *testing.T, n int, try func(i int) error) (writes []in
 		for range 60 {
 			for range 20 {
 				err := try(i)
-				var paused outcome.Paused
+				var paused reconcileerror.Paused
 				if err != nil && (!errors.As(err, &paused) || paused.For <= 0 || paused.For > time.Minute) {
 					t.Fatalf("%v", err)
 				}
@@ -307,7 +307,7 @@ func TestEveryWayToWriteIsCounted(t *testing.T) {
 		"update status": func() error { return s.client.Status().Update(ctx, obj) },
 		"sub-resource":  func() error { return s.client.SubResource("status").Patch(ctx, obj, client.MergeFrom(obj.DeepCopy())) },
 	} {
-		if err := write(); !errors.As(err, new(outcome.Paused)) {
+		if err := write(); !errors.As(err, new(reconcileerror.Paused)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -318,8 +318,8 @@ func TestEveryWayToWriteIsCounted(t *testing.T) {
 
 // TestHandled: a reconcile that was refused a write is tried again when it may be, quietly.
 func TestHandled(t *testing.T) {
-	err := fmt.Errorf("write status: %w", outcome.Paused{For: 5 * time.Second, Err: errors.New("too often")})
-	result, err := outcome.Handle(context.Background(), reconcile.Result{}, err)
+	err := fmt.Errorf("write status: %w", reconcileerror.Paused{For: 5 * time.Second, Err: errors.New("too often")})
+	result, err := reconcileerror.Handle(context.Background(), reconcile.Result{}, err)
 	if err != nil || result.RequeueAfter != 5*time.Second {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Verbs as they are part of a stage.
@@ -61,7 +61,7 @@ func (g guard) ask(obj client.Object, verb string) error {
 	if wait <= 0 {
 		return nil
 	}
-	return outcome.Paused{For: wait, Err: fmt.Errorf("%s %s was written %d times and comes no further: the next write is in %s", s.Kind, s, Burst, wait.Round(time.Second))}
+	return reconcileerror.Paused{For: wait, Err: fmt.Errorf("%s %s was written %d times and comes no further: the next write is in %s", s.Kind, s, Burst, wait.Round(time.Second))}
 }
 
 type writer struct {

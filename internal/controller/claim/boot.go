@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
-	"github.com/farrier-dev/farrier/internal/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
 )
 
 // bootConfiguration makes the claim's boot configuration what the claim says. It returns what there is to say of
@@ -35,7 +35,7 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 	}
 	if ref := obj.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
 		if problem := objectname.Problem("Secret", ref.Name); problem != "" {
-			return metav1.Condition{Reason: claim.ReasonInvalidName, Message: "spec.ignitionSecretRef: " + problem}, nil
+			return metav1.Condition{Reason: allocator.ReasonInvalidName, Message: "spec.ignitionSecretRef: " + problem}, nil
 		}
 	}
 	wanted, err := r.wantedConfig(obj, &config, server)

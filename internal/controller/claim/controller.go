@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Reconciler binds claims.
@@ -32,7 +32,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Logger   logr.Logger
 
-	pool    *claim.Pool
+	pool    *allocator.Pool
 	matcher *matcher
 	taken   taken
 	written written
@@ -42,7 +42,7 @@ type Reconciler struct {
 
 // begin makes what is remembered; the pool has to be told of servers then.
 func (r *Reconciler) begin() {
-	r.pool = claim.NewPool()
+	r.pool = allocator.NewPool()
 	r.matcher = newMatcher(r.pool, r.Clock)
 }
 
@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // the cache is about to show what was written last, and wakes the claim then
 	}
 	again, err := r.reconcile(ctx, &obj)
-	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: again}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: again}, err)
 }
 
 // forget lets go of everything that is remembered of a claim.
@@ -155,7 +155,7 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	if err != nil {
 		return err
 	}
-	if problem := claim.PowerProblem(obj.Spec.Power); problem != "" {
+	if problem := allocator.PowerProblem(obj.Spec.Power); problem != "" {
 		boot = metav1.Condition{Reason: metalv1.ReasonInvalidSpec, Message: "spec.power: " + problem}
 	}
 	name := client.ObjectKeyFromObject(obj)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -175,7 +175,7 @@ func TestANamedServerThatCannotBeHad(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"missing": {free("other"), nil, claim.ReasonServerNotFound, `"s" does not exist`},
+		"missing": {free("other"), nil, allocator.ReasonServerNotFound, `"s" does not exist`},
 		"taken": {free("s", func(s *metalv1.Server) {
 			s.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "first"}
 		}), nil, metalv1.ReasonAllMatchingServersBusy, "ns/first"},
@@ -186,10 +186,10 @@ func TestANamedServerThatCannotBeHad(t *testing.T) {
 		}), nil, metalv1.ReasonAllMatchingServersBusy, "cleaned"},
 		"of another kind": {free("s"), func(c *metalv1.ServerClaim) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "l"}}
-		}, claim.ReasonSelectorMismatch, `"s"`},
+		}, allocator.ReasonSelectorMismatch, `"s"`},
 		"selector nobody understands": {free("s"), func(c *metalv1.ServerClaim) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "size", Operator: "Near"}}}
-		}, claim.ReasonSelectorInvalid, "Near"},
+		}, allocator.ReasonSelectorInvalid, "Near"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClaim("c", wants("s"))
@@ -208,7 +208,7 @@ func TestANamedServerIsTakenWhenItAppears(t *testing.T) {
 	api := controllertest.NewAPI(t, newClaim("c", wants("s")))
 	r := newReconciler(api)
 	api.Settle(t, r, "ns/c")
-	checkUnbound(t, api, "c", claim.ReasonServerNotFound)
+	checkUnbound(t, api, "c", allocator.ReasonServerNotFound)
 	s := free("s")
 	api.Add(t, s)
 	controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) {
@@ -289,7 +289,7 @@ func TestAClaimThatLostItsServerSaysSo(t *testing.T) {
 	api.Remove(t, readServer(t, api, "s"))
 	api.Settle(t, r, "ns/c")
 	c := readClaim(t, api, "c")
-	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse, claim.ReasonServerNotFound)
+	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse, allocator.ReasonServerNotFound)
 	controllertest.Says(t, c.Status.Conditions, metalv1.ConditionBootReady, metav1.ConditionFalse, "NotBound")
 }
 

@@ -1,6 +1,6 @@
 // Package claim binds ServerClaims. It never touches a machine.
 //
-// Which claim gets which Server is decided in memory, by internal/claim, for all claims that wait at a time:
+// Which claim gets which Server is decided in memory, by internal/allocator, for all claims that wait at a time:
 //
 //   - watch.go tells the pool of every change of a Server, and wakes the claims that it concerns.
 //   - matcher.go is the one worker that has the pool match; it is woken by free servers and new claims, waits a moment so

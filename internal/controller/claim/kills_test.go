@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -146,7 +146,7 @@ func (l *life) check() (bound int) {
 			l.t.Errorf("claim %s waits and does not say why", c.Name)
 		}
 		for _, s := range servers {
-			if claim.Fits(c, s) {
+			if allocator.Fits(c, s) {
 				l.t.Errorf("claim %s waits and %s would fit", c.Name, s.Name)
 			}
 		}
@@ -253,7 +253,7 @@ func (l *life) checkNamed() int {
 	for k, obj := range l.store.truth {
 		if c, ok := obj.(*metalv1.ServerClaim); ok && c.Status.Phase == metalv1.ServerClaimPhaseUnbound && c.Spec.ServerRef != nil {
 			for _, other := range l.store.truth {
-				if s, ok := other.(*metalv1.Server); ok && (claim.Fits(c, s) || s.Annotations[metalv1.AnnotationClaimedBy] == string(c.UID)) {
+				if s, ok := other.(*metalv1.Server); ok && (allocator.Fits(c, s) || s.Annotations[metalv1.AnnotationClaimedBy] == string(c.UID)) {
 					l.t.Errorf("claim %s waits for %s, and %s is free or its own", c.Name, c.Spec.ServerRef.Name, s.Name)
 				}
 			}

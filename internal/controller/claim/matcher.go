@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/claim"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 )
 
 // gathering is how long the matcher waits for what comes together: claims that are applied from one file,
@@ -17,14 +17,14 @@ const gathering = 10 * time.Millisecond
 
 // matcher is the worker that gives servers to claims.
 type matcher struct {
-	pool  *claim.Pool
+	pool  *allocator.Pool
 	clock clock.Clock
 	// claims wakes those that were given a server, or have to be told that there is none.
-	claims wake.Source
+	claims trigger.Source
 	signal chan struct{}
 }
 
-func newMatcher(pool *claim.Pool, c clock.Clock) *matcher {
+func newMatcher(pool *allocator.Pool, c clock.Clock) *matcher {
 	return &matcher{pool: pool, clock: c, signal: make(chan struct{}, 1)}
 }
 

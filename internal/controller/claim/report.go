@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 )
 
 // repeatAfter is how often a claim that waits says anew why: counts change all the time, and each write costs
@@ -41,7 +41,7 @@ func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (tim
 
 // unbootable says why a claim without a server boots nothing.
 func unbootable(obj *metalv1.ServerClaim) metav1.Condition {
-	if problem := claim.PowerProblem(obj.Spec.Power); problem != "" {
+	if problem := allocator.PowerProblem(obj.Spec.Power); problem != "" {
 		return metav1.Condition{Reason: metalv1.ReasonInvalidSpec, Message: "spec.power: " + problem}
 	}
 	return metav1.Condition{Reason: reasonNotBound}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
 
@@ -79,7 +79,7 @@ func (r *Reconciler) takeGiven(ctx context.Context, obj *metalv1.ServerClaim) (*
 		}
 		return nil, client.IgnoreNotFound(err)
 	}
-	if !claim.Fits(obj, &server) {
+	if !allocator.Fits(obj, &server) {
 		r.lost(obj, "")
 		return nil, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 )
 
 // taken remembers which server a claim has taken until the cache has heard of it. The cache may show the server as
@@ -44,7 +44,7 @@ func (t *taken) by(claim *metalv1.ServerClaim) *metalv1.Server {
 
 // heard forgets what the claim has taken if the cache knows as much of it, for then it knows better.
 func (t *taken) heard(obj *metalv1.ServerClaim, cached *metalv1.Server) {
-	if mine := t.by(obj); mine != nil && mine.Name == cached.Name && !claim.Older(cached.ResourceVersion, mine.ResourceVersion) {
+	if mine := t.by(obj); mine != nil && mine.Name == cached.Name && !allocator.Older(cached.ResourceVersion, mine.ResourceVersion) {
 		t.forget(client.ObjectKeyFromObject(obj))
 	}
 }
@@ -55,7 +55,7 @@ func (t *taken) orNewer(obj *metalv1.ServerClaim, cached *metalv1.Server) *metal
 	if mine == nil {
 		return cached
 	}
-	if cached.Name == mine.Name && claim.Older(cached.ResourceVersion, mine.ResourceVersion) {
+	if cached.Name == mine.Name && allocator.Older(cached.ResourceVersion, mine.ResourceVersion) {
 		return mine
 	}
 	t.forget(client.ObjectKeyFromObject(obj))

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -149,7 +149,7 @@ func TestAClaimOfAServerWithoutANameGetsNone(t *testing.T) {
 	api := controllertest.NewAPI(t, free("s"), newClaim("c", wants("")))
 	r := newReconciler(api)
 	api.Settle(t, r, "ns/c")
-	checkUnbound(t, api, "c", claim.ReasonInvalidName, "spec.serverRef names no Server")
+	checkUnbound(t, api, "c", allocator.ReasonInvalidName, "spec.serverRef names no Server")
 	if s := readServer(t, api, "s"); s.Spec.ServerClaimRef != nil {
 		t.Errorf("the server is %v's", s.Spec.ServerClaimRef)
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -156,7 +156,7 @@ func TestWhatIsHeardOfServers(t *testing.T) {
 // TestTheMatcherGathers: what comes within a moment is decided together, the oldest first.
 func TestTheMatcherGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pool := claim.NewPool()
+		pool := allocator.NewPool()
 		m := newMatcher(pool, clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

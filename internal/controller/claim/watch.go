@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
 
@@ -62,7 +62,7 @@ func (r *Reconciler) serverChanged(ctx context.Context, oldObj, newObj client.Ob
 		r.matcher.wake()
 	}
 	before, ok := oldObj.(*metalv1.Server)
-	if !ok || claim.NewsFor(before, server) || (reinstallPending(before) == nil) != (reinstallPending(server) == nil) {
+	if !ok || allocator.NewsFor(before, server) || (reinstallPending(before) == nil) != (reinstallPending(server) == nil) {
 		enqueue(q, r.claimsOf(ctx, server))
 	}
 	if ok && powerReason(before) != powerReason(server) {

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 )
 
 // written remembers which version the last write of this process made of a claim, until the cache shows it or a later
@@ -34,7 +34,7 @@ func (w *written) after(cached *metalv1.ServerClaim) bool {
 	if !known {
 		return false
 	}
-	if claim.Older(cached.ResourceVersion, version) {
+	if allocator.Older(cached.ResourceVersion, version) {
 		return true
 	}
 	delete(w.versions, name)

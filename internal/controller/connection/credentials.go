@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Secrets reads credentials.
@@ -36,7 +36,7 @@ func (s Secrets) Read(ctx context.Context, name string) (*metalv1.BMCSecret, bmc
 	var secret metalv1.BMCSecret
 	if err := s.Reader.Get(ctx, client.ObjectKey{Name: name}, &secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, bmc.Credentials{}, outcome.Terminalf(ReasonSecretNotFound, "BMCSecret %q does not exist", name)
+			return nil, bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretNotFound, "BMCSecret %q does not exist", name)
 		}
 		return nil, bmc.Credentials{}, fmt.Errorf("BMCSecret %q: %w", name, err)
 	}
@@ -60,7 +60,7 @@ func (s Secrets) Read(ctx context.Context, name string) (*metalv1.BMCSecret, bmc
 func (s Secrets) backed(ctx context.Context, secret *metalv1.BMCSecret) (bmc.Credentials, error) {
 	key, ok := Backing(secret)
 	if !ok {
-		return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "BMCSecret %q: annotation %s: %q is not <namespace>/<name>",
+		return bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretIncomplete, "BMCSecret %q: annotation %s: %q is not <namespace>/<name>",
 			secret.Name, metalv1.AnnotationSecret, secret.Annotations[metalv1.AnnotationSecret])
 	}
 	if err := s.allow(ctx, key.Namespace); err != nil {
@@ -69,7 +69,7 @@ func (s Secrets) backed(ctx context.Context, secret *metalv1.BMCSecret) (bmc.Cre
 	var core corev1.Secret
 	if err := s.Reader.Get(ctx, key, &core); err != nil {
 		if apierrors.IsNotFound(err) {
-			return bmc.Credentials{}, outcome.Terminalf(ReasonSecretNotFound, "Secret %q, which BMCSecret %q stands for, does not exist", key, secret.Name)
+			return bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretNotFound, "Secret %q, which BMCSecret %q stands for, does not exist", key, secret.Name)
 		}
 		return bmc.Credentials{}, fmt.Errorf("Secret %q: %w", key, err)
 	}
@@ -88,7 +88,7 @@ func (s Secrets) allow(ctx context.Context, namespace string) error {
 		return fmt.Errorf("Namespace %q: %w", namespace, err)
 	}
 	if err != nil || ns.Labels[metalv1.LabelBMCSecrets] != metalv1.LabelBMCSecretsAllowed {
-		return outcome.Terminalf(ReasonSecretNotAllowed, "namespace %q is not labelled %s=%s", namespace, metalv1.LabelBMCSecrets, metalv1.LabelBMCSecretsAllowed)
+		return reconcileerror.Terminalf(ReasonSecretNotAllowed, "namespace %q is not labelled %s=%s", namespace, metalv1.LabelBMCSecrets, metalv1.LabelBMCSecretsAllowed)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func complete(where string, emptyPassword bool, value func(key string) (string, 
 		missing = metalv1.BMCSecretPasswordKey
 	}
 	if missing != "" {
-		return bmc.Credentials{}, outcome.Terminalf(ReasonSecretIncomplete, "%s has no key %q", where, missing)
+		return bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretIncomplete, "%s has no key %q", where, missing)
 	}
 	return bmc.Credentials{Username: username, Password: bmc.Secret(password)}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 func TestDataIsReadBeforeStringData(t *testing.T) {
@@ -69,7 +69,7 @@ func TestABMCSecretMayStandForASecret(t *testing.T) {
 				}
 				return
 			}
-			var terminal outcome.Terminal
+			var terminal reconcileerror.Terminal
 			if !errors.As(err, &terminal) || terminal.Reason != tc.reason {
 				t.Errorf("error %v, want reason %s", err, tc.reason)
 			}
@@ -87,7 +87,7 @@ func TestTroubleWithTheAPIIsNoAnswer(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := (Secrets{Reader: api}).Credentials(t.Context(), "s"); !outcome.IsTransient(err) {
+		if _, err := (Secrets{Reader: api}).Credentials(t.Context(), "s"); !reconcileerror.IsTransient(err) {
 			t.Errorf("%T: %v", kind, err)
 		}
 	}

@@ -3,7 +3,7 @@ package connection
 import (
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -54,7 +54,7 @@ type Held struct {
 
 // Hold binds an object to the BMC of spec, as Bind does, and has the BMC asked with the credentials of the holder that
 // counts. The others are woken when that changes.
-func (r *Registry) Hold(source *wake.Source, h Holder, spec fleet.Spec) Held {
+func (r *Registry) Hold(source *trigger.Source, h Holder, spec fleet.Spec) Held {
 	l, key := listener{source, h.Name}, fleet.Key(spec.Endpoint.Key())
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *Registry) Hold(source *wake.Source, h Holder, spec fleet.Spec) Held {
 }
 
 // Release takes back what an object said, which stays bound.
-func (r *Registry) Release(source *wake.Source, name string) {
+func (r *Registry) Release(source *trigger.Source, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.release(listener{source, name})

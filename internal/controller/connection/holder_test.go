@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // heard is a source of which can be told who was woken.
-func heard(t *testing.T) (*wake.Source, func() []string) {
+func heard(t *testing.T) (*trigger.Source, func() []string) {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	s := &wake.Source{}
+	s := &trigger.Source{}
 	if err := s.Start(context.Background(), queue); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestHoldersAreToldApartUnderLoad(t *testing.T) {
 	used := make(chan bmc.Secret, 1000)
 	f := fleet.New(fleet.Options{})
 	r := NewRegistry(f)
-	source := &wake.Source{}
+	source := &trigger.Source{}
 	r.Hold(source, Holder{Name: "b"}, with("right"))
 	var all sync.WaitGroup
 	for i := range 8 {

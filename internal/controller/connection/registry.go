@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -20,7 +20,7 @@ type Registry struct {
 }
 
 type listener struct {
-	source *wake.Source
+	source *trigger.Source
 	name   string
 }
 
@@ -36,7 +36,7 @@ func NewRegistry(f *fleet.Fleet) *Registry {
 // Bind says that name, an object whose controller listens to source, is about
 // the BMC at key. An earlier binding of the same object is replaced: Bind returns its key,
 // and whether nobody listens to that any longer, as Unbind does.
-func (r *Registry) Bind(source *wake.Source, name string, key fleet.Key) (before fleet.Key, last bool) {
+func (r *Registry) Bind(source *trigger.Source, name string, key fleet.Key) (before fleet.Key, last bool) {
 	l := listener{source, name}
 	r.mu.RLock()
 	before = r.keyOf[l]
@@ -64,7 +64,7 @@ func (r *Registry) bind(l listener, key fleet.Key) (before fleet.Key, last bool)
 }
 
 // Bound are the names of the objects whose controller listens to source and that are bound to a key.
-func (r *Registry) Bound(source *wake.Source, key fleet.Key) (names []string) {
+func (r *Registry) Bound(source *trigger.Source, key fleet.Key) (names []string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for l := range r.byKey[key] {
@@ -78,7 +78,7 @@ func (r *Registry) Bound(source *wake.Source, key fleet.Key) (names []string) {
 
 // Unbind forgets an object. It returns the key it was bound to, and whether
 // nobody listens to that key any longer, so that its actor can be ended.
-func (r *Registry) Unbind(source *wake.Source, name string) (key fleet.Key, last bool) {
+func (r *Registry) Unbind(source *trigger.Source, name string) (key fleet.Key, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := listener{source, name}
@@ -91,7 +91,7 @@ func (r *Registry) Unbind(source *wake.Source, name string) (key fleet.Key, last
 }
 
 // Key returns the key that an object is bound to.
-func (r *Registry) Key(source *wake.Source, name string) (fleet.Key, bool) {
+func (r *Registry) Key(source *trigger.Source, name string) (fleet.Key, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	key, ok := r.keyOf[listener{source, name}]

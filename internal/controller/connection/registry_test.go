@@ -9,16 +9,16 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // listening is a source with a queue that can be looked into.
-func listening(t *testing.T) (*wake.Source, func() []string) {
+func listening(t *testing.T) (*trigger.Source, func() []string) {
 	t.Helper()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	source := &wake.Source{}
+	source := &trigger.Source{}
 	if err := source.Start(context.Background(), queue); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -38,12 +38,12 @@ func AddressOf(ctx context.Context, c client.Reader, obj *metalv1.BMC) (Address,
 		return Address{IP: a.IP, MAC: a.MACAddress}, nil
 	}
 	if obj.Spec.EndpointRef == nil {
-		return Address{}, outcome.Terminalf(ReasonAddressInvalid, "spec: neither access nor endpointRef is set")
+		return Address{}, reconcileerror.Terminalf(ReasonAddressInvalid, "spec: neither access nor endpointRef is set")
 	}
 	var endpoint metalv1.Endpoint
 	if err := c.Get(ctx, client.ObjectKey{Name: obj.Spec.EndpointRef.Name}, &endpoint); err != nil {
 		if apierrors.IsNotFound(err) {
-			return Address{}, outcome.Terminalf(ReasonEndpointNotFound, "spec.endpointRef: Endpoint %q does not exist", obj.Spec.EndpointRef.Name)
+			return Address{}, reconcileerror.Terminalf(ReasonEndpointNotFound, "spec.endpointRef: Endpoint %q does not exist", obj.Spec.EndpointRef.Name)
 		}
 		return Address{}, fmt.Errorf("Endpoint %q: %w", obj.Spec.EndpointRef.Name, err)
 	}
@@ -54,14 +54,14 @@ func AddressOf(ctx context.Context, c client.Reader, obj *metalv1.BMC) (Address,
 // travel on this connection.
 func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 	if name := string(protocol.Name); !strings.HasPrefix(strings.ToLower(name), "redfish") {
-		return bmc.Endpoint{}, outcome.Terminalf(ReasonProtocolNotSupported, "spec.protocol.name: %q is not spoken, only Redfish is", name)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.name: %q is not spoken, only Redfish is", name)
 	}
 	host, err := identity.IP(ip)
 	if err != nil {
-		return bmc.Endpoint{}, outcome.Terminal{Reason: ReasonAddressInvalid, Err: err}
+		return bmc.Endpoint{}, reconcileerror.Terminal{Reason: ReasonAddressInvalid, Err: err}
 	}
 	if protocol.Port < 0 || protocol.Port > 65535 {
-		return bmc.Endpoint{}, outcome.Terminalf(ReasonAddressInvalid, "spec.protocol.port: %d is no port", protocol.Port)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonAddressInvalid, "spec.protocol.port: %d is no port", protocol.Port)
 	}
 	scheme := strings.ToLower(string(protocol.Scheme))
 	switch scheme {
@@ -69,7 +69,7 @@ func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 		scheme = "https"
 	case "http", "https":
 	default:
-		return bmc.Endpoint{}, outcome.Terminalf(ReasonProtocolNotSupported, "spec.protocol.scheme: %.32q is not spoken, only http and https are", protocol.Scheme)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.scheme: %.32q is not spoken, only http and https are", protocol.Scheme)
 	}
 	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
 }

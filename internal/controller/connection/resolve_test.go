@@ -8,7 +8,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -34,7 +34,7 @@ func TestEndpointsOfAnySpelling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := Endpoint(tc.ip, tc.protocol)
-			var terminal outcome.Terminal
+			var terminal reconcileerror.Terminal
 			if errors.As(err, &terminal) != (tc.reason != "") || terminal.Reason != tc.reason {
 				t.Fatalf("error %v, want reason %q", err, tc.reason)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/macprefix"
 )
@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !endpoint.DeletionTimestamp.IsZero() {
-		return outcome.Handle(ctx, reconcile.Result{}, r.release(ctx, endpoint.DeepCopy()))
+		return reconcileerror.Handle(ctx, reconcile.Result{}, r.release(ctx, endpoint.DeepCopy()))
 	}
 	if endpoint.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
 		return reconcile.Result{}, nil
@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err == nil {
 		err = r.report(ctx, endpoint.DeepCopy(), condition)
 	}
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 }
 
 // release takes away the finalizer of other installations, which none of theirs would any more. Ours

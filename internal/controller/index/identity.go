@@ -4,7 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // Identities are the labels by which the machine of a Server names itself, as far as they are known: by canonical key.

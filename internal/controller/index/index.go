@@ -12,8 +12,8 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -84,7 +84,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByAttempt, of(func(c *metalv1.ServerBootConfiguration) string {
-			if a := attempt.Of(c); a != nil {
+			if a := bootattempt.Of(c); a != nil {
 				return a.ID
 			}
 			return ""
@@ -191,7 +191,7 @@ func recordMeta() client.Object {
 }
 
 func cleanupOf(obj client.Object) []string {
-	if server := record.ServerOf(obj); server != "" && obj.GetLabels()[record.Label] == record.KindCleanup {
+	if server := machinerecord.ServerOf(obj); server != "" && obj.GetLabels()[machinerecord.Label] == machinerecord.KindCleanup {
 		return []string{server}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 // Twin is the same for Assignments that select the same machines at the same priority, however their labels are spelled.

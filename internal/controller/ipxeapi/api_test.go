@@ -22,12 +22,12 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // patience is how long is waited for what takes milliseconds on a machine that is not busy.

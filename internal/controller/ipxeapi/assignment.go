@@ -20,12 +20,12 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // Assignments compiles Assignments into the view.
@@ -38,7 +38,7 @@ type Assignments struct {
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
-	wake   wake.Source
+	wake   trigger.Source
 	writes ownWrites
 	// peers are whom an assignment yields to, machines what identifies those that it names; unresolved are the namespaces of
 	// those that select profiles by labels and find none.
@@ -132,7 +132,7 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 		defer r.looked(ctx, &a)
 		err = r.compile(ctx, a.DeepCopy())
 	}
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 }
 
 // looked ends the wait for an assignment, however its look ended, also in a panic. One that could not be compiled keeps its machines

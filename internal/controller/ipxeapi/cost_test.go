@@ -14,7 +14,7 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // memory is a cache with the indexes of the product, that counts what it hands out.

@@ -14,8 +14,8 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // Reasons of conditions of Assignments.

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/ignition"
-	"github.com/farrier-dev/farrier/internal/profile"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 // gathered is what a profile is made of, and what there is to say about it.

@@ -24,9 +24,9 @@ import (
 	"k8s.io/utils/clock"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/content"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 )
 
 // hang is how long is waited for what takes milliseconds on a machine that is not busy.

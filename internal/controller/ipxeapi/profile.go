@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/content"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // FieldManager is who writes status.
@@ -49,7 +49,7 @@ type Profiles struct {
 	// Workers is how many profiles are compiled at the same time.
 	Workers int
 
-	wake       wake.Source
+	wake       trigger.Source
 	writes     ownWrites
 	references dependents[reference]
 	inquiries  inquiries
@@ -106,7 +106,7 @@ func (r *Profiles) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	if err == nil {
 		err = r.compile(ctx, p.DeepCopy())
 	}
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 }
 
 // withdraw takes a profile out of the view, and forgets what it was made of.

@@ -14,7 +14,7 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
 // drawObjects makes a set of profiles and assignments, good and bad.

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/objectname"
-	"github.com/farrier-dev/farrier/internal/profile"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/controller/objectname"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 )
 
 // TestLaterSpellings: what later versions of the API call otherwise means the same.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/content"
-	"github.com/farrier-dev/farrier/internal/spelling"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 // Webhooks asks servers in the background; content.Resolver does.

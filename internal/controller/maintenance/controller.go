@@ -13,7 +13,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Reconciler grants servers to maintenances.
@@ -33,7 +33,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	err := r.reconcile(ctx, obj.DeepCopy())
-	return outcome.Handle(ctx, reconcile.Result{}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerMaintenance) error {

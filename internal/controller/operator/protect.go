@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/farrier-dev/farrier/internal/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // Identity is what both ends of a connection are known by.

@@ -20,10 +20,10 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/record"
-	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -108,7 +108,7 @@ func (s *Server) report(ctx context.Context, uuid string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	registration, err := inspection.Unpack(obj.BinaryData[record.Key], maxReport)
+	registration, err := inspection.Unpack(obj.BinaryData[machinerecord.Key], maxReport)
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s: %w", obj.Name, err)
 	}
@@ -116,7 +116,7 @@ func (s *Server) report(ctx context.Context, uuid string) ([]byte, error) {
 		SystemUUID string          `json:"systemUUID"`
 		Attempt    string          `json:"attempt,omitempty"`
 		Data       json.RawMessage `json:"data"`
-	}{uuid, obj.Annotations[record.AnnotationAttempt], registration.Raw})
+	}{uuid, obj.Annotations[machinerecord.AnnotationAttempt], registration.Raw})
 }
 
 func (s *Server) forget(ctx context.Context, uuid string) ([]byte, error) {
@@ -135,7 +135,7 @@ func (s *Server) record(ctx context.Context, uuid string) (*corev1.ConfigMap, er
 	}
 	for i := range servers.Items {
 		obj := &corev1.ConfigMap{}
-		key := client.ObjectKey{Namespace: s.Namespace, Name: record.InspectionName(servers.Items[i].Name)}
+		key := client.ObjectKey{Namespace: s.Namespace, Name: machinerecord.InspectionName(servers.Items[i].Name)}
 		if err := s.Live.Get(ctx, key, obj); err == nil {
 			return obj, nil
 		} else if !apierrors.IsNotFound(err) {

@@ -20,7 +20,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -63,7 +63,7 @@ func newServer(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: metalv1.ServerSpec{SystemUUID: uuid}}
-	api := controllertest.NewAPI(t, server, record.New("farrier-system", record.InspectionName("a"), record.KindInspection, "a", "attempt-1", packed))
+	api := controllertest.NewAPI(t, server, machinerecord.New("farrier-system", machinerecord.InspectionName("a"), machinerecord.KindInspection, "a", "attempt-1", packed))
 	history := &bootview.History{}
 	history.Record(bootview.Delivery{Kind: bootview.DeliveredScript, UUID: uuid, Attempt: "attempt-1", Addr: "10.0.0.1", Status: 200, Time: time.Unix(0, 0).UTC()})
 	explain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "of "+r.URL.RawQuery) })

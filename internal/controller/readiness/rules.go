@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Reasons of the condition Ready of a rule.
@@ -53,7 +53,7 @@ func (r *Rules) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	after, err := r.reconcile(ctx, rule.DeepCopy())
-	return outcome.Handle(ctx, reconcile.Result{RequeueAfter: after}, err)
+	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: after}, err)
 }
 
 func (r *Rules) reconcile(ctx context.Context, rule *metalv1.ServerReadinessRule) (after time.Duration, err error) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // Servers puts the taints of rules on Servers, and takes them away.
@@ -33,7 +33,7 @@ func (r *Servers) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := r.Get(ctx, req.NamespacedName, &server); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return outcome.Handle(ctx, reconcile.Result{}, r.reconcile(ctx, &server))
+	return reconcileerror.Handle(ctx, reconcile.Result{}, r.reconcile(ctx, &server))
 }
 
 func (r *Servers) reconcile(ctx context.Context, server *metalv1.Server) error {

@@ -9,7 +9,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/brake"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -100,7 +100,7 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 
 // reason is the reason that a Terminal error names, or otherwise what is given.
 func reason(err error, otherwise string) string {
-	var terminal outcome.Terminal
+	var terminal reconcileerror.Terminal
 	if errors.As(err, &terminal) {
 		return terminal.Reason
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -49,7 +49,7 @@ func (c *cleaning) add(word string) {
 
 // clean says whether the disks are as clean as is wanted, and that is on record.
 func (v *View) clean(c cleaning) bool {
-	return v.Cleaned != nil && v.Cleaned.Outcome == record.Clean && v.Cleaned.Mode.Covers(c.mode)
+	return v.Cleaned != nil && v.Cleaned.Outcome == machinerecord.Clean && v.Cleaned.Mode.Covers(c.mode)
 }
 
 // cleaningBoot says whether the boot configuration boots a probe that cleans and has not been heard

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -25,7 +25,7 @@ func decideCleanup(v *View) Plan {
 		v.once(&p, corev1.EventTypeWarning, metalv1.ReasonCleanupUnknown)
 	case v.clean(want):
 		v.finishCleanup(&p, want)
-	case v.cleanedInAttempt() && v.Cleaned.Outcome != record.Clean:
+	case v.cleanedInAttempt() && v.Cleaned.Outcome != machinerecord.Clean:
 		v.failCleanup(&p, v.Cleaned.Summary)
 	case want.mode == inspection.CleanNone:
 		v.passThrough(&p, want)
@@ -154,10 +154,10 @@ func (v *View) failCleanup(p *Plan, why string) {
 }
 
 // passedThrough is what is on record of a cleanup that wipes nothing.
-func (v *View) passedThrough() *record.Cleanup {
-	return &record.Cleanup{
+func (v *View) passedThrough() *machinerecord.Cleanup {
+	return &machinerecord.Cleanup{
 		Server: v.Server.Name, Claim: v.claimedBy(), Attempt: v.claimedBy(), Mode: inspection.CleanNone, Started: v.Now.UTC(), Ended: v.Now.UTC(),
-		Outcome: record.Clean, Summary: "No disk was wiped: that is switched off", Disks: []inspection.DiskCleanup{},
+		Outcome: machinerecord.Clean, Summary: "No disk was wiped: that is switched off", Disks: []inspection.DiskCleanup{},
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -53,7 +53,7 @@ func (s *stand) released(t *testing.T, mode inspection.CleanMode) *metalv1.Serve
 // tells is the probe that registers, with the capabilities and the results that it is given.
 func (s *stand) tells(t *testing.T, capable []inspection.Capability, disks []inspection.DiskCleanup) error {
 	t.Helper()
-	intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+	intake := reportintake.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 	r := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
 	r.Data.Capabilities, r.Data.Cleanup = capable, disks
 	return intake.Register(t.Context(), r)
@@ -104,7 +104,7 @@ func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
 			t.Error("what was made for the cleanup is still there")
 		}
 		made := readCleanup(t, s, string(claim.UID))
-		if made.Mode != "full" || made.Attempt != attempt.ID || len(made.Disks) != 3 || made.Disks[0] != good || made.Outcome != record.Clean ||
+		if made.Mode != "full" || made.Attempt != attempt.ID || len(made.Disks) != 3 || made.Disks[0] != good || made.Outcome != machinerecord.Clean ||
 			!made.Ended.After(made.Started) || made.Server != host || made.Claim != string(claim.UID) {
 			t.Errorf("on record: %+v", made)
 		}
@@ -130,7 +130,7 @@ func TestADiskThatCannotBeWipedIsAnErrorUntilSomebodyRetries(t *testing.T) {
 		}
 		s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "/dev/sdb", "B7", "medium error", "retry")
 		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, metalv1.ReasonCleanupFailed, "/dev/sdb")
-		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.NotClean || len(made.Disks) != 2 {
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != machinerecord.NotClean || len(made.Disks) != 2 {
 			t.Errorf("on record: %+v", made)
 		}
 		controllertest.ChangeStatus(t, s.API, host, func(o *metalv1.Server) { o.Status = metalv1.ServerStatus{} })
@@ -148,7 +148,7 @@ func TestADiskThatCannotBeWipedIsAnErrorUntilSomebodyRetries(t *testing.T) {
 		s.pass(t, 20*time.Second)
 		s.is(t, metalv1.ServerStateAvailable)
 		s.says(t, metalv1.ConditionCleaned, metav1.ConditionTrue, metalv1.ReasonCleaned)
-		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.Clean {
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != machinerecord.Clean {
 			t.Errorf("on record: %+v", made)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 )
 
 // ahead is how far in the future a moment may lie that was written down: clocks of managers that take turns differ by less. What lies
@@ -18,7 +18,7 @@ var longestDelay = discoveryDelay(math.MaxInt)
 func (v *View) inFuture(t time.Time) bool { return t.After(v.Now.Add(ahead)) }
 
 // rewound is the boot attempt with the moments that lie in the future set to now, so that its times begin now; nil: none does.
-func (v *View) rewound() *attempt.Attempt {
+func (v *View) rewound() *bootattempt.Attempt {
 	if v.Attempt == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -20,7 +20,7 @@ const years = 4 * 365 * 24 * time.Hour
 func (s *stand) wasAhead(t *testing.T, name string) {
 	t.Helper()
 	controllertest.Change(t, s.API, name, func(c *metalv1.ServerBootConfiguration) {
-		a := attempt.Of(c)
+		a := bootattempt.Of(c)
 		for _, moment := range []*time.Time{a.First, a.Ordered, a.Off, a.Started} {
 			if moment != nil {
 				*moment = moment.Add(years)

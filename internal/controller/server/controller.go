@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -59,7 +59,7 @@ type Reconciler struct {
 	// DiscoveryTemplate replaces the built-in Butane of the probe when it is not empty.
 	DiscoveryTemplate string
 	// Wake is the way in for observations and acknowledgements.
-	Wake wake.Source
+	Wake trigger.Source
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	result, err := r.reconcile(ctx, server.DeepCopy())
-	return outcome.Handle(ctx, result, err)
+	return reconcileerror.Handle(ctx, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (reconcile.Result, error) {

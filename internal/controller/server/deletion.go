@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 )
 
 // deletionWaits says of a server that is being deleted why it is kept for now; it is empty where nothing keeps it.
@@ -42,7 +42,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	if err := r.removeInternal(ctx, server, true); err != nil {
 		return err
 	}
-	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(record.Selector(server.Name))); err != nil {
+	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(machinerecord.Selector(server.Name))); err != nil {
 		return fmt.Errorf("delete the records of the server: %w", err)
 	}
 	if err := r.farewell(ctx, server); err != nil {

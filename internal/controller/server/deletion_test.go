@@ -10,7 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -38,7 +38,7 @@ func TestAServerThatIsDeletedWhileItIsCleanedIsCleanedFirst(t *testing.T) {
 		if again.UID == old.UID || again.Annotations[metalv1.AnnotationClaimedBy] != "" {
 			t.Errorf("clean, and the old one is still there: %s, %v", again.Status.State, again.ObjectMeta)
 		}
-		if !controllertest.Gone[corev1.ConfigMap](t, s.API, namespace+"/"+record.CleanupName(host, string(claim.UID))) {
+		if !controllertest.Gone[corev1.ConfigMap](t, s.API, namespace+"/"+machinerecord.CleanupName(host, string(claim.UID))) {
 			t.Error("the record is that of a server that is no more")
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -113,7 +113,7 @@ func (s *stand) restores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.API.Create(t.Context(), record.New(namespace, record.InspectionName(host), record.KindInspection, host, reg.Attempt, content)); err != nil {
+	if err := s.API.Create(t.Context(), machinerecord.New(namespace, machinerecord.InspectionName(host), machinerecord.KindInspection, host, reg.Attempt, content)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func TestAReportBeforePowerOnDoesNotCount(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.bootsUnseen(t)
-		if err := s.tells(t, both, nil); !errors.Is(err, report.ErrNoAttempt) {
+		if err := s.tells(t, both, nil); !errors.Is(err, reportintake.ErrNoAttempt) {
 			t.Fatalf("a report from a machine that was not seen on: %v", err)
 		}
 		s.pass(t, time.Second)

@@ -12,8 +12,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -89,10 +89,10 @@ func (w world) bootOf(v *View) {
 	if w.maintained {
 		return // what is booted then is the maintenance's
 	}
-	var a *attempt.Attempt
+	var a *bootattempt.Attempt
 	at := now.Add(-time.Second)
 	if w.stage != "" {
-		a = &attempt.Attempt{ID: "a", Number: 1}
+		a = &bootattempt.Attempt{ID: "a", Number: 1}
 		if w.clean {
 			a.Clean = inspection.CleanMetadata
 		}
@@ -123,14 +123,14 @@ func (w world) recordsOf(v *View) {
 		v.Capabilities = both
 	}
 	if w.record != "" && w.owner {
-		outcome, id := record.NotClean, "a"
+		outcome, id := machinerecord.NotClean, "a"
 		if strings.HasPrefix(w.record, "clean") {
-			outcome = record.Clean
+			outcome = machinerecord.Clean
 		}
 		if strings.HasSuffix(w.record, "before") {
 			id = "z"
 		}
-		v.Cleaned = &record.CleanupMeta{Attempt: id, Mode: inspection.CleanMetadata, Outcome: outcome}
+		v.Cleaned = &machinerecord.CleanupMeta{Attempt: id, Mode: inspection.CleanMetadata, Outcome: outcome}
 	}
 }
 

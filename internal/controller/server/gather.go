@@ -11,9 +11,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
@@ -55,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 		if named := reason(err, ""); named == reasonBMCNotFound || named == reasonNoBMC {
 			r.unbind(v.Server.Name) // nobody has a right any more to ask it
 		}
-		return "", outcome.Transient(err)
+		return "", reconcileerror.Transient(err)
 	}
 	if old, last := r.Registry.Bind(&r.Wake, v.Server.Name, key); last {
 		r.Fleet.Remove(old)
@@ -78,10 +78,10 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 			v.System = system
 		}
 	case shared != nil && v.Unreachable == nil: // switching any of them might switch another machine
-		v.Unreachable = outcome.Terminalf(reasonSystemAmbiguous, "systems %s tell the same UUID %s, and spec.systemURI is that of none of them",
+		v.Unreachable = reconcileerror.Terminalf(reasonSystemAmbiguous, "systems %s tell the same UUID %s, and spec.systemURI is that of none of them",
 			strings.Join(shared, ", "), v.Server.Spec.SystemUUID)
 	case v.Unreachable == nil && noBoot(v.Server, observation) != "":
-		v.Unreachable = outcome.Terminalf(metalv1.ReasonNoBootOverride, "system %s has no BootSourceOverrideTarget: it cannot be told what to boot", noBoot(v.Server, observation))
+		v.Unreachable = reconcileerror.Terminalf(metalv1.ReasonNoBootOverride, "system %s has no BootSourceOverrideTarget: it cannot be told what to boot", noBoot(v.Server, observation))
 	}
 	return key, nil
 }
@@ -105,11 +105,11 @@ func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
 	}
 	r.letGo(server.Name)
 	if server.Spec.BMCRef == nil {
-		return "", outcome.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
+		return "", reconcileerror.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
 	}
 	var bmc metalv1.BMC
 	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {
-		return "", outcome.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
+		return "", reconcileerror.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
 	} else if err != nil {
 		return "", err
 	}
@@ -153,7 +153,7 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	var config metalv1.ServerBootConfiguration
 	v.BootInternal = ref.Namespace == r.Namespace && ref.Name == v.Server.Name
 	err := r.Get(ctx, key, &config)
-	spent := err == nil && v.claimedBy() != "" && (attempt.Of(&config) == nil || attempt.Of(&config).Clean == "")
+	spent := err == nil && v.claimedBy() != "" && (bootattempt.Of(&config) == nil || bootattempt.Of(&config).Clean == "")
 	if v.BootInternal && (spent || apierrors.IsNotFound(err)) {
 		// That means "prepare it again", which must not be believed of a cache that lags.
 		err = r.APIReader.Get(ctx, key, &config)
@@ -165,7 +165,7 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 		return nil // another machine's, whatever it is called
 	}
 	v.Boot = &config
-	v.Attempt = attempt.Of(&config)
+	v.Attempt = bootattempt.Of(&config)
 	v.Answering = r.Boots.Answering()
 	if v.Attempt.Open() {
 		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID)

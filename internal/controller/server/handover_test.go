@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/claim"
+	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -49,7 +49,7 @@ func TestQueuedMaintenances(t *testing.T) {
 				}
 				s.is(t, metalv1.ServerStateMaintenance)
 				s.watch = func(server *metalv1.Server) {
-					if server.Status.State != metalv1.ServerStateMaintenance || server.Spec.ServerMaintenanceRef == nil || claim.Free(server) {
+					if server.Status.State != metalv1.ServerStateMaintenance || server.Spec.ServerMaintenanceRef == nil || allocator.Free(server) {
 						t.Errorf("state %s, maintenance %v", server.Status.State, server.Spec.ServerMaintenanceRef)
 					}
 				}

@@ -7,7 +7,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -63,11 +63,11 @@ func (r *Reconciler) farewell(ctx context.Context, server *metalv1.Server) error
 	}
 	key, err := r.hold(ctx, &View{Server: server}, server.Spec.BMC)
 	if err != nil {
-		return outcome.Transient(err)
+		return reconcileerror.Transient(err)
 	}
 	over, err := r.Farewell.LeaveServer(server, key)
 	if err == nil && !over {
-		err = outcome.Waiting{On: "the BMC, where subscriptions are removed"}
+		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
 	}
 	return err
 }

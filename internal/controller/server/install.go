@@ -8,7 +8,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 )
 
 // installing says how the machine of a claim is booted. With boot policy Once it is installed by the first boot after
@@ -49,7 +49,7 @@ func (v *View) installed() (digest string, installed bool) {
 // bootedInAttempt says whether the machine has told that it booted, in this attempt.
 func (v *View) bootedInAttempt() bool {
 	c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, metalv1.ConditionBootStateReceived)
-	return c != nil && c.Status == metav1.ConditionTrue && c.Message == report.OfAttempt(v.Attempt.ID)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Message == reportintake.OfAttempt(v.Attempt.ID)
 }
 
 // reinstallPending says that something else is installed than the boot configuration names by now. It stays so until

@@ -12,7 +12,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -45,7 +45,7 @@ func (s *stand) annotateBoot(t *testing.T, key, value string) {
 
 func (s *stand) bootState(t *testing.T, attempt string) error {
 	t.Helper()
-	intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+	intake := reportintake.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 	return intake.BootState(t.Context(), inspection.BootState{SystemUUID: uuid, Attempt: attempt, Booted: true})
 }
 

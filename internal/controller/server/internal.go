@@ -14,7 +14,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
@@ -61,7 +61,7 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) erro
 // internalObjects renders what prepareInternal creates, in the order of creation: the boot
 // configuration comes last, when what it refers to exists.
 func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) {
-	a := &attempt.Attempt{ID: v.NewID(), Number: 1}
+	a := &bootattempt.Attempt{ID: v.NewID(), Number: 1}
 	if p.Again != nil {
 		a = p.Again.Again(a.ID)
 	}

@@ -18,7 +18,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inspection"
@@ -125,10 +125,10 @@ func (r *Reconciler) inspected(ctx context.Context, v *View) error {
 		return nil
 	}
 	var obj corev1.ConfigMap
-	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: record.InspectionName(v.Server.Name)}, &obj); err != nil {
+	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: machinerecord.InspectionName(v.Server.Name)}, &obj); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("record of the inspection: %w", err))
 	}
-	registration, err := inspection.Unpack(obj.BinaryData[record.Key], maxReportSize)
+	registration, err := inspection.Unpack(obj.BinaryData[machinerecord.Key], maxReportSize)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "The record of the inspection is damaged", "record", obj.Name)
 		return nil

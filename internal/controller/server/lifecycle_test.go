@@ -14,7 +14,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 )
 
 func TestAClaimedMachineIsBootedOnceAndReleasedClean(t *testing.T) {
@@ -41,7 +41,7 @@ func TestAClaimedMachineIsBootedOnceAndReleasedClean(t *testing.T) {
 		}
 		s.says(t, metalv1.ConditionCleaned, metav1.ConditionTrue, "PassedThrough")
 		obj := controllertest.Read[corev1.ConfigMap](t, s.API, namespace+"/"+host+"-cleanup-"+string(claim.UID))
-		if obj.Labels[record.Label] != record.KindCleanup || record.ServerOf(obj) != host || len(obj.BinaryData[record.Key]) == 0 {
+		if obj.Labels[machinerecord.Label] != machinerecord.KindCleanup || machinerecord.ServerOf(obj) != host || len(obj.BinaryData[machinerecord.Key]) == 0 {
 			t.Errorf("the record of the cleanup is %v", obj)
 		}
 	})
@@ -343,7 +343,7 @@ func TestDeletionTakesEverythingAlongThatWasMade(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.discovering(t)
 		s.reports(t)
-		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other-inspection", Labels: record.Selector("other")}}
+		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other-inspection", Labels: machinerecord.Selector("other")}}
 		s.Add(t, foreign)
 		s.Remove(t, s.read(t))
 		s.Step(t, s.Reconciler, host)

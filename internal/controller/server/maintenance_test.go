@@ -9,7 +9,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	maintenancecontroller "github.com/farrier-dev/farrier/internal/controller/maintenance"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -202,7 +202,7 @@ func ending(v *View) {
 }
 
 func TestDecideMaintenance(t *testing.T) {
-	started := &attempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Minute), Off: ago(time.Minute), Started: ago(time.Minute)}
+	started := &bootattempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Minute), Off: ago(time.Minute), Started: ago(time.Minute)}
 	withTool := func(v *View) {
 		v.Server.Spec.MaintenanceBootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "tool"}
 	}

@@ -9,9 +9,9 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -33,15 +33,15 @@ type Plan struct {
 	// Clean is how thoroughly the probe that is prepared cleans; empty: not at all.
 	Clean inspection.CleanMode
 	// Again is the boot that came to nothing, in whose place one is prepared; nil: the first is.
-	Again *attempt.Attempt
+	Again *bootattempt.Attempt
 	// Record is written as the object of record of the cleanup. Forget deletes that object: the server is
 	// in use again. Prune deletes old ones.
-	Record        *record.Cleanup
+	Record        *machinerecord.Cleanup
 	Forget, Prune bool
 	// Facts changes spec, labels and annotations of the Server, with an optimistic lock.
 	Facts func(*metalv1.Server)
 	// Attempt is written to the boot configuration.
-	Attempt *attempt.Attempt
+	Attempt *bootattempt.Attempt
 	// Command goes to the BMC, and Defaults, if not empty, is the ID of the order to restore those of the BIOS.
 	Command  *fleet.Command
 	Defaults string
@@ -218,7 +218,7 @@ func (v *View) offLately() bool {
 }
 
 // nextAttempt is the attempt that follows v.Attempt.
-func (v *View) nextAttempt(way bootWay) *attempt.Attempt {
+func (v *View) nextAttempt(way bootWay) *bootattempt.Attempt {
 	n := v.Attempt.Next(v.NewID(), v.Now)
 	if way.cold && v.offLately() {
 		n.Off = &v.Now // the order and what it begins with are one write

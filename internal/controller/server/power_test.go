@@ -10,7 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -53,7 +53,7 @@ func TestPowerThatDoesNotFollowIsExplained(t *testing.T) {
 
 // ordered is a boot that waits for nothing but the machine.
 func ordered(v *View) {
-	bootWith(&attempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Minute), Off: ago(30 * time.Second)}, metalv1.ServerBootConfigurationStateReady)(v)
+	bootWith(&bootattempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Minute), Off: ago(30 * time.Second)}, metalv1.ServerBootConfigurationStateReady)(v)
 }
 
 func TestAMachineThatHadToBeForcedOffIsSaidToHave(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
@@ -54,7 +54,7 @@ func TestHowLongABootIsAwaited(t *testing.T) {
 		"nobody answered, long after the boot": {[]func(*View){answering(2 * time.Minute)}, 15 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			order := (&attempt.Attempt{ID: "a", Number: 1}).Next("a", began)
+			order := (&bootattempt.Attempt{ID: "a", Number: 1}).Next("a", began)
 			v := newView(append([]func(*View){power(bmc.PowerOn), internalBoot(order.SeenOff(began).SeenOn(began))}, tc.change...)...)
 			at := v.silentAt()
 			if got := at.Sub(began); tc.after == never && !at.IsZero() || tc.after != never && got != tc.after {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -25,17 +25,17 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	if id, _ := v.held(); id != "" {
 		reader = r.APIReader // that nobody has registered is what a machine is switched off for
 	}
-	inspected, err := r.recordMeta(ctx, reader, record.InspectionName(v.Server.Name))
+	inspected, err := r.recordMeta(ctx, reader, machinerecord.InspectionName(v.Server.Name))
 	if err != nil {
 		return err
 	}
-	v.Inspected = inspected.Annotations[record.AnnotationAttempt]
+	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
 	v.InspectedAt = inspected.CreationTimestamp.Time
-	v.Told = inspected.Annotations[record.AnnotationSystemUUID]
+	v.Told = inspected.Annotations[machinerecord.AnnotationSystemUUID]
 	if err := r.gatherNamesake(ctx, v); err != nil {
 		return err
 	}
-	for word := range strings.SplitSeq(inspected.Annotations[record.AnnotationCapabilities], ",") {
+	for word := range strings.SplitSeq(inspected.Annotations[machinerecord.AnnotationCapabilities], ",") {
 		if word != "" {
 			v.Capabilities = append(v.Capabilities, inspection.Capability(word))
 		}
@@ -45,14 +45,14 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 		return nil
 	}
 	for _, reader := range []client.Reader{r, r.APIReader} {
-		cleaned, err := r.recordMeta(ctx, reader, record.CleanupName(v.Server.Name, owner))
+		cleaned, err := r.recordMeta(ctx, reader, machinerecord.CleanupName(v.Server.Name, owner))
 		if err != nil {
 			return err
 		}
 		if v.Cleaned = nil; cleaned.Name == "" {
 			return nil
 		}
-		meta := record.CleanupMetaOf(cleaned)
+		meta := machinerecord.CleanupMetaOf(cleaned)
 		v.Cleaned = &meta
 	}
 	return nil
@@ -73,13 +73,13 @@ func (r *Reconciler) recordMeta(ctx context.Context, from client.Reader, name st
 // keepRecords writes, deletes and prunes the records of cleanups.
 func (r *Reconciler) keepRecords(ctx context.Context, v *View, p *Plan) error {
 	if p.Record != nil {
-		if err := record.PutCleanup(ctx, r.Client, r.APIReader, r.Namespace, *p.Record); err != nil {
+		if err := machinerecord.PutCleanup(ctx, r.Client, r.APIReader, r.Namespace, *p.Record); err != nil {
 			return fmt.Errorf("write the record of the cleanup: %w", err)
 		}
 	}
 	if p.Forget {
 		obj := &corev1.ConfigMap{}
-		obj.Namespace, obj.Name = r.Namespace, record.CleanupName(v.Server.Name, v.claimedBy())
+		obj.Namespace, obj.Name = r.Namespace, machinerecord.CleanupName(v.Server.Name, v.claimedBy())
 		if err := client.IgnoreNotFound(r.Delete(ctx, obj)); err != nil {
 			return fmt.Errorf("delete the record of an earlier cleanup: %w", err)
 		}
@@ -98,7 +98,7 @@ func (r *Reconciler) prune(ctx context.Context, v *View) error {
 	}
 	for i := keptCleanups; i < len(records); i++ {
 		old := &records[i]
-		if old.Name == record.CleanupName(v.Server.Name, v.claimedBy()) {
+		if old.Name == machinerecord.CleanupName(v.Server.Name, v.claimedBy()) {
 			continue
 		}
 		if err := client.IgnoreNotFound(r.Delete(ctx, old)); err != nil {

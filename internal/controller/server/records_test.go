@@ -15,19 +15,19 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-func readCleanup(t *testing.T, s *stand, owner string) record.Cleanup {
+func readCleanup(t *testing.T, s *stand, owner string) machinerecord.Cleanup {
 	t.Helper()
-	obj := controllertest.Read[corev1.ConfigMap](t, s.API, namespace+"/"+record.CleanupName(host, owner))
-	r, err := gzip.NewReader(bytes.NewReader(obj.BinaryData[record.Key]))
+	obj := controllertest.Read[corev1.ConfigMap](t, s.API, namespace+"/"+machinerecord.CleanupName(host, owner))
+	r, err := gzip.NewReader(bytes.NewReader(obj.BinaryData[machinerecord.Key]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var made record.Cleanup
+	var made machinerecord.Cleanup
 	if err := json.NewDecoder(r).Decode(&made); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTheFirstReportOfACleanupIsTrue(t *testing.T) {
 		s.mustTell(t, both, bad)
 		s.mustTell(t, both, bad) // its answer was lost
 		s.mustTell(t, both, good)
-		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != record.NotClean || made.Disks[0].Path != bad.Path {
+		if made := readCleanup(t, s, string(claim.UID)); made.Outcome != machinerecord.NotClean || made.Disks[0].Path != bad.Path {
 			t.Errorf("on record: %+v", made)
 		}
 		if err := s.tells(t, both, nil); err == nil {
@@ -94,7 +94,7 @@ func TestReportsOfCleanupsAreTakenInCleanupAlone(t *testing.T) {
 			}
 			s.change(t, func(o *metalv1.Server) { o.Spec, o.Annotations = before.Spec, before.Annotations })
 		}
-		intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+		intake := reportintake.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 		forged := inspection.Registration{SystemUUID: uuid}
 		if forged.Data.Cleanup = []inspection.DiskCleanup{good}; intake.Register(t.Context(), forged) == nil {
 			t.Error("a cleanup was believed that nobody proved to have done")
@@ -113,7 +113,7 @@ func TestOldRecordsArePruned(t *testing.T) {
 			s.pass(t, 2*time.Second)
 			s.is(t, metalv1.ServerStateAvailable)
 		}
-		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-cleanup-y", Labels: map[string]string{record.Label: record.KindCleanup}, Annotations: map[string]string{record.AnnotationServer: "x"}}}
+		foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x-cleanup-y", Labels: map[string]string{machinerecord.Label: machinerecord.KindCleanup}, Annotations: map[string]string{machinerecord.AnnotationServer: "x"}}}
 		s.Add(t, foreign)
 		var names []string
 		records, err := s.cleanups(t.Context(), host)

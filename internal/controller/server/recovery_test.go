@@ -13,7 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -151,7 +151,7 @@ func (w *walk) look(t *testing.T, o *metalv1.Server) (wrong string) {
 	}
 	if state == metalv1.ServerStateAvailable && w.dirty {
 		records, err := w.cleanups(t.Context(), host)
-		if err != nil || len(records) == 0 || record.CleanupMetaOf(&records[0]).Outcome != record.Clean {
+		if err != nil || len(records) == 0 || machinerecord.CleanupMetaOf(&records[0]).Outcome != machinerecord.Clean {
 			wrong += "Available and dirty; "
 		}
 		w.dirty = false

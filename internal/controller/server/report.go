@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -79,7 +79,7 @@ func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 		return err
 	}
 	apimeta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: metalv1.ConditionCleaned, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCleaned, Message: record.CleanupMetaOf(&records[0]).Summary,
+		Type: metalv1.ConditionCleaned, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCleaned, Message: machinerecord.CleanupMetaOf(&records[0]).Summary,
 		ObservedGeneration: v.Server.Generation, LastTransitionTime: metav1.NewTime(v.Now),
 	})
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // TestTheProbeReportsToTheURLOfItsSite: what discovery boots knows no other way home.

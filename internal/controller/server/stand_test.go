@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/booturl"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	bmccontroller "github.com/farrier-dev/farrier/internal/controller/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/report"
+	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -187,9 +187,9 @@ func (s *stand) ready(t *testing.T, name string) {
 	})
 }
 
-func (s *stand) attempt(t *testing.T, name string) *attempt.Attempt {
+func (s *stand) attempt(t *testing.T, name string) *bootattempt.Attempt {
 	t.Helper()
-	return attempt.Of(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, name))
+	return bootattempt.Of(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, name))
 }
 
 // discovering takes the server to the point where its probe runs.
@@ -209,7 +209,7 @@ func (s *stand) discovering(t *testing.T) {
 // reports is the probe that reports.
 func (s *stand) reports(t *testing.T) {
 	t.Helper()
-	intake := report.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
+	intake := reportintake.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 	r := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
 	r.Data.NetworkInterfaces = []inspection.NetworkInterface{
 		{Name: "eno1", MACAddress: "02:00:00:00:00:0a", CarrierStatus: "up", IPAddresses: []string{"10.1.0.7/24", "fe80::1%eno1"}},

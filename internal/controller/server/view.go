@@ -6,8 +6,8 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -58,7 +58,7 @@ type View struct {
 	HTTPBoot *bootv1.HTTPBootConfig
 	PXEBoot  bool
 	// Attempt is the boot attempt of Boot.
-	Attempt *attempt.Attempt
+	Attempt *bootattempt.Attempt
 	// BMCToken is given to the BMC with the URL that the machine boots; empty: it is given none.
 	BMCToken string
 	// Acknowledged says that a boot server knows the attempt.
@@ -84,7 +84,7 @@ type View struct {
 	// Capabilities are what the agent of that report can do.
 	Capabilities []inspection.Capability
 	// Cleaned is what is on record of the cleanup after the last claim; nil: nothing.
-	Cleaned *record.CleanupMeta
+	Cleaned *machinerecord.CleanupMeta
 	// Defaults and BootOrder are how the orders stand to restore those of the BIOS in this cleanup.
 	Defaults, BootOrder fleet.CommandStatus
 	// NewID makes the unpredictable ID of a new attempt.

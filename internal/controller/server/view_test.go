@@ -10,8 +10,8 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/attempt"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -50,7 +50,7 @@ func command(id string, state fleet.CommandState, end time.Time) func(*View) {
 	return func(v *View) { v.System.Command = fleet.CommandStatus{ID: id, State: state, End: end} }
 }
 
-func bootWith(a *attempt.Attempt, state metalv1.ServerBootConfigurationState) func(*View) {
+func bootWith(a *bootattempt.Attempt, state metalv1.ServerBootConfigurationState) func(*View) {
 	return func(v *View) {
 		v.Boot = &metalv1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 		v.Boot.Status.State = state
@@ -61,7 +61,7 @@ func bootWith(a *attempt.Attempt, state metalv1.ServerBootConfigurationState) fu
 	}
 }
 
-func internalBoot(a *attempt.Attempt) func(*View) {
+func internalBoot(a *bootattempt.Attempt) func(*View) {
 	return func(v *View) {
 		bootWith(a, metalv1.ServerBootConfigurationStateReady)(v)
 		v.BootInternal = true
@@ -147,9 +147,11 @@ type wanted struct {
 }
 
 func TestDecisions(t *testing.T) {
-	ordered := func() *attempt.Attempt { return &attempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Second)} }
-	off := func() *attempt.Attempt { return ordered().SeenOff(*ago(time.Millisecond)) }
-	started := func(d time.Duration) *attempt.Attempt { return ordered().SeenOn(*ago(d)) }
+	ordered := func() *bootattempt.Attempt {
+		return &bootattempt.Attempt{ID: "a", Number: 1, Ordered: ago(time.Second)}
+	}
+	off := func() *bootattempt.Attempt { return ordered().SeenOff(*ago(time.Millisecond)) }
+	started := func(d time.Duration) *bootattempt.Attempt { return ordered().SeenOn(*ago(d)) }
 	for name, tc := range map[string]struct {
 		view *View
 		want wanted
@@ -168,15 +170,15 @@ func TestDecisions(t *testing.T) {
 		"initial without a probe image": {newView(power(bmc.PowerOff), func(v *View) { v.Policy.ProbeImage = "" }), wanted{}},
 
 		"discovery prepares what is missing": {newView(internalBoot(nil), func(v *View) { v.Boot = nil }), wanted{prepare: true}},
-		"discovery orders a prepared boot":   {newView(power(bmc.PowerOn), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
-		"discovery saw it off a moment ago":  {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "off"}},
-		"discovery saw it off long ago": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+		"discovery orders a prepared boot":   {newView(power(bmc.PowerOn), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
+		"discovery saw it off a moment ago":  {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "off"}},
+		"discovery saw it off long ago": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.System.Seen = now.Add(-time.Minute)
 		}), wanted{attempt: "ordered"}},
-		"discovery saw it off, and something is under way": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+		"discovery saw it off, and something is under way": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.System.Command = fleet.CommandStatus{ID: "another", State: fleet.Running}
 		}), wanted{attempt: "ordered"}},
-		"discovery waits for the image": {newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+		"discovery waits for the image": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.Boot.Status.State = metalv1.ServerBootConfigurationStatePending
 		}), wanted{}},
 		"discovery starts from cold":          {newView(power(bmc.PowerOn), internalBoot(ordered())), wanted{command: fleet.PowerOff, id: "server-uid/a/off", force: true}},
@@ -233,7 +235,7 @@ func TestDecisions(t *testing.T) {
 		"cleanup is recorded": {newView(power(bmc.PowerOff), claimGone, func(v *View) { v.Server.Spec.ServerClaimRef = nil }), wanted{record: true}},
 		"cleanup ends when it is": {newView(power(bmc.PowerOff), claimGone, func(v *View) {
 			v.Server.Spec.ServerClaimRef = nil
-			v.Cleaned = &record.CleanupMeta{Mode: "none", Outcome: record.Clean}
+			v.Cleaned = &machinerecord.CleanupMeta{Mode: "none", Outcome: machinerecord.Clean}
 		}), wanted{facts: true}},
 		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
 		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
@@ -274,12 +276,12 @@ func check(t *testing.T, v *View, p Plan, want wanted) {
 }
 
 func TestAttemptsFollowEachOther(t *testing.T) {
-	v := newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith((&attempt.Attempt{ID: "a", Number: 4, Ordered: ago(time.Hour)}).SeenOn(*ago(time.Hour)), metalv1.ServerBootConfigurationStateReady))
+	v := newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith((&bootattempt.Attempt{ID: "a", Number: 4, Ordered: ago(time.Hour)}).SeenOn(*ago(time.Hour)), metalv1.ServerBootConfigurationStateReady))
 	p := decideReserved(v)
 	if p.Attempt == nil || p.Attempt.Number != 5 || p.Attempt.ID != "fresh" || p.Attempt.Started != nil {
 		t.Errorf("the next attempt is %+v", p.Attempt)
 	}
-	v = newView(power(bmc.PowerOff), internalBoot(&attempt.Attempt{ID: "prepared", Number: 1}))
+	v = newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "prepared", Number: 1}))
 	if p := decideDiscovery(v); p.Attempt == nil || p.Attempt.ID != "prepared" {
 		t.Errorf("ordering a prepared boot must keep its ID, which the probe's token is made of: %+v", p.Attempt)
 	}

@@ -16,7 +16,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -72,7 +72,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 
 // ofRecord is the server that an object of record is about.
 func ofRecord(_ context.Context, obj client.Object) []reconcile.Request {
-	return named(record.ServerOf(obj))
+	return named(machinerecord.ServerOf(obj))
 }
 
 func named(server string) []reconcile.Request {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // Of finds the standing of a namespace. An error is one that goes away by trying again.
@@ -50,7 +50,7 @@ func (n *Namespaces) Of(ctx context.Context, namespace string) (assignment.Stand
 	err := n.Get(ctx, client.ObjectKey{Name: namespace}, meta)
 	if apierrors.IsNotFound(err) {
 		n.forget(namespace)
-		return assignment.Standing{}, outcome.Waiting{On: "Namespace " + namespace} // it comes, or its objects go with it
+		return assignment.Standing{}, reconcileerror.Waiting{On: "Namespace " + namespace} // it comes, or its objects go with it
 	}
 	if err != nil {
 		return assignment.Standing{}, fmt.Errorf("read Namespace %s: %w", namespace, err)

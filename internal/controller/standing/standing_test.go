@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/assignment"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 const machine = "47c6da67-7477-4970-aa03-84e48ff4f6ad"
@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 
 func TestANamespaceThatIsNotKnownIsAwaited(t *testing.T) {
 	n := &Namespaces{Reader: controllertest.NewAPI(t), All: true}
-	var waiting outcome.Waiting
+	var waiting reconcileerror.Waiting
 	if has, err := n.Of(t.Context(), "gone"); !errors.As(err, &waiting) || has.Counts() {
 		t.Errorf("%+v, %v", has, err)
 	}

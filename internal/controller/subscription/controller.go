@@ -17,8 +17,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -29,7 +29,7 @@ type Reconciler struct {
 	// Registry is one of its own: it shall not keep an actor alive whose BMC is gone.
 	Registry *connection.Registry
 	// Wake is the way in for observations of BMC objects, WakeServers for those of inline BMCs.
-	Wake, WakeServers wake.Source
+	Wake, WakeServers trigger.Source
 	// HeldByBMC says whether there is a BMC object for the BMC of a Server, which is subscribed then. If it is nil there is none.
 	HeldByBMC func(fleet.Key) bool
 	Paths     bmcevents.Paths
@@ -60,7 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	result, err := r.reconcile(ctx, obj.DeepCopy())
-	return outcome.Handle(ctx, result, err)
+	return reconcileerror.Handle(ctx, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile.Result, error) {
@@ -69,7 +69,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile
 	}
 	key, err := r.keyOf(ctx, obj)
 	if err != nil {
-		if !outcome.IsTransient(err) {
+		if !reconcileerror.IsTransient(err) {
 			err = nil // the condition Ready says it
 		}
 		return reconcile.Result{}, err

@@ -17,8 +17,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/outcome"
-	"github.com/farrier-dev/farrier/internal/controller/wake"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -69,7 +69,7 @@ func about(id, uid string) client.Object {
 }
 
 // source is where a subject is woken.
-func (r *Reconciler) source(s subject) *wake.Source {
+func (r *Reconciler) source(s subject) *trigger.Source {
 	if s.inline {
 		return &r.WakeServers
 	}
@@ -77,7 +77,7 @@ func (r *Reconciler) source(s subject) *wake.Source {
 }
 
 // listener is where the subject of an id is woken, and its name there.
-func (r *Reconciler) listener(id string) (*wake.Source, string) {
+func (r *Reconciler) listener(id string) (*trigger.Source, string) {
 	if name, inline := strings.CutPrefix(id, inlinePrefix); inline {
 		return &r.WakeServers, name
 	}
@@ -100,7 +100,7 @@ func (r *Reconciler) reconcileServer(ctx context.Context, req reconcile.Request)
 	key, ours := r.inlineKey(&obj)
 	if !ours {
 		r.forget(gone)
-		return outcome.Handle(ctx, reconcile.Result{}, r.reportServer(ctx, &obj, func(o *metalv1.Server) {
+		return reconcileerror.Handle(ctx, reconcile.Result{}, r.reportServer(ctx, &obj, func(o *metalv1.Server) {
 			apimeta.RemoveStatusCondition(&o.Status.Conditions, ConditionSubscribed)
 		}))
 	}
@@ -109,7 +109,7 @@ func (r *Reconciler) reconcileServer(ctx context.Context, req reconcile.Request)
 	err := r.reportServer(ctx, &obj, func(o *metalv1.Server) {
 		result.RequeueAfter, looked = r.look(ofServer(o), key)
 	})
-	return outcome.Handle(ctx, result, errors.Join(looked, err))
+	return reconcileerror.Handle(ctx, result, errors.Join(looked, err))
 }
 
 // inlineKey is the BMC that a Server names itself, unless a BMC object is there for it.

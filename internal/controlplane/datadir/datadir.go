@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 // Version is the format this build reads and writes. Raise it when older builds must not open the directory any more.

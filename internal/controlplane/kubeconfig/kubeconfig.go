@@ -15,7 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
 	"github.com/farrier-dev/farrier/internal/controlplane/pki"
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
-	"github.com/farrier-dev/farrier/internal/ownership"
+	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
 const (

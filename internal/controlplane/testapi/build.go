@@ -37,7 +37,7 @@ const (
 // sourceDirs are what the binary is made from: the control plane, and the admission rules with what they judge by.
 var sourceDirs = []string{
 	"internal/controlplane", "internal/admission", "internal/controller/index", "internal/bootview", "internal/identity", "internal/image",
-	"internal/assignment", "internal/profile", "api",
+	"internal/ipxeapi/assignment", "internal/ipxeapi/profile", "api",
 }
 
 // build is a binary of the control plane and what was prepared with it.

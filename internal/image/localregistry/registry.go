@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/farrier-dev/farrier/internal/hostcheck"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
 // Registry is a running registry.

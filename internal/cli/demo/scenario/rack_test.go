@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
@@ -78,7 +78,7 @@ type system struct {
 	refusesPassword bool   // BMC 1
 	bootProblem     string // of every claim
 	cleanup         bool   // is gone through
-	outcome         record.Outcome
+	outcome         machinerecord.Outcome
 	left            []string // on the disks, after they were wiped
 }
 
@@ -197,8 +197,8 @@ func (s *system) List(_ context.Context, list client.ObjectList, opts ...client.
 		return fmt.Errorf("list of %T", list)
 	}
 	for i := range s.machines {
-		outcome := cmp.Or(s.outcome, record.Clean)
-		made := record.Cleanup{Server: serverName(i), Claim: fmt.Sprintf("uid-demo-%d", i+1), Outcome: outcome, Summary: string(outcome), Disks: []inspection.DiskCleanup{
+		outcome := cmp.Or(s.outcome, machinerecord.Clean)
+		made := machinerecord.Cleanup{Server: serverName(i), Claim: fmt.Sprintf("uid-demo-%d", i+1), Outcome: outcome, Summary: string(outcome), Disks: []inspection.DiskCleanup{
 			{Path: "/dev/sda", Serial: "S1", Method: "overwrite", Seconds: 1, Result: inspection.CleanedOK},
 		}}
 		obj, err := made.Object("farrier-system")

@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/demo/show"
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -45,7 +45,7 @@ func (s *Scenario) disksWiped(ctx context.Context) error {
 		s.mu.Lock()
 		c.cleanup = cleanup
 		s.mu.Unlock()
-		if made.Outcome != record.Clean {
+		if made.Outcome != machinerecord.Clean {
 			wrong = append(wrong, fmt.Sprintf("Server %s: %s; %s", c.server, made.Summary, s.consequence(ctx, c.server)))
 			continue
 		}
@@ -63,25 +63,25 @@ func (s *Scenario) disksWiped(ctx context.Context) error {
 }
 
 // recordOf waits for the record of the cleanup after a claim.
-func (s *Scenario) recordOf(ctx context.Context, c *claimed) (record.Cleanup, error) {
+func (s *Scenario) recordOf(ctx context.Context, c *claimed) (machinerecord.Cleanup, error) {
 	look := s.clock.NewTicker(pace)
 	defer look.Stop()
 	for {
 		var list corev1.ConfigMapList
-		labels := client.MatchingLabels(record.Selector(c.server))
-		labels[record.Label] = record.KindCleanup
+		labels := client.MatchingLabels(machinerecord.Selector(c.server))
+		labels[machinerecord.Label] = machinerecord.KindCleanup
 		if err := s.lab.Client.List(ctx, &list, labels); err != nil {
-			return record.Cleanup{}, fmt.Errorf("records of Server %s: %w", c.server, err)
+			return machinerecord.Cleanup{}, fmt.Errorf("records of Server %s: %w", c.server, err)
 		}
 		for i := range list.Items {
-			if list.Items[i].Name == record.CleanupName(c.server, c.uid) {
-				return record.ReadCleanup(&list.Items[i])
+			if list.Items[i].Name == machinerecord.CleanupName(c.server, c.uid) {
+				return machinerecord.ReadCleanup(&list.Items[i])
 			}
 		}
 		select {
 		case <-look.C():
 		case <-ctx.Done():
-			return record.Cleanup{}, fmt.Errorf("Server %s: no record of a cleanup: %w", c.server, context.Cause(ctx))
+			return machinerecord.Cleanup{}, fmt.Errorf("Server %s: no record of a cleanup: %w", c.server, context.Cause(ctx))
 		}
 	}
 }
@@ -113,8 +113,8 @@ func (s *Scenario) consequence(ctx context.Context, name string) string {
 }
 
 // compareDisks puts what the record says of each disk beside what was and is on it.
-func compareDisks(c *claimed, made record.Cleanup) *show.Cleanup {
-	out := &show.Cleanup{Mode: string(made.Mode), OK: made.Outcome == record.Clean, Summary: made.Summary, Disks: []show.WipedDisk{}}
+func compareDisks(c *claimed, made machinerecord.Cleanup) *show.Cleanup {
+	out := &show.Cleanup{Mode: string(made.Mode), OK: made.Outcome == machinerecord.Clean, Summary: made.Summary, Disks: []show.WipedDisk{}}
 	var after []Disk
 	if c.place.Disks != nil {
 		after = c.place.Disks()

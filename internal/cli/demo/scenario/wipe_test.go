@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farrier-dev/farrier/internal/controller/record"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 )
 
 func TestDisksWiped(t *testing.T) {
 	for name, c := range map[string]struct {
-		outcome record.Outcome
+		outcome machinerecord.Outcome
 		left    []string
 		want    string // in the error; empty: there is none
 	}{
-		"clean":         {record.Clean, nil, ""},
-		"not clean":     {record.NotClean, nil, "Server sim-0001-system-0: NotClean; and it is not in Error"},
-		"a false claim": {record.Clean, []string{"tenant data"}, "the record says that disk S1 is ok, and there is still tenant data on it"},
+		"clean":         {machinerecord.Clean, nil, ""},
+		"not clean":     {machinerecord.NotClean, nil, "Server sim-0001-system-0: NotClean; and it is not in Error"},
+		"a false claim": {machinerecord.Clean, []string{"tenant data"}, "the record says that disk S1 is ok, and there is still tenant data on it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sys := rack(t, 1, 1)

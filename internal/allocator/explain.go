@@ -1,0 +1,156 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+)
+
+// explained is how many servers are looked at one by one to say why a claim has none. One label, or none,
+// needs no look: those counts are kept.
+const explained = 1024
+
+// Verdict is why a claim has no Server.
+type Verdict struct{ Reason, Message string }
+
+// Explain says why a claim cannot be bound now, and for how many Servers each reason holds.
+func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
+	w, err := newWant(c)
+	switch {
+	case errors.Is(err, errNameless):
+		return Verdict{ReasonInvalidName, err.Error()}
+	case err != nil:
+		return Verdict{ReasonSelectorInvalid, err.Error()}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.server != "" {
+		return p.explainNamed(w)
+	}
+	return p.count(w).verdict(len(p.servers), w)
+}
+
+// explainNamed is about the one server that the claim names.
+func (p *Pool) explainNamed(w *want) Verdict {
+	s := p.servers[w.server]
+	switch {
+	case s == nil:
+		return Verdict{ReasonServerNotFound, fmt.Sprintf("spec.serverRef: Server %q does not exist", w.server)}
+	case !w.matches(s):
+		return Verdict{ReasonSelectorMismatch, fmt.Sprintf("spec.serverSelector does not match Server %q that spec.serverRef names", s.name)}
+	}
+	is := words[s.now()]
+	text := is.one
+	switch s.now() {
+	case free:
+		if t := firstTaint(s.taints.taints, w.tolerations); t != nil {
+			return Verdict{metalv1.ReasonTaintNotTolerated, fmt.Sprintf("Server %q: has the taint %s, which spec.tolerations do not tolerate", s.name, t.Key)}
+		}
+	case taken:
+		if s.owner != "" {
+			text = "belongs to claim " + s.owner
+		}
+	case notAvailable:
+		text = "is in state " + string(s.state)
+		if s.state == "" {
+			text = "has not been looked at yet"
+		}
+	}
+	return Verdict{is.reason, fmt.Sprintf("Server %q: %s", s.name, text)}
+}
+
+// tally counts the servers that match by what keeps the claim away.
+type tally struct {
+	standing [standings]int
+	tainted  int
+	matching int
+	// partly says that there are more servers than were looked at.
+	partly bool
+}
+
+// count is exact where the counts are kept, and looks at no more than explained servers where not.
+func (p *Pool) count(w *want) tally {
+	var sum tally
+	terms := p.narrowest(w, func(list *posting) int { return len(list.all) })
+	looks := 0
+	for _, t := range terms {
+		list := p.postings[t]
+		if list == nil {
+			continue
+		}
+		if w.simple {
+			sum.addAll(w, list)
+			continue
+		}
+		for _, s := range list.all {
+			if looks == explained {
+				sum.partly = true
+				return sum
+			}
+			looks++
+			p.visited++
+			if w.matches(s) {
+				sum.add(w, s)
+			}
+		}
+	}
+	return sum
+}
+
+func (t *tally) addAll(w *want, list *posting) {
+	t.matching += len(list.all)
+	for i, n := range list.count {
+		t.standing[i] += n
+	}
+	for set, servers := range list.free {
+		if !w.tolerates(set.taints) {
+			t.tainted += len(servers)
+			t.standing[free] -= len(servers)
+		}
+	}
+}
+
+func (t *tally) add(w *want, s *server) {
+	t.matching++
+	if s.counted == free && !w.tolerates(s.taints.taints) {
+		t.tainted++
+		return
+	}
+	t.standing[s.counted]++
+}
+
+// verdict names the reason of the servers nearest to fitting, and counts all.
+func (t tally) verdict(all int, w *want) Verdict {
+	scope := ""
+	if t.partly {
+		scope = fmt.Sprintf(" of the first %d that were looked at", explained)
+	}
+	if t.matching == 0 {
+		if all == 0 {
+			return Verdict{metalv1.ReasonNoMatchingServer, "There is no Server"}
+		}
+		return Verdict{metalv1.ReasonNoMatchingServer, fmt.Sprintf("spec.serverSelector (%s) matches none of %d Servers%s", w.selector, all, scope)}
+	}
+	reason := ""
+	var counts []string
+	say := func(why string, n int, text string) {
+		if n == 0 {
+			return
+		}
+		if reason == "" {
+			reason = why
+		}
+		counts = append(counts, fmt.Sprintf("%d %s", n, text))
+	}
+	say(metalv1.ReasonTaintNotTolerated, t.tainted, "with a taint that is not tolerated")
+	for i, n := range t.standing {
+		say(words[i].reason, n, words[i].several)
+	}
+	found := fmt.Sprintf("%d Servers match", t.matching)
+	if t.matching == 1 {
+		found = "1 Server matches"
+	}
+	return Verdict{reason, found + scope + ": " + strings.Join(counts, ", ")}
+}

@@ -1,2 +1,0 @@
-// Package console writes for a person at a terminal: log lines that can be read at a glance.
-package console

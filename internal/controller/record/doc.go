@@ -1,4 +1,0 @@
-// Package record keeps what cannot be observed again: the report of a probe and the
-// outcome of a cleanup. Each is a ConfigMap in the manager's namespace, compressed,
-// and carries the ID of the boot attempt it comes from.
-package record

@@ -1,0 +1,129 @@
+package logging
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// Handler is a slog.Handler that writes one line a record: time of day, what happened, then the
+// attributes. Warnings and errors say so; information does not.
+type Handler struct {
+	out    *output
+	level  slog.Level
+	prefix string // of attribute keys, from groups
+	with   *with
+}
+
+// with are attributes of every record, after those of before. They are put together when there is something to say: a
+// controller makes a logger for each reconcile, and most say nothing.
+type with struct {
+	before *with
+	prefix string
+	attrs  []slog.Attr
+}
+
+func (w *with) appendTo(b *bytes.Buffer) {
+	if w == nil {
+		return
+	}
+	w.before.appendTo(b)
+	for _, a := range w.attrs {
+		a.Key = w.prefix + a.Key
+		appendAttr(b, "", a)
+	}
+}
+
+// output is shared by all handlers that were derived from one.
+type output struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// NewHandler writes records of at least that level to w.
+func NewHandler(w io.Writer, level slog.Level) *Handler {
+	return &Handler{out: &output{w: w}, level: level}
+}
+
+// Enabled implements slog.Handler.
+func (h *Handler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+
+// WithAttrs implements slog.Handler.
+func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	n := *h
+	n.with = &with{before: h.with, prefix: h.prefix, attrs: attrs}
+	return &n
+}
+
+// WithGroup implements slog.Handler.
+func (h *Handler) WithGroup(name string) slog.Handler {
+	n := *h
+	n.prefix += name + "."
+	return &n
+}
+
+// Handle implements slog.Handler.
+func (h *Handler) Handle(_ context.Context, r slog.Record) error {
+	var b bytes.Buffer
+	b.WriteString(r.Time.Format(time.TimeOnly))
+	switch {
+	case r.Level >= slog.LevelError:
+		b.WriteString(" ERROR")
+	case r.Level >= slog.LevelWarn:
+		b.WriteString(" WARNING")
+	}
+	b.WriteByte(' ')
+	b.WriteString(oneLine(r.Message))
+	h.with.appendTo(&b)
+	r.Attrs(func(a slog.Attr) bool {
+		appendAttr(&b, h.prefix, a)
+		return true
+	})
+	b.WriteByte('\n')
+	h.out.mu.Lock()
+	defer h.out.mu.Unlock()
+	_, err := h.out.w.Write(b.Bytes())
+	return err
+}
+
+// noise are attributes that controller-runtime adds and that say nothing a person needs beside the rest.
+var noise = map[string]bool{
+	"reconcileID": true, "controllerGroup": true, "controllerKind": true, "namespace": true, "name": true, "logger": true,
+}
+
+func appendAttr(b *bytes.Buffer, prefix string, a slog.Attr) {
+	a.Value = a.Value.Resolve()
+	if a.Equal(slog.Attr{}) || noise[a.Key] {
+		return
+	}
+	if a.Value.Kind() == slog.KindGroup {
+		for _, inner := range a.Value.Group() {
+			appendAttr(b, prefix+a.Key+".", inner)
+		}
+		return
+	}
+	b.WriteByte(' ')
+	b.WriteString(prefix + a.Key)
+	b.WriteByte('=')
+	text := a.Value.String()
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || !unicode.IsPrint(r) }) {
+		text = strconv.Quote(text)
+	}
+	b.WriteString(text)
+}
+
+// oneLine keeps what a message quotes from outside from looking like lines of its own.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || !unicode.IsPrint(r) && r != ' ' {
+			return ' '
+		}
+		return r
+	}, s)
+}

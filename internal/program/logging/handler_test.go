@@ -1,0 +1,32 @@
+package logging
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestAttributes: those of a logger come first, in their order, with the groups that it was in when it was given them; what is
+// derived from one logger has nothing of its siblings.
+func TestAttributes(t *testing.T) {
+	var out bytes.Buffer
+	base := slog.New(NewHandler(&out, slog.LevelInfo)).With("a", 1)
+	group := base.WithGroup("g").With("b", "two words")
+	for _, tc := range []struct {
+		logger *slog.Logger
+		want   string
+	}{
+		{base, ` said a=1 last=true`},
+		{group, ` said a=1 g.b="two words" g.last=true`},
+		{group.With("c", 3), ` said a=1 g.b="two words" g.c=3 g.last=true`},
+		{group.With("d", 4), ` said a=1 g.b="two words" g.d=4 g.last=true`},
+		{base.With("name", "noise"), ` said a=1 last=true`},
+	} {
+		out.Reset()
+		tc.logger.Info("said", "last", true)
+		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); " "+got != tc.want {
+			t.Errorf("got  %s\nwant%s", out.String(), tc.want)
+		}
+	}
+}
