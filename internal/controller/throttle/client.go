@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"context"
@@ -22,28 +22,28 @@ const (
 	verbDelete = "delete"
 )
 
-// Manager is m, whose client is braked: every controller that is made with it is.
-func (b *Brake) Manager(m manager.Manager, staged map[string]Staged) manager.Manager {
-	return &braked{Manager: m, client: b.Client(m.GetClient(), staged)}
+// Manager returns m with a throttled client, so every controller that is made with it is throttled.
+func (t *Throttle) Manager(m manager.Manager, staged map[string]Staged) manager.Manager {
+	return &throttled{Manager: m, client: t.Client(m.GetClient(), staged)}
 }
 
-type braked struct {
+type throttled struct {
 	manager.Manager
 	client client.Client
 }
 
-func (b *braked) GetClient() client.Client { return b.client }
+func (t *throttled) GetClient() client.Client { return t.client }
 
-// Client is c, whose writes are counted. staged has, by kind, what else tells how far an object has come.
-func (b *Brake) Client(c client.Client, staged map[string]Staged) client.Client {
-	return &writer{Client: c, guard: guard{brake: b, kindOf: c.GroupVersionKindFor, staged: staged}}
+// Client returns c with counted writes. staged adds, by kind, to what identifies the stage of an object.
+func (t *Throttle) Client(c client.Client, staged map[string]Staged) client.Client {
+	return &writer{Client: c, guard: guard{throttle: t, kindOf: c.GroupVersionKindFor, staged: staged}}
 }
 
-// guard is asked before each write.
+// guard checks each write.
 type guard struct {
-	brake  *Brake
-	kindOf func(obj runtime.Object) (schema.GroupVersionKind, error)
-	staged map[string]Staged
+	throttle *Throttle
+	kindOf   func(obj runtime.Object) (schema.GroupVersionKind, error)
+	staged   map[string]Staged
 }
 
 func (g guard) subject(obj client.Object) (subject, bool) {
@@ -51,17 +51,17 @@ func (g guard) subject(obj client.Object) (subject, bool) {
 	return subject{kind, client.ObjectKeyFromObject(obj)}, err == nil && obj.GetName() != ""
 }
 
-// ask reports, as an error, that a write has to wait.
+// ask returns an error if the write has to wait.
 func (g guard) ask(obj client.Object, verb string) error {
 	s, known := g.subject(obj)
 	if !known {
 		return nil // it has no name yet, or will fail for what it is
 	}
-	wait := g.brake.write(s, func() uint64 { return stageOf(obj, verb, g.staged[s.Kind]) })
+	wait := g.throttle.write(s, func() uint64 { return stageOf(obj, verb, g.staged[s.Kind]) })
 	if wait <= 0 {
 		return nil
 	}
-	return reconcileerror.Paused{For: wait, Err: fmt.Errorf("%s %s was written %d times and comes no further: the next write is in %s", s.Kind, s, Burst, wait.Round(time.Second))}
+	return reconcileerror.Paused{For: wait, Err: fmt.Errorf("%s %s was written %d times without progress: the next write is in %s", s.Kind, s, Burst, wait.Round(time.Second))}
 }
 
 type writer struct {
@@ -69,7 +69,7 @@ type writer struct {
 	guard guard
 }
 
-// Get notices an object that says that it comes no further, and of which this process knows nothing: the one before it has said so.
+// Get notes an object with the condition Stalled that this process did not set: an earlier process did.
 func (w *writer) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := w.Client.Get(ctx, key, obj, opts...)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *writer) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 	}
 	if conditions := conditionsOf(obj); conditions != nil && apimeta.IsStatusConditionTrue(*conditions, metalv1.ConditionStalled) {
 		if s, known := w.guard.subject(obj); known {
-			w.guard.brake.says(s)
+			w.guard.throttle.adopt(s)
 		}
 	}
 	return nil

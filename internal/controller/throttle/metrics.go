@@ -1,12 +1,12 @@
-package brake
+package throttle
 
 import "github.com/prometheus/client_golang/prometheus"
 
 var (
 	stalledDesc = prometheus.NewDesc("farrier_stalled_objects",
-		"Objects that come no further and are acted on slowly.", []string{"kind"}, nil)
-	refusedDesc = prometheus.NewDesc("farrier_braked_total",
-		"Writes of objects, and orders to BMCs, that had to wait because the object comes no further.", []string{"kind", "what"}, nil)
+		"Objects that make no progress and are throttled.", []string{"kind"}, nil)
+	refusedDesc = prometheus.NewDesc("farrier_throttled_total",
+		"Writes of objects, and commands to BMCs, that waited because the object makes no progress.", []string{"kind", "what"}, nil)
 )
 
 func (w what) String() string {
@@ -17,20 +17,20 @@ func (w what) String() string {
 }
 
 // Describe implements prometheus.Collector.
-func (b *Brake) Describe(ch chan<- *prometheus.Desc) { ch <- stalledDesc; ch <- refusedDesc }
+func (t *Throttle) Describe(ch chan<- *prometheus.Desc) { ch <- stalledDesc; ch <- refusedDesc }
 
 // Collect implements prometheus.Collector.
-func (b *Brake) Collect(ch chan<- prometheus.Metric) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (t *Throttle) Collect(ch chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	stalled := map[string]int{}
-	for s := range b.stalled {
+	for s := range t.stalled {
 		stalled[s.Kind]++
 	}
 	for kind, n := range stalled {
 		ch <- prometheus.MustNewConstMetric(stalledDesc, prometheus.GaugeValue, float64(n), kind)
 	}
-	for w, by := range b.refused {
+	for w, by := range t.refused {
 		for kind, n := range by {
 			ch <- prometheus.MustNewConstMetric(refusedDesc, prometheus.CounterValue, float64(n), kind, what(w).String())
 		}

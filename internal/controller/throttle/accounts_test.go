@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"go/ast"
@@ -40,7 +40,7 @@ func TestOrdersHaveAnAccount(t *testing.T) {
 				if call, ok := n.(*ast.CallExpr); ok && isOrder(call) {
 					orders++
 					if !strings.Contains(text, "Account") && !strings.Contains(text, "account(") {
-						t.Errorf("%s: an order without Account: name the object that it is for, with brake.Account", set.Position(call.Pos()))
+						t.Errorf("%s: an order without Account: name the object that it is for, with throttle.Account", set.Position(call.Pos()))
 					}
 				}
 				return true

@@ -10,57 +10,57 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
-func (s *stand) fence(holder string, d time.Duration) error { return s.fleet.Fence(s.key, holder, d) }
+func (s *stand) lock(holder string, d time.Duration) error { return s.fleet.Lock(s.key, holder, d) }
 
-func TestFence(t *testing.T) {
+func TestExclusiveLock(t *testing.T) {
 	s := met(t, nil)
-	if err := s.fence("update", time.Hour); err != nil {
+	if err := s.lock("update", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.fleet.survey(s.clock.Now()).fences; n != 1 {
-		t.Errorf("%d fences are counted", n)
+	if n := s.fleet.survey(s.clock.Now()).locks; n != 1 {
+		t.Errorf("%d locks are counted", n)
 	}
-	if err := s.fence("rotation", time.Hour); !errors.Is(err, ErrFenced) {
+	if err := s.lock("rotation", time.Hour); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second one: %v", err)
 	}
 	s.submit(Command{ID: "theirs", Kind: PowerOn, Budget: 3 * time.Hour})
 	s.do(Job{ID: "ours", Holder: "update", Run: firmware})
 	s.fleet.Refresh(s.key)
 	s.runFor(10 * time.Minute)
-	if got := s.status("theirs"); got.State != Queued || !errors.Is(got.Err, ErrFenced) {
+	if got := s.status("theirs"); got.State != Queued || !errors.Is(got.Err, ErrLocked) {
 		t.Errorf("somebody else's: %+v", got)
 	}
 	if got := s.status("ours"); got.State != Succeeded {
 		t.Errorf("the holder's: %+v", got)
 	}
 	o := s.observation()
-	if o.Fence != "update" || s.clock.Now().Sub(o.Time) > s.fleet.options.PollInterval {
+	if o.LockedBy != "update" || s.clock.Now().Sub(o.Time) > s.fleet.options.PollInterval {
 		t.Errorf("observation %+v", o)
 	}
 	for _, call := range s.bmc.calls() {
 		if call != "firmware" && call != "system" && call != "list" && call != "manager" {
-			t.Errorf("%s behind the fence", call)
+			t.Errorf("%s during the lock", call)
 		}
 	}
 	s.told = 0
-	s.fleet.Unfence(s.key, "rotation") // not its own
-	s.fleet.Unfence(s.key, "update")
+	s.fleet.Unlock(s.key, "rotation") // not its own
+	s.fleet.Unlock(s.key, "update")
 	s.runFor(10 * time.Second)
 	if got := s.status("theirs"); got.State != Succeeded {
-		t.Errorf("after the fence: %+v", got)
+		t.Errorf("after the lock: %+v", got)
 	}
-	if n := s.fleet.survey(s.clock.Now()).fences; n != 0 {
-		t.Errorf("%d fences are still counted", n)
+	if n := s.fleet.survey(s.clock.Now()).locks; n != 0 {
+		t.Errorf("%d locks are still counted", n)
 	}
-	if s.observation().Fence != "" || s.told == 0 {
-		t.Error("nobody was told that the fence fell")
+	if s.observation().LockedBy != "" || s.told == 0 {
+		t.Error("nobody was told that the lock ended")
 	}
 }
 
 // A holder that died holds nobody up for longer than it said.
-func TestFenceFallsByItself(t *testing.T) {
+func TestExclusiveLockExpires(t *testing.T) {
 	s := met(t, nil)
-	if err := s.fence("update", 3*time.Minute); err != nil {
+	if err := s.lock("update", 3*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	s.submit(Command{ID: "1", Kind: PowerOn})
@@ -72,61 +72,61 @@ func TestFenceFallsByItself(t *testing.T) {
 	if got := s.status("1"); got.State != Succeeded {
 		t.Errorf("late: %+v", got)
 	}
-	if err := s.fence("rotation", time.Minute); err != nil {
+	if err := s.lock("rotation", time.Minute); err != nil {
 		t.Error(err)
 	}
 }
 
-// What waits for a fence fails as what waits for a BMC does, and says what it waited for.
-func TestCommandDoesNotOutliveALongFence(t *testing.T) {
+// A command that waits for a lock fails like one that waits for a BMC, and its error names the lock.
+func TestCommandDoesNotOutliveALongLock(t *testing.T) {
 	s := met(t, nil)
-	if err := s.fence("update", 24*time.Hour); err != nil {
+	if err := s.lock("update", 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	s.submit(Command{ID: "1", Kind: PowerOn, Budget: time.Minute})
 	s.runFor(time.Hour)
-	if got := s.status("1"); got.State != Failed || !errors.Is(got.Err, ErrNotBegun) || !errors.Is(got.Err, ErrFenced) {
+	if got := s.status("1"); got.State != Failed || !errors.Is(got.Err, ErrNotBegun) || !errors.Is(got.Err, ErrLocked) {
 		t.Errorf("%+v", got)
 	}
 }
 
 // What has begun is not interrupted: whoever wants the BMC waits for it.
-func TestNoFenceIntoACommand(t *testing.T) {
+func TestNoLockDuringACommand(t *testing.T) {
 	s := met(t, nil)
 	isOn(s)
 	later(s, time.Minute, true)
 	s.submit(Command{ID: "1", Kind: PowerOff})
 	s.step()
-	if err := s.fence("update", time.Hour); !errors.Is(err, ErrBusy) {
+	if err := s.lock("update", time.Hour); !errors.Is(err, ErrBusy) {
 		t.Errorf("while a command runs: %v", err)
 	}
 	s.runFor(10 * time.Minute)
-	if err := s.fence("update", time.Hour); err != nil {
+	if err := s.lock("update", time.Hour); err != nil {
 		t.Errorf("after it: %v", err)
 	}
 	for name, err := range map[string]error{
-		"no holder":   s.fence("", time.Hour),
-		"unknown BMC": s.fleet.Fence("nowhere", "update", time.Hour),
+		"no holder":   s.lock("", time.Hour),
+		"unknown BMC": s.fleet.Lock("nowhere", "update", time.Hour),
 	} {
 		if err == nil {
-			t.Errorf("%s: a fence", name)
+			t.Errorf("%s: locked", name)
 		}
 	}
-	s.fleet.Unfence("nowhere", "update")
+	s.fleet.Unlock("nowhere", "update")
 }
 
 // Events have a BMC polled early, and a storm of them has it polled hardly more often.
-func TestPoke(t *testing.T) {
+func TestPollSoon(t *testing.T) {
 	s := met(t, nil)
 	s.runFor(30 * time.Second)
-	s.fleet.Poke(s.key)
-	s.fleet.Poke("nowhere")
+	s.fleet.PollSoon(s.key)
+	s.fleet.PollSoon("nowhere")
 	s.runFor(0)
 	if diff := cmp.Diff([]string{"system"}, s.bmc.calls()); diff != "" {
 		t.Errorf("after an event (-want +got):\n%s", diff)
 	}
 	for range 60 {
-		s.fleet.Poke(s.key)
+		s.fleet.PollSoon(s.key)
 		s.runFor(time.Second)
 	}
 	if n := len(s.bmc.calls()); n < 5 || n > 6 {
@@ -136,7 +136,7 @@ func TestPoke(t *testing.T) {
 	s.runFor(10 * time.Minute)
 	s.bmc.calls()
 	for range 60 {
-		s.fleet.Poke(s.key)
+		s.fleet.PollSoon(s.key)
 		s.runFor(time.Second)
 	}
 	if n := len(s.bmc.calls()); n > 1 {

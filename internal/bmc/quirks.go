@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Vendor names whose ways a BMC has.
+// Vendor names the vendor whose quirks a BMC has.
 type Vendor string
 
 const (
@@ -26,10 +26,9 @@ const (
 	modeOnChange
 )
 
-// ways are what a vendor does differently from the standard. The zero value
-// is the standard. Each is one small deviation with one place in the code that
-// looks at it; none is a client of its own.
-type ways struct {
+// quirks are a vendor's deviations from the standard. The zero value is the standard.
+// One place in the code handles each quirk; none is a client of its own.
+type quirks struct {
 	// mode: Dell starts a lifecycle job whenever the mode is written, even
 	// unchanged; HPE refuses to have it written while it boots UEFI only. Supermicro
 	// forgets the mode unless it is written each time, and refuses it where the
@@ -73,29 +72,29 @@ type ways struct {
 var vendors = []struct {
 	vendor Vendor
 	names  []string
-	ways   ways
+	quirks quirks
 }{
-	{Dell, []string{"dell"}, ways{
+	{Dell, []string{"dell"}, quirks{
 		mode:                modeOnChange,
 		accountWhole:        true,
 		symbols:             "!#$%&()*+,-./:;=?@[]^_{|}~",
 		updateUnconditional: true,
 		repeated:            "PropertyValueModified",
 	}},
-	{HPE, []string{"hpe", "hewlett", "hp"}, ways{
+	{HPE, []string{"hpe", "hewlett", "hp"}, quirks{
 		mode:              modeOnChange,
 		noEnabledWithNone: true,
 		busy:              []string{"UnsupportedOperation", "UnableToModifyDuringSystemPOST"},
 		noRetryPolicy:     true,
 	}},
-	{Lenovo, []string{"lenovo"}, ways{
+	{Lenovo, []string{"lenovo"}, quirks{
 		noPowerButton: true,
 		blankAccount:  true,
 		symbols:       "!@#$%^*()-+={}[]|:;,./_",
 		updateJob:     true,
 	}},
-	{Supermicro, []string{"supermicro", "super micro"}, ways{mode: modeWherePresent, symbols: "!@#$%^*()_+-=.,:"}},
-	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, ways{bootInSettings: true, symbols: "!#$%*+-./:=?@_"}},
+	{Supermicro, []string{"supermicro", "super micro"}, quirks{mode: modeWherePresent, symbols: "!@#$%^*()_+-=.,:"}},
+	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, quirks{bootInSettings: true, symbols: "!#$%*+-./:=?@_"}},
 }
 
 // vendorOf finds the vendor in a manufacturer's name.
@@ -117,25 +116,25 @@ func vendorOf(name string) Vendor {
 	return Standard
 }
 
-func (v Vendor) ways() ways {
+func (v Vendor) quirks() quirks {
 	for _, known := range vendors {
 		if known.vendor == v {
-			return known.ways
+			return known.quirks
 		}
 	}
-	return ways{}
+	return quirks{}
 }
 
-// ways are those of a vendor, unless a test has taken one away.
-func (c *Client) ways(v Vendor) ways {
-	w := v.ways()
-	if c.options.bend != nil {
-		c.options.bend(&w)
+// quirks returns those of a vendor; a test may adjust them.
+func (c *Client) quirks(v Vendor) quirks {
+	q := v.quirks()
+	if c.options.adjust != nil {
+		c.options.adjust(&q)
 	}
-	return w
+	return q
 }
 
-// vendor is the system's own word, or the service's where that is none.
+// vendor returns the vendor that the system names, or else the one that the service names.
 func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
 	if s.Vendor != Standard {
 		return s.Vendor, nil
@@ -159,17 +158,17 @@ func (c *Client) vendor(ctx context.Context, s System) (Vendor, error) {
 	return Standard, nil
 }
 
-// waysOf are the ways for a system.
-func (c *Client) waysOf(ctx context.Context, s System) (ways, error) {
+// quirksOf returns the quirks of a system.
+func (c *Client) quirksOf(ctx context.Context, s System) (quirks, error) {
 	v, err := c.vendor(ctx, s)
-	return c.ways(v), err
+	return c.quirks(v), err
 }
 
-// serviceWays are the ways for what belongs to no system. A system that was read says more
-// than the service does of itself.
-func (c *Client) serviceWays(ctx context.Context) (ways, error) {
+// serviceQuirks returns the quirks for resources that belong to no system. A system that was read
+// identifies the vendor better than the service root does.
+func (c *Client) serviceQuirks(ctx context.Context) (quirks, error) {
 	v, err := c.serviceVendor(ctx)
-	return c.ways(v), err
+	return c.quirks(v), err
 }
 
 func (c *Client) serviceVendor(ctx context.Context) (Vendor, error) {
@@ -180,9 +179,9 @@ func (c *Client) serviceVendor(ctx context.Context) (Vendor, error) {
 	return c.vendor(ctx, s)
 }
 
-// allowedResets leaves out what is listed and refused.
-func (w ways) allowedResets(listed []string) []string {
-	if !w.noPowerButton {
+// allowedResets leaves out reset types that the BMC lists and refuses.
+func (q quirks) allowedResets(listed []string) []string {
+	if !q.noPowerButton {
 		return listed
 	}
 	return slices.DeleteFunc(slices.Clone(listed), func(v string) bool {

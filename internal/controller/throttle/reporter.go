@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// calm is how long nothing has to be refused until the object is said to go on.
+	// calm is how long nothing must be refused before the object counts as going on.
 	calm = 2 * time.Minute
-	// lookEvery is how often that is looked at, and how often an object is told of at most.
+	// lookEvery is how often the reporter checks that, and how often it reports an object at most.
 	lookEvery = time.Minute
 )
 
@@ -28,46 +28,46 @@ const (
 type stall struct {
 	at   time.Time // the last refusal
 	what what
-	told bool      // by condition, event and log
-	next time.Time // look at it again
+	told bool      // reported by condition, event and log
+	next time.Time // the next check
 }
 
-// refuse notes that something was one too many. b.mu is held.
-func (b *Brake) refuse(s subject, w what, now time.Time) {
-	b.refused[w][s.Kind]++
-	if o := b.stalled[s]; o != nil {
+// refuse records that a write or request was above the limit. The caller has locked t.mu.
+func (t *Throttle) refuse(s subject, w what, now time.Time) {
+	t.refused[w][s.Kind]++
+	if o := t.stalled[s]; o != nil {
 		o.at, o.what = now, w
 		return
 	}
-	b.stalled[s] = &stall{at: now, what: w}
-	b.tell()
+	t.stalled[s] = &stall{at: now, what: w}
+	t.wake()
 }
 
-// says notes that an object says that it comes no further.
-func (b *Brake) says(s subject) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stalled[s] == nil {
-		now := b.clock.Now()
-		b.stalled[s] = &stall{at: now, told: true, next: now.Add(calm)}
+// adopt records an object whose condition Stalled an earlier process set.
+func (t *Throttle) adopt(s subject) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stalled[s] == nil {
+		now := t.clock.Now()
+		t.stalled[s] = &stall{at: now, told: true, next: now.Add(calm)}
 	}
 }
 
-// tell wakes the reporter. b.mu is held.
-func (b *Brake) tell() {
+// wake wakes the reporter. The caller has locked t.mu.
+func (t *Throttle) wake() {
 	select {
-	case b.news <- struct{}{}:
+	case t.changed <- struct{}{}:
 	default:
 	}
 }
 
-// due are the objects that are to be told of now, and when the next is.
-func (b *Brake) due() (objects map[subject]stall, next time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.clock.Now()
+// due returns the objects to report now, and when the next check is.
+func (t *Throttle) due() (objects map[subject]stall, next time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
 	objects, next = map[subject]stall{}, now.Add(lookEvery)
-	for s, o := range b.stalled {
+	for s, o := range t.stalled {
 		if o.next.After(now) {
 			if o.next.Before(next) {
 				next = o.next
@@ -80,22 +80,22 @@ func (b *Brake) due() (objects map[subject]stall, next time.Time) {
 	return objects, next
 }
 
-// Reporter tells of objects that come no further.
+// Reporter reports objects that make no progress.
 type Reporter struct {
-	Brake *Brake
-	// Client is not braked: an object costs one write a minute of the reporter's at most.
+	Throttle *Throttle
+	// Client is not throttled: the reporter writes an object once a minute at most.
 	Client   client.Client
 	Recorder events.EventRecorder
 	Clock    clock.Clock
 	Logger   logr.Logger
 }
 
-// Start tells of what there is to tell until ctx ends.
+// Start reports until ctx ends.
 func (r *Reporter) Start(ctx context.Context) error {
 	for {
 		timer := r.Clock.NewTimer(r.Look(ctx).Sub(r.Clock.Now()))
 		select {
-		case <-r.Brake.news:
+		case <-r.Throttle.changed:
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
@@ -105,45 +105,45 @@ func (r *Reporter) Start(ctx context.Context) error {
 	}
 }
 
-// Look tells of what is due, and returns when to look again.
+// Look reports what is due, and returns when to call it again.
 func (r *Reporter) Look(ctx context.Context) time.Time {
-	objects, next := r.Brake.due()
+	objects, next := r.Throttle.due()
 	now := r.Clock.Now()
 	for s, o := range objects {
 		over := now.Sub(o.at) >= calm
 		obj, err := r.say(ctx, s, o, over)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && over:
-			r.Brake.forget(s, o)
+			r.Throttle.forget(s, o)
 		case err != nil:
-			r.Logger.V(1).Info("Not told that an object comes no further", "kind", s.Kind, "object", s.String(), "cause", err.Error())
+			r.Logger.V(1).Info("object without progress not reported", "kind", s.Kind, "object", s.String(), "error", err)
 		case !o.told:
 			r.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, metalv1.ReasonNoProgress, metalv1.ReasonNoProgress, "%s", message(o.what))
-			r.Logger.Info("An object comes no further and is acted on slowly", "kind", s.Kind, "object", s.String(), "cause", message(o.what))
-			r.Brake.said(s)
+			r.Logger.Info("object makes no progress and is throttled", "kind", s.Kind, "object", s.String(), "reason", metalv1.ReasonNoProgress, "what", o.what.String())
+			r.Throttle.reported(s)
 		}
 	}
 	return next
 }
 
-// forget drops an object that was told of, unless something was refused meanwhile.
-func (b *Brake) forget(s subject, o stall) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if now := b.stalled[s]; now != nil && now.at.Equal(o.at) {
-		delete(b.stalled, s)
+// forget drops an object, unless something was refused since the caller looked.
+func (t *Throttle) forget(s subject, o stall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.stalled[s]; now != nil && now.at.Equal(o.at) {
+		delete(t.stalled, s)
 	}
 }
 
-func (b *Brake) said(s subject) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if o := b.stalled[s]; o != nil {
+func (t *Throttle) reported(s subject) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.stalled[s]; o != nil {
 		o.told = true
 	}
 }
 
-// say writes the condition, or takes it away, where the kind has conditions and they do not say so.
+// say sets the condition, or removes it if the throttling is over, where the kind has conditions.
 func (r *Reporter) say(ctx context.Context, s subject, o stall, over bool) (client.Object, error) {
 	made, err := r.Client.Scheme().New(s.GroupVersionKind)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Reporter) say(ctx context.Context, s subject, o stall, over bool) (clie
 	}
 	conditions := conditionsOf(obj)
 	if conditions == nil {
-		// It may hold what is in no cache. The event needs its name alone.
+		// No cache has objects of this kind. The event needs only the name.
 		obj.SetName(s.Name)
 		obj.SetNamespace(s.Namespace)
 		return obj, nil
@@ -183,12 +183,12 @@ func (r *Reporter) say(ctx context.Context, s subject, o stall, over bool) (clie
 	return obj, nil
 }
 
-// message says what is slowed and until when. It has no numbers that change: it is written once.
+// message says what is throttled and until when. It contains no changing numbers, so it is written once.
 func message(w what) string {
-	done := "It was written"
+	done, rate := "was written", "writes"
 	if w == requests {
-		done = "Its BMC was asked on its account"
+		done, rate = "caused requests to its BMC", "requests"
 	}
-	return fmt.Sprintf("%s %d times or more and was in no state that it had not been in within %s: that is done %d times a minute at most now, until its spec or its state changes; "+
-		"the other conditions say what is tried", done, Burst, lately, PerMinute)
+	return fmt.Sprintf("The object %s at least %d times without reaching a state that it was not in within the last %s. Farrier limits the %s to %d a minute "+
+		"until its spec or state changes. The other conditions say what Farrier tries", done, Burst, recently, rate, PerMinute)
 }

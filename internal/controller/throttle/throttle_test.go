@@ -1,4 +1,4 @@
-package brake_test
+package throttle_test
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 )
 
-// stand is an API whose writes are braked.
+// stand is an API whose writes are throttled.
 type stand struct {
 	*controllertest.API
-	brake    *brake.Brake
+	throttle *throttle.Throttle
 	client   client.Client
-	reporter *brake.Reporter
+	reporter *throttle.Reporter
 	told     []string
 }
 
@@ -42,9 +42,9 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 
 // restart forgets everything that is not in the API.
 func (s *stand) restart() {
-	s.brake = brake.New(s.API.Clock)
-	s.client = s.brake.Client(s.API, nil)
-	s.reporter = &brake.Reporter{Brake: s.brake, Client: s.API, Recorder: s, Clock: s.API.Clock, Logger: logr.Discard()}
+	s.throttle = throttle.New(s.API.Clock)
+	s.client = s.throttle.Client(s.API, nil)
+	s.reporter = &throttle.Reporter{Throttle: s.throttle, Client: s.API, Recorder: s, Clock: s.API.Clock, Logger: logr.Discard()}
 }
 
 // Eventf makes the stand an event recorder.
@@ -102,7 +102,7 @@ func TestALoopIsSlowed(t *testing.T) {
 		t.Run(fmt.Sprint(stages), func(t *testing.T) {
 			s := newStand(t, server())
 			writes := s.minutes(t, 20, func(i int) error { return s.fight(t, stages, i) })
-			if writes[0] > brake.Burst/2+stages+brake.Burst+brake.PerMinute || slices.Max(writes[1:]) > brake.PerMinute || slices.Min(writes) == 0 {
+			if writes[0] > throttle.Burst/2+stages+throttle.Burst+throttle.PerMinute || slices.Max(writes[1:]) > throttle.PerMinute || slices.Min(writes) == 0 {
 				t.Errorf("writes a minute: %v", writes)
 			}
 		})
@@ -120,7 +120,7 @@ func TestALoopOfObjects(t *testing.T) {
 		}
 		return s.client.Delete(t.Context(), m)
 	})
-	if slices.Max(writes[2:]) > brake.PerMinute {
+	if slices.Max(writes[2:]) > throttle.PerMinute {
 		t.Errorf("writes a minute: %v", writes)
 	}
 }
@@ -144,8 +144,8 @@ func TestWhatComesFurtherIsNotSlowed(t *testing.T) {
 			if err := s.patch(t, step); err != nil {
 				t.Fatalf("cycle %d, step %d: %v", cycle, i, err)
 			}
-			s.brake.Spent(brake.Account(brake.KindServer, "s"), 3)
-			if wait := s.brake.Wait(brake.Account(brake.KindServer, "s")); wait > 0 {
+			s.throttle.Spent(throttle.Account(throttle.KindServer, "s"), 3)
+			if wait := s.throttle.Wait(throttle.Account(throttle.KindServer, "s")); wait > 0 {
 				t.Fatalf("cycle %d, step %d: its BMC is not asked for %s", cycle, i, wait)
 			}
 		}
@@ -164,33 +164,33 @@ func TestWhatComesFurtherIsNotSlowed(t *testing.T) {
 // TestRequests: orders of an account that has spent its requests wait, until time has passed or the object has come further.
 func TestRequests(t *testing.T) {
 	s := newStand(t, server())
-	account := brake.Account(brake.KindServer, "s")
+	account := throttle.Account(throttle.KindServer, "s")
 	for _, each := range []int{1, 3, 5} { // requests of an order
 		var spent []int
 		for minute := range 20 {
 			spent = append(spent, 0)
 			for range 60 {
-				if s.brake.Wait(account) == 0 {
-					s.brake.Spent(account, each)
+				if s.throttle.Wait(account) == 0 {
+					s.throttle.Spent(account, each)
 					spent[minute] += each
 				}
 				s.API.Clock.Step(time.Second)
 			}
 		}
-		if slices.Max(spent[1:]) > brake.PerMinute || slices.Max(spent[10:]) == 0 {
+		if slices.Max(spent[1:]) > throttle.PerMinute || slices.Max(spent[10:]) == 0 {
 			t.Errorf("orders of %d: requests a minute: %v", each, spent)
 		}
 	}
-	if s.brake.Wait(account) == 0 {
-		s.brake.Spent(account, brake.Burst)
+	if s.throttle.Wait(account) == 0 {
+		s.throttle.Spent(account, throttle.Burst)
 	}
-	if s.brake.Wait(brake.Account(brake.KindServer, "another")) != 0 {
+	if s.throttle.Wait(throttle.Account(throttle.KindServer, "another")) != 0 {
 		t.Error("another object waits too")
 	}
 	if err := s.patch(t, func(o *metalv1.Server) { o.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Name: "c"} }); err != nil {
 		t.Fatal(err)
 	}
-	if wait := s.brake.Wait(account); wait != 0 {
+	if wait := s.throttle.Wait(account); wait != 0 {
 		t.Errorf("it has come further, and waits for %s", wait)
 	}
 }
@@ -221,7 +221,7 @@ func TestItIsSaid(t *testing.T) {
 		s.API.Clock.Step(time.Second)
 	}
 	c := s.says(t)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != metalv1.ReasonNoProgress || !strings.Contains(c.Message, "10 times a minute") {
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != metalv1.ReasonNoProgress || !strings.Contains(c.Message, "10 a minute") {
 		t.Fatalf("condition %+v", c)
 	}
 	if n := slices.Collect(func(yield func(controllertest.Request) bool) {
@@ -233,10 +233,10 @@ func TestItIsSaid(t *testing.T) {
 	}); len(n) != 1 {
 		t.Errorf("%d writes of status", len(n))
 	}
-	if len(s.told) != 1 || !strings.HasPrefix(s.told[0], "s Warning NoProgress: It was written") {
+	if len(s.told) != 1 || !strings.HasPrefix(s.told[0], "s Warning NoProgress: The object was written") {
 		t.Errorf("events %q", s.told)
 	}
-	if err := testutil.CollectAndCompare(s.brake, strings.NewReader("# HELP farrier_stalled_objects Objects that come no further and are acted on slowly.\n"+
+	if err := testutil.CollectAndCompare(s.throttle, strings.NewReader("# HELP farrier_stalled_objects Objects that make no progress and are throttled.\n"+
 		"# TYPE farrier_stalled_objects gauge\nfarrier_stalled_objects{kind=\"Server\"} 1\n"), "farrier_stalled_objects"); err != nil {
 		t.Error(err)
 	}
@@ -247,7 +247,7 @@ func TestItIsSaid(t *testing.T) {
 	if c := s.says(t); c != nil {
 		t.Errorf("it is over, and said still: %+v", c)
 	}
-	if n := testutil.CollectAndCount(s.brake, "farrier_stalled_objects"); n != 0 {
+	if n := testutil.CollectAndCount(s.throttle, "farrier_stalled_objects"); n != 0 {
 		t.Errorf("%d objects are counted still", n)
 	}
 }

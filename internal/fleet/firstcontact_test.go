@@ -49,11 +49,11 @@ func (d *diary) busy() (n int) {
 }
 
 // However many BMCs there are, no more than so many are met at a time.
-func TestFirstLooksAreBounded(t *testing.T) {
-	const bmcs = 8 * maxFirstLooks
+func TestFirstContactsAreBounded(t *testing.T) {
+	const bmcs = 8 * maxFirstContacts
 	d, unseen, busiest := crowd(t, bmcs, none, time.Minute)
-	if busiest > maxFirstLooks {
-		t.Errorf("%d BMCs were asked at a time, want at most %d", busiest, maxFirstLooks)
+	if busiest > maxFirstContacts {
+		t.Errorf("%d BMCs were asked at a time, want at most %d", busiest, maxFirstContacts)
 	}
 	if unseen > 0 || len(d.asked) != bmcs {
 		t.Errorf("%d of %d BMCs were not met within a minute; asked %d", unseen, bmcs, len(d.asked))
@@ -61,25 +61,25 @@ func TestFirstLooksAreBounded(t *testing.T) {
 }
 
 // BMCs that hang, enough of them to fill the room several times, and all of them first in line: each holds its place for
-// no longer than patience, so that the healthy ones behind them are met soon.
-func TestHungBMCsDoNotBlockTheDoor(t *testing.T) {
-	const hung, healthy = 4 * maxFirstLooks, 200
-	limit := 2*(hung/maxFirstLooks)*patience + startSpread*(hung+healthy) + 2*time.Second
+// no longer than patience, so that the healthy ones behind them are contacted soon.
+func TestHungBMCsDoNotBlockFirstContacts(t *testing.T) {
+	const hung, healthy = 4 * maxFirstContacts, 200
+	limit := 2*(hung/maxFirstContacts)*patience + startSpread*(hung+healthy) + 2*time.Second
 	_, unseen, busiest := crowd(t, hung+healthy, first(hung), limit)
 	if unseen > 0 {
 		t.Errorf("%d of %d healthy BMCs were not met within %s", unseen, healthy, limit)
 	}
-	if most := maxFirstLooks * int(10*time.Second/patience+1); busiest > most {
+	if most := maxFirstContacts * int(10*time.Second/patience+1); busiest > most {
 		t.Errorf("%d requests waited at a time, want at most %d", busiest, most)
 	}
 }
 
-// Whoever waits at the door leaves when the fleet ends, and a place is given back once, however it ended.
+// An actor stops waiting when the fleet ends, and each contact counts once, however it ended.
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDoor(clock.RealClock{})
+		d := newFirstContactLimiter(clock.RealClock{})
 		var leave []func()
-		for range maxFirstLooks {
+		for range maxFirstContacts {
 			leave = append(leave, d.enter(t.Context()))
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -88,8 +88,8 @@ func TestDoor(t *testing.T) {
 		leave[0]()
 		leave[0]()
 		synctest.Wait()
-		if n := len(d.in); n != maxFirstLooks-1 {
-			t.Errorf("%d are in after one has left, want %d", n, maxFirstLooks-1)
+		if n := len(d.in); n != maxFirstContacts-1 {
+			t.Errorf("%d are in after one has left, want %d", n, maxFirstContacts-1)
 		}
 		time.Sleep(patience)
 		synctest.Wait()

@@ -58,7 +58,7 @@ func (r *rack) image() string {
 	return s.URL + "/bios-9.9.bin"
 }
 
-// attempt is something that works at a BMC only in its way.
+// attempt is something that works only if the client knows the quirk.
 type attempt func(ctx context.Context, r *rack, c *bmc.Client) error
 
 // system is the only one.
@@ -277,11 +277,11 @@ func reversed(ctx context.Context, _ *rack, c *bmc.Client) error {
 	return nil
 }
 
-// TestWays shows of each way that it works, and that a client without it fails.
-func TestWays(t *testing.T) {
+// TestQuirks shows for each quirk that it works, and that a client without it fails.
+func TestQuirks(t *testing.T) {
 	for _, test := range []struct {
 		vendor sim.Vendor
-		way    string
+		quirk  string
 		try    attempt
 		seed   int64
 	}{
@@ -302,16 +302,16 @@ func TestWays(t *testing.T) {
 		{sim.AMI, "boot in settings", reversed, 1},
 		{sim.AMI, "characters of passwords", passwords, 1},
 	} {
-		t.Run(string(test.vendor)+" "+test.way, func(t *testing.T) {
+		t.Run(string(test.vendor)+" "+test.quirk, func(t *testing.T) {
 			r := newRack(t, test.vendor, test.seed)
 			if err := test.try(t.Context(), r, r.client(bmc.Options{})); err != nil {
-				t.Errorf("with the way: %v", err)
+				t.Errorf("with the quirk: %v", err)
 			}
 			r = newRack(t, test.vendor, test.seed)
-			if err := test.try(t.Context(), r, r.client(bmc.Without(bmc.Options{}, test.way))); err == nil {
-				t.Error("a client without the way does it as well")
+			if err := test.try(t.Context(), r, r.client(bmc.Without(bmc.Options{}, test.quirk))); err == nil {
+				t.Error("a client without the quirk does it as well")
 			} else {
-				t.Logf("without the way: %v", err)
+				t.Logf("without the quirk: %v", err)
 			}
 		})
 	}
@@ -337,7 +337,7 @@ func TestEveryVendor(t *testing.T) {
 
 // Rows of the table that are not one vendor's: beside each stands what a client does that does
 // not know it.
-func TestWaysOfAll(t *testing.T) {
+func TestQuirksOfAll(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		vendor sim.Vendor

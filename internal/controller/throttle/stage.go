@@ -1,4 +1,4 @@
-package brake
+package throttle
 
 import (
 	"encoding/json"
@@ -15,13 +15,12 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// Staged is what an object's own controller knows of how far it has come where spec, state and conditions do not tell.
+// Staged returns what only the object's own controller knows of its progress, beside spec, state and conditions.
 type Staged func(obj client.Object) string
 
-// stageOf is a fingerprint of the state that an object is in: whose it is, whether it is being deleted, its spec, its state, and its
-// conditions with their reasons. Messages, times, counters and what is kept in annotations are no part of it: they change with
-// every attempt at the same thing. An object of another UID was made anew; by a controller of ours only where others of
-// the same owner were.
+// stageOf returns a fingerprint of the state of an object: its owners, whether it is being deleted, its spec, its state, and its
+// conditions with their reasons. It leaves out messages, times, counters and annotations, which change with every attempt at the
+// same thing. The UID counts only where there is no owner: an owned object may be deleted and made again without progress.
 func stageOf(obj client.Object, verb string, more Staged) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, verb, !obj.GetDeletionTimestamp().IsZero())
@@ -39,7 +38,7 @@ func stageOf(obj client.Object, verb string, more Staged) uint64 {
 	return h.Sum64()
 }
 
-// content adds spec and status. Secrets and the like have neither, and what is in them is no progress.
+// content adds spec and status. Secrets and the like have neither, and a change of their data is no progress.
 func content(h hash.Hash, obj client.Object) {
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -66,7 +65,7 @@ func content(h hash.Hash, obj client.Object) {
 	}
 }
 
-// conditionsOf is where the conditions of an object are, nil where it has none.
+// conditionsOf returns the conditions of an object, nil for a kind without conditions.
 func conditionsOf(obj client.Object) *[]metav1.Condition {
 	switch o := obj.(type) {
 	case *metalv1.Endpoint:
