@@ -1,7 +1,7 @@
 // Package architecture holds the shape of the source tree, as tests.
 //
 // The tree is cut into rooms, and imports go one way between them (the
-// picture is in docs/architecture.md). A wall that only stands in a document
+// picture is in docs/dev/architecture.md). A wall that only stands in a document
 // falls within a year; these tests read the real import graph, as the go
 // command reports it, and name the import that crosses a wall together with
 // the reason the wall was built for.
