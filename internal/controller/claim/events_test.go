@@ -64,7 +64,7 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 			s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
 		})
 	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s belongs to the claim")
-	logged("Claim has a server")
+	logged("claim has a server")
 	step("no image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateError, "image registry/os:1: not found") },
 		"ServerClaim c: Warning BootConfigurationError image registry/os:1: not found")
 	logged("ns/c", "image registry/os:1: not found")
