@@ -1,4 +1,4 @@
-package newest
+package bounded
 
 import (
 	"slices"
@@ -34,4 +34,26 @@ func TestMapHasTheNewest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRepeatedKeysHoldNoPlaces: who repeats his own keys all the time leaves as much room to others as who does not.
+func TestRepeatedKeysHoldNoPlaces(t *testing.T) {
+	const limit = 8
+	var m Map[int, string]
+	for stranger := range limit - 1 {
+		m.Put(stranger, "stranger", limit)
+	}
+	for other := 100; other < 104; other++ {
+		for stranger := range limit - 1 {
+			if _, known := m.Get(stranger); known {
+				m.Put(stranger, "stranger", limit)
+			}
+		}
+		m.Put(other, "other", limit)
+	}
+	for other := 100; other < 104; other++ {
+		if _, ok := m.Get(other); !ok {
+			t.Errorf("%d has been pushed out by keys that were repeated", other)
+		}
+	}
 }

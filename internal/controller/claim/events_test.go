@@ -62,7 +62,7 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 		api.Add(t, s)
 		controllertest.ChangeStatus(t, api, "s", becomesFree)
 	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s belongs to the claim")
-	logged("Claim has a server")
+	logged("claim has a server")
 	step("no image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateError, "image registry/os:1: not found") },
 		"ServerClaim c: Warning BootConfigurationError image registry/os:1: not found")
 	logged("ns/c", "image registry/os:1: not found")

@@ -1,4 +1,4 @@
-package reread
+package readcache
 
 import (
 	"context"

@@ -14,8 +14,8 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// want is what claims ask for. Those that ask for the same share one.
-type want struct {
+// request is what claims ask for. Those that ask for the same share one.
+type request struct {
 	key         string
 	server      string // empty: not by name
 	selector    labels.Selector
@@ -28,8 +28,8 @@ type want struct {
 
 	waiting []*pending // oldest first
 	filed   []term
-	// dry says that nothing fits, and that nothing which fits has become free since.
-	dry bool
+	// unmatched says that nothing fits, and that nothing which fits has become free since.
+	unmatched bool
 }
 
 // term is a label that servers have: a key with a value, or a key whatever its value.
@@ -45,31 +45,31 @@ var anything = term{any: true}
 // written nothing, and that is fixed.
 var errNameless = errors.New("spec.serverRef names no Server: a claim that takes any Server has no spec.serverRef, and has to be made anew without it")
 
-// newWant reads what a claim asks for.
-func newWant(c *metalv1.ServerClaim) (*want, error) {
-	w := &want{selector: labels.Everything(), tolerations: c.Spec.Tolerations}
+// newRequest reads what a claim asks for.
+func newRequest(c *metalv1.ServerClaim) (*request, error) {
+	req := &request{selector: labels.Everything(), tolerations: c.Spec.Tolerations}
 	if c.Spec.ServerRef != nil {
 		if c.Spec.ServerRef.Name == "" {
 			return nil, errNameless
 		}
-		w.server = c.Spec.ServerRef.Name
+		req.server = c.Spec.ServerRef.Name
 	}
 	if c.Spec.ServerSelector != nil {
 		s, err := metav1.LabelSelectorAsSelector(c.Spec.ServerSelector)
 		if err != nil {
 			return nil, fmt.Errorf("spec.serverSelector: %w", err)
 		}
-		w.selector = s
+		req.selector = s
 	}
-	requirements, _ := w.selector.Requirements()
+	requirements, _ := req.selector.Requirements()
 	for _, r := range requirements {
 		if terms := positive(r); len(terms) > 0 {
-			w.positive = append(w.positive, terms)
+			req.positive = append(req.positive, terms)
 		}
 	}
-	w.simple = len(requirements) == 0 || len(requirements) == 1 && len(w.positive) == 1
-	w.key = strings.Join([]string{w.server, w.selector.String(), tolerationsKey(w.tolerations)}, "\n")
-	return w, nil
+	req.simple = len(requirements) == 0 || len(requirements) == 1 && len(req.positive) == 1
+	req.key = strings.Join([]string{req.server, req.selector.String(), tolerationsKey(req.tolerations)}, "\n")
+	return req, nil
 }
 
 // positive returns the terms of which a server must have one; none where the requirement is about what it has not.
@@ -97,13 +97,13 @@ func tolerationsKey(tolerations []metalv1.Toleration) string {
 }
 
 // matches says whether a server is what is asked for, be it free or not.
-func (w *want) matches(s *server) bool {
-	return (w.server == "" || w.server == s.name) && w.selector.Matches(labels.Set(s.labels))
+func (req *request) matches(s *server) bool {
+	return (req.server == "" || req.server == s.name) && req.selector.Matches(labels.Set(s.labels))
 }
 
 // tolerates says whether none of the taints keeps the claim away. An empty effect is NoBind; Evict does nothing.
-func (w *want) tolerates(taints []metalv1.Taint) bool {
-	return firstTaint(taints, w.tolerations) == nil
+func (req *request) tolerates(taints []metalv1.Taint) bool {
+	return firstTaint(taints, req.tolerations) == nil
 }
 
 func firstTaint(taints []metalv1.Taint, tolerations []metalv1.Toleration) *metalv1.Taint {
@@ -117,6 +117,6 @@ func firstTaint(taints []metalv1.Taint, tolerations []metalv1.Toleration) *metal
 
 // Fits says whether a server, as it is now, may be given to a claim.
 func Fits(c *metalv1.ServerClaim, s *metalv1.Server) bool {
-	w, err := newWant(c)
-	return err == nil && Free(s) && w.matches(&server{name: s.Name, labels: s.Labels}) && w.tolerates(s.Spec.Taints)
+	req, err := newRequest(c)
+	return err == nil && Free(s) && req.matches(&server{name: s.Name, labels: s.Labels}) && req.tolerates(s.Spec.Taints)
 }

@@ -1,12 +1,12 @@
-package newest
+package bounded
 
 import (
 	"iter"
 	"maps"
 )
 
-// Map has values of the keys that were put last. When it is full, the key that was put first makes room for a new one. The zero value is
-// empty. It is for one goroutine at a time.
+// Map holds a value for each of the keys that came last. When it is full, the key that came first makes room for a new one. The zero
+// value is empty. It is for one goroutine at a time.
 type Map[K comparable, V any] struct {
 	by    map[K]V
 	order []K // the oldest is at next, when it is full
@@ -19,13 +19,13 @@ func (m *Map[K, V]) Get(key K) (V, bool) {
 	return v, ok
 }
 
-// Values goes through all values, in no order.
+// Values returns all values, in no order.
 func (m *Map[K, V]) Values() iter.Seq[V] { return maps.Values(m.by) }
 
-// Len is how many keys have a value.
+// Len returns how many keys have a value.
 func (m *Map[K, V]) Len() int { return len(m.by) }
 
-// Put sets the value of a key, of which there are at most limit, the same at each call. A key that is put again does not become newer.
+// Put sets the value of a key. There are at most limit keys; limit is the same at each call. A key that is put again keeps its turn.
 func (m *Map[K, V]) Put(key K, value V, limit int) {
 	if m.by == nil {
 		m.by = make(map[K]V)
