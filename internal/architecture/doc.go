@@ -10,6 +10,7 @@
 //     and what it must never reach. A new room needs a new row.
 //   - walls_test.go holds the graph against the table. Both are data, so the
 //     check itself is tested on small invented graphs.
+//   - shadow_test.go wants a name to mean one thing in a file.
 //   - layout_test.go keeps what a reader relies on: a doc.go for a package,
 //     names that say something, files that fit in a head.
 //
