@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -115,4 +119,65 @@ func readyReason(bmc *metalv1.BMC) string {
 		return c.Reason
 	}
 	return ""
+}
+
+// notBegun is the priority of servers that nothing has been done for yet: below that of all others, above that of what a start
+// of the manager lists.
+const notBegun = -10
+
+// line is the queue of servers. Those that are under way go before those that nothing has been done for: where there is more
+// to do than processors can, each server is done with soon after it was begun. Side by side ten thousand would all take as long
+// as all of them together, and status would have to tell of each step that takes long.
+type line struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	begun func(server string) bool
+}
+
+// newQueue makes the line, as controller.Options wants it.
+func (r *Reconciler) newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
+		o.RateLimiter, o.Log = limiter, r.Logger
+	})
+	return &line{queue, r.hasBegun}
+}
+
+func (l *line) Add(request reconcile.Request) {
+	l.AddWithOpts(priorityqueue.AddOpts{}, request)
+}
+
+func (l *line) AddAfter(request reconcile.Request, after time.Duration) {
+	l.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
+}
+
+func (l *line) AddRateLimited(request reconcile.Request) {
+	l.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (l *line) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
+	for _, request := range requests {
+		mine := o
+		switch asked := ptr.Deref(o.Priority, 0); {
+		case !l.begun(request.Name):
+			mine.Priority = ptr.To(min(asked, notBegun))
+		case asked == notBegun: // it was when it was queued last
+			mine.Priority = nil
+		}
+		l.PriorityQueue.AddWithOpts(mine, request)
+	}
+}
+
+// hasBegun says whether something has been done for a server.
+func (r *Reconciler) hasBegun(server string) bool {
+	state := r.census.state(server)
+	return r.undertaken.has(server) || state != "" && state != metalv1.ServerStateInitial
+}
+
+// ofMaintenance is the server that a maintenance is about.
+func ofMaintenance(_ context.Context, obj client.Object) []reconcile.Request {
+	m, ok := obj.(*metalv1.ServerMaintenance)
+	if !ok {
+		return nil
+	}
+	return named(m.Spec.ServerRef.Name)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -142,13 +143,42 @@ func (v *View) notAsked(p *Plan, condition string) {
 	}
 }
 
-// alsoFacts adds to what is changed of the Server.
-func (p *Plan) alsoFacts(change func(*metalv1.Server)) {
-	first := p.Facts
-	p.Facts = func(s *metalv1.Server) {
-		if first != nil {
-			first(s)
+// conditionIdentified is on servers alone whose BMC tells no UUID and whose probe told one that is another's.
+const conditionIdentified = "Identified"
+
+// takenRepeat is how often it is looked whether a UUID is still another server's.
+const takenRepeat = 10 * time.Minute
+
+// identify gives a server whose BMC tells no UUID the one that its probe told: the token of the report proves
+// whose it is. A UUID is never changed, and never given twice: by it machines are booted.
+func (v *View) identify(p *Plan) {
+	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionIdentified)
+	refused := c != nil && c.Status == metav1.ConditionFalse
+	switch told := v.Told; {
+	case v.Server.Spec.SystemUUID != "":
+		if refused {
+			p.condition(conditionIdentified, metav1.ConditionTrue, "Identified", "The system UUID is %s", v.Server.Spec.SystemUUID)
 		}
-		change(s)
+	case told == "":
+	case v.Namesake != "":
+		const reason = "SystemUUIDTaken"
+		message := fmt.Sprintf("The machine says that its system UUID is %s, which Server %q has already. Two machines with one UUID are taken for each other when they boot: give one another UUID in its board settings", told, v.Namesake)
+		p.condition(conditionIdentified, metav1.ConditionFalse, reason, "%s", message)
+		p.after(v.Now, v.Now.Add(takenRepeat))
+		if !refused && p.Event.Reason == "" {
+			p.Event = Event{corev1.EventTypeWarning, reason, message}
+		}
+	default:
+		p.alsoFacts(func(s *metalv1.Server) { s.Spec.SystemUUID = told })
 	}
+}
+
+// place writes down where the system of an inline BMC is: tools that speak Redfish themselves need its URI. Of a BMC object's systems its own
+// controller does that.
+func (v *View) place(p *Plan) {
+	if v.Server.Spec.BMC == nil || v.System == nil || v.Server.Spec.SystemURI == v.System.URI {
+		return
+	}
+	uri := v.System.URI
+	p.alsoFacts(func(s *metalv1.Server) { s.Spec.SystemURI = uri })
 }

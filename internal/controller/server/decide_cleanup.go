@@ -1,8 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -170,4 +173,100 @@ func (v *View) once(p *Plan, kind, reason string) {
 
 func (v *View) notClean(p *Plan, reason, format string, args ...any) {
 	p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, reason, format, args...)
+}
+
+// cleaning is what a cleanup is to do.
+type cleaning struct {
+	mode                    inspection.CleanMode
+	bootOrder, biosDefaults bool
+	// unknown are words that mean nothing. Whoever wrote one wanted something: until it is
+	// known what, nothing is clean enough.
+	unknown []string
+}
+
+// wantedCleaning is what the installation does, and what the server and its last claim ask for
+// beyond that. They may ask for more, never for less.
+func (v *View) wantedCleaning() cleaning {
+	c := cleaning{mode: cmp.Or(v.Policy.Cleanup, inspection.CleanNone)}
+	for _, list := range []string{v.Server.Annotations[metalv1.AnnotationCleanup], v.Server.Annotations[metalv1.AnnotationClaimCleanup]} {
+		for word := range strings.SplitSeq(list, ",") {
+			c.add(strings.TrimSpace(word))
+		}
+	}
+	return c
+}
+
+func (c *cleaning) add(word string) {
+	switch word {
+	case "":
+	case metalv1.CleanupNone, metalv1.CleanupMetadata, metalv1.CleanupFull:
+		if mode := inspection.CleanMode(word); !c.mode.Covers(mode) {
+			c.mode = mode
+		}
+	case metalv1.CleanupBootOrder:
+		c.bootOrder = true
+	case metalv1.CleanupBIOSDefaults:
+		c.biosDefaults = true
+	default:
+		c.unknown = append(c.unknown, word)
+	}
+}
+
+// clean says whether the disks are as clean as is wanted, and that is on record.
+func (v *View) clean(c cleaning) bool {
+	return v.Cleaned != nil && v.Cleaned.Outcome == machinerecord.Clean && v.Cleaned.Mode.Covers(c.mode)
+}
+
+// cleaningBoot says whether the boot configuration boots a probe that cleans and has not been heard
+// of to the end.
+func (v *View) cleaningBoot() bool {
+	return v.BootInternal && v.Boot != nil && v.Attempt != nil && v.Attempt.Clean != "" && !v.cleanedInAttempt()
+}
+
+// cleanedInAttempt says whether there is a record of this boot.
+func (v *View) cleanedInAttempt() bool {
+	return v.Cleaned != nil && v.Attempt != nil && v.Cleaned.Attempt == v.Attempt.ID
+}
+
+// registered says whether the probe of this boot has told who it is; capable, whether it can do
+// what this boot is for.
+func (v *View) registered() (yes, capable bool) {
+	if v.Attempt == nil || v.Inspected != v.Attempt.ID {
+		return false, false
+	}
+	return true, slices.Contains(v.Capabilities, inspection.CleanOrder{Mode: v.Attempt.Clean}.Capability())
+}
+
+// holdDelay is how long a cleanup is held until it is believed that no probe wipes: several times what a boot server gives a
+// report that is being stored, in which the hold was not seen.
+const holdDelay = time.Minute
+
+// bootAgainBeforeWipe makes the boot of a probe again that is to clean and was not heard of, and says that this is all there is to
+// do now. A wipe is never interrupted. So first it is written that no probe of this boot is told any more to wipe, which whoever
+// stores reports reads past caches; when none has registered by then, the boot is prepared anew; and when the machine is seen off,
+// the next boot may wipe.
+func (v *View) bootAgainBeforeWipe(p *Plan, mode inspection.CleanMode, registered bool) bool {
+	id, since := v.held()
+	switch {
+	case id == "":
+		if registered || !v.comesToNothing(p, min(v.Policy.CleanupTimeout, v.Policy.DiscoveryTimeout)) {
+			return false
+		}
+		p.Facts = func(s *metalv1.Server) {
+			annotate(s, metalv1.AnnotationCleanupHeld, v.Attempt.ID+"@"+v.Now.UTC().Format(time.RFC3339))
+		}
+	case id != v.Attempt.ID && v.Attempt.Off == nil:
+		return false // it is on its way off
+	case registered, id != v.Attempt.ID:
+		p.Facts = release
+	case v.Now.Before(since.Add(holdDelay)):
+		p.after(v.Now, since.Add(holdDelay))
+	default:
+		if v.prepareCleaning(p, mode); p.Prepare {
+			v.bootAgain(p)
+		}
+		return true
+	}
+	v.notClean(p, reasonCleaning, "The probe was booted and was not heard of; it is booted again unless it is (mode %s)", v.Attempt.Clean)
+	return true
 }

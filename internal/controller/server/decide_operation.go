@@ -1,43 +1,13 @@
 package server
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 )
-
-// operate performs the operation that the server's annotation asks for, and removes it. It says
-// whether there was one: its write wakes the server again.
-func (r *Reconciler) operate(ctx context.Context, v *View) (bool, error) {
-	operation, asked := v.Server.Annotations[metalv1.AnnotationOperation]
-	if !asked {
-		return false, nil
-	}
-	change, event := decideOperation(v, operation)
-	if change == nil {
-		// Once for each reason to wait: the request is looked at with every reconcile.
-		if why := operation + " " + event.Message; event.Reason != "" && !r.deferred.is(v.Server.UID, why) {
-			r.deferred.set(v.Server.UID, why)
-			r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
-		}
-		return false, nil
-	}
-	before := v.Server.DeepCopy()
-	change(v.Server)
-	delete(v.Server.Annotations, metalv1.AnnotationOperation)
-	if started := v.Server.Annotations[metalv1.AnnotationOperationStarted]; started != before.Annotations[metalv1.AnnotationOperationStarted] {
-		r.resets.set(v.Server.UID, started) // before anybody can read of it
-	}
-	if err := r.patch(ctx, v.Server, before); err != nil {
-		return false, err
-	}
-	r.deferred.set(v.Server.UID, "")
-	r.Recorder.Eventf(v.Server, nil, event.Type, event.Reason, event.Reason, "%s", event.Message)
-	return true, nil
-}
 
 // decideOperation returns what an operation changes; nil: nothing now, the request stays.
 func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
@@ -83,26 +53,32 @@ func decideOperation(v *View, operation string) (func(*metalv1.Server), Event) {
 	return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on a Server", operation)}
 }
 
+// decideReset says what becomes of a request for a reset: it is begun, waits while nothing is known of the
+// server, or is dropped on one that is parked.
+func decideReset(v *View, operation string) (func(*metalv1.Server), Event) {
+	switch {
+	case derive(v).state == metalv1.ServerStateParked:
+		return func(*metalv1.Server) {}, Event{corev1.EventTypeWarning, metalv1.ReasonParkedOperationDropped, "Operation " + operation + " is dropped: the server is parked"}
+	case v.System == nil || v.Unreachable != nil || v.Server.Annotations[metalv1.AnnotationOperationStarted] != "":
+		return nil, Event{}
+	}
+	started := operation + "@" + v.Server.ResourceVersion
+	return func(s *metalv1.Server) { annotate(s, metalv1.AnnotationOperationStarted, started) },
+		Event{corev1.EventTypeNormal, "OperationStarted", "Operation " + operation + " is carried out on request"}
+}
+
+// resetTypes are what the operations that are about power send (DSP0268, Resource.ResetType); the BMC
+// client takes the nearest that a BMC allows.
+var resetTypes = map[string]bmc.ResetType{
+	metalv1.OperationGracefulRestartServer: bmc.ResetGracefulRestart,
+	metalv1.OperationHardRestartServer:     bmc.ResetForceRestart,
+	metalv1.OperationPowerCycleServer:      bmc.ResetPowerCycle,
+	metalv1.OperationForceOffServer:        bmc.ResetForceOff,
+	metalv1.OperationForceOnServer:         bmc.ResetForceOn,
+}
+
 // probeInterrupted reports whether a server was parked in the middle of a discovery, whose boot has come to nothing by that. One that
 // has been reported nevertheless is done with.
 func (v *View) probeInterrupted() bool {
 	return v.isParked() && v.BootInternal && v.Inspected == "" && v.Server.Spec.ServerClaimRef == nil && v.claimedBy() == "" && v.Attempt.Begun()
-}
-
-func withoutTaint(taints []metalv1.Taint, key string) []metalv1.Taint {
-	var kept []metalv1.Taint
-	for _, t := range taints {
-		if t.Key != key {
-			kept = append(kept, t)
-		}
-	}
-	return kept
-}
-
-// clearPower takes away what is accepted and means nothing: the power of a server is what its claim or its
-// maintenance asks for.
-func clearPower(s *metalv1.Server) bool {
-	asked := s.Spec.Power != ""
-	s.Spec.Power = ""
-	return asked
 }

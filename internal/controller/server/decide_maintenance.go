@@ -1,18 +1,12 @@
 package server
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/turn"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -117,68 +111,9 @@ func (v *View) disturbed() bool {
 	return v.Claim == nil && v.EndingMaintenance != nil && v.EndingMaintenance.Spec.ServerPower == metalv1.PowerOn
 }
 
-// bootRef is what the server boots now: in maintenance what that brings, or nothing.
-func bootRef(server *metalv1.Server) *metalv1.ObjectReference {
-	if server.Spec.ServerMaintenanceRef != nil {
-		return server.Spec.MaintenanceBootConfigurationRef
-	}
-	return server.Spec.BootConfigurationRef
-}
-
-// gatherMaintenance reads the maintenance that has the server. That it is gone may switch a machine off, so
-// that is not believed of a cache that may lag.
-func (r *Reconciler) gatherMaintenance(ctx context.Context, v *View) error {
-	ref := v.Server.Spec.ServerMaintenanceRef
-	if ref == nil {
-		return nil
-	}
-	m, err := r.maintenanceOf(ctx, ref)
-	switch {
-	case err != nil:
-		return fmt.Errorf("ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
-	case m != nil && m.DeletionTimestamp.IsZero() && m.Spec.ServerRef.Name == v.Server.Name:
-		v.Maintenance = m
-		return nil
-	case m != nil && (m.Spec.ServerRef.Name == v.Server.Name || turn.Granted(v.Server)):
-		v.EndingMaintenance = m
-	case !turn.Granted(v.Server):
-		if v.Foreign = r.lookForeign(ctx, v.Server.Name, *ref, v.Now); v.Foreign.has() {
-			return nil
-		}
-	}
-	return r.gatherNext(ctx, v)
-}
-
-// maintenanceOf reads the ServerMaintenance of that name; nil: there is none.
-func (r *Reconciler) maintenanceOf(ctx context.Context, ref *metalv1.ObjectReference) (*metalv1.ServerMaintenance, error) {
-	for _, reader := range []client.Reader{r, r.APIReader} {
-		var m metalv1.ServerMaintenance
-		err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &m)
-		if err == nil {
-			return &m, nil
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-	}
-	return nil, nil
-}
-
-// gatherNext finds the maintenance that has the server next, where the one that had it has ended.
-func (r *Reconciler) gatherNext(ctx context.Context, v *View) error {
-	if !v.Server.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	var list metalv1.ServerMaintenanceList
-	if err := r.List(ctx, &list, client.MatchingFields{index.MaintenanceByServer: v.Server.Name}); err != nil {
-		return fmt.Errorf("list the ServerMaintenances of Server %q: %w", v.Server.Name, err)
-	}
-	// One that nobody has looked at may be such that it can never be done, and would keep the server.
-	list.Items = slices.DeleteFunc(list.Items, func(m metalv1.ServerMaintenance) bool {
-		return !lookedAt(&m) && !v.Now.Before(m.CreationTimestamp.Add(lookingDelay))
-	})
-	v.Next = turn.First(list.Items, v.Claim, nil)
-	return nil
+// handsOff leaves a machine to whoever works on it, and looks now and then whether that is over.
+func (v *View) handsOff(p *Plan) {
+	p.after(v.Now, v.Foreign.looked.Add(foreignRepeat))
 }
 
 // lookingDelay is how long a server waits for the controller of maintenances to look at one that is new.
@@ -187,13 +122,4 @@ const lookingDelay = 30 * time.Second
 // lookedAt reports whether the controller of maintenances has found that this one can be done, and waits.
 func lookedAt(m *metalv1.ServerMaintenance) bool {
 	return m.Status.State == metalv1.ServerMaintenanceStatePending
-}
-
-// ofMaintenance is the server that a maintenance is about.
-func ofMaintenance(_ context.Context, obj client.Object) []reconcile.Request {
-	m, ok := obj.(*metalv1.ServerMaintenance)
-	if !ok {
-		return nil
-	}
-	return named(m.Spec.ServerRef.Name)
 }

@@ -5,18 +5,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -26,6 +22,13 @@ type Boots interface {
 	Acknowledged(attemptID string) bool
 	// Answering is since when they answer; zero: they do not yet, or it is not known.
 	Answering() time.Time
+}
+
+// Farewell takes away what Farrier has left at an inline BMC, such as subscriptions to its events.
+type Farewell interface {
+	// LeaveServer says whether that is over; if not, it is asked again when the BMC's observation has changed. It
+	// must come to an end though the BMC does not answer.
+	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
 // Reconciler carries Servers through their life.
@@ -75,78 +78,6 @@ type Reconciler struct {
 	foreigners foreigners
 }
 
-// Reconcile decides and acts for one server.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var server metalv1.Server
-	if err := r.Get(ctx, req.NamespacedName, &server); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.forget(req.Name)
-		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	result, err := r.reconcile(ctx, server.DeepCopy())
-	return reconcileerror.Handle(ctx, result, err)
-}
-
-func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (reconcile.Result, error) {
-	if !server.DeletionTimestamp.IsZero() && deletionWaits(server).Type == "" {
-		return reconcile.Result{}, r.finalize(ctx, server)
-	}
-	if done, err := r.adopt(ctx, server); done || err != nil {
-		return reconcile.Result{}, err
-	}
-	if server.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
-		return reconcile.Result{}, nil
-	}
-	view, key, err := r.gather(ctx, server)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if a := view.rewound(); a != nil {
-		return reconcile.Result{}, r.writeAttempt(ctx, view, &Plan{Attempt: a}) // which wakes the server again
-	}
-	if done, err := r.operate(ctx, view); done || err != nil {
-		return reconcile.Result{}, err
-	}
-	if underWay, err := r.followReset(ctx, view, key); underWay || err != nil {
-		return reconcile.Result{}, err
-	}
-	phase := derive(view)
-	plan := phase.decide(view)
-	view.settings(phase.state, &plan)
-	view.forgetShutdown(&plan)
-	view.awaitTrouble(&plan)
-	if err := r.act(ctx, view, key, &plan); err != nil {
-		return reconcile.Result{}, err
-	}
-	if plan.reports(view.Server.Status.State, phase.state) {
-		if err := r.report(ctx, view, phase, &plan); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	if late := view.lateAt(phase); view.Now.Before(late) {
-		plan.after(view.Now, late)
-	}
-	return reconcile.Result{RequeueAfter: plan.After}, nil
-}
-
-// adopt sets the finalizer and strips the owner references that other installations set: the garbage
-// collector would delete a claimed server together with its BMC.
-func (r *Reconciler) adopt(ctx context.Context, server *metalv1.Server) (bool, error) {
-	if inline := server.Spec.BMC; inline != nil {
-		if err := connection.DisownSecret(ctx, r.Client, inline.BMCSecretRef.Name); err != nil {
-			return false, err
-		}
-	}
-	before := server.DeepCopy()
-	cleared := clearPower(server)
-	added := server.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(server, metalv1.FinalizerServer)
-	if stripped := connection.StripOwners(server, "BMC"); !added && !stripped && !cleared {
-		return false, nil
-	}
-	return true, r.patch(ctx, server, before)
-}
-
 // forget ends what is kept in memory about a server that is no more.
 func (r *Reconciler) forget(name string) {
 	r.backings.Note(name, nil)
@@ -157,13 +88,6 @@ func (r *Reconciler) forget(name string) {
 		r.Alarms.Clear(name)
 	}
 	r.unbind(name)
-}
-
-// unbind ends what the BMC of a server is asked for its sake.
-func (r *Reconciler) unbind(name string) {
-	if key, last := r.Registry.Unbind(&r.Wake, name); last {
-		r.Fleet.Remove(key)
-	}
 }
 
 // patch writes what changed of spec and metadata, and only if nobody wrote in between.

@@ -3,13 +3,38 @@ package server
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
+
+// keyOf finds the BMC: the one that is referred to, or the one inline.
+func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
+	server := v.Server
+	if inline := server.Spec.BMC; inline != nil {
+		return r.hold(ctx, v, inline)
+	}
+	r.letGo(server.Name)
+	if server.Spec.BMCRef == nil {
+		return "", reconcileerror.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
+	}
+	var bmc metalv1.BMC
+	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {
+		return "", reconcileerror.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
+	} else if err != nil {
+		return "", err
+	}
+	address, err := connection.AddressOf(ctx, r, &bmc)
+	if err != nil {
+		return "", err
+	}
+	endpoint, err := connection.Endpoint(address.IP, bmc.Spec.Protocol)
+	return fleet.Key(endpoint.Key()), err
+}
 
 // hold has the inline BMC of a server asked, with its credentials or with those of somebody who comes before it.
 func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAccess) (fleet.Key, error) {
@@ -32,27 +57,10 @@ func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAcces
 	return held.Key, nil
 }
 
-// place writes down where the system of an inline BMC is: tools that speak Redfish themselves need its URI. Of a BMC object's systems its own
-// controller does that.
-func (v *View) place(p *Plan) {
-	if v.Server.Spec.BMC == nil || v.System == nil || v.Server.Spec.SystemURI == v.System.URI {
-		return
-	}
-	uri := v.System.URI
-	p.alsoFacts(func(s *metalv1.Server) { s.Spec.SystemURI = uri })
-}
-
 // letGo forgets that a server had an inline BMC.
 func (r *Reconciler) letGo(name string) {
 	r.Registry.Release(&r.Wake, name)
 	r.backings.Note(name, nil)
-}
-
-// Farewell takes away what Farrier has left at an inline BMC, such as subscriptions to its events.
-type Farewell interface {
-	// LeaveServer says whether that is over; if not, it is asked again when the BMC's observation has changed. It
-	// must come to an end though the BMC does not answer.
-	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
 // farewell lets the inline BMC of a server that is being deleted be left. One whose address or credentials are gone already
@@ -72,15 +80,9 @@ func (r *Reconciler) farewell(ctx context.Context, server *metalv1.Server) error
 	return err
 }
 
-// credentialsUsed says whether a server's own credentials are used for its inline BMC.
-func credentialsUsed(v *View) metav1.Condition {
-	c := metav1.Condition{
-		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
-		Message: "The BMC is asked with the credentials that spec.bmc names",
+// unbind ends what the BMC of a server is asked for its sake.
+func (r *Reconciler) unbind(name string) {
+	if key, last := r.Registry.Unbind(&r.Wake, name); last {
+		r.Fleet.Remove(key)
 	}
-	if v.HeldBy != "" {
-		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
-		c.Message = v.HeldBy + " names the same BMC with other credentials, and those are used"
-	}
-	return c
 }
