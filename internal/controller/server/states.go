@@ -87,15 +87,15 @@ type stateInfo struct {
 
 // states are all states, in the order of a server's life.
 var states = []stateInfo{
-	{metalv1.ServerStateInitial, "known, not yet looked at", "waits for the inventory that the BMC tells, and for the delay after a discovery that timed out", 5 * time.Minute, "initial.go"},
-	{metalv1.ServerStateDiscovery, "being looked at from inside", "boots the probe from cold and waits for its report", 15 * time.Minute, "discovery.go"},
-	{metalv1.ServerStateAvailable, "clean, off, free", "switches off what is on; removes what discovery left", 0, "available.go"},
-	{metalv1.ServerStateReserved, "belongs to a claim", "boots what the claim names; when the claim is gone, switches the machine off", 0, "reserved.go, releasing.go"},
-	{metalv1.ServerStateReleased, "kept as it is for its owner", "nothing", 0, "released.go"},
-	{metalv1.ServerStateCleanup, "being made clean", "boots the probe, which wipes the disks; restores what is asked for", time.Hour, "cleanup.go"},
-	{metalv1.ServerStateMaintenance, "being worked on", "what the ServerMaintenance asks for", 0, "maintenance.go"},
-	{metalv1.ServerStateParked, "hands off", "asks the machine once to shut down, and nothing more", 0, "parked.go"},
-	{metalv1.ServerStateError, "needs a person, and says why", "observes", 0, "error.go"},
+	{metalv1.ServerStateInitial, "known, not yet looked at", "waits for the inventory that the BMC tells, and for the delay after a discovery that timed out", 5 * time.Minute, "decide_discovery.go"},
+	{metalv1.ServerStateDiscovery, "being looked at from inside", "boots the probe from cold and waits for its report", 15 * time.Minute, "decide_discovery.go"},
+	{metalv1.ServerStateAvailable, "clean, off, free", "switches off what is on; removes what discovery left", 0, "decide_idle.go"},
+	{metalv1.ServerStateReserved, "belongs to a claim", "boots what the claim names; when the claim is gone, switches the machine off", 0, "decide_reserved.go"},
+	{metalv1.ServerStateReleased, "kept as it is for its owner", "nothing", 0, "decide_idle.go"},
+	{metalv1.ServerStateCleanup, "being made clean", "boots the probe, which wipes the disks; restores what is asked for", time.Hour, "decide_cleanup.go"},
+	{metalv1.ServerStateMaintenance, "being worked on", "what the ServerMaintenance asks for", 0, "decide_maintenance.go"},
+	{metalv1.ServerStateParked, "hands off", "asks the machine once to shut down, and nothing more", 0, "decide_idle.go"},
+	{metalv1.ServerStateError, "needs a person, and says why", "observes", 0, "decide_idle.go"},
 }
 
 // usual is how long a server usually stays in a state.
@@ -168,7 +168,7 @@ var transitions = []transition{
 // statesPage is docs/server-states.md.
 func statesPage() string {
 	var b strings.Builder
-	b.WriteString("# The states of a server\n\n<!-- Generated from internal/controller/server/table.go by `make generate`. -->\n\n" +
+	b.WriteString("# The states of a server\n\n<!-- Generated from internal/controller/server/states.go by `make generate`. -->\n\n" +
 		"The code of a state is the file of its name in `internal/controller/server`. A state is never looked up in status: it is\n" +
 		"derived each time from facts that last, so that a wiped status, a restart or another leader changes nothing.\n\n" +
 		"```mermaid\nstateDiagram-v2\n    [*] --> Initial\n")
