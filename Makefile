@@ -73,8 +73,8 @@ test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, wit
 # What a budget of memory or time is held against depends on what else the machine does, so these tests run by themselves: package after
 # package, without the race detector. They stand in files with the build tag, and are called TestBudget…
 .PHONY: budgets
-budgets: ## Run the tests of budgets of memory and time
-	$(GO) test $(FLAGS) -tags budget -count=1 -p 1 -timeout 10m -run '^TestBudget' \
+budgets: build $(BIN)/test-controlplane ## Run the tests of budgets of memory and time
+	$(TESTENV) $(GO) test $(FLAGS) -tags budget -count=1 -p 1 -timeout 10m -run '^TestBudget' \
 		$$(git grep -l '^//go:build budget' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 # Tests run these programs as child processes. Without the variables they would

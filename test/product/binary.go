@@ -37,15 +37,18 @@ func Main(m *testing.M) {
 	if !isSet("test.parallel") {
 		_ = flag.Set("test.parallel", parallel) // it exists, and that is a number
 	}
+	var err error
+	if prepared.folder, err = os.MkdirTemp("", "farrier-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	for _, b := range []*Binary{Farrier, Manager} {
 		if b.folder != "" {
 			_ = os.RemoveAll(b.folder)
 		}
 	}
-	if prepared.folder != "" {
-		_ = os.RemoveAll(prepared.folder)
-	}
+	_ = os.RemoveAll(prepared.folder)
 	os.Exit(code)
 }
 

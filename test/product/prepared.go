@@ -15,8 +15,8 @@ import (
 // prepared is a data directory in which the product was once, made by the first test that needs one and removed by Main. Copies of it spare
 // every other test the making of keys and the installing of CRDs, which is half of what a start costs.
 var prepared struct {
-	sync.Mutex
-	folder string
+	folder string // made by Main, before a test changes where temporary files go
+	once   sync.Once
 	err    error
 }
 
@@ -26,30 +26,22 @@ func prepare(t *testing.T, b *Binary, dataDir string) error {
 	if _, err := os.Lstat(dataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	prepared.Lock()
-	defer prepared.Unlock()
-	if prepared.folder == "" && prepared.err == nil {
-		prepared.folder, prepared.err = begin(t, b)
-	}
+	prepared.once.Do(func() { prepared.err = runOnce(t, b, filepath.Join(prepared.folder, "data")) })
 	if prepared.err != nil {
 		return fmt.Errorf("prepare a data directory: %w", prepared.err)
 	}
 	return testapi.CopyTree(dataDir, filepath.Join(prepared.folder, "data"))
 }
 
-// begin runs the product once on a fresh data directory.
-func begin(t *testing.T, b *Binary) (folder string, err error) {
+// runOnce runs the product on a fresh data directory, and ends it when it is ready.
+func runOnce(t *testing.T, b *Binary, dataDir string) error {
 	t.Helper()
-	if folder, err = os.MkdirTemp("", "farrier-test-"); err != nil {
-		return "", err
+	if err := os.Mkdir(dataDir, 0o700); err != nil {
+		return err
 	}
-	data := filepath.Join(folder, "data")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return folder, err
-	}
-	p, err := LaunchBinary(t, b, data)
+	p, err := LaunchBinary(t, b, dataDir)
 	if err != nil {
-		return folder, err
+		return err
 	}
-	return folder, p.process.Stop()
+	return p.process.Stop()
 }

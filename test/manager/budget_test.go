@@ -1,3 +1,5 @@
+//go:build budget
+
 package manager
 
 import (
@@ -35,9 +37,9 @@ const (
 	noise = 32 << 20
 )
 
-// TestUnrelatedSecretsCostLittle: a cluster is full of Secrets that are none of the manager's business. It sees that
+// TestBudgetOfUnrelatedSecrets: a cluster is full of Secrets that are none of the manager's business. It sees that
 // there are such, for some may be referred to tomorrow, and reads none of them.
-func TestUnrelatedSecretsCostLittle(t *testing.T) {
+func TestBudgetOfUnrelatedSecrets(t *testing.T) {
 	secrets := fewSecrets
 	if text := os.Getenv(secretsVariable); text != "" {
 		var err error

@@ -1,3 +1,5 @@
+//go:build budget
+
 package bootview
 
 import (
@@ -9,8 +11,8 @@ import (
 // fast the machine is that tests them; maps that have just grown are why there is room.
 const memoryBudget = 2 << 10
 
-// TestMemoryOfAMachine: 100,000 machines fit into the budget, and each is found by what it is known by.
-func TestMemoryOfAMachine(t *testing.T) {
+// TestBudgetOfAMachine: 100,000 machines fit into the budget, and each is found by what it is known by.
+func TestBudgetOfAMachine(t *testing.T) {
 	const machines = 100_000
 	var before, after runtime.MemStats
 	runtime.GC()
