@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
-// Blobs serves layers of images to machines. It keeps them on disk, verified;
+// Blobs has layers of images for machines. It keeps them on disk, verified;
 // downloads each once however many machines ask for it, and lets all of them
 // read while it downloads what is needed (needs.go). What is not has a budget
 // (budget.go). Close ends its downloads.
@@ -32,21 +32,19 @@ type Blobs struct {
 	// unneeded is for what nobody needs.
 	unneeded *budget
 	// urgent counts the downloads of what is needed that are under way.
-	urgent atomic.Int32
-	// refusals and failures are what the log says of requests for what nobody needs, and somebody needs.
-	refusals, failures *seldom
-	metrics            *metrics
-	manifests          singleflight.Group
+	urgent    atomic.Int32
+	metrics   *metrics
+	manifests singleflight.Group
 
 	mu        sync.Mutex
 	closed    bool
 	downloads map[blobKey]*download
 	// places are those of what is needed, by registry: one that hangs stops no other.
 	places map[string]places
-	sizes  map[blobKey]int64
+	sizes  bounded.Map[blobKey, int64]
 	// images are such as somebody needs, and others such as nobody does.
-	images map[string]knownImage
-	others newest.Map[string, knownImage]
+	images bounded.Map[string, knownImage]
+	others bounded.Map[string, knownImage]
 	needs  needs
 }
 
@@ -64,8 +62,7 @@ type knownImage struct {
 }
 
 const (
-	// maxKnown bounds what is remembered of sizes and of images. Beyond it all
-	// is forgotten, which costs a call each to learn again.
+	// maxKnown bounds what is remembered of sizes and of images. What is forgotten costs a call to learn again.
 	maxKnown = 4096
 	// maxOthers and maxOther bound what is remembered of images that nobody needs:
 	// how many, and the bytes of what each says of its layers.
@@ -78,11 +75,8 @@ const (
 	headTimeout = 4 * time.Second
 )
 
-var (
-	// errClosed ends what is under way at Close.
-	errClosed = errors.New("image cache is closing")
-	errDigest = errors.New("digest is not sha256: and 64 lower-case hexadecimal digits")
-)
+// ErrClosed ends what is under way at Close.
+var ErrClosed = errors.New("image cache is closing")
 
 // NewBlobs opens the cache in the directory of the options and takes up what
 // an earlier run left there.
@@ -108,13 +102,9 @@ func NewBlobs(o Options) (*Blobs, error) {
 		ctx:       ctx,
 		cancel:    cancel,
 		unneeded:  newBudget(o.Unneeded, o.Clock),
-		refusals:  &seldom{clock: o.Clock, every: refusalsEvery},
-		failures:  &seldom{clock: o.Clock, every: failuresEvery},
 		metrics:   newMetrics(),
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
-		sizes:     make(map[blobKey]int64),
-		images:    make(map[string]knownImage),
 		needs: needs{
 			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int), changed: make(chan struct{}, 1),
 		},
@@ -130,7 +120,7 @@ func (b *Blobs) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.cancel(errClosed)
+	b.cancel(ErrClosed)
 	b.work.Wait()
 	b.upstream.client.CloseIdleConnections()
 	return nil
@@ -139,10 +129,7 @@ func (b *Blobs) Close() error {
 func (b *Blobs) describe(key blobKey, size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.sizes) >= maxKnown {
-		clear(b.sizes)
-	}
-	b.sizes[key] = size
+	b.sizes.Put(key, size, maxKnown)
 }
 
 // described is how large a blob is by the manifest of an image, zero if none has told. Who needs it knows best.
@@ -152,7 +139,8 @@ func (b *Blobs) described(key blobKey) int64 {
 	if blob := b.needs.blobs[key]; blob != nil {
 		return blob.size
 	}
-	return b.sizes[key]
+	size, _ := b.sizes.Get(key)
+	return size
 }
 
 // placesOf are those of a registry, which is one of the allowed ones.
@@ -167,29 +155,23 @@ func (b *Blobs) placesOf(registry string) places {
 	return p
 }
 
-// content is a blob to be read by one client.
-type content struct {
-	io.ReadSeeker
-	close func()
-}
-
 // open returns a blob, from the store or from a download. A download is handed
 // out while it runs, unless the caller wants it verified first, or nobody needs it.
-func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (content, error) {
+func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (*Blob, error) {
 	if err := b.admit(ctx, blobKey{ref.Name(), digest}, ref); err != nil {
-		return content{}, err
+		return nil, err
 	}
 	for {
 		file, release, err := b.store.open(digest, b.opts.Clock.Now())
 		if err == nil {
-			return content{file, release}, nil
+			return storedBlob(file, release, digest)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return content{}, err
+			return nil, err
 		}
 		d, needed, err := b.join(ref, digest)
 		if err != nil {
-			return content{}, err
+			return nil, err
 		}
 		if d == nil {
 			continue // it has been stored since
@@ -203,28 +185,38 @@ func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified
 }
 
 // follow returns the content of a download that has been joined.
-func (b *Blobs) follow(ctx context.Context, d *download, verified bool) (content, error) {
+func (b *Blobs) follow(ctx context.Context, d *download, verified bool) (*Blob, error) {
 	if err := b.awaitStart(ctx, d); err != nil {
 		d.leave()
-		return content{}, err
+		return nil, err
 	}
 	if !verified {
-		return content{&follower{ctx: ctx, download: d}, d.leave}, nil
+		return &Blob{ReadSeeker: &follower{ctx: ctx, download: d}, Digest: d.digest, Size: d.size, Release: d.leave}, nil
 	}
 	// From the store, where the kernel sends it. As long as this reader has not
 	// left the download, only what is needed evicts it.
 	defer d.leave()
 	if err := d.awaitEnd(ctx); err != nil {
-		return content{}, err
+		return nil, err
 	}
 	file, release, err := b.store.open(d.digest, b.opts.Clock.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errPreempted
 	}
 	if err != nil {
-		return content{}, err
+		return nil, err
 	}
-	return content{file, release}, nil
+	return storedBlob(file, release, d.digest)
+}
+
+// storedBlob is a blob of the store.
+func storedBlob(file *os.File, release func(), digest string) (*Blob, error) {
+	info, err := file.Stat()
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	return &Blob{ReadSeeker: file, Digest: digest, Size: info.Size(), Release: release}, nil
 }
 
 // join returns the download of a blob, a new one if there is none, and whether
@@ -239,7 +231,7 @@ func (b *Blobs) join(ref Reference, digest string) (d *download, needed bool, er
 		return d, needed, nil
 	}
 	if b.closed {
-		return nil, false, errClosed
+		return nil, false, ErrClosed
 	}
 	if b.store.has(digest) {
 		return nil, needed, nil
