@@ -366,6 +366,11 @@ var rooms = []room{
 		because: "machines and a registry outlive the product that is tested beside them",
 	},
 	{
+		path:    "test/product",
+		may:     []string{"api", "internal/controlplane/testapi", "test"},
+		because: "the built product starts on a copy of a data directory, which the test API copies as well",
+	},
+	{
 		path:    "test",
 		may:     []string{"api"},
 		because: "the built product is tested from outside; what its tests import is their own affair",
