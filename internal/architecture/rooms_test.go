@@ -361,7 +361,7 @@ var rooms = []room{
 	},
 	{
 		path:    "test/lab",
-		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test"},
+		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test", "test/product"},
 		never:   controlPlane,
 		because: "machines and a registry outlive the product that is tested beside them",
 	},
