@@ -12,8 +12,8 @@ const (
 	ConditionIgnitionDataDelivered = "IgnitionDataDelivered"
 	// ConditionIgnitionReadAgain says that ignition was read more than once in one boot attempt, and by whom. Added by Farrier.
 	ConditionIgnitionReadAgain = "IgnitionReadAgain"
-	// ConditionIgnitionContent is true while the ignition Secret can be delivered. Its message is a fingerprint that changes with the
-	// Secret's content and tells nothing else of it. Added by Farrier.
+	// ConditionIgnitionContent is true while the ignition Secret can be delivered; status.ignitionFingerprint identifies its
+	// content. Added by Farrier.
 	ConditionIgnitionContent = "IgnitionContent"
 	// ConditionKernelFetched says whether the machine, or who asks from its address, has fetched a part of the image that its script names.
 	// Added by Farrier.
