@@ -1,4 +1,4 @@
-// Package bench is where the benchmarks are: a command each, described in
+// Package bench is where the benchmarks are: a command each, described in the README.md beside it. What they hold Farrier to stands in
 // docs/performance.md.
 //
 //	boot-answers/     what a boot server answers a second, beside a bare handler

@@ -177,7 +177,7 @@ func compare(ours, other []figures) ratios {
 	return ratios{Rate: stats.Median(rate), CPU: stats.Median(cpu)}
 }
 
-// printTable prints a Markdown table, so that it goes into docs/performance.md as it is.
+// printTable prints a Markdown table, so that it goes into README.md beside this file as it is.
 func printTable(w io.Writer, c config, rows []row) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| path\t| server\t| bytes\t| answers/s\t| of bare\t| CPU an answer\t| of bare (CPU)\t| p50\t| p99\t| allocations\t|")

@@ -130,7 +130,7 @@ func boot(ctx context.Context, r stormRequest, i int, took *[steps]time.Duration
 	return ask(stepRange, r.Artifact, "Range: bytes=0-65535\r\n", http.StatusPartialContent, 64<<10)
 }
 
-// print writes Markdown, so that it goes into docs/performance.md as it is.
+// print writes Markdown, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer, c config) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| step\t| answers\t| p50\t| p99\t| longest\t|")

@@ -215,7 +215,7 @@ func (b *bench) spent(ctx context.Context) (s spent, err error) {
 
 func per(n, count int) float64 { return float64(count) / float64(n) }
 
-// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+// print writes a Markdown table, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	line := func(what string, cell func(claimed) any, reach string) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+// print writes a Markdown table, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer) {
 	const mib = 1 << 20
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

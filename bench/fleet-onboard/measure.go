@@ -140,7 +140,7 @@ func (o *onboarded) read(ctx context.Context, s *site.Site, empty int64, before 
 	return err
 }
 
-// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+// print writes a Markdown table, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer) {
 	const kib, mib = 1 << 10, 1 << 20
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

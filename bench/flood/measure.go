@@ -165,7 +165,7 @@ func (p *product) settled(ctx context.Context, before int64, limit time.Duration
 	}
 }
 
-// printTable prints a Markdown table, so that it goes into docs/performance.md as it is.
+// printTable prints a Markdown table, so that it goes into README.md beside this file as it is.
 func printTable(w io.Writer, c config, rows []row) {
 	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)

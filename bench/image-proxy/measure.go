@@ -171,7 +171,7 @@ func (b *bench) cold(ctx context.Context) error {
 	return o.Stop()
 }
 
-// print writes Markdown, so that it goes into docs/performance.md as it is.
+// print writes Markdown, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer, c config) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(t, "| layer\t| boot server\t| beside it\t| ratio\t| to reach\t|")

@@ -145,7 +145,7 @@ func (o *onboarded) read(ctx context.Context, s *site.Site) (err error) {
 	return err
 }
 
-// print writes a Markdown table, so that it goes into docs/performance.md as it is.
+// print writes a Markdown table, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer, c config) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	line := func(cells ...any) { fmt.Fprintf(t, "| %v\t| %v\t| %v\t| %v\t|\n", cells...) }

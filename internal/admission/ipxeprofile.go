@@ -158,9 +158,9 @@ type foreignRef struct {
 // elsewhere are what content refers to in other namespaces than the given one.
 func elsewhere(content *ipxev1.AdditionalContent, namespace string) []foreignRef {
 	var found []foreignRef
-	add := func(field, in, name string, obj client.Object) {
+	add := func(fieldName, in, name string, obj client.Object) {
 		if in != "" && in != namespace {
-			found = append(found, foreignRef{field, types.NamespacedName{Namespace: in, Name: name}, obj})
+			found = append(found, foreignRef{fieldName, types.NamespacedName{Namespace: in, Name: name}, obj})
 		}
 	}
 	if ref := content.SecretRef; ref != nil {

@@ -109,13 +109,13 @@ func (x *Assignments) admit(a *assignment.Assignment, now time.Time) {
 // overlapping names those that may select some machines of an Assignment too while neither is the more special one.
 func (x *Assignments) overlapping(a *assignment.Assignment) []types.NamespacedName {
 	var found []types.NamespacedName
-	for _, index := range []*assignment.Index{x.stored, x.admitted} {
-		if conflict, ok := index.Conflicts(a); ok && conflict.Kind == assignment.Ambiguous {
+	for _, rules := range []*assignment.Index{x.stored, x.admitted} {
+		if conflict, ok := rules.Conflicts(a); ok && conflict.Kind == assignment.Ambiguous {
 			for _, peer := range conflict.Peers {
 				found = append(found, nameOf(peer))
 			}
 		}
-		for _, peer := range index.Yielding(a) {
+		for _, peer := range rules.Yielding(a) {
 			if assignment.Overlap(a, peer) {
 				found = append(found, nameOf(peer))
 			}

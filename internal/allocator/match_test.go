@@ -37,7 +37,7 @@ func TestWhatAClaimGets(t *testing.T) {
 		"does not exist": {asking("c", expression("size", "DoesNotExist")), []*metalv1.Server{available("a", m), available("b")}, "b", "", ""},
 		"does not exist, and all do": {asking("c", expression("size", "DoesNotExist")), []*metalv1.Server{available("a", m)}, "",
 			metalv1.ReasonNoMatchingServer, "none of 1"},
-		"not off yet": {asking("c"), []*metalv1.Server{available("a", func(s *metalv1.Server) { s.Status.PowerState = metalv1.PowerStateOn })},
+		"not off yet": {asking("c"), []*metalv1.Server{available("a", notOffYet)},
 			"", metalv1.ReasonAllMatchingServersBusy, "1 not off yet"},
 		"not clean yet": {asking("c"), []*metalv1.Server{available("a", func(s *metalv1.Server) {
 			s.Annotations = map[string]string{metalv1.AnnotationClaimedBy: "x"}
@@ -70,7 +70,7 @@ func TestWhatAClaimGets(t *testing.T) {
 		"by name, which is tainted": {asking("c", forServer("a")), []*metalv1.Server{available("a", tainted("k", "v", ""))}, "",
 			metalv1.ReasonTaintNotTolerated, "taint k"},
 		"by name, which is being looked at": {asking("c", forServer("a")),
-			[]*metalv1.Server{available("a", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery })}, "",
+			[]*metalv1.Server{available("a", inDiscovery)}, "",
 			metalv1.ReasonAllMatchingServersBusy, "Discovery"},
 		"by name and label":         {asking("c", forServer("a"), selecting("size", "m")), []*metalv1.Server{available("a", m)}, "a", "", ""},
 		"name and label contradict": {asking("c", forServer("a"), selecting("size", "l")), []*metalv1.Server{available("a", m)}, "", ReasonSelectorMismatch, `"a"`},
@@ -254,7 +254,7 @@ func TestServersThatGo(t *testing.T) {
 }
 
 func TestWhatIsNews(t *testing.T) {
-	p := poolOf([]*metalv1.Server{available("s", func(s *metalv1.Server) { s.Status.PowerState = metalv1.PowerStateOn })},
+	p := poolOf([]*metalv1.Server{available("s", notOffYet)},
 		asking("large", selecting("size", "l")), asking("named", forServer("t")))
 	p.Match()
 	if p.Observe(available("s", version(2))) {

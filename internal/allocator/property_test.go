@@ -23,7 +23,7 @@ func drawServer(t *rapid.T, name string) *metalv1.Server {
 	case 0:
 		s.Spec.Unclaimable = true
 	case 1:
-		s.Status.State = metalv1.ServerStateDiscovery
+		inDiscovery(s)
 	case 2:
 		tainted("k", "v", metalv1.TaintEffectNoBind)(s)
 	}

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/image"
 )
 
 // serveImage answers /image, a layer of an OCI image.
 func (s *Server) serveImage(w http.ResponseWriter, r *http.Request, _ string) {
-	s.serveBlob(w, r, Artifact, Blobs.ServeImage)
+	s.serveBlob(w, r, Artifact, typeBinary)
 }
 
 // serveUKI answers /httpboot/{image…}/sha256-{hex}.efi.
@@ -21,7 +22,7 @@ func (s *Server) serveUKI(w http.ResponseWriter, r *http.Request, _ string) {
 			return
 		}
 	}
-	s.serveBlob(w, r, UKI, Blobs.ServeUKI)
+	s.serveBlob(w, r, UKI, typeEFI)
 }
 
 // bmcPath begins the path of a UKI whose URL was given to a machine's BMC alone; a token follows it.
@@ -47,14 +48,13 @@ func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, rest string) *htt
 	return plain
 }
 
-func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind DeliveryKind, serve func(Blobs, http.ResponseWriter, *http.Request)) {
+func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind DeliveryKind, contentType []string) {
 	if s.cfg.Blobs == nil {
 		notFound(w, r)
 		return
 	}
-	p := &progressWriter{ResponseWriter: w, status: http.StatusOK}
-	p.extend()
-	serve(s.cfg.Blobs, p, r)
+	p := newProgressWriter(w)
+	s.sendBlob(p, r, contentType)
 	if kind == UKI && r.Method == http.MethodGet && p.status < http.StatusMultipleChoices {
 		s.callers.fetchesUKI(callerText(r), r.URL.Path, s.cfg.Clock.Now())
 	}
@@ -63,6 +63,33 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 		name = nil // there is one in a boot
 	}
 	s.deliveredToAddress(r, kind, p.status, p.total, name)
+}
+
+// sendBlob sends a blob, for HEAD only its headers.
+func (s *Server) sendBlob(p *progressWriter, r *http.Request, contentType []string) {
+	var blob *image.Blob
+	var err error
+	if r.Method == http.MethodHead {
+		blob, err = s.cfg.Blobs.Stat(r.Context(), r.URL)
+	} else {
+		blob, err = s.cfg.Blobs.Open(r.Context(), r.URL, r.Header.Get("Range") != "")
+	}
+	if err != nil {
+		s.refuseBlob(p, r, err)
+		return
+	}
+	defer blob.Close()
+	var content io.ReadSeeker = io.NewSectionReader(nil, 0, blob.Size)
+	if blob.ReadSeeker != nil {
+		content = blob.ReadSeeker
+	}
+	h := p.Header()
+	h["Content-Type"] = contentType
+	h["Etag"] = []string{`"` + blob.Digest + `"`}
+	h["X-Content-Type-Options"] = nosniff
+	// When reading fails, ServeContent returns early, and net/http then closes the connection because Content-Length is not reached:
+	// the client knows that what it has is not the blob.
+	http.ServeContent(p, r, "", time.Time{}, content)
 }
 
 // artifactName is what the machine's script calls the layer that is asked for; of a layer of which it says nothing the last word of its
@@ -84,70 +111,4 @@ func artifactName(r *http.Request, m *bootview.Machine) string {
 		return ""
 	}
 	return strings.Clone(word)
-}
-
-const (
-	// chunk is what a client has chunkTimeout to take: 70 kB/s, slower than any
-	// management network and fast enough to be rid of one that stopped reading.
-	chunk        = 4 << 20
-	chunkTimeout = time.Minute
-)
-
-// progressWriter moves the write deadline of a connection as bytes go out: a
-// download may take as long as it needs but not stand still.
-type progressWriter struct {
-	http.ResponseWriter
-	status int
-	sent   int64 // since the deadline was moved
-	total  int64 // of the body
-}
-
-// Unwrap is for http.ResponseController.
-func (p *progressWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-func (p *progressWriter) extend() {
-	p.sent = 0
-	// It fails where there is no connection, in tests of handlers.
-	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(chunkTimeout))
-}
-
-func (p *progressWriter) WriteHeader(status int) {
-	if status >= http.StatusOK { // not an informational one, RFC 9110 §15.2
-		p.status = status
-		p.extend() // a blob that is verified first may have taken longer than a chunk may
-	}
-	p.ResponseWriter.WriteHeader(status)
-}
-
-func (p *progressWriter) Write(b []byte) (int, error) {
-	if p.sent += int64(len(b)); p.sent > chunk {
-		p.extend()
-	}
-	n, err := p.ResponseWriter.Write(b)
-	p.total += int64(n)
-	return n, err
-}
-
-// ReadFrom keeps the way open for sendfile(2): net/http hands an *os.File behind
-// one io.LimitedReader to the kernel, so a limited reader is cut into smaller ones
-// rather than wrapped in another.
-func (p *progressWriter) ReadFrom(src io.Reader) (int64, error) {
-	limited, ok := src.(*io.LimitedReader)
-	if !ok {
-		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
-	}
-	var total int64
-	for limited.N > 0 {
-		p.extend()
-		part := &io.LimitedReader{R: limited.R, N: min(chunk, limited.N)}
-		want := part.N
-		n, err := io.Copy(p.ResponseWriter, part)
-		total += n
-		p.total += n
-		limited.N -= n
-		if err != nil || n < want {
-			return total, err
-		}
-	}
-	return total, nil
 }

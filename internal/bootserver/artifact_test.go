@@ -1,11 +1,7 @@
 package bootserver
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,52 +46,5 @@ func TestArtifactDeliveries(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s.takeDelivered()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
-	}
-}
-
-// readFromRecorder sees what reaches the writer that could use sendfile(2).
-type readFromRecorder struct {
-	*httptest.ResponseRecorder
-	sources []io.Reader
-}
-
-func (w *readFromRecorder) ReadFrom(r io.Reader) (int64, error) {
-	w.sources = append(w.sources, r)
-	return io.Copy(w.ResponseRecorder, r)
-}
-
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("disk gone") }
-
-func TestProgressWriter(t *testing.T) {
-	content := bytes.Repeat([]byte("farrier!"), (2*chunk+24)/8)
-	file := bytes.NewReader(content)
-	under := &readFromRecorder{ResponseRecorder: httptest.NewRecorder()}
-	w := &progressWriter{ResponseWriter: under}
-	n, err := io.CopyN(w, struct{ io.Reader }{file}, int64(len(content))-8)
-	if err != nil || n != int64(len(content))-8 {
-		t.Fatalf("copied %d, %v", n, err)
-	}
-	if !bytes.Equal(under.Body.Bytes(), content[:n]) {
-		t.Error("other bytes arrived")
-	}
-	if len(under.sources) != 3 {
-		t.Errorf("%d parts, want 3", len(under.sources))
-	}
-	for _, source := range under.sources {
-		limited, ok := source.(*io.LimitedReader)
-		if !ok {
-			t.Fatalf("part is a %T", source)
-		}
-		if _, nested := limited.R.(*io.LimitedReader); nested {
-			t.Error("a limited reader in a limited reader hides the file")
-		}
-	}
-	if n, err := w.ReadFrom(file); n != 8 || err != nil {
-		t.Errorf("rest: %d, %v", n, err)
-	}
-	if _, err := w.ReadFrom(failing{}); err == nil {
-		t.Error("the error of the source is lost")
 	}
 }

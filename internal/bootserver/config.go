@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -41,12 +42,12 @@ func ParseAccess(s string) (Access, error) {
 	return "", fmt.Errorf("ignition access %q: want %s, %s or %s", s, AccessToken, AccessExpected, AccessOpen)
 }
 
-// Blobs sends the bytes of images; image.Blobs does.
+// Blobs has the blobs of images, by the URLs that image.LayerURL and image.UKIURL write; image.Blobs implements it.
 type Blobs interface {
-	// ServeImage answers /image?imageName=&version=&layerDigest=|layerName=.
-	ServeImage(http.ResponseWriter, *http.Request)
-	// ServeUKI answers /httpboot/{image…}/sha256-{hex}.efi.
-	ServeUKI(http.ResponseWriter, *http.Request)
+	// Open returns a blob: a verified one, or else one that may still be downloaded.
+	Open(ctx context.Context, u *url.URL, verified bool) (*image.Blob, error)
+	// Stat returns what is known of a blob, without its content.
+	Stat(ctx context.Context, u *url.URL) (*image.Blob, error)
 }
 
 // Reports takes what machines say about themselves. A nil error means stored.

@@ -42,8 +42,7 @@ func (s *Server) serveProgram(w http.ResponseWriter, r *http.Request, rest strin
 		return
 	}
 	defer func() { _ = f.Close() }()
-	p := &progressWriter{ResponseWriter: w, status: http.StatusOK}
-	p.extend()
+	p := newProgressWriter(w)
 	h := w.Header()
 	h["Content-Type"] = programType(name)
 	h["X-Content-Type-Options"] = nosniff

@@ -20,7 +20,7 @@ import (
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end
 // the context of a download that takes longer (the server reads on in the
 // background). Bodies have a deadline of their own instead, see ServeHTTP, and
-// artifacts one that moves with their progress, see artifact.go.
+// artifacts one that moves with their progress, see progress.go.
 type timeouts struct{ header, body, answer, idle, shutdown, early time.Duration }
 
 var defaultTimeouts = timeouts{
@@ -46,9 +46,11 @@ type Server struct {
 	heard     heard
 	// unknownLines are those of the log about machines that nobody knows.
 	unknownLines lines
-	callers      callers
-	programs     *os.Root           // nil: none
-	limiter      *ratelimit.Limiter // nil: no limit
+	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
+	blobRefusals, blobFailures countedLine
+	callers                    callers
+	programs                   *os.Root           // nil: none
+	limiter                    *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time
 	// reports and anonymous are the turns of messages with and without a token.
@@ -64,6 +66,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
 		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
+		blobRefusals: countedLine{every: blobRefusalsEvery}, blobFailures: countedLine{every: blobFailuresEvery},
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -135,20 +137,26 @@ func (f *fakeReports) BootState(_ context.Context, b inspection.BootState) error
 	return f.err
 }
 
-// fakeBlobs has one blob, its own query.
+// fakeBlobs has one blob, its own query or path.
 type fakeBlobs struct{}
 
-func (fakeBlobs) ServeImage(w http.ResponseWriter, r *http.Request) {
-	if r.URL.RawQuery == "" {
-		http.Error(w, "imageName: required", http.StatusNotFound)
-		return
+func (fakeBlobs) Open(_ context.Context, u *url.URL, _ bool) (*image.Blob, error) {
+	text := u.RawQuery
+	if u.Path != "/image" {
+		text = u.Path
 	}
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(r.URL.RawQuery))
+	if text == "" {
+		return nil, image.ErrNotFound
+	}
+	return &image.Blob{ReadSeeker: strings.NewReader(text), Size: int64(len(text))}, nil
 }
 
-func (fakeBlobs) ServeUKI(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/efi")
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(r.URL.Path))
+func (f fakeBlobs) Stat(ctx context.Context, u *url.URL) (*image.Blob, error) {
+	blob, err := f.Open(ctx, u, false)
+	if err == nil {
+		blob.ReadSeeker = nil
+	}
+	return blob, err
 }
 
 // exchange is one request and what must come back. A GET is also tried as HEAD,

@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -137,14 +139,16 @@ func TestAFastEnoughDownloadTakesItsTime(t *testing.T) {
 	}
 }
 
-// zeros serves that many of them.
+// zeros is a blob of that many of them.
 type zeros int64
 
-func (z zeros) ServeImage(w http.ResponseWriter, r *http.Request) {
-	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(nothing{}, 0, int64(z)))
+func (z zeros) Open(context.Context, *url.URL, bool) (*image.Blob, error) {
+	return &image.Blob{ReadSeeker: io.NewSectionReader(nothing{}, 0, int64(z)), Size: int64(z)}, nil
 }
 
-func (z zeros) ServeUKI(w http.ResponseWriter, r *http.Request) { z.ServeImage(w, r) }
+func (z zeros) Stat(context.Context, *url.URL) (*image.Blob, error) {
+	return &image.Blob{Size: int64(z)}, nil
+}
 
 type nothing struct{}
 
@@ -199,12 +203,14 @@ func TestASlowReportIsStillAnswered(t *testing.T) {
 // late answers when a blob has been downloaded and verified, or has not.
 type late time.Duration
 
-func (l late) ServeImage(w http.ResponseWriter, _ *http.Request) {
-	time.Sleep(time.Duration(l))
-	http.Error(w, "not now", http.StatusServiceUnavailable)
+func (l late) Open(ctx context.Context, u *url.URL, _ bool) (*image.Blob, error) {
+	return l.Stat(ctx, u)
 }
 
-func (l late) ServeUKI(w http.ResponseWriter, r *http.Request) { l.ServeImage(w, r) }
+func (l late) Stat(context.Context, *url.URL) (*image.Blob, error) {
+	time.Sleep(time.Duration(l))
+	return nil, image.ErrBusy
+}
 
 // TestALateAnswerIsStillSent: a blob that is verified before it is sent may take longer than a chunk of one may.
 func TestALateAnswerIsStillSent(t *testing.T) {

@@ -85,7 +85,7 @@ func (l *lines) take(now time.Time) (unsaid int, ok bool) {
 
 // Unknown answers GET /unknown with the machines that asked what to boot within the last day and that there still is nothing for. It is for
 // operators, as Explain is.
-func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, clock clock.PassiveClock) http.Handler {
+func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, now clock.PassiveClock) http.Handler {
 	s := &Server{view: view, cfg: Config{Profiles: profiles}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isRead(r.Method) {
@@ -93,7 +93,7 @@ func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.Unkn
 			return
 		}
 		still := []bootview.UnknownMachine{}
-		for _, m := range unknown.List(clock.Now()) {
+		for _, m := range unknown.List(now.Now()) {
 			if !s.hasSomething(m) {
 				still = append(still, m)
 			}

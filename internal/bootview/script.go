@@ -123,13 +123,13 @@ func (s Script) Render(base string) []byte {
 func (s Script) Equal(o Script) bool { return s == o }
 
 // urlTemplate returns a URL; with a hole instead of base, if it starts with it.
-func urlTemplate(url, base string) string {
+func urlTemplate(raw, base string) string {
 	if base != "" {
-		if rest, ok := strings.CutPrefix(url, base); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+		if rest, ok := strings.CutPrefix(raw, base); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
 			return baseMark + rest
 		}
 	}
-	return url
+	return raw
 }
 
 // ValueError says which value may not enter a script, and why. It does not hold

@@ -14,7 +14,7 @@ import (
 const fieldOwnersPlugin = "FieldOwners"
 
 // fieldOwners keeps no record of who set which field in objects that a controller makes. That record is up to half of such an object,
-// and keeping it a sixth of what the API costs: the fields before and after are compared at each write (docs/decisions/013).
+// and keeping it a sixth of what the API costs: the fields before and after are compared at each write (docs/dev/decisions/013).
 //
 // An object that is made without the record goes without it until somebody uses server-side apply, who starts one: what was
 // there before then belongs to "before-first-apply", and applying another value is a conflict, as it would be with the controller's name.

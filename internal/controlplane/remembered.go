@@ -33,8 +33,8 @@ type identity struct {
 	begin, ends time.Time
 }
 
-func newRemembered(next authenticator.Request, clock clock.PassiveClock) *remembered {
-	return &remembered{Request: next, clock: clock, known: lru.New(rememberedCertificates)}
+func newRemembered(next authenticator.Request, now clock.PassiveClock) *remembered {
+	return &remembered{Request: next, clock: now, known: lru.New(rememberedCertificates)}
 }
 
 func (r *remembered) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {

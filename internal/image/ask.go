@@ -80,7 +80,7 @@ func (b *Blobs) image(ctx context.Context, ref Reference) (resolved, error) {
 		return known.image, nil
 	}
 	if closed {
-		return resolved{}, errClosed
+		return resolved{}, ErrClosed
 	}
 	answer := b.manifests.DoChan(key, func() (any, error) { return b.fetchImage(b.ctx, key, ref) })
 	select {

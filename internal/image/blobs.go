@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/newest"
 )
 
-// Blobs serves layers of images to machines. It keeps them on disk, verified;
+// Blobs has layers of images for machines. It keeps them on disk, verified;
 // downloads each once however many machines ask for it, and lets all of them
 // read while it downloads what is needed (needs.go). What is not has a budget
 // (budget.go). Close ends its downloads.
@@ -32,11 +32,9 @@ type Blobs struct {
 	// unneeded is for what nobody needs.
 	unneeded *budget
 	// urgent counts the downloads of what is needed that are under way.
-	urgent atomic.Int32
-	// refusals and failures are what the log says of requests for what nobody needs, and somebody needs.
-	refusals, failures *seldom
-	metrics            *metrics
-	manifests          singleflight.Group
+	urgent    atomic.Int32
+	metrics   *metrics
+	manifests singleflight.Group
 
 	mu        sync.Mutex
 	closed    bool
@@ -78,11 +76,8 @@ const (
 	headTimeout = 4 * time.Second
 )
 
-var (
-	// errClosed ends what is under way at Close.
-	errClosed = errors.New("image cache is closing")
-	errDigest = errors.New("digest is not sha256: and 64 lower-case hexadecimal digits")
-)
+// ErrClosed ends what is under way at Close.
+var ErrClosed = errors.New("image cache is closing")
 
 // NewBlobs opens the cache in the directory of the options and takes up what
 // an earlier run left there.
@@ -108,8 +103,6 @@ func NewBlobs(o Options) (*Blobs, error) {
 		ctx:       ctx,
 		cancel:    cancel,
 		unneeded:  newBudget(o.Unneeded, o.Clock),
-		refusals:  &seldom{clock: o.Clock, every: refusalsEvery},
-		failures:  &seldom{clock: o.Clock, every: failuresEvery},
 		metrics:   newMetrics(),
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
@@ -130,7 +123,7 @@ func (b *Blobs) Close() error {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.cancel(errClosed)
+	b.cancel(ErrClosed)
 	b.work.Wait()
 	b.upstream.client.CloseIdleConnections()
 	return nil
@@ -167,29 +160,23 @@ func (b *Blobs) placesOf(registry string) places {
 	return p
 }
 
-// content is a blob to be read by one client.
-type content struct {
-	io.ReadSeeker
-	close func()
-}
-
 // open returns a blob, from the store or from a download. A download is handed
 // out while it runs, unless the caller wants it verified first, or nobody needs it.
-func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (content, error) {
+func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified bool) (*Blob, error) {
 	if err := b.admit(ctx, blobKey{ref.Name(), digest}, ref); err != nil {
-		return content{}, err
+		return nil, err
 	}
 	for {
 		file, release, err := b.store.open(digest, b.opts.Clock.Now())
 		if err == nil {
-			return content{file, release}, nil
+			return storedBlob(file, release, digest)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return content{}, err
+			return nil, err
 		}
 		d, needed, err := b.join(ref, digest)
 		if err != nil {
-			return content{}, err
+			return nil, err
 		}
 		if d == nil {
 			continue // it has been stored since
@@ -203,28 +190,38 @@ func (b *Blobs) open(ctx context.Context, ref Reference, digest string, verified
 }
 
 // follow returns the content of a download that has been joined.
-func (b *Blobs) follow(ctx context.Context, d *download, verified bool) (content, error) {
+func (b *Blobs) follow(ctx context.Context, d *download, verified bool) (*Blob, error) {
 	if err := b.awaitStart(ctx, d); err != nil {
 		d.leave()
-		return content{}, err
+		return nil, err
 	}
 	if !verified {
-		return content{&follower{ctx: ctx, download: d}, d.leave}, nil
+		return &Blob{ReadSeeker: &follower{ctx: ctx, download: d}, Digest: d.digest, Size: d.size, Release: d.leave}, nil
 	}
 	// From the store, where the kernel sends it. As long as this reader has not
 	// left the download, only what is needed evicts it.
 	defer d.leave()
 	if err := d.awaitEnd(ctx); err != nil {
-		return content{}, err
+		return nil, err
 	}
 	file, release, err := b.store.open(d.digest, b.opts.Clock.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errPreempted
 	}
 	if err != nil {
-		return content{}, err
+		return nil, err
 	}
-	return content{file, release}, nil
+	return storedBlob(file, release, d.digest)
+}
+
+// storedBlob is a blob of the store.
+func storedBlob(file *os.File, release func(), digest string) (*Blob, error) {
+	info, err := file.Stat()
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	return &Blob{ReadSeeker: file, Digest: digest, Size: info.Size(), Release: release}, nil
 }
 
 // join returns the download of a blob, a new one if there is none, and whether
@@ -239,7 +236,7 @@ func (b *Blobs) join(ref Reference, digest string) (d *download, needed bool, er
 		return d, needed, nil
 	}
 	if b.closed {
-		return nil, false, errClosed
+		return nil, false, ErrClosed
 	}
 	if b.store.has(digest) {
 		return nil, needed, nil

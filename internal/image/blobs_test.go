@@ -15,6 +15,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 )
 
+// BootServer makes the boot server in front of a Blobs. It imports this package: front_test.go sets it.
+var BootServer func(t *testing.T, b *Blobs, o Options) http.Handler
+
 // serving is a Blobs under test behind a real server.
 type serving struct {
 	*Blobs
@@ -30,10 +33,7 @@ func startBlobs(t *testing.T, o Options) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/image", b.ServeImage)
-	mux.HandleFunc("/httpboot/", b.ServeUKI)
-	server := httptest.NewServer(mux)
+	server := httptest.NewServer(BootServer(t, b, b.opts))
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)

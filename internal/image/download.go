@@ -72,9 +72,6 @@ const (
 	maxResumes  = 3
 	resumePause = 500 * time.Millisecond
 	copyBuffer  = 256 << 10
-	// followBuffer is what a reader of a running download needs; there may be ten
-	// thousand.
-	followBuffer = 64 << 10
 )
 
 func newDownload(ref Reference, digest string, client *auth.Client) *download {

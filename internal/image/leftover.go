@@ -225,7 +225,7 @@ func (d *download) giveUp(b *Blobs, err error) {
 	case d.file == nil && d.left != nil:
 		b.store.bringBack(d.left)
 	case d.file == nil:
-	case resumable(err) || errors.Is(err, errClosed) || errors.Is(err, errAbandoned):
+	case resumable(err) || errors.Is(err, ErrClosed) || errors.Is(err, ErrAbandoned):
 		b.store.interrupt(d.file, d.digest, d.size, d.written)
 	default:
 		b.store.discard(d.file, d.size)

@@ -15,10 +15,10 @@ type pace struct {
 }
 
 // The least rates. A site may be far from its registry, and is served all the same: 17 kB/s for what is needed. What
-// nobody needs has as long as a client has to take it.
+// nobody needs has to come as fast as the boot server has clients take it: 70 kB/s.
 var (
 	neededPace   = pace{1 << 20, time.Minute}
-	unneededPace = pace{steadyChunk, steadyLimit}
+	unneededPace = pace{4 << 20, time.Minute}
 )
 
 // errSlow says that a registry sends, and too little to ever come to an end.

@@ -2,7 +2,6 @@ package image
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 )
 
@@ -158,30 +157,3 @@ func layerNamed(layers []Layer, name string) (Layer, bool) {
 	}
 	return Layer{}, false
 }
-
-// LayerURL returns where a boot server serves a layer of the plan's image:
-// {boot-url}/image?imageName=&layerDigest=&version=.
-func LayerURL(bootURL string, p Plan, l Layer) string {
-	query := url.Values{ // Encode sorts by key
-		"imageName":   {p.Registry + "/" + p.Repository},
-		"layerDigest": {l.Digest},
-		"version":     {p.Version()},
-	}
-	return strings.TrimSuffix(bootURL, "/") + "/image?" + query.Encode()
-}
-
-// UKIURL returns where a boot server serves the UKI of the plan's image:
-// {boot-url}/httpboot/{host}/{repository}/sha256-{hex}.efi. Firmware takes the
-// file type from the name. It is empty for an image without a UKI.
-func UKIURL(bootURL string, p Plan) string {
-	if p.UKI == nil {
-		return ""
-	}
-	name := strings.Replace(p.UKI.Digest, ":", "-", 1) + ukiSuffix
-	return strings.TrimSuffix(bootURL, "/") + ukiPrefix + url.PathEscape(p.Registry) + "/" + p.Repository + "/" + name
-}
-
-const (
-	ukiPrefix = "/httpboot/"
-	ukiSuffix = ".efi"
-)

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// errAbandoned ends a download that nobody needs and nobody waits for.
-	errAbandoned = errors.New("nobody waits for the blob any more")
+	// ErrAbandoned ends a download that nobody needs and nobody waits for.
+	ErrAbandoned = errors.New("nobody waits for the blob any more")
 	// errSuperseded ends a download of something unneeded that has become needed: it begins anew, as such.
 	errSuperseded = errors.New("the blob has become needed")
 )
@@ -44,7 +44,7 @@ func (b *Blobs) endUseless(now time.Time) {
 			b.end(d, fmt.Errorf("%w: the download took longer than %s", context.DeadlineExceeded, limit))
 		case b.needs.blobs[key] == nil && d.abandoned(now, b.opts.Unneeded.Grace):
 			b.metrics.abandoned.Inc()
-			b.end(d, errAbandoned)
+			b.end(d, ErrAbandoned)
 		}
 	}
 }

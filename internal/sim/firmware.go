@@ -135,7 +135,7 @@ type scriptFetcher struct {
 	scripts int
 }
 
-func (f *scriptFetcher) Fetch(ctx context.Context, url string, role ipxe.Role) (ipxe.File, error) {
+func (f *scriptFetcher) Fetch(ctx context.Context, source string, role ipxe.Role) (ipxe.File, error) {
 	what, keep := WhatKernel, 0
 	switch role {
 	case ipxe.RoleInitrd:
@@ -149,7 +149,7 @@ func (f *scriptFetcher) Fetch(ctx context.Context, url string, role ipxe.Role) (
 			what = WhatChainload
 		}
 	}
-	head, err := f.get(ctx, what, url, http.Header{"User-Agent": {"iPXE/1.21.1"}}, keep)
+	head, err := f.get(ctx, what, source, http.Header{"User-Agent": {"iPXE/1.21.1"}}, keep)
 	if err != nil {
 		return ipxe.File{}, err
 	}

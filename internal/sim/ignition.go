@@ -87,17 +87,17 @@ func parseIgnition(body []byte) (installed, error) {
 }
 
 // file is what the configuration writes into a file; nil without a path. Its sources are data URLs (RFC 2397).
-func (c *ignitionConfig) file(path string) ([]byte, error) {
-	if path == "" {
+func (c *ignitionConfig) file(name string) ([]byte, error) {
+	if name == "" {
 		return nil, nil
 	}
 	for _, f := range c.Storage.Files {
-		if f.Path != path {
+		if f.Path != name {
 			continue
 		}
 		kind, text, found := strings.Cut(strings.TrimPrefix(f.Contents.Source, "data:"), ",")
 		if !found || !strings.HasPrefix(f.Contents.Source, "data:") {
-			return nil, fmt.Errorf("%s: its source is no data URL", path)
+			return nil, fmt.Errorf("%s: its source is no data URL", name)
 		}
 		content, err := url.PathUnescape(text)
 		if err == nil && strings.HasSuffix(kind, ";base64") {
@@ -110,7 +110,7 @@ func (c *ignitionConfig) file(path string) ([]byte, error) {
 		}
 		return []byte(content), err
 	}
-	return nil, fmt.Errorf("%s: the configuration has no such file", path)
+	return nil, fmt.Errorf("%s: the configuration has no such file", name)
 }
 
 func gunzip(content string) (string, error) {

@@ -27,7 +27,7 @@ const (
 var errReturned = errors.New("the lease was lost while the Kubernetes API did not answer; it answers again, and a new start is needed to act")
 
 // outliving is a part that begins with our turn, as the others do, and ends with the system, not with the turn: it answers
-// machines from what is known, and acts on nothing (docs/decisions/012).
+// machines from what is known, and acts on nothing (docs/dev/decisions/012).
 func (s *System) outliving(running context.Context, name string, run func(context.Context) error) manager.Runnable {
 	return manager.RunnableFunc(func(turn context.Context) error {
 		part, ended := named(name, run), make(chan error, 1)

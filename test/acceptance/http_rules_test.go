@@ -6,7 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/test/rules"
 )
 
-// TestEveryAnswerHasItsTest: the tables of docs/http-tests.md name tests, and those exist.
+// TestEveryAnswerHasItsTest: the tables of test/acceptance/http.md name tests, and those exist.
 func TestEveryAnswerHasItsTest(t *testing.T) {
-	rules.HaveTests(t, "docs/http-tests.md", 45)
+	rules.HaveTests(t, "test/acceptance/http.md", 45)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/test/rules"
 )
 
-// TestEveryRuleHasItsTest: the tables of docs/redfish.md name tests, and those exist.
+// TestEveryRuleHasItsTest: the tables of test/faults/README.md name tests, and those exist.
 func TestEveryRuleHasItsTest(t *testing.T) {
-	rules.HaveTests(t, "docs/redfish.md", 30)
+	rules.HaveTests(t, "test/faults/README.md", 30)
 }

@@ -1,2 +1,2 @@
-// Package lifecycle holds docs/lifecycle.md to its word: what it says is tested, is.
+// Package lifecycle holds its README to its word: each sentence about the life of a server names tests, and these exist.
 package lifecycle

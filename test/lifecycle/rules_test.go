@@ -6,7 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/test/rules"
 )
 
-// TestEverySentenceHasItsTest: every row of the tables in docs/lifecycle.md names tests, and those exist.
+// TestEverySentenceHasItsTest: every row of the tables in test/lifecycle/README.md names tests, and those exist.
 func TestEverySentenceHasItsTest(t *testing.T) {
-	rules.HaveTests(t, "docs/lifecycle.md", 30)
+	rules.HaveTests(t, "test/lifecycle/README.md", 30)
 }

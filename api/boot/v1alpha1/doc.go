@@ -1,9 +1,7 @@
-// Package v1alpha1 holds the wire types of boot.ironcore.dev/v1alpha1: what a
-// machine is given when it boots, by the method it boots with.
+// Package v1alpha1 holds the wire types of boot.ironcore.dev/v1alpha1: what a machine boots, one kind for each boot method.
 //
-// An IPXEBootConfig is for machines that chainload iPXE, an HTTPBootConfig for UEFI HTTP
-// boot of a unified kernel image. Controllers write them from a ServerBootConfiguration; people
-// may write them by hand for machines without a Server.
+// An IPXEBootConfig is for machines that chainload iPXE. An HTTPBootConfig is for UEFI HTTP boot of a unified kernel image.
+// Farrier writes them from a ServerBootConfiguration. You can write them by hand for machines that have no Server.
 //
 // +kubebuilder:object:generate=true
 // +groupName=boot.ironcore.dev

@@ -2,22 +2,22 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HTTPBootConfigState says whether a machine can boot a configuration.
+// HTTPBootConfigState tells whether a machine can boot an HTTPBootConfig.
 // +kubebuilder:validation:Enum=Ready;Pending;Error
 type HTTPBootConfigState string
 
 const (
-	// HTTPBootConfigStateReady means that the machine can boot it.
+	// HTTPBootConfigStateReady means that the machine can boot the configuration.
 	HTTPBootConfigStateReady HTTPBootConfigState = "Ready"
-	// HTTPBootConfigStatePending means that something is still missing.
+	// HTTPBootConfigStatePending means that something is still missing; the conditions name it.
 	HTTPBootConfigStatePending HTTPBootConfigState = "Pending"
-	// HTTPBootConfigStateError means that it cannot be booted; the conditions say why.
+	// HTTPBootConfigStateError means that the configuration cannot be booted; the conditions give the reason.
 	HTTPBootConfigStateError HTTPBootConfigState = "Error"
 )
 
-// HTTPBootConfigSpec says which machine it is for and what it boots.
+// HTTPBootConfigSpec defines which machine boots, and what it boots.
 type HTTPBootConfigSpec struct {
-	// SystemUUID is the UUID of the machine.
+	// SystemUUID is the SMBIOS UUID of the machine. Give it, networkIdentifiers, or both.
 	// +optional
 	SystemUUID string `json:"systemUUID,omitempty"`
 
@@ -25,27 +25,28 @@ type HTTPBootConfigSpec struct {
 	// +optional
 	NetworkIdentifiers []string `json:"networkIdentifiers,omitempty"`
 
-	// SystemIPs is the older name of networkIdentifiers; both count. Added by Farrier.
+	// SystemIPs is the older name of networkIdentifiers. Farrier uses the addresses of both fields. Added by Farrier.
 	// +optional
 	SystemIPs []string `json:"systemIPs,omitempty"`
 
-	// UKIURL is where the unified kernel image is.
+	// UKIURL is the URL of the unified kernel image (UKI) that the machine boots.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f-\x9f]*$`
 	UKIURL string `json:"ukiURL,omitempty"`
 
-	// IgnitionSecretRef names the Secret with the ignition of the machine.
+	// IgnitionSecretRef names the Secret that holds the machine's ignition, in the namespace of this object.
 	// +optional
 	IgnitionSecretRef *LocalObjectReference `json:"ignitionSecretRef,omitempty"`
 }
 
-// HTTPBootConfigStatus says whether a machine can boot a configuration.
+// HTTPBootConfigStatus reports whether a machine can boot the configuration. Farrier writes it.
 type HTTPBootConfigStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// State of the configuration.
+	// State is Ready when the machine can boot the configuration, Pending while something is missing, and Error when it cannot be
+	// booted.
 	// +optional
 	State HTTPBootConfigState `json:"state,omitempty"`
 
@@ -58,14 +59,15 @@ type HTTPBootConfigStatus struct {
 	// +optional
 	IgnitionFingerprint string `json:"ignitionFingerprint,omitempty"`
 
-	// Conditions explain the state.
+	// Conditions give the reasons for the state, and report what the machine has fetched.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// HTTPBootConfig is what a machine boots by UEFI HTTP boot.
+// HTTPBootConfig defines what one machine boots by UEFI HTTP boot. Farrier creates it from a ServerBootConfiguration; you can
+// create one by hand for a machine that has no Server.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`

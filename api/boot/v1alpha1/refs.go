@@ -1,10 +1,10 @@
 package v1alpha1
 
-// LocalObjectReference names an object in the namespace of the referring object. Its JSON is
-// that of the core type of the same name.
+// LocalObjectReference names an object in the namespace of the referring object. Its JSON is that of the core type of the same
+// name.
 // +structType=atomic
 type LocalObjectReference struct {
-	// Name of the referent.
+	// Name of the referenced object.
 	// +optional
 	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=253

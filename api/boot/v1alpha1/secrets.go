@@ -2,13 +2,13 @@ package v1alpha1
 
 // Keys of the Secrets that boot configurations name.
 const (
-	// SecretKeyIgnition holds the ignition payload.
+	// SecretKeyIgnition is the key of the ignition payload.
 	SecretKeyIgnition = "ignition"
-	// SecretKeyFormat says what the payload is: FormatFCOS, or anything else for bytes that are sent as they are.
+	// SecretKeyFormat is the key of the payload's format: FormatFCOS, or any other value for a payload that is sent unchanged.
 	SecretKeyFormat = "format"
-	// SecretKeyIPXEScript holds a script that is sent in place of the default one.
+	// SecretKeyIPXEScript is the key of a script that replaces the one that Farrier renders.
 	SecretKeyIPXEScript = "ipxe-script"
 )
 
-// FormatFCOS is the format of a payload that is Butane, variant fcos, and is translated.
+// FormatFCOS is the format of a Butane payload, variant fcos. Farrier translates it to Ignition.
 const FormatFCOS = "fcos"

@@ -2,41 +2,39 @@ package v1alpha1
 
 // Conditions of an Assignment.
 const (
-	// ConditionAccepted says whether the Assignment is well formed.
+	// ConditionAccepted reports whether the Assignment is well formed.
 	ConditionAccepted = "Accepted"
-	// ConditionProfileResolved says whether the Profile it asks for was found.
+	// ConditionProfileResolved reports whether the Profile that the Assignment asks for exists.
 	ConditionProfileResolved = "ProfileResolved"
-	// ConditionConflicted says whether another Assignment wants the same machines.
+	// ConditionConflicted reports whether another Assignment selects the same machines.
 	ConditionConflicted = "Conflicted"
-	// ConditionProgrammed says whether machines are being answered by it.
+	// ConditionProgrammed reports whether machines are answered by this Assignment.
 	ConditionProgrammed = "Programmed"
 )
 
-// ConditionOverridden says whether something else than an Assignment speaks for a machine that
-// it names.
+// ConditionOverridden reports whether something other than this Assignment decides for a machine that it selects.
 const ConditionOverridden = "Overridden"
 
 // Reasons of ConditionAccepted, ConditionProgrammed and ConditionOverridden.
 const (
-	// ReasonNotGranted means that the namespace may not speak for these machines; the message names what is missing.
+	// ReasonNotGranted means that the namespace is not allowed to decide for these machines; the message names the missing grant.
 	ReasonNotGranted = "NotGranted"
-	// ReasonOverridden means that other Assignments, which the message names, decide for all machines of this one.
+	// ReasonOverridden means that other Assignments decide for all machines of this one; the message names them.
 	ReasonOverridden = "Overridden"
-	// ReasonAssignment means that other Assignments, which the message names, decide for some machines of this one.
+	// ReasonAssignment means that other Assignments decide for some machines of this one; the message names them.
 	ReasonAssignment = "Assignment"
 )
 
 // Conditions of a Profile.
 const (
-	// ConditionReady says whether a Profile can be served.
+	// ConditionReady reports whether the Profile can be served.
 	ConditionReady = "Ready"
-	// ConditionContentResolved says whether all additional content is there and fresh.
+	// ConditionContentResolved reports whether all additional content is available and fresh.
 	ConditionContentResolved = "ContentResolved"
-	// ConditionTransformed says what became of content that is transformed, with the
-	// translator's warnings.
+	// ConditionTransformed reports whether additional content could be transformed; the message holds the translator's warnings.
 	ConditionTransformed = "Transformed"
-	// ConditionRendered is False where the script, as it is now, could not be rendered for some machine; there is none
-	// while it always could.
+	// ConditionRendered is False if the current script could not be rendered for some machine. The Profile does not have it
+	// otherwise.
 	ConditionRendered = "Rendered"
 )
 
@@ -44,7 +42,7 @@ const (
 const (
 	// ReasonDuplicate means that an older Assignment has the same selectors and priority.
 	ReasonDuplicate = "Duplicate"
-	// ReasonAmbiguous means that another Assignment overlaps and neither is more specific.
+	// ReasonAmbiguous means that another Assignment overlaps with this one and neither is more specific.
 	ReasonAmbiguous = "Ambiguous"
 	// ReasonProfileAmbiguous means that several Profiles match; the oldest is served.
 	ReasonProfileAmbiguous = "ProfileAmbiguous"

@@ -1,8 +1,8 @@
-// Package v1alpha1 holds the wire types of ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1:
-// which script a machine runs that can name itself, whether or not a Server stands for it.
+// Package v1alpha1 holds the wire types of ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1: which iPXE script a machine runs. The
+// machine names itself by its labels; it needs no Server.
 //
-// A Profile is a script with the configs it refers to. An Assignment says which machines get
-// which Profile of its namespace.
+// A Profile is a script and the configs that the script refers to. An Assignment selects machines and gives them a Profile of its
+// namespace.
 //
 // +kubebuilder:object:generate=true
 // +groupName=ipxe.cloud.alexandre.mahdhaoui.com

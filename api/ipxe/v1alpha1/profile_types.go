@@ -5,26 +5,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ProfileSpec is a script and the configs it refers to.
+// ProfileSpec defines an iPXE script and the configs that the script refers to.
 // +kubebuilder:validation:XValidation:rule="has(self.ipxe) || has(self.ipxeTemplate)",message="ipxe is required",fieldPath=".ipxe",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!(has(self.ipxe) && has(self.ipxeTemplate))",message="at most one of ipxe or ipxeTemplate can be set"
 type ProfileSpec struct {
-	// IPXE is the script, a template in which {{ name }} is the URL of an additional config. It is required unless ipxeTemplate is set.
+	// IPXE is the iPXE script, a template: {{ name }} inserts the URL of the additional config of that name, and {{
+	// .Subject.serial }} a label of the machine. Exactly one of ipxe and ipxeTemplate must be set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	IPXE string `json:"ipxe,omitempty"`
 
-	// IPXETemplate is what later versions of this API call ipxe.
+	// IPXETemplate is the name that later versions of this API have for ipxe.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	IPXETemplate string `json:"ipxeTemplate,omitempty"`
 
-	// AdditionalConfig holds additional configs, text by name.
+	// AdditionalConfig holds configs that the script refers to, as text by name. Each is served at a URL of its own.
 	// +optional
 	AdditionalConfig map[string]string `json:"additionalConfig,omitempty"`
 
-	// AdditionalContent holds additional configs that come from elsewhere or are
-	// transformed. Added by Farrier.
+	// AdditionalContent holds configs that come from another source or that are transformed, by name. Added by Farrier.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -32,14 +32,15 @@ type ProfileSpec struct {
 	AdditionalContent []AdditionalContent `json:"additionalContent,omitempty"`
 }
 
-// Transform turns content into what a machine wants.
+// Transform names a translation of content before a machine gets it.
 // +kubebuilder:validation:Enum=butane
 type Transform string
 
 // TransformButane translates Butane to Ignition.
 const TransformButane Transform = "butane"
 
-// AdditionalContent is one additional config.
+// AdditionalContent defines one config that the script refers to. Exactly one of inline, secretRef, configMapRef, webhook and
+// objectRef must be set.
 // +kubebuilder:validation:XValidation:rule="(has(self.inline) ? 1 : 0) + (has(self.secretRef) ? 1 : 0) + (has(self.configMapRef) ? 1 : 0) + (has(self.webhook) ? 1 : 0) + (has(self.objectRef) ? 1 : 0) == 1",message="exactly one of inline, secretRef, configMapRef, webhook or objectRef needs to be set"
 type AdditionalContent struct {
 	// Name by which the script refers to the content.
@@ -47,7 +48,8 @@ type AdditionalContent struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// Exposed gives the content a URL of its own.
+	// Exposed, if true, serves the content at a URL of its own, and the script inserts that URL. If false, the default, the
+	// script inserts the content itself.
 	// +optional
 	Exposed bool `json:"exposed,omitempty"`
 
@@ -63,19 +65,19 @@ type AdditionalContent struct {
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
 
-	// Webhook is asked for the content.
+	// Webhook is the server that Farrier requests the content from.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
 
-	// Transform that the content goes through.
+	// Transform is applied to the content before a machine gets it. The default is none.
 	// +optional
 	Transform Transform `json:"transform,omitempty"`
 
-	// ObjectRef is how later versions of this API name the key of a Secret or a ConfigMap.
+	// ObjectRef is the name that later versions of this API have for secretRef and configMapRef.
 	// +optional
 	ObjectRef *ObjectReference `json:"objectRef,omitempty"`
 
-	// PostTransformations is what later versions of this API have in place of transform.
+	// PostTransformations is the name that later versions of this API have for transform.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -84,73 +86,75 @@ type AdditionalContent struct {
 
 // PostTransformation is one transformation of content, as later versions of this API spell it.
 type PostTransformation struct {
-	// ButaneToIgnition translates Butane to Ignition.
+	// ButaneToIgnition, if true, translates Butane to Ignition.
 	// +optional
 	ButaneToIgnition bool `json:"butaneToIgnition,omitempty"`
 
-	// Webhook that would transform the content. It is known here so that it is refused with a reason: have a webhook answer
-	// what is wanted.
+	// Webhook is not supported. Farrier knows the field only to refuse it with a reason: let the webhook of the content return
+	// the transformed text instead.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Webhook *runtime.RawExtension `json:"webhook,omitempty"`
 }
 
-// Webhook is a server that is asked for content.
+// Webhook defines a server that Farrier requests content from.
 // +kubebuilder:validation:XValidation:rule="!(has(self.mTLS) && has(self.mTLSRef))",message="at most one of mTLS or mTLSRef can be set"
 // +kubebuilder:validation:XValidation:rule="!(has(self.basicAuth) && has(self.basicAuthRef))",message="at most one of basicAuth or basicAuthRef can be set"
 type Webhook struct {
-	// URL that is asked, http or https.
+	// URL that Farrier requests, http or https.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^https?://[^\x00-\x20\x7f-\x9f]+$`
 	URL string `json:"url"`
 
-	// MTLS says how both sides prove who they are.
+	// MTLS authenticates Farrier and the server to each other by TLS certificates. The default is no client certificate. At most
+	// one of mTLS and mTLSRef can be set.
 	// +optional
 	MTLS *WebhookMTLS `json:"mTLS,omitempty"`
 
-	// BasicAuth says how the caller proves who it is.
+	// BasicAuth authenticates Farrier to the server by user name and password. The default is none. At most one of basicAuth and
+	// basicAuthRef can be set.
 	// +optional
 	BasicAuth *WebhookBasicAuth `json:"basicAuth,omitempty"`
 
-	// MTLSRef is what later versions of this API have in place of mTLS.
+	// MTLSRef is the name that later versions of this API have for mTLS.
 	// +optional
 	MTLSRef *WebhookMTLSRef `json:"mTLSRef,omitempty"`
 
-	// BasicAuthRef is what later versions of this API have in place of basicAuth.
+	// BasicAuthRef is the name that later versions of this API have for basicAuth.
 	// +optional
 	BasicAuthRef *WebhookBasicAuthRef `json:"basicAuthRef,omitempty"`
 }
 
-// WebhookMTLS is mutual TLS with a webhook.
+// WebhookMTLS configures mutual TLS with a webhook.
 type WebhookMTLS struct {
-	// SecretRef names a Secret with the keys tls.crt, tls.key and ca.crt.
+	// SecretRef names the Secret with the keys tls.crt, tls.key and ca.crt, in the namespace of the Profile.
 	SecretRef LocalObjectReference `json:"secretRef"`
 }
 
-// WebhookBasicAuth is Basic authentication (RFC 7617) with a webhook.
+// WebhookBasicAuth configures Basic authentication (RFC 7617) with a webhook.
 type WebhookBasicAuth struct {
-	// SecretRef names a Secret with the keys username and password.
+	// SecretRef names the Secret with the keys username and password, in the namespace of the Profile.
 	SecretRef LocalObjectReference `json:"secretRef"`
 }
 
-// ProfileStatus says where the configs of a Profile are served.
+// ProfileStatus reports whether a Profile can be served, and where its configs are. Farrier writes it.
 type ProfileStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// AdditionalConfig holds the UUID under which each additional config is served, by name.
+	// AdditionalConfig maps the name of each config to its UUID. The boot server serves it at /config/UUID.
 	// +optional
 	AdditionalConfig map[string]string `json:"additionalConfig,omitempty"`
 
-	// Conditions explain the status.
+	// Conditions report whether the Profile can be served and whether its content is available.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Profile is a script that machines are assigned.
+// Profile is an iPXE script, with its configs, that Assignments give to machines.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

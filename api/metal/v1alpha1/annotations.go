@@ -2,55 +2,54 @@ package v1alpha1
 
 // Annotations of the contract.
 const (
-	// AnnotationOperation asks for one operation and is removed when that is done. Its value is
-	// one of the Operation constants; another value is removed with a warning event.
+	// AnnotationOperation asks for one operation. Farrier removes it when the operation is done. Its value is one of the
+	// Operation constants; Farrier removes any other value with a warning event.
 	AnnotationOperation = "metal.ironcore.dev/operation"
 
-	// AnnotationParked, with the value "true", says that a Server is parked. It outlives a wiped status.
+	// AnnotationParked, with the value "true", marks a Server as parked, also if its status is lost. Farrier writes it.
 	AnnotationParked = "metal.ironcore.dev/parked"
 
-	// AnnotationType says what a ServerBootConfiguration is for.
+	// AnnotationType holds the purpose of a ServerBootConfiguration.
 	AnnotationType = "metal.ironcore.dev/type"
 
-	// AnnotationIsDefaultOSImage, with the value "true", marks a ServerBootConfiguration that boots
-	// the discovery image.
+	// AnnotationIsDefaultOSImage, with the value "true", marks a ServerBootConfiguration that boots the discovery image.
 	AnnotationIsDefaultOSImage = "metal.ironcore.dev/is-default-os-image"
 
-	// AnnotationMaintenanceReason says on a ServerClaim why a maintenance is needed.
+	// AnnotationMaintenanceReason, on a ServerClaim, is the reason for a maintenance, for the owner of the claim.
 	AnnotationMaintenanceReason = "metal.ironcore.dev/maintenance-reason"
 
-	// AnnotationReason says on a ServerMaintenance why it is needed; its column shows it.
+	// AnnotationReason, on a ServerMaintenance, is the reason for it. A printer column shows it.
 	AnnotationReason = "metal.ironcore.dev/reason"
 
-	// AnnotationBootstrapCompletedPrefix, followed by the name of a readiness rule, says on a
-	// Server that the rule was fulfilled once.
+	// AnnotationBootstrapCompletedPrefix, followed by the name of a readiness rule, records on a Server that it had all
+	// conditions of the rule once.
 	AnnotationBootstrapCompletedPrefix = "readiness.metal.ironcore.dev/bootstrap-completed-"
 
-	// MetadataPrefix starts the labels and annotations of a Server that the metadata service
-	// exports; location, rack, shelf and height place it in a rack view.
+	// MetadataPrefix starts the keys of those labels and annotations of a Server that the metadata service gives to the machine.
+	// The keys location, rack, shelf and height place the server in a rack view.
 	MetadataPrefix = "metadata.metal.ironcore.dev/"
 )
 
 const (
-	// AnnotationTrue is the value of an annotation that says yes.
+	// AnnotationTrue is the value of an annotation that switches something on.
 	AnnotationTrue = "true"
 
 	// TypeInternal is the value of AnnotationType on the discovery boot configuration.
 	TypeInternal = "Internal"
 
-	// FieldManager is the name under which the controllers apply.
+	// FieldManager is the field manager of Farrier's server-side apply.
 	FieldManager = "metal.ironcore.dev/controller-manager"
 )
 
 // Operations, the values of AnnotationOperation.
 const (
-	// OperationIgnore keeps the controllers from reconciling the object.
+	// OperationIgnore stops Farrier from reconciling the object.
 	OperationIgnore = "ignore"
-	// OperationRetry tries again what has failed for good.
+	// OperationRetry repeats what has failed for good.
 	OperationRetry = "retry"
-	// OperationPark powers the server off once and leaves it alone from then on.
+	// OperationPark powers the server off once; Farrier leaves it alone from then on.
 	OperationPark = "park"
-	// OperationUnpark takes a parked server up again.
+	// OperationUnpark ends OperationPark.
 	OperationUnpark = "unpark"
 	// OperationRotateCredentials changes the password at the BMC.
 	OperationRotateCredentials = "rotate-credentials"
@@ -58,130 +57,128 @@ const (
 	OperationGracefulRestartServer = "graceful-restart-server"
 	// OperationHardRestartServer resets the server.
 	OperationHardRestartServer = "hard-restart-server"
-	// OperationPowerCycleServer takes the power away and gives it back.
+	// OperationPowerCycleServer switches the power off and on again.
 	OperationPowerCycleServer = "power-cycle-server"
-	// OperationForceOffServer takes the power away.
+	// OperationForceOffServer switches the power off.
 	OperationForceOffServer = "force-off-server"
-	// OperationForceOnServer gives power.
+	// OperationForceOnServer switches the power on.
 	OperationForceOnServer = "force-on-server"
 	// OperationGracefulRestartBMC restarts the BMC.
 	OperationGracefulRestartBMC = "graceful-restart-bmc"
-	// OperationForceRestartBMC restarts the BMC over SSH, past a Redfish service that does not answer. Added
-	// by Farrier.
+	// OperationForceRestartBMC restarts the BMC over SSH, for a BMC whose Redfish service does not answer. Added by Farrier.
 	OperationForceRestartBMC = "force-restart-bmc"
-	// OperationAllowInProgressDelete lets an object be deleted while it is being applied.
+	// OperationAllowInProgressDelete allows to delete an object while it is being applied.
 	OperationAllowInProgressDelete = "allow-in-progress-delete"
-	// OperationAllowInProgressUpdate lets an object be changed while it is being applied.
+	// OperationAllowInProgressUpdate allows to change an object while it is being applied.
 	OperationAllowInProgressUpdate = "allow-in-progress-update"
 
-	// OperationIgnoreChild is passed on to the children of a set.
+	// OperationIgnoreChild is OperationIgnore for the children of a set.
 	OperationIgnoreChild = "ignore-child"
-	// OperationRetryChild is passed on to the children of a set.
+	// OperationRetryChild is OperationRetry for the children of a set.
 	OperationRetryChild = "retry-child"
-	// OperationIgnoreChildAndSelf holds for a set and its children.
+	// OperationIgnoreChildAndSelf is OperationIgnore for a set and its children.
 	OperationIgnoreChildAndSelf = "ignore-child-and-self"
-	// OperationRetryChildAndSelf holds for a set and its children.
+	// OperationRetryChildAndSelf is OperationRetry for a set and its children.
 	OperationRetryChildAndSelf = "retry-child-and-self"
-	// OperationIgnorePropagated is what a child carries of an ignore passed on.
+	// OperationIgnorePropagated marks a child that ignores because of its set.
 	OperationIgnorePropagated = "ignore-propagated"
-	// OperationRetryPropagated is what a child carries of a retry passed on.
+	// OperationRetryPropagated marks a child that retries because of its set.
 	OperationRetryPropagated = "retry-propagated"
 )
 
 // Annotations of Farrier.
 const (
-	// AnnotationClaimedBy holds, on a Server, the UID of the claim that has it or had it. It is
-	// written in the same patch as serverClaimRef and removed when the cleanup record
-	// exists, so that a dirty server is known as one whatever happens to its status. On a
-	// ServerBootConfiguration it holds the UID of the claim that it was made for, whatever becomes of its owner.
+	// AnnotationClaimedBy, on a Server, holds the UID of its present or last claim. Farrier writes it in the same patch as
+	// serverClaimRef and removes it when the cleanup record exists, so that a dirty server is known even if its status is lost.
+	// On a ServerBootConfiguration it holds the UID of the claim that it was made for, independent of its owner references.
 	AnnotationClaimedBy = "farrier.dev/claimed-by"
 
-	// AnnotationMadeFor holds, on an IPXEBootConfig and an HTTPBootConfig, the UID of the ServerBootConfiguration that they were made
-	// for, and on a ServerBootConfiguration that of its ServerMaintenance, whatever becomes of their owner. What carries it was
-	// not written by hand.
+	// AnnotationMadeFor, on an IPXEBootConfig and an HTTPBootConfig, holds the UID of the ServerBootConfiguration that it was
+	// made for, and on a ServerBootConfiguration that of its ServerMaintenance, independent of owner references. An object with
+	// it was not written by hand.
 	AnnotationMadeFor = "farrier.dev/made-for"
 
-	// AnnotationBootAttempt holds, on a ServerBootConfiguration, its boot attempt as JSON. Each
-	// step is written before its command is given.
+	// AnnotationBootAttempt, on a ServerBootConfiguration, holds its boot attempt as JSON. Farrier writes each step before it
+	// sends the command.
 	AnnotationBootAttempt = "farrier.dev/boot-attempt"
 
-	// AnnotationBoundTo holds, on a ServerBootConfiguration, or on a boot config that somebody wrote by hand, as JSON who booted by
-	// it: {"boot", "address", "mac"}. What is secret in that boot is for them alone.
+	// AnnotationBoundTo, on a ServerBootConfiguration or a hand-written boot config, names the machine that booted by it, as
+	// JSON: {"boot", "address", "mac"}. Only that machine gets the secrets of the boot.
 	AnnotationBoundTo = "farrier.dev/bound-to"
 
-	// AnnotationFirstReader binds, on a boot config that somebody wrote by hand, what it serves to whom reads it first, if it is "true".
+	// AnnotationFirstReader, with the value "true" on a hand-written boot config, binds its content to the machine that reads it
+	// first.
 	AnnotationFirstReader = "farrier.dev/first-reader"
 
-	// AnnotationDisksRemoved names, on a Server, the serial numbers of disks that a person took out: a comma list. A wipe need not
-	// mention them.
+	// AnnotationDisksRemoved, on a Server, lists the serial numbers of disks that a person has removed, separated by commas. A
+	// cleanup record need not cover them.
 	AnnotationDisksRemoved = "farrier.dev/disks-removed"
 
-	// AnnotationInstalled holds, on a Server, what is installed on its disk:
-	// <boot configuration UID>/<image digest>.
+	// AnnotationInstalled, on a Server, holds what is installed on its disk: <boot configuration UID>/<image digest>.
 	AnnotationInstalled = "farrier.dev/installed"
 
-	// AnnotationOperationStarted holds an operation that was begun:
-	// <operation>@<resourceVersion>. Operations run at most once.
+	// AnnotationOperationStarted holds the operation that was started: <operation>@<resourceVersion>. An operation runs at most
+	// once.
 	AnnotationOperationStarted = "farrier.dev/operation-started"
 
-	// AnnotationCleanup asks, on a ServerClaim or a Server, for more cleaning than the default: a comma
-	// list of the Cleanup constants.
+	// AnnotationCleanup, on a ServerClaim or a Server, asks for more cleaning than the default: Cleanup constants, separated by
+	// commas.
 	AnnotationCleanup = "farrier.dev/cleanup"
 
-	// AnnotationBootPolicy says, on a ServerClaim and its boot configuration, what a power-on boots.
-	// Its value is a BootPolicy.
+	// AnnotationBootPolicy, on a ServerClaim and its boot configuration, decides what a power-on boots. Its value is a
+	// BootPolicy.
 	AnnotationBootPolicy = "farrier.dev/boot-policy"
 
-	// AnnotationReinstall asks, on a ServerClaim, to install again what is installed already.
+	// AnnotationReinstall, on a ServerClaim, asks to install again what is installed already.
 	AnnotationReinstall = "farrier.dev/reinstall"
 
-	// AnnotationKernelArgs holds, on a Server, kernel arguments that its boot script adds.
+	// AnnotationKernelArgs, on a Server, holds kernel arguments that its boot script adds.
 	AnnotationKernelArgs = "farrier.dev/kernel-args"
 
-	// AnnotationImagePullSecret names, on a ServerClaim or a ServerBootConfiguration, the Secret of
-	// its own namespace with which its image is pulled.
+	// AnnotationImagePullSecret, on a ServerClaim or a ServerBootConfiguration, names the Secret, in the namespace of the object,
+	// with the registry credentials for its image.
 	AnnotationImagePullSecret = "farrier.dev/image-pull-secret"
 
 	// AnnotationSecret makes a BMCSecret stand for a core Secret: <namespace>/<name>.
 	AnnotationSecret = "farrier.dev/secret"
 
-	// AnnotationDefaultCredentials holds, on a BMCSecret whose data is one of the default credentials of a
-	// make, which one and when it was tried, as JSON. Without it the credentials are somebody's own.
+	// AnnotationDefaultCredentials, on a BMCSecret whose data are default credentials of a vendor, holds which ones they are and
+	// when they were tried, as JSON. Without it the credentials are a user's own.
 	AnnotationDefaultCredentials = "farrier.dev/default-credentials"
 
-	// AnnotationCredentialsAccepted holds, on a BMC, which default credentials it takes:
-	// <UID of the BMCSecret>/<position in its trial>. It counts as if the BMCSecret said so.
+	// AnnotationCredentialsAccepted, on a BMC, names the default credentials that it accepts: <UID of the BMCSecret>/<position in
+	// the trial>. It counts like AnnotationDefaultCredentials on the BMCSecret.
 	AnnotationCredentialsAccepted = "farrier.dev/credentials-accepted"
 
-	// AnnotationLastReset holds, on a BMC, when it was last reset (RFC 3339).
+	// AnnotationLastReset, on a BMC, is the time of its last reset (RFC 3339).
 	AnnotationLastReset = "farrier.dev/last-reset"
 
-	// AnnotationRotated holds, on what keeps the credentials of a BMC, the rotation that the present password
-	// is the result of: <UID of the BMC>/<operation>@<resourceVersion>.
+	// AnnotationRotated, on the object that holds the credentials of a BMC, names the rotation that produced the present
+	// password: <UID of the BMC>/<operation>@<resourceVersion>.
 	AnnotationRotated = "farrier.dev/rotated"
 
-	// AnnotationRotationRefused holds, on a BMC, when it refused both the old and the new password of a
-	// rotation, and the version of what keeps them: <RFC 3339>@<resourceVersion>. For an hour after
-	// that, or until somebody changes them, neither is tried again.
+	// AnnotationRotationRefused, on a BMC, is the time when it refused both the old and the new password of a rotation, and the
+	// version of the object that holds them: <RFC 3339>@<resourceVersion>. Farrier tries neither for an hour, or until somebody
+	// changes them.
 	AnnotationRotationRefused = "farrier.dev/rotation-refused"
 
-	// AnnotationCredentialsOf holds, on a BMCSecret or Secret that Farrier made in place of one that it could
-	// not change, the UID of the BMC that it is for.
+	// AnnotationCredentialsOf, on a BMCSecret or Secret that Farrier created in place of one that it could not change, holds the
+	// UID of the BMC that it is for.
 	AnnotationCredentialsOf = "farrier.dev/credentials-of"
 
-	// AnnotationInsteadOf says beside it, in words, what that one is and why it stays as it is.
+	// AnnotationInsteadOf, beside AnnotationCredentialsOf, names the replaced object and the reason why it stays as it is.
 	AnnotationInsteadOf = "farrier.dev/instead-of"
 
-	// AnnotationMake holds, on a BMC, whose command line its SSH server has: it is needed when the BMC does not answer.
+	// AnnotationMake, on a BMC, names the vendor of its SSH command line. Farrier needs it when the BMC does not answer.
 	AnnotationMake = "farrier.dev/bmc-make"
 
-	// AnnotationKnownOver says, on a BMC, that it has answered over https: its password is not sent over http any more, until
-	// a person removes the annotation.
+	// AnnotationKnownOver, on a BMC, records that it has answered over https. Farrier no longer sends its password over http,
+	// until a person removes the annotation.
 	AnnotationKnownOver = "farrier.dev/known-over"
 
-	// AnnotationSSHHostKey holds, on a BMC, the key of its SSH server that a person has accepted: the fingerprint, as
-	// ssh-keygen -l prints it (SHA256:…), or the key in the form of authorized_keys. To a server with another key, and while
-	// there is no annotation, no password is told.
+	// AnnotationSSHHostKey, on a BMC, holds the host key of its SSH server that a person has accepted: the fingerprint, as
+	// ssh-keygen -l prints it (SHA256:…), or the key in the form of authorized_keys. Farrier sends no password to a server with
+	// another key, nor without this annotation.
 	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"
 )
 
@@ -191,20 +188,20 @@ const (
 	CleanupNone = "none"
 	// CleanupMetadata wipes partition tables and the signatures of RAIDs and file systems.
 	CleanupMetadata = "metadata"
-	// CleanupFull wipes every disk by the best means it has.
+	// CleanupFull wipes every disk by the best method that it supports.
 	CleanupFull = "full"
 	// CleanupBootOrder restores the boot order.
 	CleanupBootOrder = "boot-order"
-	// CleanupBIOSDefaults restores the defaults of the BIOS.
+	// CleanupBIOSDefaults restores the default settings of the BIOS.
 	CleanupBIOSDefaults = "bios-defaults"
 )
 
-// BootPolicy says what a power-on boots.
+// BootPolicy decides what a power-on boots.
 type BootPolicy string
 
 const (
-	// BootPolicyAlways makes every power-on a network boot; the default.
+	// BootPolicyAlways boots from the network at every power-on. It is the default.
 	BootPolicyAlways BootPolicy = "Always"
-	// BootPolicyOnce boots from the network until the machine says that it is installed, and from disk then.
+	// BootPolicyOnce boots from the network until the machine reports that it is installed, and from disk from then on.
 	BootPolicyOnce BootPolicy = "Once"
 )

@@ -2,70 +2,72 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BIOSSettingsState says where settings are on their way to the BIOS.
+// BIOSSettingsState is the progress of applying BIOSSettings.
 type BIOSSettingsState string
 
 const (
-	// BIOSSettingsStatePending means waiting for the version or for a maintenance.
+	// BIOSSettingsStatePending means that the settings wait for the BIOS version or for a maintenance.
 	BIOSSettingsStatePending BIOSSettingsState = "Pending"
-	// BIOSSettingsStateInProgress means being applied.
+	// BIOSSettingsStateInProgress means that Farrier is applying the settings.
 	BIOSSettingsStateInProgress BIOSSettingsState = "InProgress"
-	// BIOSSettingsStateApplied means applied and verified.
+	// BIOSSettingsStateApplied means that the settings are applied and verified.
 	BIOSSettingsStateApplied BIOSSettingsState = "Applied"
-	// BIOSSettingsStateFailed means that they could not be applied; the conditions say why.
+	// BIOSSettingsStateFailed means that the settings could not be applied; the conditions give the reason.
 	BIOSSettingsStateFailed BIOSSettingsState = "Failed"
 )
 
 // SettingsFlowItem is one step of an ordered flow of settings.
 type SettingsFlowItem struct {
-	// Name of the step.
+	// Name of the step, unique in the flow.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1000
 	Name string `json:"name"`
 
-	// Settings that the step applies, by attribute name.
+	// Settings that the step applies: BIOS attribute name to value.
 	// +optional
 	Settings map[string]string `json:"settings,omitempty"`
 
-	// Priority orders the steps, lower first.
+	// Priority orders the steps: the lowest number is applied first.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483645
 	Priority int32 `json:"priority"`
 }
 
-// BIOSSettingsTemplate is what is wanted of a BIOS, whichever server it is in.
+// BIOSSettingsTemplate defines BIOS settings, independent of the server they are for.
 type BIOSSettingsTemplate struct {
-	// Version of the BIOS that the settings are for.
+	// Version of the BIOS that the settings are for. The settings wait while the BIOS has another version.
 	Version string `json:"version"`
 
-	// SettingsFlow are the settings, in ordered steps.
+	// SettingsFlow lists the settings in steps.
 	// +optional
 	SettingsFlow []SettingsFlowItem `json:"settingsFlow,omitempty"`
 
-	// ServerMaintenancePolicy is the policy of the maintenance that applying the settings asks for.
+	// ServerMaintenancePolicy is the policy of the ServerMaintenance that Farrier requests to apply the settings: Enforced, or
+	// OwnerApproval, the default.
 	// +optional
 	ServerMaintenancePolicy ServerMaintenancePolicy `json:"serverMaintenancePolicy,omitempty"`
 
-	// RetryPolicy bounds how often a failure is retried.
+	// RetryPolicy limits how often a failed attempt is repeated. The default is not to repeat it.
 	// +optional
 	RetryPolicy *RetryPolicy `json:"retryPolicy,omitempty"`
 }
 
-// BIOSSettingsSpec says what is wanted of the BIOS of one server.
+// BIOSSettingsSpec defines the settings that the BIOS of one server should have.
 type BIOSSettingsSpec struct {
 	BIOSSettingsTemplate `json:",inline"`
 
-	// ServerRef names the server.
+	// ServerRef names the Server. It cannot be changed once it is set.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serverRef is immutable"
 	ServerRef *LocalObjectReference `json:"serverRef,omitempty"`
 
-	// ServerMaintenanceRef names the maintenance in which the settings are applied.
+	// ServerMaintenanceRef names the ServerMaintenance in which the settings are applied. Farrier creates one and sets the
+	// reference if it is empty.
 	// +optional
 	ServerMaintenanceRef *ObjectReference `json:"serverMaintenanceRef,omitempty"`
 }
 
-// BIOSSettingsFlowStatus says where one step of a flow is.
+// BIOSSettingsFlowStatus is the progress of one step of the flow.
 type BIOSSettingsFlowStatus struct {
 	// Name of the step.
 	// +optional
@@ -75,47 +77,48 @@ type BIOSSettingsFlowStatus struct {
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// State of the step.
+	// State of the step: Pending, InProgress, Applied or Failed.
 	// +optional
 	State BIOSSettingsState `json:"flowState,omitempty"`
 
-	// LastAppliedTime is when the step was last applied.
+	// LastAppliedTime is the time when the step was last applied.
 	// +optional
 	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
 
-	// Conditions explain the state of the step.
+	// Conditions give the reasons for the state of the step.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BIOSSettingsStatus says where settings are on their way to the BIOS.
+// BIOSSettingsStatus reports the progress of applying the settings. Farrier writes it.
 type BIOSSettingsStatus struct {
-	// ObservedGeneration is the generation that this status is about.
+	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// State of the settings.
+	// State is Pending while the settings wait, InProgress while they are applied, Applied when the BMC shows all of them, and
+	// Failed when a person is needed.
 	// +optional
 	State BIOSSettingsState `json:"state,omitempty"`
 
-	// FlowState is the state of each step.
+	// FlowState is the progress of each step of the flow.
 	// +optional
 	FlowState []BIOSSettingsFlowStatus `json:"flowState,omitempty"`
 
-	// LastAppliedTime is when the settings were last applied.
+	// LastAppliedTime is the time when the settings were last applied.
 	// +optional
 	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
 
-	// FailedAttempts counts the attempts that failed.
+	// FailedAttempts is the number of attempts that have failed.
 	// +optional
 	FailedAttempts int32 `json:"failedAttempts,omitempty"`
 
-	// Conditions explain the state.
+	// Conditions give the reasons for the state.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BIOSSettings are settings that the BIOS of a server should have.
+// BIOSSettings defines the settings that the BIOS of a server should have. Farrier applies them in a maintenance of the server.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=biossettings,scope=Cluster,shortName=bioss

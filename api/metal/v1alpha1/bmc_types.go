@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // InlineEndpoint is the address of a BMC that has no Endpoint object.
 type InlineEndpoint struct {
-	// MACAddress of the BMC, in any common spelling.
+	// MACAddress of the BMC, in any common notation.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^$|^([0-9A-Fa-f]{2}[-:. ]?){5}[0-9A-Fa-f]{2}$`
 	MACAddress string `json:"macAddress,omitempty"`
@@ -15,15 +15,16 @@ type InlineEndpoint struct {
 	IP string `json:"ip,omitempty"`
 }
 
-// BMCSpec says where a BMC is and how to speak to it.
+// BMCSpec defines where a BMC is and how Farrier connects to it.
 // +kubebuilder:validation:XValidation:rule="has(self.access) != has(self.endpointRef)",message="exactly one of access or endpointRef needs to be set"
 type BMCSpec struct {
-	// BMCUUID is the UUID of the BMC.
+	// BMCUUID is the Redfish UUID of the BMC. If it is empty, Farrier fills in what the BMC reports. If other hardware answers
+	// later, its systems get no Servers until the field is emptied.
 	// +optional
 	BMCUUID string `json:"bmcUUID,omitempty"`
 
-	// EndpointRef names the Endpoint whose address is the BMC's. It can be replaced by
-	// access, and access by it, and is fixed otherwise.
+	// EndpointRef names the Endpoint that holds the address of the BMC. Exactly one of endpointRef and access must be set; either
+	// can replace the other, but neither can be changed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="endpointRef is immutable"
 	EndpointRef *LocalObjectReference `json:"endpointRef,omitempty"`
@@ -36,40 +37,40 @@ type BMCSpec struct {
 	// BMCSecretRef names the BMCSecret that holds the credentials.
 	BMCSecretRef LocalObjectReference `json:"bmcSecretRef"`
 
-	// Protocol says how to speak to the BMC.
+	// Protocol defines how Farrier connects to the BMC.
 	Protocol Protocol `json:"protocol"`
 
-	// ConsoleProtocol says where the serial console is.
+	// ConsoleProtocol defines how the serial console of the server is reached.
 	// +optional
 	ConsoleProtocol *ConsoleProtocol `json:"consoleProtocol,omitempty"`
 
-	// Hostname that the BMC should have. It is no claim about which BMC it is.
+	// Hostname that the BMC should have, for information. Farrier does not identify a BMC by it.
 	// +optional
 	Hostname *string `json:"hostname,omitempty"`
 
-	// BMCSettingsRef is accepted from manifests of the earlier form and has no effect.
+	// BMCSettingsRef has no effect. Farrier accepts it for existing manifests.
 	// +optional
 	BMCSettingsRef *LocalObjectReference `json:"bmcSettingsRef,omitempty"`
 }
 
-// BMCState is what the manager says of itself (DSP0268, Resource.State), or one of
-// Pending and Error. It is open: any state that a manager reports can stand here.
+// BMCState is the state that the BMC reports for its manager (DSP0268, Resource.State), or Pending or Error. A BMC may report
+// other values than those listed here.
 type BMCState string
 
 const (
-	// BMCStatePending means that the BMC was not reached yet.
+	// BMCStatePending means that the BMC has not been reached yet.
 	BMCStatePending BMCState = "Pending"
-	// BMCStateEnabled means working.
+	// BMCStateEnabled means that the BMC works.
 	BMCStateEnabled BMCState = "Enabled"
-	// BMCStateStandbyOffline means waiting for an event to be enabled; usable.
+	// BMCStateStandbyOffline means that the BMC waits for an event to be enabled. It can be used.
 	BMCStateStandbyOffline BMCState = "StandbyOffline"
-	// BMCStateError means that the BMC cannot be used; the condition Ready says why.
+	// BMCStateError means that the BMC cannot be used; the condition Ready gives the reason.
 	BMCStateError BMCState = "Error"
 )
 
-// BMCStatus is what a BMC said last.
+// BMCStatus is what the BMC last reported. Farrier writes it.
 type BMCStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -102,33 +103,34 @@ type BMCStatus struct {
 	// +optional
 	FirmwareVersion string `json:"firmwareVersion,omitempty"`
 
-	// State of the BMC.
+	// State that the BMC reports, such as Enabled; Pending until it has answered for the first time, and Error while it cannot be
+	// used.
 	// +optional
 	// +kubebuilder:default=Pending
 	State BMCState `json:"state,omitempty"`
 
-	// PowerState of the BMC.
+	// PowerState of the BMC itself, not of its servers.
 	// +optional
 	PowerState PowerState `json:"powerState,omitempty"`
 
-	// LastResetTime is when the BMC was last reset.
+	// LastResetTime is the time when Farrier last reset the BMC.
 	// +optional
 	LastResetTime *metav1.Time `json:"lastResetTime,omitempty"`
 
-	// MetricsReportSubscriptionLink is the subscription for metric reports at the BMC.
+	// MetricsReportSubscriptionLink is the path of Farrier's subscription for metric reports at the BMC.
 	// +optional
 	MetricsReportSubscriptionLink string `json:"metricsReportSubscriptionLink,omitempty"`
 
-	// EventsSubscriptionLink is the subscription for events at the BMC.
+	// EventsSubscriptionLink is the path of Farrier's subscription for events at the BMC.
 	// +optional
 	EventsSubscriptionLink string `json:"eventsSubscriptionLink,omitempty"`
 
-	// Conditions explain the state.
+	// Conditions give the reasons for the state.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// BMC is a management controller. For each of its systems there is a Server.
+// BMC is a baseboard management controller. Farrier creates one Server for each system that it manages.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=bmcs,scope=Cluster

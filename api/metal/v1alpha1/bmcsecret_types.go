@@ -7,13 +7,13 @@ const (
 	BMCSecretUsernameKey = "username"
 	// BMCSecretPasswordKey is the key of the password.
 	BMCSecretPasswordKey = "password"
-	// BMCSecretNextPasswordKey is the key of a new password that a rotation is about to set, or has set and
-	// not yet moved to BMCSecretPasswordKey: after a crash one of the two is right.
+	// BMCSecretNextPasswordKey is the key of the new password during a rotation. Farrier writes it before it changes the password
+	// at the BMC and moves it to BMCSecretPasswordKey afterwards; after a crash one of the two passwords is valid.
 	BMCSecretNextPasswordKey = "password.next"
 )
 
-// BMCSecret holds the credentials of a BMC, in the shape of a core Secret. The annotation
-// farrier.dev/secret makes it stand for a core Secret instead.
+// BMCSecret holds the credentials of a BMC, in the form of a core Secret. With the annotation farrier.dev/secret it stands for a
+// core Secret instead.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=bmcsec
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -25,7 +25,7 @@ type BMCSecret struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Immutable, if true, says that the data is not to be changed.
+	// Immutable, if true, forbids changes to the data. It cannot be set back to false. The default is false.
 	// +optional
 	Immutable *bool `json:"immutable,omitempty"`
 
@@ -33,11 +33,11 @@ type BMCSecret struct {
 	// +optional
 	Data map[string][]byte `json:"data,omitempty"`
 
-	// StringData holds the same as plain text. Data is read first.
+	// StringData holds the credentials as plain text. A key in data takes precedence.
 	// +optional
 	StringData map[string]string `json:"stringData,omitempty"`
 
-	// Type of the secret.
+	// Type of the Secret. Farrier ignores it.
 	// +optional
 	Type string `json:"type,omitempty"`
 }

@@ -1,23 +1,21 @@
-// Package v1alpha1 holds the wire types of metal.ironcore.dev/v1alpha1: what is
-// known of the metal and what is wanted of it.
+// Package v1alpha1 holds the wire types of metal.ironcore.dev/v1alpha1: the machines that exist and what they are used for.
 //
 // The kinds, in the order in which a machine meets them:
 //
-//   - Endpoint: a MAC and an IP address seen on the management network.
+//   - Endpoint: a MAC and an IP address that were seen on the management network.
 //   - BMC, with its BMCSecret: a management controller and its credentials.
 //   - Server: one computer system of a BMC, with its state.
-//   - ServerClaim: somebody wants a server, with this image and this ignition.
+//   - ServerClaim: a request for a server that runs a given image and ignition.
 //   - ServerBootConfiguration: what one server boots, for its claim or for discovery.
-//   - ServerMaintenance: somebody needs a server to himself for a while.
-//   - BIOSSettings: settings that the BIOS of a server should have.
+//   - ServerMaintenance: a request to use a server exclusively for a while.
+//   - BIOSSettings: the settings that the BIOS of a server should have.
+//   - ServerReadinessRule: the conditions that servers must have before a claim gets them.
 //
-// The kinds are kept wire for wire: names, JSON, validation, defaults and printer
-// columns are those that existing manifests and clients rely on. What Farrier adds is
-// optional and says so in its comment. Strings with a meaning that are no field stand
-// in annotations.go, labels.go, finalizers.go, taints.go and conditions.go.
+// The kinds are compatible on the wire: names, JSON, validation, defaults and printer columns are those that existing manifests
+// and clients rely on. A field that Farrier adds is optional, and its comment says so. annotations.go, labels.go, finalizers.go,
+// taints.go and conditions.go hold the strings that have a meaning but are no field.
 //
-// The package depends on k8s.io/apimachinery only, so that importing it costs
-// next to nothing.
+// The package depends on k8s.io/apimachinery only, so that importing it is cheap.
 //
 // +kubebuilder:object:generate=true
 // +groupName=metal.ironcore.dev

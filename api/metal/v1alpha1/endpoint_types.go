@@ -2,34 +2,34 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// EndpointSpec is what was seen on the management network.
+// EndpointSpec defines the address of a device on the management network.
 type EndpointSpec struct {
-	// MACAddress of the endpoint, in any common spelling. Two Endpoints never share one.
+	// MACAddress of the device, in any common notation. No two Endpoints may have the same one.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^$|^([0-9A-Fa-f]{2}[-:. ]?){5}[0-9A-Fa-f]{2}$`
 	MACAddress string `json:"macAddress,omitempty"`
 
-	// IP address of the endpoint, IPv4 or IPv6.
+	// IP address of the device, IPv4 or IPv6.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == '' || isIP(self)",message="must be an IP address"
 	IP string `json:"ip,omitempty"`
 }
 
-// EndpointStatus is what became of an Endpoint.
+// EndpointStatus reports whether a BMC was created for the Endpoint. Farrier writes it.
 type EndpointStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions explain the status. Added by Farrier.
+	// Conditions report whether the MAC prefix is known and the BMC exists. Added by Farrier.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Endpoint is a MAC and an IP address on the management network. If the MAC prefix
-// database knows the make, a BMC and a BMCSecret of the same name follow from it.
+// Endpoint is a MAC and an IP address on the management network. If the MAC prefix database knows the manufacturer, Farrier
+// creates a BMC and a BMCSecret of the same name.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=mep

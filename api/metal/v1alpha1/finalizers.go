@@ -17,6 +17,6 @@ const (
 	FinalizerBMCVersion        = "metal.ironcore.dev/bmcversion"
 	FinalizerBMCVersionSet     = "metal.ironcore.dev/bmcversionset"
 
-	// FinalizerReadinessRule keeps a ServerReadinessRule until its taints are gone.
+	// FinalizerReadinessRule keeps a ServerReadinessRule until its taints are removed.
 	FinalizerReadinessRule = "readiness.metal.ironcore.dev/cleanup-taints"
 )

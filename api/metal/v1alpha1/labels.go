@@ -3,21 +3,20 @@ package v1alpha1
 // Labels by which the owner of a claim and a maintenance come to terms. They stand on the
 // ServerClaim.
 const (
-	// LabelMaintenanceNeeded says that a maintenance waits for the owner's approval.
+	// LabelMaintenanceNeeded tells the owner of a ServerClaim that a maintenance waits for approval. Farrier writes it.
 	LabelMaintenanceNeeded = "metal.ironcore.dev/maintenance-needed"
-	// LabelMaintenanceApproved is the owner's approval.
+	// LabelMaintenanceApproved approves the maintenance. The owner of the claim writes it.
 	LabelMaintenanceApproved = "metal.ironcore.dev/maintenance-approved"
-	// LabelMaintenanceRequested is the owner's own wish for a maintenance.
+	// LabelMaintenanceRequested asks for a maintenance. The owner of the claim writes it.
 	LabelMaintenanceRequested = "metal.ironcore.dev/maintenance-requested"
 )
 
 const (
-	// LabelBMCSecrets, with the value LabelBMCSecretsAllowed, stands on a namespace whose Secrets a
-	// BMCSecret may name.
+	// LabelBMCSecrets, with the value LabelBMCSecretsAllowed, marks a namespace whose Secrets a BMCSecret may name.
 	LabelBMCSecrets = "farrier.dev/bmc-secrets"
 	// LabelBMCSecretsAllowed is the value of LabelBMCSecrets.
 	LabelBMCSecretsAllowed = "allowed"
 )
 
-// LabelSite, on a Server, names the site it stands at: its boot URLs are those that are configured for the site.
+// LabelSite, on a Server, names its site. The server boots from the URLs that are configured for that site.
 const LabelSite = "farrier.dev/site"

@@ -1,38 +1,38 @@
 package v1alpha1
 
-// Power is a power state that is wanted.
+// Power is the power state that a server should have.
 type Power string
 
 const (
-	// PowerOn wants a server on.
+	// PowerOn switches the server on.
 	PowerOn Power = "On"
-	// PowerOff wants a server off.
+	// PowerOff switches the server off.
 	PowerOff Power = "Off"
 )
 
-// PowerState is a power state that was observed (DSP0268, Resource.PowerState).
+// PowerState is the power state that a BMC reported (DSP0268, Resource.PowerState).
 type PowerState string
 
 const (
 	// PowerStateOn means on.
 	PowerStateOn PowerState = "On"
-	// PowerStateOff means off, apart from standby power.
+	// PowerStateOff means off, except for standby power.
 	PowerStateOff PowerState = "Off"
-	// PowerStatePaused means on and not executing.
+	// PowerStatePaused means on but not executing.
 	PowerStatePaused PowerState = "Paused"
-	// PowerStatePoweringOn means on its way from off to on.
+	// PowerStatePoweringOn means changing from off to on.
 	PowerStatePoweringOn PowerState = "PoweringOn"
-	// PowerStatePoweringOff means on its way from on to off.
+	// PowerStatePoweringOff means changing from on to off.
 	PowerStatePoweringOff PowerState = "PoweringOff"
-	// PowerStateUnknown means that the BMC does not say.
+	// PowerStateUnknown means that the BMC does not report it.
 	PowerStateUnknown PowerState = "Unknown"
 )
 
-// IndicatorLED is the state of the light by which a server is found in its rack.
+// IndicatorLED is the state of the light that helps to find a server in its rack.
 type IndicatorLED string
 
 const (
-	// IndicatorLEDUnknown means that the BMC does not say.
+	// IndicatorLEDUnknown means that the BMC does not report it.
 	IndicatorLEDUnknown IndicatorLED = "Unknown"
 	// IndicatorLEDLit means lit.
 	IndicatorLEDLit IndicatorLED = "Lit"

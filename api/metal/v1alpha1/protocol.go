@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ProtocolName says what a BMC speaks.
+// ProtocolName is the management protocol of a BMC.
 type ProtocolName string
 
 // ProtocolRedfish is Redfish (DSP0266) over HTTP or HTTPS.
@@ -16,42 +16,42 @@ const (
 	SchemeHTTPS ProtocolScheme = "https"
 )
 
-// Protocol says how a BMC is spoken to.
+// Protocol defines how Farrier connects to a BMC.
 type Protocol struct {
-	// Name of the protocol.
+	// Name of the protocol: Redfish.
 	Name ProtocolName `json:"name"`
 
-	// Port that the BMC listens on; 0 means the scheme's own.
+	// Port of the BMC. 0 means the default port of the scheme: 443 for https, 80 for http.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
 
-	// Scheme is http or https; empty means https.
+	// Scheme is http or https. The default is https.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() in ['', 'http', 'https']",message="must be http or https"
 	Scheme ProtocolScheme `json:"scheme,omitempty"`
 }
 
-// ConsoleProtocolName says how the serial console of a server is reached.
+// ConsoleProtocolName is the protocol of a serial console.
 // +kubebuilder:validation:Enum=IPMI;SSH;SSHLenovo
 type ConsoleProtocolName string
 
 const (
-	// ConsoleProtocolIPMI is serial over LAN by IPMI.
+	// ConsoleProtocolIPMI is IPMI serial over LAN.
 	ConsoleProtocolIPMI ConsoleProtocolName = "IPMI"
-	// ConsoleProtocolSSH is a console behind the BMC's SSH server.
+	// ConsoleProtocolSSH is a console behind the SSH server of the BMC.
 	ConsoleProtocolSSH ConsoleProtocolName = "SSH"
-	// ConsoleProtocolSSHLenovo is the same with the commands of Lenovo's XCC.
+	// ConsoleProtocolSSHLenovo is a console behind the SSH server of a Lenovo XCC, with its commands.
 	ConsoleProtocolSSHLenovo ConsoleProtocolName = "SSHLenovo"
 )
 
-// ConsoleProtocol says where the serial console of a server is.
+// ConsoleProtocol defines how the serial console of a server is reached.
 type ConsoleProtocol struct {
 	// Name of the protocol.
 	Name ConsoleProtocolName `json:"name"`
 
-	// Port that the console listens on; 0 means the protocol's own.
+	// Port of the console. 0 means the default port of the protocol.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`

@@ -2,20 +2,20 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// Processor is one processor of a server.
+// Processor is one processor of a server, as its BMC reports it.
 type Processor struct {
-	// ID of the processor at its BMC.
+	// ID of the processor at the BMC.
 	ID string `json:"id"`
 
 	// Type of the processor, such as CPU or GPU.
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// Architecture of the processor.
+	// Architecture of the processor, such as x86 or ARM.
 	// +optional
 	Architecture string `json:"architecture,omitempty"`
 
-	// InstructionSet of the processor.
+	// InstructionSet of the processor, such as x86-64.
 	// +optional
 	InstructionSet string `json:"instructionSet,omitempty"`
 
@@ -27,15 +27,15 @@ type Processor struct {
 	// +optional
 	Model string `json:"model,omitempty"`
 
-	// MaxSpeedMHz is the highest clock speed of the processor.
+	// MaxSpeedMHz is the highest clock speed of the processor, in MHz.
 	// +optional
 	MaxSpeedMHz int32 `json:"maxSpeedMHz,omitempty"`
 
-	// TotalCores is the number of cores.
+	// TotalCores is the number of cores of the processor.
 	// +optional
 	TotalCores int32 `json:"totalCores,omitempty"`
 
-	// TotalThreads is the number of hardware threads.
+	// TotalThreads is the number of hardware threads of the processor.
 	// +optional
 	TotalThreads int32 `json:"totalThreads,omitempty"`
 }
@@ -47,12 +47,12 @@ const (
 	CarrierStatusDown = "down"
 )
 
-// NetworkInterface is one network interface of a server.
+// NetworkInterface is one network interface of a server, as the BMC or the probe reports it.
 type NetworkInterface struct {
 	// Name of the interface.
 	Name string `json:"name"`
 
-	// IP is an address of the interface; IPs holds all of them.
+	// IP is one address of the interface; ips holds all of them.
 	// +optional
 	IP string `json:"ip,omitempty"`
 
@@ -64,43 +64,42 @@ type NetworkInterface struct {
 	// MACAddress of the interface.
 	MACAddress string `json:"macAddress"`
 
-	// CarrierStatus says whether the interface has a link, up or down.
+	// CarrierStatus is up if the interface has a link, and down if it has none.
 	// +optional
 	CarrierStatus string `json:"carrierStatus,omitempty"`
 
-	// Neighbors that announced themselves on the link (IEEE 802.1AB).
+	// Neighbors are the devices that announced themselves on the link by LLDP (IEEE 802.1AB).
 	// +optional
 	Neighbors []LLDPNeighbor `json:"neighbors,omitempty"`
 }
 
-// LLDPNeighbor is what the other end of a link announced of itself.
+// LLDPNeighbor is what the device at the other end of a link announced about itself.
 type LLDPNeighbor struct {
 	// MACAddress is the chassis ID of the neighbor.
 	// +optional
 	MACAddress string `json:"macAddress,omitempty"`
 
-	// PortID of the neighbor's port.
+	// PortID is the ID of the neighbor's port.
 	// +optional
 	PortID string `json:"portID,omitempty"`
 
-	// PortDescription of the neighbor's port.
+	// PortDescription describes the neighbor's port.
 	// +optional
 	PortDescription string `json:"portDescription,omitempty"`
 
-	// SystemName of the neighbor.
+	// SystemName is the name of the neighbor.
 	// +optional
 	SystemName string `json:"systemName,omitempty"`
 
-	// SystemDescription of the neighbor.
+	// SystemDescription describes the neighbor.
 	// +optional
 	SystemDescription string `json:"systemDescription,omitempty"`
 }
 
-// StorageState is the state of a storage controller, a drive or a volume as its BMC
-// reports it (DSP0268, Resource.State).
+// StorageState is the state of a storage controller, a drive or a volume (DSP0268, Resource.State).
 type StorageState string
 
-// Storage is one storage controller of a server.
+// Storage is one storage controller of a server, as its BMC reports it.
 type Storage struct {
 	// Name of the controller.
 	// +optional
@@ -114,12 +113,12 @@ type Storage struct {
 	// +optional
 	Drives []StorageDrive `json:"drives,omitempty"`
 
-	// Volumes that the controller offers.
+	// Volumes that the controller provides.
 	// +optional
 	Volumes []StorageVolume `json:"volumes,omitempty"`
 }
 
-// StorageDrive is one drive of a server.
+// StorageDrive is one drive of a server, as its BMC reports it.
 type StorageDrive struct {
 	// Name of the drive.
 	// +optional
@@ -129,11 +128,11 @@ type StorageDrive struct {
 	// +optional
 	MediaType string `json:"mediaType,omitempty"`
 
-	// Type of the drive's protocol, such as NVMe or SATA.
+	// Type is the protocol of the drive, such as NVMe or SATA.
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// Capacity of the drive.
+	// Capacity of the drive, in bytes.
 	// +optional
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 
@@ -145,7 +144,7 @@ type StorageDrive struct {
 	// +optional
 	Model string `json:"model,omitempty"`
 
-	// SerialNumber of the drive. The disks that are wiped are matched against it.
+	// SerialNumber of the drive. Cleaning matches the wiped disks against it.
 	// +optional
 	SerialNumber string `json:"serialNumber,omitempty"`
 
@@ -154,21 +153,21 @@ type StorageDrive struct {
 	State StorageState `json:"state,omitempty"`
 }
 
-// StorageVolume is one volume that a storage controller offers.
+// StorageVolume is one volume that a storage controller provides, as its BMC reports it.
 type StorageVolume struct {
 	// Name of the volume.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Capacity of the volume.
+	// Capacity of the volume, in bytes.
 	// +optional
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 
-	// RAIDType of the volume.
+	// RAIDType of the volume, such as RAID1.
 	// +optional
 	RAIDType string `json:"raidType,omitempty"`
 
-	// VolumeUsage says what the volume is for.
+	// VolumeUsage is the purpose of the volume, such as Data or CacheOnly.
 	// +optional
 	VolumeUsage string `json:"volumeUsage,omitempty"`
 

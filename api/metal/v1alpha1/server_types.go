@@ -5,148 +5,154 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ServerState is where a server is in its life.
+// ServerState is the step of its lifecycle that a server is in.
 type ServerState string
 
 const (
-	// ServerStateInitial means known and not yet looked at.
+	// ServerStateInitial means that the server is known and not inspected yet.
 	ServerStateInitial ServerState = "Initial"
-	// ServerStateDiscovery means being looked at from inside.
+	// ServerStateDiscovery means that in-band inspection is running: the server boots the probe, which reports the hardware.
 	ServerStateDiscovery ServerState = "Discovery"
-	// ServerStateAvailable means clean, off and free.
+	// ServerStateAvailable means that the server is clean, off and free.
 	ServerStateAvailable ServerState = "Available"
 	// ServerStateReserved means that the server belongs to a claim.
 	ServerStateReserved ServerState = "Reserved"
-	// ServerStateReleased means kept as it is for its owner.
+	// ServerStateReleased means that the claim is gone and the server is kept as it is: its reclaim policy is Retain.
 	ServerStateReleased ServerState = "Released"
-	// ServerStateCleanup means being made clean. Added by Farrier.
+	// ServerStateCleanup means that the server is being cleaned. Added by Farrier.
 	ServerStateCleanup ServerState = "Cleanup"
-	// ServerStateMaintenance means being worked on.
+	// ServerStateMaintenance means that the server belongs to a ServerMaintenance.
 	ServerStateMaintenance ServerState = "Maintenance"
-	// ServerStateParked means that nothing touches the server.
+	// ServerStateParked means that Farrier leaves the server alone.
 	ServerStateParked ServerState = "Parked"
-	// ServerStateError means that a person is needed; the conditions say why.
+	// ServerStateError means that a person is needed; the conditions give the reason.
 	ServerStateError ServerState = "Error"
 )
 
-// ReclaimPolicy says what becomes of a server whose claim is gone.
+// ReclaimPolicy decides what happens to a server after its claim ends.
 // +kubebuilder:validation:Enum=Recycle;Retain
 type ReclaimPolicy string
 
 const (
-	// ReclaimPolicyRecycle cleans the server and makes it available.
+	// ReclaimPolicyRecycle cleans the server and makes it available again.
 	ReclaimPolicyRecycle ReclaimPolicy = "Recycle"
-	// ReclaimPolicyRetain keeps the server as it is until serverClaimRef is removed by hand.
+	// ReclaimPolicyRetain keeps the server as it is until a person removes serverClaimRef.
 	ReclaimPolicyRetain ReclaimPolicy = "Retain"
 )
 
-// BMCAccess is how the BMC of a server is reached that has no BMC object.
+// BMCAccess defines how to reach the BMC of a server that has no BMC object.
 type BMCAccess struct {
-	// Protocol says how to speak to the BMC.
+	// Protocol defines how Farrier connects to the BMC.
 	Protocol Protocol `json:"protocol"`
 
-	// Address of the BMC.
+	// Address of the BMC: an IP address or a host name.
 	Address string `json:"address"`
 
 	// BMCSecretRef names the BMCSecret that holds the credentials.
 	BMCSecretRef LocalObjectReference `json:"bmcSecretRef"`
 }
 
-// BootOrder is one entry of the boot order of a server.
+// BootOrder is one entry of the boot order that a server should have.
 type BootOrder struct {
-	// Name of the entry.
+	// Name of the entry, for information.
 	Name string `json:"name"`
 
-	// Priority of the entry.
+	// Priority of the entry: the lowest number boots first.
 	Priority int `json:"priority"`
 
-	// Device to boot from.
+	// Device to boot from: the BMC's reference of a boot option, such as Boot0003.
 	Device string `json:"device"`
 }
 
-// ServerSpec says what a server is and what is wanted of it.
+// ServerSpec defines which system a server is and how it is used.
 type ServerSpec struct {
-	// SystemUUID is the UUID of the system, in lower case; empty if it has none.
+	// SystemUUID is the SMBIOS UUID of the system. It is empty if the system has none. Farrier sets it, in lower case, on the
+	// Servers that it creates.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^(urn:uuid:)?[{]?([0-9A-Fa-f]-?){32}[}]?$')",message="must be a UUID"
 	SystemUUID string `json:"systemUUID"`
 
-	// SystemURI is the path of the system at its BMC.
+	// SystemURI is the Redfish path of the system at its BMC. Farrier sets it.
 	// +optional
 	SystemURI string `json:"systemURI,omitempty"`
 
-	// Power is accepted, ignored and cleared.
+	// Power has no effect: Farrier clears it. The claim or the maintenance of a server decides its power state.
 	// +optional
 	Power Power `json:"power,omitempty"`
 
-	// IndicatorLED is the wanted state of the light.
+	// IndicatorLED is the state that the indicator light should have: Lit, Blinking or Off. If it is empty, the light is left
+	// alone.
 	// +optional
 	IndicatorLED IndicatorLED `json:"indicatorLED,omitempty"`
 
-	// ServerClaimRef names the claim that the server belongs to. It can be set and removed,
-	// never switched.
+	// ServerClaimRef names the ServerClaim that the server belongs to. Farrier sets it when a claim is bound. It can be set and
+	// removed, but not changed to name another claim.
 	// +optional
 	ServerClaimRef *ImmutableObjectReference `json:"serverClaimRef,omitempty"`
 
-	// BMCRef names the BMC of the server.
+	// BMCRef names the BMC of the server. Farrier sets it on the Servers that it creates.
 	// +optional
 	BMCRef *LocalObjectReference `json:"bmcRef,omitempty"`
 
-	// BMC is the address of the BMC, in place of a BMC object.
+	// BMC is the address of the server's BMC, in place of a BMC object.
 	// +optional
 	BMC *BMCAccess `json:"bmc,omitempty"`
 
-	// BootConfigurationRef names the ServerBootConfiguration that the server boots.
+	// BootConfigurationRef names the ServerBootConfiguration that the server boots. Farrier sets it.
 	// +optional
 	BootConfigurationRef *ObjectReference `json:"bootConfigurationRef,omitempty"`
 
-	// BootOrder is the wanted boot order.
+	// BootOrder is the persistent boot order that the server should have. Devices that are not listed follow in their present
+	// order. If it is empty, the boot order is left alone.
 	// +optional
 	BootOrder []BootOrder `json:"bootOrder,omitempty"`
 
-	// ReclaimPolicy says what becomes of the server when its claim is gone.
+	// ReclaimPolicy decides what happens to the server after its claim ends: Recycle, the default, cleans it and makes it
+	// available; Retain keeps it as it is until a person removes serverClaimRef.
 	// +optional
 	// +kubebuilder:default=Recycle
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 
-	// Taints keep claims away that do not tolerate them.
+	// Taints keep away the claims that do not tolerate them.
 	// +optional
 	Taints []Taint `json:"taints,omitempty"`
 
-	// Unclaimable keeps every claim away.
+	// Unclaimable, if true, keeps every claim away. The default is false.
 	// +optional
 	// +kubebuilder:default=false
 	Unclaimable bool `json:"unclaimable,omitempty"`
 
-	// ServerMaintenanceRef names the ServerMaintenance that has the server. Kept from the earlier form.
+	// ServerMaintenanceRef names the ServerMaintenance that has the server. Farrier sets it, or an operator with a
+	// ServerMaintenance of its own; then Farrier leaves the server alone.
 	// +optional
 	ServerMaintenanceRef *ObjectReference `json:"serverMaintenanceRef,omitempty"`
 
-	// MaintenanceBootConfigurationRef names the ServerBootConfiguration of a maintenance. Kept
-	// from the earlier form.
+	// MaintenanceBootConfigurationRef names the ServerBootConfiguration that the server boots during its maintenance. Farrier
+	// sets it.
 	// +optional
 	MaintenanceBootConfigurationRef *ObjectReference `json:"maintenanceBootConfigurationRef,omitempty"`
 
-	// BIOSSettingsRef is accepted from manifests of the earlier form and has no effect.
+	// BIOSSettingsRef has no effect. Farrier accepts it for existing manifests.
 	// +optional
 	BIOSSettingsRef *LocalObjectReference `json:"biosSettingsRef,omitempty"`
 }
 
-// ServerStatus is what is known of a server. It is a report: all of it can be derived again.
+// ServerStatus reports what Farrier knows about the server. Farrier writes it, and can derive all of it again.
 type ServerStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// State is where the server is in its life.
+	// State is the step of its lifecycle that the server is in: Initial, Discovery, Available, Reserved, Released, Cleanup,
+	// Maintenance, Parked or Error.
 	// +optional
 	State ServerState `json:"state,omitempty"`
 
-	// PowerState is the last power state that its BMC reported.
+	// PowerState is the power state that the BMC last reported.
 	// +optional
 	PowerState PowerState `json:"powerState,omitempty"`
 
-	// IndicatorLED is the last state of the light that its BMC reported.
+	// IndicatorLED is the state of the indicator light that the BMC last reported.
 	// +optional
 	IndicatorLED IndicatorLED `json:"indicatorLED,omitempty"`
 
@@ -170,28 +176,28 @@ type ServerStatus struct {
 	// +optional
 	BIOSVersion string `json:"biosVersion,omitempty"`
 
-	// TotalSystemMemory is the memory of the server.
+	// TotalSystemMemory is the size of the server's memory, in bytes.
 	// +optional
 	TotalSystemMemory *resource.Quantity `json:"totalSystemMemory,omitempty"`
 
-	// Processors of the server.
+	// Processors of the server, as the BMC reports them.
 	// +optional
 	Processors []Processor `json:"processors,omitempty"`
 
-	// NetworkInterfaces of the server.
+	// NetworkInterfaces of the server, as the BMC and the probe report them.
 	// +optional
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// Storages of the server.
+	// Storages are the storage controllers of the server, with their drives and volumes.
 	// +optional
 	Storages []Storage `json:"storages,omitempty"`
 
-	// Conditions explain the state.
+	// Conditions give the reasons for the state.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Server is one computer system.
+// Server is one computer system that a BMC manages.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=srv

@@ -2,39 +2,40 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ServerBootConfigurationState says whether a boot configuration can be booted.
+// ServerBootConfigurationState tells whether a server can boot a ServerBootConfiguration.
 type ServerBootConfigurationState string
 
 const (
-	// ServerBootConfigurationStatePending means that something is still being prepared.
+	// ServerBootConfigurationStatePending means that Farrier still prepares the boot.
 	ServerBootConfigurationStatePending ServerBootConfigurationState = "Pending"
-	// ServerBootConfigurationStateReady means that the server can boot it.
+	// ServerBootConfigurationStateReady means that the server can boot the configuration.
 	ServerBootConfigurationStateReady ServerBootConfigurationState = "Ready"
-	// ServerBootConfigurationStateError means that it cannot; the conditions say why.
+	// ServerBootConfigurationStateError means that the configuration cannot be booted; the conditions give the reason.
 	ServerBootConfigurationStateError ServerBootConfigurationState = "Error"
 )
 
-// ServerBootConfigurationSpec says what a server boots.
+// ServerBootConfigurationSpec defines what a server boots.
 type ServerBootConfigurationSpec struct {
-	// ServerRef names the server.
+	// ServerRef names the Server that boots.
 	ServerRef LocalObjectReference `json:"serverRef"`
 
-	// Image is the OCI image that the server boots.
+	// Image is the reference of the OCI image that the server boots, such as ghcr.io/org/os:1.0.
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// IgnitionSecretRef names the Secret with the ignition of the server.
+	// IgnitionSecretRef names the Secret that holds the server's ignition, in the namespace of this object.
 	// +optional
 	IgnitionSecretRef *LocalObjectReference `json:"ignitionSecretRef,omitempty"`
 }
 
-// ServerBootConfigurationStatus says whether a boot configuration can be booted.
+// ServerBootConfigurationStatus reports whether the server can boot the configuration. The boot provider writes it.
 type ServerBootConfigurationStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// State of the boot configuration.
+	// State is Ready when the server can boot the configuration, Pending while it is being prepared, and Error when it cannot be
+	// booted.
 	// +optional
 	State ServerBootConfigurationState `json:"state,omitempty"`
 
@@ -56,12 +57,12 @@ type ServerBootConfigurationStatus struct {
 	// +optional
 	BootStateAttempt string `json:"bootStateAttempt,omitempty"`
 
-	// Conditions explain the state.
+	// Conditions give the reasons for the state.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ServerBootConfiguration says what a server boots, whichever boot method its image asks for.
+// ServerBootConfiguration defines what a server boots, by any boot method. Farrier creates one for each claim and for discovery.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=sbc

@@ -2,70 +2,73 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ServerClaimPhase says whether a claim has a server.
+// ServerClaimPhase tells whether a claim has a server.
 type ServerClaimPhase string
 
 const (
 	// ServerClaimPhaseBound means that the claim has a server.
 	ServerClaimPhaseBound ServerClaimPhase = "Bound"
-	// ServerClaimPhaseUnbound means that it has none; the condition Bound says why.
+	// ServerClaimPhaseUnbound means that the claim has no server; the condition Bound gives the reason.
 	ServerClaimPhaseUnbound ServerClaimPhase = "Unbound"
 )
 
-// UserDataSecretType is the type of the Secret that ServerClaim.spec.userDataRef must name.
+// UserDataSecretType is the type of the Secret that spec.userDataRef of a ServerClaim must name.
 const UserDataSecretType = "metal.ironcore.dev/user-data"
 
-// ServerClaimSpec says which server is wanted and what it should run.
+// ServerClaimSpec defines which server a claim asks for and what the server runs.
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.serverRef) || has(self.serverRef)",message="serverRef is required once set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.serverSelector) || has(self.serverSelector)",message="serverSelector is required once set"
 type ServerClaimSpec struct {
-	// Power is the wanted power state of the server.
+	// Power is the power state that the server should have: On or Off.
 	Power Power `json:"power"`
 
-	// ServerRef names the server that is wanted. It is filled in when the claim binds, and fixed once set.
+	// ServerRef names the server that the claim asks for. If it is empty, Farrier sets it when it binds the claim. It cannot be
+	// changed once it is set.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serverRef is immutable"
 	ServerRef *LocalObjectReference `json:"serverRef,omitempty"`
 
-	// ServerSelector selects among servers by their labels. Fixed once set.
+	// ServerSelector selects the servers that the claim asks for by their labels. The default is any server. It cannot be changed
+	// once it is set.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serverSelector is immutable"
 	ServerSelector *metav1.LabelSelector `json:"serverSelector,omitempty"`
 
-	// IgnitionSecretRef names the Secret with the ignition of the server.
+	// IgnitionSecretRef names the Secret that holds the server's ignition, in the namespace of the claim.
 	// +optional
 	IgnitionSecretRef *LocalObjectReference `json:"ignitionSecretRef,omitempty"`
 
-	// UserDataRef names the Secret of type metal.ironcore.dev/user-data that the metadata service exports.
+	// UserDataRef names the Secret that the metadata service gives to the server, in the namespace of the claim. Its type must be
+	// metal.ironcore.dev/user-data.
 	// +optional
 	UserDataRef *LocalObjectReference `json:"userDataRef,omitempty"`
 
-	// Image is the OCI image that the server boots.
+	// Image is the reference of the OCI image that the server boots, such as ghcr.io/org/os:1.0.
 	Image string `json:"image"`
 
-	// Tolerations let the claim bind to servers in spite of their taints.
+	// Tolerations let the claim get a server in spite of its taints.
 	// +optional
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 }
 
-// ServerClaimStatus says what became of a claim.
+// ServerClaimStatus reports whether the claim has a server. Farrier writes it.
 type ServerClaimStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase says whether the claim has a server.
+	// Phase is Bound if the claim has a server, and Unbound if it has none.
 	// +optional
 	Phase ServerClaimPhase `json:"phase,omitempty"`
 
-	// Conditions explain the phase. Added by Farrier.
+	// Conditions give the reasons for the phase. Added by Farrier.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ServerClaim asks for a server.
+// ServerClaim asks for a server that boots a given image.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=scl

@@ -2,82 +2,85 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ServerMaintenancePolicy says whose word a maintenance needs.
+// ServerMaintenancePolicy tells whether a maintenance needs approval.
 type ServerMaintenancePolicy string
 
 const (
-	// ServerMaintenancePolicyOwnerApproval waits for the approval label on the claim.
+	// ServerMaintenancePolicyOwnerApproval waits until the owner of the claim approves by label.
 	ServerMaintenancePolicyOwnerApproval ServerMaintenancePolicy = "OwnerApproval"
-	// ServerMaintenancePolicyEnforced waits for nobody.
+	// ServerMaintenancePolicyEnforced needs no approval.
 	ServerMaintenancePolicyEnforced ServerMaintenancePolicy = "Enforced"
 )
 
-// ServerMaintenanceState says where a maintenance is.
+// ServerMaintenanceState is the progress of a maintenance.
 type ServerMaintenanceState string
 
 const (
-	// ServerMaintenanceStatePending means waiting for approval or for its turn.
+	// ServerMaintenanceStatePending means that the maintenance waits for approval or for its turn.
 	ServerMaintenanceStatePending ServerMaintenanceState = "Pending"
-	// ServerMaintenanceStateInMaintenance means that it has the server.
+	// ServerMaintenanceStateInMaintenance means that the maintenance has the server.
 	ServerMaintenanceStateInMaintenance ServerMaintenanceState = "InMaintenance"
-	// ServerMaintenanceStateFailed means that it cannot be done; the conditions say why.
+	// ServerMaintenanceStateFailed means that the maintenance cannot be granted; the conditions give the reason.
 	ServerMaintenanceStateFailed ServerMaintenanceState = "Failed"
 )
 
-// ServerBootConfigurationTemplate is what a ServerBootConfiguration is made from.
+// ServerBootConfigurationTemplate is the template of a ServerBootConfiguration.
 type ServerBootConfigurationTemplate struct {
-	// Name of the ServerBootConfiguration.
+	// Name of the ServerBootConfiguration, in the namespace of the maintenance.
 	Name string `json:"name"`
 
 	// Spec of the ServerBootConfiguration.
 	Spec ServerBootConfigurationSpec `json:"spec"`
 }
 
-// ServerMaintenanceSpec says what is asked of a server while it is worked on.
+// ServerMaintenanceSpec defines which server a maintenance asks for and how the server runs meanwhile.
 type ServerMaintenanceSpec struct {
-	// Policy says whose word the maintenance needs.
+	// Policy tells whether the maintenance of a claimed server needs approval: OwnerApproval, the default, waits until the claim
+	// has the label metal.ironcore.dev/maintenance-approved; Enforced does not wait.
 	// +optional
 	Policy ServerMaintenancePolicy `json:"policy,omitempty"`
 
-	// ServerRef names the server.
+	// ServerRef names the Server.
 	ServerRef LocalObjectReference `json:"serverRef"`
 
-	// ServerPower is the wanted power state during the maintenance.
+	// ServerPower is the power state of the server during the maintenance: On or Off. If it is empty, the power is left alone.
 	// +optional
 	ServerPower Power `json:"serverPower,omitempty"`
 
-	// LocatorLED is the wanted state of the light during the maintenance.
+	// LocatorLED is the state of the indicator light during the maintenance: Lit, Blinking or Off. If it is empty, the light is
+	// left alone.
 	// +optional
 	LocatorLED IndicatorLED `json:"locatorLED,omitempty"`
 
-	// Priority among the maintenances of one server, higher first.
+	// Priority orders the maintenances of one server: the highest number goes first. The default is 0.
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
 
-	// ServerBootConfigurationTemplate is what the server boots during the maintenance.
+	// ServerBootConfigurationTemplate defines what the server boots during the maintenance. If it is empty, the server is not
+	// booted.
 	// +optional
 	ServerBootConfigurationTemplate *ServerBootConfigurationTemplate `json:"serverBootConfigurationTemplate,omitempty"`
 }
 
-// ServerMaintenanceStatus says where a maintenance is.
+// ServerMaintenanceStatus reports the progress of the maintenance. Farrier writes it.
 type ServerMaintenanceStatus struct {
-	// ObservedGeneration is the generation that this status is about. Added by Farrier.
+	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// State of the maintenance.
+	// State is Pending while the maintenance waits, InMaintenance while it has the server, and Failed when it cannot be granted.
 	// +optional
 	State ServerMaintenanceState `json:"state,omitempty"`
 
-	// Conditions explain the state. Added by Farrier.
+	// Conditions give the reasons for the state. Added by Farrier.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ServerMaintenance asks to have a server, claimed or not, for a while.
+// ServerMaintenance asks for exclusive use of a server, claimed or not, until it is deleted.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=sm

@@ -1,9 +1,9 @@
 package v1alpha1
 
-// ConditionStalled is true on an object of any kind while what Farrier does for it comes to nothing and is therefore done at most
-// some times a minute, as kstatus means it. There is none where nothing ever was. Added by Farrier.
+// ConditionStalled is true while an object makes no progress and Farrier therefore limits the writes and requests for it, in the
+// meaning of kstatus. An object that was never limited does not have it. Added by Farrier.
 const ConditionStalled = "Stalled"
 
-// ReasonNoProgress is a reason of ConditionStalled, and of the event: the object was written, or its BMC was asked, again and again, and
-// it was in no state that it had not been in lately.
+// ReasonNoProgress is the reason of ConditionStalled and of its event: the object was written, or its BMC was asked, again and
+// again, and the object reached no state that it had not had recently.
 const ReasonNoProgress = "NoProgress"

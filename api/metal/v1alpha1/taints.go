@@ -1,21 +1,21 @@
 package v1alpha1
 
-// TaintNotClean marks a Server that could not be made clean. It carries the effect NoBind
-// and means the state Error; the operation retry removes it.
+// TaintNotClean marks a Server that could not be cleaned: its state is Error. The effect is NoBind. The operation retry removes
+// it.
 const TaintNotClean = "farrier.dev/not-clean"
 
-// TaintEffect says what a taint does to a claim that does not tolerate it.
+// TaintEffect is what a taint does to a claim that does not tolerate it.
 // +kubebuilder:validation:Enum=NoBind;Evict
 type TaintEffect string
 
 const (
-	// TaintEffectNoBind keeps a claim from binding.
+	// TaintEffectNoBind keeps a claim from getting the server.
 	TaintEffectNoBind TaintEffect = "NoBind"
-	// TaintEffectEvict is accepted and has no effect.
+	// TaintEffectEvict is accepted for existing manifests and has no effect.
 	TaintEffectEvict TaintEffect = "Evict"
 )
 
-// Taint keeps claims away that do not tolerate it.
+// Taint keeps away the claims that do not tolerate it.
 type Taint struct {
 	// Key of the taint.
 	// +kubebuilder:validation:MinLength=1
@@ -25,38 +25,39 @@ type Taint struct {
 	// +optional
 	Value string `json:"value,omitempty"`
 
-	// Effect of the taint.
+	// Effect of the taint on a claim that does not tolerate it. NoBind, the default, keeps the claim from getting the server.
+	// Evict has no effect.
 	// +optional
 	// +kubebuilder:default=NoBind
 	Effect TaintEffect `json:"effect,omitempty"`
 }
 
-// TolerationOperator says how a toleration compares the value of a taint.
+// TolerationOperator is how a toleration compares the value of a taint.
 // +kubebuilder:validation:Enum=Equal;Exists
 type TolerationOperator string
 
 const (
-	// TolerationOpEqual wants the values to be equal; an empty operator means the same.
+	// TolerationOpEqual requires equal values. An empty operator means the same.
 	TolerationOpEqual TolerationOperator = "Equal"
 	// TolerationOpExists ignores the value.
 	TolerationOpExists TolerationOperator = "Exists"
 )
 
-// Toleration lets a claim bind to a server in spite of a taint.
+// Toleration lets a claim get a server in spite of a taint.
 type Toleration struct {
-	// Key of the taint that is tolerated.
+	// Key of the tolerated taint.
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
 
-	// Operator says how values are compared.
+	// Operator compares the values: Equal, the default, or Exists, which ignores the value.
 	// +optional
 	Operator TolerationOperator `json:"operator,omitempty"`
 
-	// Value of the taint that is tolerated.
+	// Value of the tolerated taint.
 	// +optional
 	Value string `json:"value,omitempty"`
 
-	// Effect that is tolerated; empty means every effect.
+	// Effect of the tolerated taint. The default is every effect.
 	// +optional
 	Effect TaintEffect `json:"effect,omitempty"`
 }

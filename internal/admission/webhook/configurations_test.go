@@ -81,6 +81,6 @@ func TestConfigurationsAskAboutEveryRule(t *testing.T) {
 		}
 	}
 	if *m.FailurePolicy != admissionregistrationv1.Ignore || *v.FailurePolicy != admissionregistrationv1.Ignore {
-		t.Error("a webhook that is away must not keep anybody from writing: docs/decisions says why")
+		t.Error("a webhook that is away must not keep anybody from writing: docs/dev/decisions says why")
 	}
 }

@@ -81,11 +81,24 @@ func (s *stand) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	return result, err
 }
 
+// becomesFree says of a Server that it can be claimed, as its controller does.
+func becomesFree(s *metalv1.Server) {
+	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	s.Status.Conditions = []metav1.Condition{{
+		Type: metalv1.ConditionClaimable, Status: metav1.ConditionTrue, Reason: metalv1.ReasonClaimable, LastTransitionTime: metav1.NewTime(controllertest.Start),
+	}}
+}
+
+// inDiscovery says of a Server that it is not Available yet.
+func inDiscovery(s *metalv1.Server) {
+	s.Status.State, s.Status.Conditions = metalv1.ServerStateDiscovery, nil
+}
+
 // free is a Server that can be claimed.
 func free(name string, change ...func(*metalv1.Server)) *metalv1.Server {
 	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}}}
 	s.Spec.SystemUUID = "00000000-0000-0000-0000-000000000001"
-	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	becomesFree(s)
 	for _, c := range change {
 		c(s)
 	}

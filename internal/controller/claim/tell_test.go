@@ -60,9 +60,7 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 	step("there is a server", func() {
 		s := free("s")
 		api.Add(t, s)
-		controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) {
-			s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
-		})
+		controllertest.ChangeStatus(t, api, "s", becomesFree)
 	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s belongs to the claim")
 	logged("Claim has a server")
 	step("no image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateError, "image registry/os:1: not found") },
@@ -123,9 +121,7 @@ func TestAPowerThatMeansNothingIsSaid(t *testing.T) {
 		api.Settle(t, r, "ns/c")
 		says()
 		api.Add(t, free("t"))
-		controllertest.ChangeStatus(t, api, "t", func(s *metalv1.Server) {
-			s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
-		})
+		controllertest.ChangeStatus(t, api, "t", becomesFree)
 		api.Settle(t, r, "ns/c")
 		checkBound(t, api, "c", "t")
 		says()

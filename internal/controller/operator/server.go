@@ -161,10 +161,10 @@ type Boots struct {
 }
 
 // Serve answers on l, over TLS, until ctx ends. It closes l.
-func (s *Server) Serve(ctx context.Context, l net.Listener, identity Identity) error {
+func (s *Server) Serve(ctx context.Context, l net.Listener, as Identity) error {
 	srv := inbound.Prepare(&http.Server{
-		Handler: hostcheck.Handler(s, identity.Names...), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 2 * maxToken, TLSConfig: identity.TLS(), ErrorLog: log.New(connections{s.Logger}, "", 0),
+		Handler: hostcheck.Handler(s, as.Names...), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 2 * maxToken, TLSConfig: as.TLS(), ErrorLog: log.New(connections{s.Logger}, "", 0),
 	})
 	served := make(chan error, 1)
 	go func() { served <- srv.ServeTLS(l, "", "") }()

@@ -70,8 +70,8 @@ type Strike struct {
 const maxEntries = 1000
 
 // NewTable makes the table of a rack of that many BMCs.
-func NewTable(seed int64, bmcs int, clock clock.PassiveClock) *Table {
-	return &Table{seed: seed, clock: clock, of: make([]atomic.Pointer[[]*strike], bmcs)}
+func NewTable(seed int64, bmcs int, now clock.PassiveClock) *Table {
+	return &Table{seed: seed, clock: now, of: make([]atomic.Pointer[[]*strike], bmcs)}
 }
 
 // Set adds a fault. What was set before stays.

@@ -41,7 +41,7 @@ type File struct {
 
 // Fetcher reads files. An answer of HTTP that is not a success is a StatusError.
 type Fetcher interface {
-	Fetch(ctx context.Context, url string, role Role) (File, error)
+	Fetch(ctx context.Context, source string, role Role) (File, error)
 }
 
 // StatusError is an HTTP answer other than 200.
@@ -101,7 +101,7 @@ type Result struct {
 
 // Run fetches the script at url, executes it and whatever it chains. An error
 // says that iPXE would have given up, and why.
-func Run(ctx context.Context, opts Options, url string) (Result, error) {
+func Run(ctx context.Context, opts Options, first string) (Result, error) {
 	r := &runner{opts: opts, settings: Settings{}, start: opts.Clock.Now()}
 	for name, value := range opts.Settings {
 		r.settings[name] = value
@@ -112,12 +112,12 @@ func Run(ctx context.Context, opts Options, url string) (Result, error) {
 	if r.opts.MaxTime == 0 {
 		r.opts.MaxTime = defaultMaxTime
 	}
-	image, err := r.fetch(ctx, url, "", RoleScript, 0)
+	image, err := r.fetch(ctx, first, "", RoleScript, 0)
 	if err != nil {
 		return Result{}, err
 	}
 	if image.script == nil {
-		return Result{}, fmt.Errorf("%s: no script: the first line is not %s", url, magic)
+		return Result{}, fmt.Errorf("%s: no script: the first line is not %s", first, magic)
 	}
 	if err := r.execute(ctx, image); err != nil {
 		return Result{}, err

@@ -66,9 +66,9 @@ type entry struct {
 const gone = "deleted"
 
 // NewWorld returns a world in which nothing is known.
-func NewWorld(clock clock.PassiveClock) *World {
+func NewWorld(now clock.PassiveClock) *World {
 	return &World{
-		clock: clock,
+		clock: now,
 		state: State{
 			Endpoints: map[string]*metalv1.Endpoint{},
 			BMCs:      map[string]*metalv1.BMC{},

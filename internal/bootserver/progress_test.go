@@ -1,4 +1,4 @@
-package image
+package bootserver
 
 import (
 	"bytes"
@@ -11,6 +11,65 @@ import (
 	"testing/synctest"
 	"time"
 )
+
+// readFromRecorder sees what reaches the writer that could use sendfile(2).
+type readFromRecorder struct {
+	*httptest.ResponseRecorder
+	sources []io.Reader
+}
+
+func (w *readFromRecorder) ReadFrom(r io.Reader) (int64, error) {
+	w.sources = append(w.sources, r)
+	return io.Copy(w.ResponseRecorder, r)
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("disk gone") }
+
+// TestProgressWriter: a file reaches net/http as a file, in parts.
+func TestProgressWriter(t *testing.T) {
+	content := bytes.Repeat([]byte("farrier!"), (2*chunk+24)/8)
+	path := filepath.Join(t.TempDir(), "blob")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	under := &readFromRecorder{ResponseRecorder: httptest.NewRecorder()}
+	w := newProgressWriter(under)
+	n, err := io.CopyN(w, file, int64(len(content))-8)
+	if err != nil || n != int64(len(content))-8 {
+		t.Fatalf("copied %d, %v", n, err)
+	}
+	if !bytes.Equal(under.Body.Bytes(), content[:n]) {
+		t.Error("other bytes arrived")
+	}
+	if len(under.sources) != 3 {
+		t.Errorf("%d parts, want 3", len(under.sources))
+	}
+	for _, source := range under.sources {
+		limited, ok := source.(*io.LimitedReader)
+		if !ok {
+			t.Fatalf("part is a %T", source)
+		}
+		if _, isFile := limited.R.(*os.File); !isFile {
+			t.Errorf("a %T in a limited reader hides the file", limited.R)
+		}
+	}
+	if n, err := w.ReadFrom(file); n != 8 || err != nil {
+		t.Errorf("rest: %d, %v", n, err)
+	}
+	if _, err := w.ReadFrom(failing{}); err == nil {
+		t.Error("the error of the source is lost")
+	}
+	if !bytes.Equal(under.Body.Bytes(), content) || w.total != int64(len(content)) {
+		t.Errorf("%d bytes arrived, %d were counted, want %d", under.Body.Len(), w.total, len(content))
+	}
+}
 
 // slowClient takes so many bytes a second, until its deadline.
 type slowClient struct {
@@ -39,12 +98,12 @@ func (c *slowClient) Write(p []byte) (int, error) {
 // TestASlowClientHoldsABlobForSoLong: who takes less than a chunk in the time of a chunk loses its connection, also if it
 // takes a little all the time; who is faster may take as long as the blob needs. What comes from a registry may pause.
 func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
-	const size = 5 * steadyChunk
+	const size = 5 * chunk
 	path := filepath.Join(t.TempDir(), "blob")
 	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	least := steadyChunk / int(steadyLimit/time.Second)
+	least := chunk / int(chunkTimeout/time.Second)
 	for name, c := range map[string]struct {
 		perSecond int
 		file      bool
@@ -55,7 +114,7 @@ func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
 		"of the cache, too slow":                     {least / 2, true, 0, false},
 		"while it is downloaded, fast enough":        {2 * least, false, 0, true},
 		"while it is downloaded, too slow":           {least / 2, false, 0, false},
-		"while a registry takes longer than a chunk": {2 * least, false, 2 * steadyLimit, true},
+		"while a registry takes longer than a chunk": {2 * least, false, 2 * chunkTimeout, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,11 +129,11 @@ func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
 					blob = f
 				}
 				began := time.Now()
-				_, err := newSteadyWriter(client).ReadFrom(&io.LimitedReader{R: blob, N: size})
+				_, err := newProgressWriter(client).ReadFrom(&io.LimitedReader{R: blob, N: size})
 				if whole := client.taken == size; whole != c.whole {
 					t.Errorf("%d bytes of %d in %s, %v", client.taken, size, time.Since(began), err)
 				}
-				if !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > steadyLimit) {
+				if !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > chunkTimeout) {
 					t.Errorf("%v after %s", err, time.Since(began))
 				}
 			})

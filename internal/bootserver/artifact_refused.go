@@ -1,0 +1,117 @@
+package bootserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+// statusClientGone stands in the record for a request whose client did not wait for the answer. Nobody receives it.
+const statusClientGone = 499
+
+// blobFailures says how the failures of blobs are answered. The text tells a machine's console what kind of failure it was; details
+// are for the log, since anybody can ask.
+var blobFailures = []struct {
+	err    error
+	status int
+}{
+	{image.ErrInvalidReference, http.StatusBadRequest},
+	{image.ErrInvalidDigest, http.StatusBadRequest},
+	{image.ErrNotAllowed, http.StatusForbidden},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout},
+	{image.ErrUnreachable, http.StatusBadGateway},
+	{image.ErrDenied, http.StatusBadGateway},
+	{image.ErrCorrupt, http.StatusBadGateway},
+	{image.ErrInvalidManifest, http.StatusBadGateway},
+	{image.ErrNoArchitecture, http.StatusBadGateway},
+	{image.ErrTooLarge, http.StatusBadGateway},
+	{image.ErrCacheFull, http.StatusServiceUnavailable},
+	{image.ErrBusy, http.StatusServiceUnavailable},
+	{image.ErrTooMany, http.StatusTooManyRequests},
+	{image.ErrAbandoned, http.StatusServiceUnavailable},
+	{image.ErrClosed, http.StatusServiceUnavailable},
+}
+
+func blobFailure(err error) (status int, text string) {
+	for _, failure := range blobFailures {
+		if errors.Is(err, failure.err) {
+			return failure.status, failure.err.Error() + "\n"
+		}
+	}
+	if errors.Is(err, image.ErrNotFound) {
+		return http.StatusNotFound, textNotFound
+	}
+	return http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError) + "\n"
+}
+
+// refuseBlob answers a request for a blob that cannot be had.
+func (s *Server) refuseBlob(p *progressWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
+		p.status = statusClientGone
+		return
+	}
+	status, text := blobFailure(err)
+	s.logBlobFailure(r, status, err)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		p.Header()["Retry-After"] = retryAfter[len(retryAfter)-1]
+	}
+	refuse(p, r, status, text)
+}
+
+// logBlobFailure logs a failure that somebody can do something about: of what is needed if it is no client's fault, and that requests
+// for what nobody needs are refused.
+func (s *Server) logBlobFailure(r *http.Request, status int, err error) {
+	message, lines := "image request failed", &s.blobFailures
+	if _, unneeded := errors.AsType[image.UnneededError](err); unneeded {
+		if status == http.StatusBadRequest || status == http.StatusForbidden || status == http.StatusInternalServerError {
+			return
+		}
+		message, lines = "refused requests for images that no boot configuration names", &s.blobRefusals
+	} else if status < http.StatusInternalServerError {
+		return
+	}
+	if count, ok := lines.due(s.cfg.Clock.Now()); ok {
+		s.cfg.Logger.Info(message, "requests", count, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery),
+			"status", status, "error", err.Error())
+	}
+}
+
+// The least times between two lines of the log about blobs that nobody needs, and about blobs that are needed.
+const (
+	blobRefusalsEvery = 30 * time.Second
+	blobFailuresEvery = time.Second
+)
+
+// countedLine lets one line of the log stand for many of its kind: anybody can make any number of requests.
+type countedLine struct {
+	every time.Duration
+
+	mu    sync.Mutex
+	since int // the last line
+	last  time.Time
+}
+
+// due counts one more, and reports whether it is time to log how many there have been.
+func (l *countedLine) due(now time.Time) (count int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.since++
+	if !l.last.IsZero() && now.Sub(l.last) < l.every {
+		return 0, false
+	}
+	count, l.since, l.last = l.since, 0, now
+	return count, true
+}
+
+// logged cuts what a client sent to what the log takes.
+func logged(text string) string {
+	const longest = 200
+	if len(text) > longest {
+		return text[:longest] + "…"
+	}
+	return text
+}

@@ -1,0 +1,20 @@
+package image_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/image"
+)
+
+func init() {
+	image.BootServer = func(t *testing.T, b *image.Blobs, o image.Options) http.Handler {
+		s, err := bootserver.New(bootserver.Config{View: bootview.New(), Blobs: b, Clock: o.Clock, Logger: o.Logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
