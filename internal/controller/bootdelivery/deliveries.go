@@ -7,10 +7,10 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/lru"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 )
 
@@ -40,13 +40,13 @@ type notes struct {
 	ended       map[string]int
 	generations map[string]int64
 	// reported has when the report of an attempt was stored, of those that were last.
-	reported *lru.Cache
+	reported *bounded.Cache[string, time.Time]
 	sources  map[string]*trigger.Source
 }
 
 func (n *notes) init() {
 	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
-	n.reported = lru.New(maxReported)
+	n.reported = bounded.NewCache[string, time.Time](maxReported)
 	n.sources = map[string]*trigger.Source{kindIPXE: {}, kindHTTP: {}}
 }
 

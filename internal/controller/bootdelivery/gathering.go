@@ -83,10 +83,5 @@ func (d *Delivery) gathers(in *source, deliveries []news) time.Duration {
 
 // reportOf is when the report of an attempt was stored.
 func (n *notes) reportOf(attempt string) (at time.Time, stored bool) {
-	found, ok := n.reported.Get(attempt)
-	if !ok {
-		return at, false
-	}
-	at, ok = found.(time.Time)
-	return at, ok
+	return n.reported.Get(attempt)
 }
