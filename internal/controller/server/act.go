@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -63,7 +63,7 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 			return fmt.Errorf("order %s: %w", cmd.Kind, err)
 		}
 		if status, known := r.Fleet.Command(key, cmd.ID); known && status.State == fleet.Succeeded && !v.seenSince(&status.End) {
-			r.Fleet.Poke(key) // the next poll of an idle BMC is minutes away
+			r.Fleet.PollSoon(key) // the next poll of an idle BMC is minutes away
 		}
 	}
 	if p.Event.Reason != "" {
@@ -73,7 +73,9 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 }
 
 // account is what the requests are counted for that a Server's BMC is sent.
-func account(server *metalv1.Server) string { return brake.Account(brake.KindServer, server.Name) }
+func account(server *metalv1.Server) string {
+	return throttle.Account(throttle.KindServer, server.Name)
+}
 
 // submit gives a command to the fleet. One that the fleet remembers as ended is meant anew: the machine has
 // been through something else in between.
