@@ -35,6 +35,9 @@ func populate(ctx context.Context, api *site.API, n int) error {
 		}
 		before := s.DeepCopy()
 		s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+		s.Status.Conditions = []metav1.Condition{{
+			Type: metalv1.ConditionClaimable, Status: metav1.ConditionTrue, Reason: metalv1.ReasonClaimable, LastTransitionTime: metav1.Now(),
+		}}
 		if err := api.Status().Patch(ctx, s, client.MergeFrom(before)); err != nil {
 			return fmt.Errorf("status of Server %s: %w", s.Name, err)
 		}

@@ -18,10 +18,22 @@ type serverOption func(*metalv1.Server)
 func available(name string, options ...serverOption) *metalv1.Server {
 	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, ResourceVersion: "1"}}
 	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	s.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionClaimable, Status: metav1.ConditionTrue}}
 	for _, o := range options {
 		o(s)
 	}
 	return s
+}
+
+// notOffYet is a Server whose machine is on, or going off.
+func notOffYet(s *metalv1.Server) {
+	s.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionClaimable, Status: metav1.ConditionFalse}}
+}
+
+// inDiscovery is a Server that is not Available yet.
+func inDiscovery(s *metalv1.Server) {
+	s.Status.State = metalv1.ServerStateDiscovery
+	s.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionClaimable, Status: metav1.ConditionFalse}}
 }
 
 func labelled(pairs ...string) serverOption {

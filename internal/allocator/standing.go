@@ -1,6 +1,8 @@
 package allocator
 
 import (
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -60,14 +62,20 @@ func standingOf(s *metalv1.Server) standing {
 		return unclean
 	case s.Spec.ServerMaintenanceRef != nil:
 		return inMaintenance
-	case s.Status.State != metalv1.ServerStateAvailable:
-		return notAvailable
-	case s.Status.PowerState != metalv1.PowerStateOff:
-		return notOff
+	case !apimeta.IsStatusConditionTrue(s.Status.Conditions, metalv1.ConditionClaimable):
+		return notClaimable(s)
 	case s.Spec.BootConfigurationRef != nil:
 		return booting
 	}
 	return free
+}
+
+// notClaimable tells the message why a server that says of itself that it is not claimable is not.
+func notClaimable(s *metalv1.Server) standing {
+	if s.Status.State != metalv1.ServerStateAvailable {
+		return notAvailable
+	}
+	return notOff
 }
 
 // Free says whether a server may be given to a claim that tolerates its taints.

@@ -186,19 +186,19 @@ var rooms = []room{
 		because: "it compresses bytes, whatever they say",
 	},
 	{
-		path:    "internal/newest",
+		path:    "internal/bounded",
 		only:    stdlib,
 		because: "a data structure knows nothing of what is kept in it",
 	},
 	{
 		path:    "internal/bootview",
-		may:     []string{"internal/identity", "internal/newest"},
+		may:     []string{"internal/identity", "internal/bounded"},
 		only:    stdlib,
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
 	{
 		path:    "internal/image",
-		may:     []string{"internal/identity", "internal/newest"},
+		may:     []string{"internal/identity", "internal/bounded"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
@@ -210,7 +210,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/ignition",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/identity", "internal/bounded"},
 		never:   kubernetes,
 		because: "translating a configuration needs its bytes and nothing else",
 	},
@@ -229,7 +229,7 @@ var rooms = []room{
 	{
 		path: "internal/bootserver",
 		may: []string{"internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image", "internal/ignition",
-			"internal/inspection", "internal/identity", "internal/newest", "internal/inbound/..."},
+			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
@@ -237,7 +237,8 @@ var rooms = []room{
 		path: "internal/controller",
 		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
-			"internal/allocator", "internal/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/..."},
+			"internal/allocator", "internal/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
+			"internal/bounded"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
@@ -262,7 +263,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controlplane",
-		may:     []string{"internal/controlplane/crds", "internal/host/..."},
+		may:     []string{"internal/controlplane/crds", "internal/host/...", "internal/bounded"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
 	},
 	{
@@ -360,9 +361,14 @@ var rooms = []room{
 	},
 	{
 		path:    "test/lab",
-		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test"},
+		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test", "test/product"},
 		never:   controlPlane,
 		because: "machines and a registry outlive the product that is tested beside them",
+	},
+	{
+		path:    "test/product",
+		may:     []string{"api", "internal/controlplane/testapi", "test"},
+		because: "the built product starts on a copy of a data directory, which the test API copies as well",
 	},
 	{
 		path:    "test",

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // How long an address stands for the machine that has fetched its script from there, and how long what was asked for before a script
@@ -32,7 +32,7 @@ type callers struct{ shards [callerShards]callerShard }
 
 type callerShard struct {
 	mu sync.Mutex
-	by newest.Map[string, calledFrom]
+	by bounded.Map[string, calledFrom]
 }
 
 // calledFrom is one address.

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // maxHeard is how many tokens are remembered: the machines that report within the time in which an
@@ -16,7 +16,7 @@ const maxHeard = 4096
 // of tokens are kept. The zero value is ready.
 type heard struct {
 	mu sync.Mutex
-	by newest.Map[[sha256.Size]byte, sender]
+	by bounded.Map[[sha256.Size]byte, sender]
 }
 
 func (h *heard) remember(token string, from sender) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // Bounds of a History. Together they are some 50 MB, of a fleet that boots all the time.
@@ -52,7 +52,7 @@ type History struct{ shards [historyShards]historyShard }
 
 type historyShard struct {
 	mu       sync.Mutex
-	machines newest.Map[string, *machineHistory]
+	machines bounded.Map[string, *machineHistory]
 }
 
 type machineHistory struct{ boots []Boot }

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/identity"
-	"github.com/farrier-dev/farrier/internal/newest"
 )
 
 // Bounds of what is remembered of machines that nobody knows: some megabytes. Whoever invents machines takes the places of one network, and
@@ -52,7 +52,7 @@ func (m UnknownMachine) kept() UnknownMachine {
 // UnknownMachines are those that asked last, in bounded memory. The zero value is empty.
 type UnknownMachines struct {
 	mu sync.Mutex
-	by newest.Map[netip.Prefix, *[]UnknownMachine]
+	by bounded.Map[netip.Prefix, *[]UnknownMachine]
 }
 
 // Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said

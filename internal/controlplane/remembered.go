@@ -8,7 +8,8 @@ import (
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
+
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 type remembered struct {
 	authenticator.Request
 	clock clock.PassiveClock
-	known *lru.Cache // sha256 of the certificate to identity
+	known *bounded.Cache[[sha256.Size]byte, identity] // by the SHA-256 of the certificate
 }
 
 type identity struct {
@@ -34,7 +35,7 @@ type identity struct {
 }
 
 func newRemembered(next authenticator.Request, now clock.PassiveClock) *remembered {
-	return &remembered{Request: next, clock: now, known: lru.New(rememberedCertificates)}
+	return &remembered{Request: next, clock: now, known: bounded.NewCache[[sha256.Size]byte, identity](rememberedCertificates)}
 }
 
 func (r *remembered) AuthenticateRequest(request *http.Request) (*authenticator.Response, bool, error) {
@@ -43,11 +44,9 @@ func (r *remembered) AuthenticateRequest(request *http.Request) (*authenticator.
 	}
 	certificate := request.TLS.PeerCertificates[0]
 	key, now := sha256.Sum256(certificate.Raw), r.clock.Now()
-	if found, ok := r.known.Get(key); ok {
-		if known, ok := found.(identity); ok && !now.Before(known.begin) && now.Before(known.ends) {
-			response := known.response
-			return &response, true, nil
-		}
+	if known, ok := r.known.Get(key); ok && !now.Before(known.begin) && now.Before(known.ends) {
+		response := known.response
+		return &response, true, nil
 	}
 	response, ok, err := r.Request.AuthenticateRequest(request)
 	if response != nil && ok && err == nil {

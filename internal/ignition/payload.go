@@ -11,7 +11,8 @@ import (
 	"github.com/coreos/butane/config/common"
 	"github.com/coreos/vcontext/report"
 	"gopkg.in/yaml.v3"
-	"k8s.io/utils/lru"
+
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // FormatButane is the value of an ignition Secret's key "format" that asks for
@@ -65,9 +66,11 @@ func Payload(format string, data []byte) (payload []byte, warnings []string, err
 const keptTranslations = 256
 
 // translations keeps what Butane made of texts, by their SHA-256.
-type translations struct{ made *lru.Cache }
+type translations struct {
+	made *bounded.Cache[[sha256.Size]byte, translation]
+}
 
-var translated = translations{lru.New(keptTranslations)}
+var translated = translations{bounded.NewCache[[sha256.Size]byte, translation](keptTranslations)}
 
 type translation struct {
 	payload  []byte
@@ -77,10 +80,8 @@ type translation struct {
 // of translates data, or knows already.
 func (t translations) of(data []byte) ([]byte, []string, error) {
 	key := sha256.Sum256(data)
-	if found, ok := t.made.Get(key); ok {
-		if known, ok := found.(translation); ok {
-			return slices.Clone(known.payload), slices.Clone(known.warnings), nil
-		}
+	if known, ok := t.made.Get(key); ok {
+		return slices.Clone(known.payload), slices.Clone(known.warnings), nil
 	}
 	if err := checkExpansion(data); err != nil {
 		return nil, nil, err

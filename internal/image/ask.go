@@ -18,7 +18,7 @@ func (b *Blobs) size(ctx context.Context, ref Reference, digest string) (int64, 
 		return size, nil
 	}
 	b.mu.Lock()
-	size, ok := b.sizes[key]
+	size, ok := b.sizes.Get(key)
 	if blob := b.needs.blobs[key]; blob != nil && blob.size > 0 {
 		size, ok = blob.size, true
 	}
@@ -70,7 +70,7 @@ func imageKey(name, version string) string { return name + "@" + version }
 func (b *Blobs) image(ctx context.Context, ref Reference) (resolved, error) {
 	key := imageKey(ref.Name(), ref.Version())
 	b.mu.Lock()
-	known, ok := b.images[key]
+	known, ok := b.images.Get(key)
 	if !ok {
 		known, ok = b.others.Get(key)
 	}
@@ -138,8 +138,5 @@ func (b *Blobs) know(key string, image resolved) {
 		}
 		return
 	}
-	if len(b.images) >= maxKnown {
-		clear(b.images)
-	}
-	b.images[key] = known
+	b.images.Put(key, known, maxKnown)
 }

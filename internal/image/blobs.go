@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // Blobs has layers of images for machines. It keeps them on disk, verified;
@@ -41,10 +41,10 @@ type Blobs struct {
 	downloads map[blobKey]*download
 	// places are those of what is needed, by registry: one that hangs stops no other.
 	places map[string]places
-	sizes  map[blobKey]int64
+	sizes  bounded.Map[blobKey, int64]
 	// images are such as somebody needs, and others such as nobody does.
-	images map[string]knownImage
-	others newest.Map[string, knownImage]
+	images bounded.Map[string, knownImage]
+	others bounded.Map[string, knownImage]
 	needs  needs
 }
 
@@ -62,8 +62,7 @@ type knownImage struct {
 }
 
 const (
-	// maxKnown bounds what is remembered of sizes and of images. Beyond it all
-	// is forgotten, which costs a call each to learn again.
+	// maxKnown bounds what is remembered of sizes and of images. What is forgotten costs a call to learn again.
 	maxKnown = 4096
 	// maxOthers and maxOther bound what is remembered of images that nobody needs:
 	// how many, and the bytes of what each says of its layers.
@@ -106,8 +105,6 @@ func NewBlobs(o Options) (*Blobs, error) {
 		metrics:   newMetrics(),
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
-		sizes:     make(map[blobKey]int64),
-		images:    make(map[string]knownImage),
 		needs: needs{
 			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int), changed: make(chan struct{}, 1),
 		},
@@ -132,10 +129,7 @@ func (b *Blobs) Close() error {
 func (b *Blobs) describe(key blobKey, size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.sizes) >= maxKnown {
-		clear(b.sizes)
-	}
-	b.sizes[key] = size
+	b.sizes.Put(key, size, maxKnown)
 }
 
 // described is how large a blob is by the manifest of an image, zero if none has told. Who needs it knows best.
@@ -145,7 +139,8 @@ func (b *Blobs) described(key blobKey) int64 {
 	if blob := b.needs.blobs[key]; blob != nil {
 		return blob.size
 	}
-	return b.sizes[key]
+	size, _ := b.sizes.Get(key)
+	return size
 }
 
 // placesOf are those of a registry, which is one of the allowed ones.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/newest"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // Budget bounds what is done for blobs and images that nobody needs: anybody can ask for them. A zero field has its
@@ -78,7 +78,7 @@ type budget struct {
 	downloads, calls int
 	tokens           float64
 	at               time.Time // when tokens was right
-	failed           newest.Map[blobKey, failedBlob]
+	failed           bounded.Map[blobKey, failedBlob]
 }
 
 type failedBlob struct {

@@ -332,8 +332,8 @@ func TestWhatImagesNobodyNeedsSayIsBounded(t *testing.T) {
 		s.know(fmt.Sprintf("other@v%d", i), resolved{layers: []Layer{{MediaType: strings.Repeat("x", i)}}})
 	}
 	s.know("large@v1", resolved{layers: []Layer{{MediaType: strings.Repeat("x", maxOther+1)}}})
-	if _, large := s.others.Get("large@v1"); large || s.others.Len() != maxOthers || len(s.images) != 1 {
-		t.Errorf("%d others, the large one among them: %v; %d needed", s.others.Len(), large, len(s.images))
+	if _, large := s.others.Get("large@v1"); large || s.others.Len() != maxOthers || s.images.Len() != 1 {
+		t.Errorf("%d others, the large one among them: %v; %d needed", s.others.Len(), large, s.images.Len())
 	}
 }
 

@@ -22,6 +22,16 @@ const (
 	ConditionBootReady = "BootReady"
 	// ConditionCleaned reports whether the server is clean.
 	ConditionCleaned = "Cleaned"
+	// ConditionClaimable reports whether a claim may take the server: it is Available, and its machine is off for good. Without
+	// this condition a server is not claimable. Added by Farrier.
+	ConditionClaimable = "Claimable"
+
+	// ReasonClaimable is a reason of ConditionClaimable: a claim may take the server.
+	ReasonClaimable = "AvailableAndOff"
+	// ReasonNotAvailable is a reason of ConditionClaimable: the server is in another state than Available.
+	ReasonNotAvailable = "NotAvailable"
+	// ReasonNotOff is a reason of ConditionClaimable: the machine is on, or the outcome of the last power command is not known yet.
+	ReasonNotOff = "NotOff"
 )
 
 // Conditions of a BMC, with the reasons of the contract.

@@ -2,7 +2,8 @@ package bmcsecret
 
 import (
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
+
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // keptBegun bounds how many attempts are known that are written down and not yet made.
@@ -10,15 +11,17 @@ const keptBegun = 1 << 14
 
 // Begun has the attempts that this process has written down together with the BMCSecret, and that nobody has made yet: whoever
 // makes one need not write it down again. In another process they count as made, as any attempt of unknown end does.
-type Begun struct{ uids *lru.Cache }
+type Begun struct {
+	uids *bounded.Cache[types.UID, struct{}]
+}
 
 // NewBegun is one without attempts.
-func NewBegun() *Begun { return &Begun{lru.New(keptBegun)} }
+func NewBegun() *Begun { return &Begun{bounded.NewCache[types.UID, struct{}](keptBegun)} }
 
 // Add says that the first attempt of a BMCSecret is written down.
 func (b *Begun) Add(uid types.UID) {
 	if b != nil {
-		b.uids.Add(uid, nil)
+		b.uids.Add(uid, struct{}{})
 	}
 }
 

@@ -81,14 +81,14 @@ func TestTheBootConfigurationIsTheClaims(t *testing.T) {
 func TestTwoClaimsNeverGetOneServer(t *testing.T) {
 	api := controllertest.NewAPI(t, free("s"), newClaim("a"), newClaim("b"))
 	first, second := newReconciler(api), newReconciler(api)
-	second.Client = api.Lagging(t, &metalv1.ServerList{})
+	second.cache.Client = api.Lagging(t, &metalv1.ServerList{})
 	api.Settle(t, first, "ns/a")
 	api.Step(t, second, "ns/b")
 	if s := readServer(t, api, "s"); s.Spec.ServerClaimRef.Name != "a" {
 		t.Fatalf("it is %v's", s.Spec.ServerClaimRef)
 	}
 	api.Settle(t, second, "ns/b")
-	second.Client = api
+	second.cache.Client = api
 	second.clock.Step(repeatAfter)
 	api.Settle(t, second, "ns/b")
 	checkBound(t, api, "a", "s")
@@ -122,18 +122,18 @@ func TestAClaimFindsTheServerThatItTookBeforeACrash(t *testing.T) {
 // TestACacheThatLagsGivesNoSecondServer: the claim's own write fails, and when it tries again the cache
 // shows the server that it has taken as free still, and one that became free before that.
 func TestACacheThatLagsGivesNoSecondServer(t *testing.T) {
-	api := controllertest.NewAPI(t, free("a", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery }), free("b"), newClaim("c"))
+	api := controllertest.NewAPI(t, free("a", inDiscovery), free("b"), newClaim("c"))
 	r := newReconciler(api)
 	early := api.Lagging(t, &metalv1.ServerList{})
-	controllertest.ChangeStatus(t, api, "a", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateAvailable })
+	controllertest.ChangeStatus(t, api, "a", becomesFree)
 	late := api.Lagging(t, &metalv1.ServerList{})
 	api.Fail = namingFails
-	r.Client = early
+	r.cache.Client = early
 	api.Step(t, r, "ns/c")
 	api.Fail = nil
-	r.Client = late
+	r.cache.Client = late
 	api.Step(t, r, "ns/c")
-	r.Client = api
+	r.cache.Client = api
 	api.Settle(t, r, "ns/c")
 	checkBound(t, api, "c", "b")
 	if s := readServer(t, api, "a"); s.Spec.ServerClaimRef != nil {
@@ -179,7 +179,7 @@ func TestANamedServerThatCannotBeHad(t *testing.T) {
 		"taken": {free("s", func(s *metalv1.Server) {
 			s.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "first"}
 		}), nil, metalv1.ReasonAllMatchingServersBusy, "ns/first"},
-		"not looked at yet": {free("s", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery }), nil,
+		"not looked at yet": {free("s", inDiscovery), nil,
 			metalv1.ReasonAllMatchingServersBusy, "Discovery"},
 		"not clean yet": {free("s", func(s *metalv1.Server) {
 			s.Annotations = map[string]string{metalv1.AnnotationClaimedBy: "before"}
@@ -211,9 +211,7 @@ func TestANamedServerIsTakenWhenItAppears(t *testing.T) {
 	checkUnbound(t, api, "c", allocator.ReasonServerNotFound)
 	s := free("s")
 	api.Add(t, s)
-	controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) {
-		s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
-	})
+	controllertest.ChangeStatus(t, api, "s", becomesFree)
 	if got := r.claimsOf(t.Context(), readServer(t, api, "s")); len(got) != 1 || got[0].Name != "c" {
 		t.Errorf("the server wakes %v", got)
 	}

@@ -16,15 +16,20 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/readcache"
 )
 
 // stand is the controller without a manager: it plays the informer and the matcher before each step.
 type stand struct {
 	*Reconciler
 	clock *clocktesting.FakeClock
+	cache *cache
 	knows map[string]bool
 	told  *told
 }
+
+// cache is what the controller reads through: a test may replace it by one that lags.
+type cache struct{ client.Client }
 
 // told collects events: "<kind> <name>: <type> <reason> <note>".
 type told struct{ events []string }
@@ -42,8 +47,8 @@ func (s *stand) hears() []string {
 }
 
 func newReconciler(api *controllertest.API) *stand {
-	s := &stand{clock: api.Clock, knows: map[string]bool{}, told: &told{}}
-	s.Reconciler = &Reconciler{Client: api, APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
+	s := &stand{clock: api.Clock, cache: &cache{api}, knows: map[string]bool{}, told: &told{}}
+	s.Reconciler = &Reconciler{Client: readcache.New(api, api).Client(s.cache), APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
 	s.begin()
 	return s
 }
@@ -81,11 +86,24 @@ func (s *stand) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	return result, err
 }
 
+// becomesFree says of a Server that it can be claimed, as its controller does.
+func becomesFree(s *metalv1.Server) {
+	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	s.Status.Conditions = []metav1.Condition{{
+		Type: metalv1.ConditionClaimable, Status: metav1.ConditionTrue, Reason: metalv1.ReasonClaimable, LastTransitionTime: metav1.NewTime(controllertest.Start),
+	}}
+}
+
+// inDiscovery says of a Server that it is not Available yet.
+func inDiscovery(s *metalv1.Server) {
+	s.Status.State, s.Status.Conditions = metalv1.ServerStateDiscovery, nil
+}
+
 // free is a Server that can be claimed.
 func free(name string, change ...func(*metalv1.Server)) *metalv1.Server {
 	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}}}
 	s.Spec.SystemUUID = "00000000-0000-0000-0000-000000000001"
-	s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
+	becomesFree(s)
 	for _, c := range change {
 		c(s)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -243,6 +244,7 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, _ client.Patch
 // touch is somebody else's write to a server, which has nothing to do with claims.
 func (s *store) touch(name string) {
 	server := s.truth[key{"*v1alpha1.Server", "", name}].DeepCopyObject().(*metalv1.Server)
-	server.Status.Conditions = []metav1.Condition{{Type: "Touched", Message: strconv.Itoa(s.version)}}
+	touched := metav1.Condition{Type: "Touched", Status: metav1.ConditionTrue, Message: strconv.Itoa(s.version)}
+	apimeta.SetStatusCondition(&server.Status.Conditions, touched)
 	s.put(server)
 }

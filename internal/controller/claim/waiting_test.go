@@ -45,9 +45,7 @@ func TestWhyIsSaidOnceAMinute(t *testing.T) {
 	checkUnbound(t, api, "c", metalv1.ReasonAllMatchingServersBusy, "2 Servers match: 2 of other claims")
 
 	api.Add(t, free("d", func(s *metalv1.Server) { s.Spec.Taints = []metalv1.Taint{{Key: "k"}} }))
-	controllertest.ChangeStatus(t, api, "d", func(s *metalv1.Server) {
-		s.Status.State, s.Status.PowerState = metalv1.ServerStateAvailable, metalv1.PowerStateOff
-	})
+	controllertest.ChangeStatus(t, api, "d", becomesFree)
 	api.Step(t, r, "ns/c")
 	checkUnbound(t, api, "c", metalv1.ReasonTaintNotTolerated, "3 Servers match: 1 with a taint")
 }
@@ -125,7 +123,7 @@ func TestWhatIsHeardOfServers(t *testing.T) {
 		}
 		return queue.Len()
 	}
-	waits := free("s", func(s *metalv1.Server) { s.Status.State = metalv1.ServerStateDiscovery })
+	waits := free("s", inDiscovery)
 	if n := heard(nil, waits); n != 1 || woken() {
 		t.Errorf("a server that appears: %d queued, matcher woken %t", n, woken())
 	}
@@ -174,13 +172,13 @@ func TestTheMatcherGathers(t *testing.T) {
 			time.Sleep(gathering / 4)
 		}
 		synctest.Wait()
-		if _, given := pool.GivenTo("young"); given {
+		if _, ok := pool.Assumed("young"); ok {
 			t.Error("the younger was served before the older had come")
 		}
 		time.Sleep(gathering)
 		synctest.Wait()
-		if name, _ := pool.GivenTo("old"); name != "s" {
-			t.Errorf("the older was given %q", name)
+		if assumed, _ := pool.Assumed("old"); assumed.Server != "s" {
+			t.Errorf("the older was given %+v", assumed)
 		}
 		cancel()
 		if err := <-done; err != nil {

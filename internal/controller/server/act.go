@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -59,7 +59,7 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 			return fmt.Errorf("order %s: %w", cmd.Kind, err)
 		}
 		if status, known := r.Fleet.Command(key, cmd.ID); known && status.State == fleet.Succeeded && !v.seenSince(&status.End) {
-			r.Fleet.Poke(key) // the next poll of an idle BMC is minutes away
+			r.Fleet.PollSoon(key) // the next poll of an idle BMC is minutes away
 		}
 	}
 	if p.Event.Reason != "" {
@@ -69,7 +69,9 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 }
 
 // account is what the requests are counted for that a Server's BMC is sent.
-func account(server *metalv1.Server) string { return brake.Account(brake.KindServer, server.Name) }
+func account(server *metalv1.Server) string {
+	return throttle.Account(throttle.KindServer, server.Name)
+}
 
 // submit gives a command to the fleet. One that the fleet remembers as ended is meant anew: the machine has
 // been through something else in between.

@@ -3,7 +3,6 @@ package server
 import (
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -48,8 +47,7 @@ func (v *View) installed() (digest string, installed bool) {
 
 // bootedInAttempt says whether the machine has told that it booted, in this attempt.
 func (v *View) bootedInAttempt() bool {
-	c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, metalv1.ConditionBootStateReceived)
-	return c != nil && c.Status == metav1.ConditionTrue && c.Message == reportintake.OfAttempt(v.Attempt.ID)
+	return reportintake.Booted(v.Boot, v.Attempt)
 }
 
 // reinstallPending says that something else is installed than the boot configuration names by now. It stays so until

@@ -2,13 +2,10 @@ package server
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -60,7 +57,7 @@ func (v *View) progress() (stage, time.Time) {
 	at, since := stageNothing, *v.Attempt.Started
 	for _, s := range stages {
 		c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, s.condition)
-		if c == nil || c.Status != metav1.ConditionTrue || !slices.Contains(strings.Fields(c.Message), v.Attempt.ID) {
+		if !v.Attempt.Concerns(v.Boot.Status.DeliveryAttempt, c) {
 			continue
 		}
 		at = max(at, s.stage)

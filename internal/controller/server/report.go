@@ -26,9 +26,6 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if v.System != nil {
 		observed(status, v.System)
 	}
-	if ph.state == metalv1.ServerStateAvailable && v.System != nil && v.unsettled() {
-		status.PowerState = metalv1.PowerStatePoweringOff // claims take what is off
-	}
 	if err := r.inspected(ctx, v); err != nil {
 		return err
 	}
@@ -88,7 +85,7 @@ func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 // conditions sets every condition of the server from what the view shows and what the plan left; of
 // two of one type the later counts. A condition that no longer holds goes back to False.
 func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
-	set := []metav1.Condition{reachable(v), lateness(v, ph)}
+	set := []metav1.Condition{reachable(v), lateness(v, ph), claimable(v, ph)}
 	if v.System != nil {
 		set = append(set, uefiHTTPBoot(v))
 		set = append(set, powerConditions(v)...)
@@ -126,6 +123,22 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 		c.LastTransitionTime = metav1.NewTime(v.Now)
 		apimeta.SetStatusCondition(&v.Server.Status.Conditions, c)
 	}
+}
+
+// claimable reports whether a claim may take the server. While nothing was observed, which is the case after a start, a server
+// that was claimable stays so.
+func claimable(v *View, ph phase) metav1.Condition {
+	c := metav1.Condition{Type: metalv1.ConditionClaimable, Status: metav1.ConditionFalse}
+	was := apimeta.IsStatusConditionTrue(v.Server.Status.Conditions, c.Type)
+	switch {
+	case ph.state != metalv1.ServerStateAvailable:
+		c.Reason, c.Message = metalv1.ReasonNotAvailable, "The server is not Available"
+	case v.System == nil && was, v.off() && !v.unsettled():
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonClaimable, "A claim may take the server"
+	default:
+		c.Reason, c.Message = metalv1.ReasonNotOff, "Waiting for the machine to be off"
+	}
+	return c
 }
 
 // reachable says whether the BMC answers, for this server.

@@ -230,6 +230,7 @@ func (s *stand) available(t *testing.T) {
 	if server.Status.PowerState != metalv1.PowerStateOff {
 		t.Fatalf("available and %s", server.Status.PowerState)
 	}
+	s.says(t, metalv1.ConditionClaimable, metav1.ConditionTrue, metalv1.ReasonClaimable)
 }
 
 // claims is the claim controller: claim "ns/c" takes the server and gives it something to boot.

@@ -1,2 +1,0 @@
-// Package newest keeps what was learned last, in memory that is bounded.
-package newest
