@@ -12,6 +12,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	}
 	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
 	v.InspectedAt = inspected.CreationTimestamp.Time
-	v.Told = inspected.Annotations[machinerecord.AnnotationSystemUUID]
+	v.Told = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
 	if err := r.gatherNamesake(ctx, v); err != nil {
 		return err
 	}
