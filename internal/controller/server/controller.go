@@ -63,8 +63,8 @@ type Reconciler struct {
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
-	// Farewell, if set, is asked before a server with an inline BMC loses its actor.
-	Farewell Farewell
+	// Unsubscriber, if set, is called before a server with an inline BMC loses its actor.
+	Unsubscriber Unsubscriber
 
 	backings   connection.Backings
 	resets     begun

@@ -23,13 +23,13 @@ func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAcces
 	if err != nil {
 		return "", err
 	}
-	holder := connection.Holder{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
-	held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
-	if held.Last {
-		r.Fleet.Remove(held.Before)
+	candidate := connection.Candidate{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
+	connected := r.Registry.Connect(&r.Wake, candidate, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+	if connected.Last {
+		r.Fleet.Remove(connected.Before)
 	}
-	v.HeldBy = held.By
-	return held.Key, nil
+	v.OverriddenBy = connected.Instead
+	return connected.Key, nil
 }
 
 // place writes down where the system of an inline BMC is: tools that speak Redfish themselves need its URI. Of a BMC object's systems its own
@@ -44,28 +44,28 @@ func (v *View) place(p *Plan) {
 
 // letGo forgets that a server had an inline BMC.
 func (r *Reconciler) letGo(name string) {
-	r.Registry.Release(&r.Wake, name)
+	r.Registry.Withdraw(&r.Wake, name)
 	r.backings.Note(name, nil)
 }
 
-// Farewell takes away what Farrier has left at an inline BMC, such as subscriptions to its events.
-type Farewell interface {
-	// LeaveServer says whether that is over; if not, it is asked again when the BMC's observation has changed. It
+// Unsubscriber removes what Farrier has left at an inline BMC, such as subscriptions to its events.
+type Unsubscriber interface {
+	// UnsubscribeServer reports whether that is over; if not, it is asked again when the BMC's observation has changed. It
 	// must come to an end though the BMC does not answer.
-	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
+	UnsubscribeServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
-// farewell lets the inline BMC of a server that is being deleted be left. One whose address or credentials are gone already
+// unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials are gone already
 // is not waited for.
-func (r *Reconciler) farewell(ctx context.Context, server *metalv1.Server) error {
-	if r.Farewell == nil || server.Spec.BMC == nil {
+func (r *Reconciler) unsubscribe(ctx context.Context, server *metalv1.Server) error {
+	if r.Unsubscriber == nil || server.Spec.BMC == nil {
 		return nil
 	}
 	key, err := r.hold(ctx, &View{Server: server}, server.Spec.BMC)
 	if err != nil {
 		return reconcileerror.Transient(err)
 	}
-	over, err := r.Farewell.LeaveServer(server, key)
+	over, err := r.Unsubscriber.UnsubscribeServer(server, key)
 	if err == nil && !over {
 		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
 	}
@@ -78,9 +78,9 @@ func credentialsUsed(v *View) metav1.Condition {
 		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
 		Message: "The BMC is asked with the credentials that spec.bmc names",
 	}
-	if v.HeldBy != "" {
+	if v.OverriddenBy != "" {
 		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
-		c.Message = v.HeldBy + " names the same BMC with other credentials, and those are used"
+		c.Message = v.OverriddenBy + " names the same BMC with other credentials, and Farrier uses those"
 	}
 	return c
 }
