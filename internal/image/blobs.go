@@ -122,7 +122,7 @@ func (b *Blobs) Close() error {
 	b.mu.Unlock()
 	b.cancel(ErrClosed)
 	b.work.Wait()
-	b.upstream.client.CloseIdleConnections()
+	b.upstream.CloseIdleConnections()
 	return nil
 }
 
@@ -144,13 +144,13 @@ func (b *Blobs) described(key blobKey) int64 {
 }
 
 // placesOf are those of a registry, which is one of the allowed ones.
-func (b *Blobs) placesOf(registry string) places {
+func (b *Blobs) placesOf(host string) places {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p, ok := b.places[registry]
+	p, ok := b.places[host]
 	if !ok {
 		p = places{make(chan struct{}, b.opts.Parallel), make(chan struct{}, b.opts.Parallel)}
-		b.places[registry] = p
+		b.places[host] = p
 	}
 	return p
 }

@@ -44,7 +44,7 @@ func parsePartial(name string) (digest string, size int64, ok bool) {
 	text, _, _ := strings.Cut(rest, ".")
 	size, err := strconv.ParseInt(text, 10, 64)
 	digest = "sha256:" + hex
-	return digest, size, err == nil && size > 0 && digestText.MatchString(digest)
+	return digest, size, err == nil && size > 0 && ValidDigest(digest)
 }
 
 // scanPartial takes up what broken downloads of an earlier run left, and removes

@@ -140,22 +140,6 @@ func TestNeededLayersStayAndOthersGo(t *testing.T) {
 	}
 }
 
-// robotOnly refuses everybody without the password of the pull secret below, once it is locked.
-func robotOnly(locked *atomic.Bool) localregistry.Middleware {
-	return onPath("/v2/", func(next http.Handler, w http.ResponseWriter, req *http.Request) {
-		if _, password, ok := req.BasicAuth(); locked.Load() && (!ok || password != "s3cret") {
-			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, req)
-	})
-}
-
-func robotSecret(registry string) []byte {
-	return fmt.Appendf(nil, `{"auths":{%q:{"username":"robot","password":"s3cret"}}}`, registry)
-}
-
 func TestAPullSecretOpensWhatIsNeededAndNothingElse(t *testing.T) {
 	var locked atomic.Bool
 	locked.Store(true)

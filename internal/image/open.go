@@ -43,7 +43,7 @@ func (b *Blobs) Open(ctx context.Context, u *url.URL, verified bool) (*Blob, err
 	}
 	blob, err := b.open(ctx, name.ref, name.digest, verified)
 	if err != nil {
-		return nil, b.refused(ctx, err, b.needed(name.key()))
+		return nil, b.refused(ctx, err, b.needed(keyOf(name)))
 	}
 	return blob, nil
 }
@@ -56,12 +56,12 @@ func (b *Blobs) Stat(ctx context.Context, u *url.URL) (*Blob, error) {
 	}
 	size, err := b.size(ctx, name.ref, name.digest)
 	if err != nil {
-		return nil, b.refused(ctx, err, b.needed(name.key()))
+		return nil, b.refused(ctx, err, b.needed(keyOf(name)))
 	}
 	return &Blob{Digest: name.digest, Size: size}, nil
 }
 
-func (n blobName) key() blobKey { return blobKey{n.ref.Name(), n.digest} }
+func keyOf(name blobName) blobKey { return blobKey{name.ref.Name(), name.digest} }
 
 // find returns which blob a URL names, with its digest.
 func (b *Blobs) find(ctx context.Context, u *url.URL) (blobName, error) {

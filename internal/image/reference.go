@@ -43,6 +43,9 @@ var (
 	hostText       = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
 )
 
+// ValidDigest reports whether a text is sha256: and 64 lower-case hexadecimal digits. It is then safe as part of a path, too.
+func ValidDigest(text string) bool { return digestText.MatchString(text) }
+
 // Reference names an image in a registry. It has a tag, a digest, or both; the
 // digest decides when there is one.
 type Reference struct {

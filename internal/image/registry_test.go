@@ -3,10 +3,12 @@ package image
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,10 +53,6 @@ func tiny(content string) localregistry.Image {
 // large has a layer that is more than buffers hold: 2 MiB.
 func large(seed uint64) localregistry.Image {
 	return localregistry.Image{Kernel: localregistry.SmallImage(seed).Kernel, Initramfs: []byte("initramfs")}
-}
-
-func registryOptions(r *localregistry.Registry) Options {
-	return Options{AllowedRegistries: []string{r.Address()}, PlainHTTP: []string{r.Address()}}
 }
 
 // onPath is a middleware for GET requests whose path contains a text; the
@@ -130,4 +128,20 @@ func (g *gate) awaitArrivals(t *testing.T, n int) {
 			t.Fatal("nobody came")
 		}
 	}
+}
+
+// robotOnly refuses everybody without the password of the pull secret below, once it is locked.
+func robotOnly(locked *atomic.Bool) localregistry.Middleware {
+	return onPath("/v2/", func(next http.Handler, w http.ResponseWriter, req *http.Request) {
+		if _, password, ok := req.BasicAuth(); locked.Load() && (!ok || password != "s3cret") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+func robotSecret(registry string) []byte {
+	return fmt.Appendf(nil, `{"auths":{%q:{"username":"robot","password":"s3cret"}}}`, registry)
 }

@@ -125,7 +125,7 @@ func (s *store) scan() error {
 		}
 		for _, file := range files {
 			info, err := file.Info()
-			if err != nil || !info.Mode().IsRegular() || !digestText.MatchString("sha256:"+file.Name()) {
+			if err != nil || !info.Mode().IsRegular() || !ValidDigest("sha256:"+file.Name()) {
 				continue // not ours: leave it alone
 			}
 			found = append(found, left{info, private})

@@ -18,7 +18,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	testingclock "k8s.io/utils/clock/testing"
-	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 )
@@ -344,26 +343,6 @@ func TestRefusals(t *testing.T) {
 	} {
 		if got := refusal(err); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
-		}
-	}
-}
-
-// TestFewTokensAreKept: of however many repositories.
-func TestFewTokensAreKept(t *testing.T) {
-	c := &fewTokens{Cache: auth.NewCache()}
-	known := func(i int) bool {
-		_, err := c.GetToken(t.Context(), "ghcr.io", auth.SchemeBearer, strconv.Itoa(i))
-		return err == nil
-	}
-	for i := range 10 * maxTokens {
-		if _, err := c.Set(t.Context(), "ghcr.io", auth.SchemeBearer, strconv.Itoa(i), func(context.Context) (string, error) { return "token", nil }); err != nil {
-			t.Fatal(err)
-		}
-		if !known(i) {
-			t.Fatalf("token %d is forgotten at once", i)
-		}
-		if i >= maxTokens && known(i-maxTokens) {
-			t.Fatalf("token %d is still known after %d", i-maxTokens, i)
 		}
 	}
 }

@@ -76,6 +76,9 @@ func newUpstream(o Options) (*upstream, error) {
 	}, nil
 }
 
+// CloseIdleConnections closes the connections that no call uses.
+func (u *upstream) CloseIdleConnections() { u.client.CloseIdleConnections() }
+
 // check refuses registries that are not allowed. Nothing is ever asked of them.
 func (u *upstream) check(ref Reference) error {
 	if !u.allowed[ref.Registry] {
