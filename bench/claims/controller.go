@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/bench/internal/site"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/readcache"
 )
 
 // The claim controller is started by its first request, and asked what it has used by all others.
@@ -80,7 +81,7 @@ func newManager(ctx context.Context, request controllerRequest) (ctrl.Manager, e
 		return nil, err
 	}
 	claims := &claim.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: request.Workers, Logger: logr.Discard(),
+		Client: readcache.New(mgr.GetAPIReader(), mgr.GetCache()).Client(mgr.GetClient()), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: request.Workers, Logger: logr.Discard(),
 	}
 	return mgr, claims.SetupWithManager(mgr)
 }

@@ -17,7 +17,7 @@ type Verdict struct{ Reason, Message string }
 
 // Explain says why a claim cannot be bound now, and for how many Servers each reason holds.
 func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
-	w, err := newWant(c)
+	req, err := newRequest(c)
 	switch {
 	case errors.Is(err, errNameless):
 		return Verdict{ReasonInvalidName, err.Error()}
@@ -26,26 +26,26 @@ func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.server != "" {
-		return p.explainNamed(w)
+	if req.server != "" {
+		return p.explainNamed(req)
 	}
-	return p.count(w).verdict(len(p.servers), w)
+	return p.count(req).verdict(len(p.servers), req)
 }
 
 // explainNamed is about the one server that the claim names.
-func (p *Pool) explainNamed(w *want) Verdict {
-	s := p.servers[w.server]
+func (p *Pool) explainNamed(req *request) Verdict {
+	s := p.servers[req.server]
 	switch {
 	case s == nil:
-		return Verdict{ReasonServerNotFound, fmt.Sprintf("spec.serverRef: Server %q does not exist", w.server)}
-	case !w.matches(s):
+		return Verdict{ReasonServerNotFound, fmt.Sprintf("spec.serverRef: Server %q does not exist", req.server)}
+	case !req.matches(s):
 		return Verdict{ReasonSelectorMismatch, fmt.Sprintf("spec.serverSelector does not match Server %q that spec.serverRef names", s.name)}
 	}
 	is := words[s.now()]
 	text := is.one
 	switch s.now() {
 	case free:
-		if t := firstTaint(s.taints.taints, w.tolerations); t != nil {
+		if t := firstTaint(s.taints.taints, req.tolerations); t != nil {
 			return Verdict{metalv1.ReasonTaintNotTolerated, fmt.Sprintf("Server %q: has the taint %s, which spec.tolerations do not tolerate", s.name, t.Key)}
 		}
 	case taken:
@@ -71,17 +71,17 @@ type tally struct {
 }
 
 // count is exact where the counts are kept, and looks at no more than explained servers where not.
-func (p *Pool) count(w *want) tally {
+func (p *Pool) count(req *request) tally {
 	var sum tally
-	terms := p.narrowest(w, func(list *posting) int { return len(list.all) })
+	terms := p.narrowest(req, func(list *posting) int { return len(list.all) })
 	looks := 0
 	for _, t := range terms {
 		list := p.postings[t]
 		if list == nil {
 			continue
 		}
-		if w.simple {
-			sum.addAll(w, list)
+		if req.simple {
+			sum.addAll(req, list)
 			continue
 		}
 		for _, s := range list.all {
@@ -91,30 +91,30 @@ func (p *Pool) count(w *want) tally {
 			}
 			looks++
 			p.visited++
-			if w.matches(s) {
-				sum.add(w, s)
+			if req.matches(s) {
+				sum.add(req, s)
 			}
 		}
 	}
 	return sum
 }
 
-func (t *tally) addAll(w *want, list *posting) {
+func (t *tally) addAll(req *request, list *posting) {
 	t.matching += len(list.all)
 	for i, n := range list.count {
 		t.standing[i] += n
 	}
 	for set, servers := range list.free {
-		if !w.tolerates(set.taints) {
+		if !req.tolerates(set.taints) {
 			t.tainted += len(servers)
 			t.standing[free] -= len(servers)
 		}
 	}
 }
 
-func (t *tally) add(w *want, s *server) {
+func (t *tally) add(req *request, s *server) {
 	t.matching++
-	if s.counted == free && !w.tolerates(s.taints.taints) {
+	if s.counted == free && !req.tolerates(s.taints.taints) {
 		t.tainted++
 		return
 	}
@@ -122,7 +122,7 @@ func (t *tally) add(w *want, s *server) {
 }
 
 // verdict names the reason of the servers nearest to fitting, and counts all.
-func (t tally) verdict(all int, w *want) Verdict {
+func (t tally) verdict(all int, req *request) Verdict {
 	scope := ""
 	if t.partly {
 		scope = fmt.Sprintf(" of the first %d that were looked at", explained)
@@ -131,7 +131,7 @@ func (t tally) verdict(all int, w *want) Verdict {
 		if all == 0 {
 			return Verdict{metalv1.ReasonNoMatchingServer, "There is no Server"}
 		}
-		return Verdict{metalv1.ReasonNoMatchingServer, fmt.Sprintf("spec.serverSelector (%s) matches none of %d Servers%s", w.selector, all, scope)}
+		return Verdict{metalv1.ReasonNoMatchingServer, fmt.Sprintf("spec.serverSelector (%s) matches none of %d Servers%s", req.selector, all, scope)}
 	}
 	reason := ""
 	var counts []string

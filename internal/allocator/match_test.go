@@ -153,7 +153,7 @@ func TestATaintIsWantedByThoseWhoTolerateIt(t *testing.T) {
 func TestWhatIsGivenIsHeldBack(t *testing.T) {
 	p := poolOf([]*metalv1.Server{available("s")}, asking("a", createdAt(0)), asking("b", createdAt(1)))
 	given, unmatched := p.Match()
-	if diff := cmp.Diff([]Given{{types.NamespacedName{Namespace: "ns", Name: "a"}, "a", "s"}}, given); diff != "" {
+	if diff := cmp.Diff([]Assumption{{types.NamespacedName{Namespace: "ns", Name: "a"}, "a", "s", ""}}, given); diff != "" {
 		t.Fatal(diff)
 	}
 	if len(unmatched) != 1 || unmatched[0].Name != "b" {
@@ -162,17 +162,23 @@ func TestWhatIsGivenIsHeldBack(t *testing.T) {
 	if _, again := p.Match(); again != nil {
 		t.Errorf("%v are told twice", again)
 	}
-	if name, ok := p.GivenTo("a"); !ok || name != "s" {
-		t.Errorf("a was given %q", name)
+	if got, ok := p.Assumed("a"); !ok || got.Server != "s" {
+		t.Errorf("assumed for a: %+v", got)
 	}
 	p.Observe(available("s")) // an old cache
-	p.Taken("a", "7")
+	p.Bound("a", "7")
 	if p.Observe(available("s", version(6))) || len(matched(p)) != 0 {
 		t.Error("news of before the taking make the server free")
+	}
+	if got, ok := p.Assumed("a"); !ok || got.Bound != "7" {
+		t.Errorf("assumed for a until the cache shows it: %+v", got)
 	}
 	p.Observe(available("s", version(7), claimed("a")))
 	if len(matched(p)) != 0 {
 		t.Error("it is given to a second claim")
+	}
+	if got, ok := p.Assumed("a"); ok {
+		t.Errorf("assumed for a after the cache shows it: %+v", got)
 	}
 	if !p.Observe(available("s", version(9))) || matched(p)["b"] != "s" {
 		t.Error("given back, it is not given to who waits")
@@ -185,19 +191,43 @@ func TestNewsMayOvertakeTheAnswer(t *testing.T) {
 	p.Match()
 	p.Observe(available("s", version(7), claimed("a")))
 	p.Observe(available("s", version(9)))
-	if !p.Taken("a", "7") || matched(p)["b"] != "s" {
+	if !p.Bound("a", "7") || matched(p)["b"] != "s" {
 		t.Error("it is held for ever")
 	}
 }
 
-func TestALostRace(t *testing.T) {
+// TestABoundServerStaysAssumedWithoutItsClaim: the claim is gone, and its name is another's, before the cache shows the write.
+func TestABoundServerStaysAssumedWithoutItsClaim(t *testing.T) {
+	p := poolOf([]*metalv1.Server{available("s")}, asking("a"))
+	p.Match()
+	p.Bound("a", "7")
+	again := asking("a", func(c *metalv1.ServerClaim) { c.UID = "second" })
+	if p.Withdraw(types.NamespacedName{Namespace: "ns", Name: "a"}) {
+		t.Error("the server is said to be free")
+	}
+	if _, err := p.Pend(again); err != nil {
+		t.Fatal(err)
+	}
+	if p.Observe(available("s", version(6))) || len(matched(p)) != 0 {
+		t.Error("the server is given before the cache shows whose it is")
+	}
+	p.Observe(available("s", version(7), claimed("a")))
+	if got := matched(p); len(got) != 0 || len(p.claims) != 1 || len(p.byName) != 1 {
+		t.Errorf("matched %v, %d claims, %d names", got, len(p.claims), len(p.byName))
+	}
+	if p.Observe(available("s", version(8))); matched(p)["a"] != "s" {
+		t.Error("the second claim does not get it")
+	}
+}
+
+func TestAConflict(t *testing.T) {
 	p := poolOf([]*metalv1.Server{available("a"), available("b")}, asking("c"))
 	p.Match()
-	p.Lost("c", "1")
+	p.Conflict("c", "1")
 	if got := matched(p); got["c"] != "b" {
 		t.Errorf("after the loss it gets %v", got)
 	}
-	p.Lost("c", "1")
+	p.Conflict("c", "1")
 	if got := matched(p); len(got) != 0 {
 		t.Errorf("what was lost is given without news of it: %v", got)
 	}
@@ -218,7 +248,7 @@ func TestAWithdrawnClaimGivesBack(t *testing.T) {
 	}
 	p.Withdraw(types.NamespacedName{Namespace: "ns", Name: "b"})
 	p.Withdraw(types.NamespacedName{Namespace: "ns", Name: "b"})
-	if len(p.wants)+len(p.filed)+len(p.named)+len(p.claims)+len(p.byName) != 0 {
+	if len(p.requests)+len(p.filed)+len(p.named)+len(p.claims)+len(p.byName) != 0 {
 		t.Error("something is left of the claims")
 	}
 }
@@ -230,7 +260,7 @@ func TestAClaimMadeAnewIsAnother(t *testing.T) {
 	if _, err := p.Pend(again); err != nil {
 		t.Fatal(err)
 	}
-	if _, still := p.GivenTo("c"); still {
+	if _, still := p.Assumed("c"); still {
 		t.Error("the old one has it still")
 	}
 	given, _ := p.Match()
@@ -303,11 +333,11 @@ func TestFromSeveralGoroutines(t *testing.T) {
 				}
 				given, _ := p.Match()
 				for _, g := range given {
-					p.Taken(g.UID, "2")
+					p.Bound(g.UID, "2")
 				}
 				p.Explain(c)
-				p.GivenTo(c.UID)
-				p.Lost(c.UID, "1")
+				p.Assumed(c.UID)
+				p.Conflict(c.UID, "1")
 				p.Withdraw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name})
 				p.Forget(name)
 			}

@@ -11,26 +11,26 @@ import (
 
 // pending is a claim that has no Server yet.
 type pending struct {
-	name  types.NamespacedName
-	uid   types.UID
-	since int64 // of creation, seconds
-	want  *want
-	given *server // nil while it waits
-	// told says that it was among those that Match found nothing for.
-	told bool
+	name    types.NamespacedName
+	uid     types.UID
+	since   int64 // of creation, seconds
+	request *request
+	assumed *server // nil while it waits
+	// notified says that Match has returned the claim as unmatched.
+	notified bool
 }
 
-// older puts claims in the order in which they are served: by age, and those of one second by name.
+// older compares claims in the order of service: by age, and those of one second by name.
 func (c *pending) older(other *pending) int {
 	return cmp.Or(cmp.Compare(c.since, other.since), cmp.Compare(c.name.Namespace, other.name.Namespace),
 		cmp.Compare(c.name.Name, other.name.Name), cmp.Compare(c.uid, other.uid))
 }
 
-// Pend adds a claim to those that wait for a Server. It returns whether Match may find one for it; if not,
-// that was tried and nothing has come since. A claim that waits already, or was given a Server, stays where it is. One of the
-// same name that was before it, or that asked for something else, is withdrawn; what that was given is something to look at.
+// Pend adds a claim to those that wait for a Server. It reports whether Match may find one; if not, Match has tried and no
+// Server has become free since. A claim that already waits, or that a Server is assumed for, keeps its place. An earlier claim of the same
+// name, or an earlier request of this one, is withdrawn; a Server that was assumed for it is free again.
 func (p *Pool) Pend(c *metalv1.ServerClaim) (hopeful bool, err error) {
-	fresh, err := newWant(c)
+	fresh, err := newRequest(c)
 	if err != nil {
 		return p.Withdraw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}), err
 	}
@@ -40,25 +40,25 @@ func (p *Pool) Pend(c *metalv1.ServerClaim) (hopeful bool, err error) {
 	freed := false
 	if known := p.byName[name]; known != nil {
 		switch {
-		case known.uid == c.UID && known.want.key == fresh.key:
-			hopeful = known.given != nil || !known.want.dry
-			known.told = known.told && !hopeful // it does not say what it was told, and has to be told anew
+		case known.uid == c.UID && known.request.key == fresh.key:
+			hopeful = known.assumed != nil || !known.request.unmatched
+			known.notified = known.notified && !hopeful // its status does not say so now: Match has to notify it again
 			return hopeful, nil
-		case known.uid == c.UID && known.given != nil:
-			return true, nil // whatever it asks for now, what it was given is on its way
+		case known.uid == c.UID && known.assumed != nil:
+			return true, nil // its Server is being bound, whatever it asks for now
 		}
 		freed = p.withdraw(known)
 	}
-	entry := &pending{name: name, uid: c.UID, since: c.CreationTimestamp.Unix(), want: fresh}
+	entry := &pending{name: name, uid: c.UID, since: c.CreationTimestamp.Unix(), request: fresh}
 	p.claims[c.UID], p.byName[name] = entry, entry
 	if p.wait(entry); freed {
-		entry.want.dry = false // Match has to look for others, and tells this one as well
+		entry.request.unmatched = false // Match has to look for others, and notifies this one too
 	}
-	return !entry.want.dry, nil
+	return !entry.request.unmatched, nil
 }
 
-// Withdraw removes a claim, because it has its Server, or is gone. A Server that it was given and that
-// was not taken in time is free again; it returns whether that is something for another claim.
+// Withdraw removes a claim that has its Server or is gone. A Server that is assumed for it and not bound is free again; Withdraw
+// reports whether another claim may get it. An assumption that is bound lasts until Observe shows it.
 func (p *Pool) Withdraw(name types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,72 +67,81 @@ func (p *Pool) Withdraw(name types.NamespacedName) bool {
 }
 
 func (p *Pool) withdraw(c *pending) bool {
-	delete(p.claims, c.uid)
-	delete(p.byName, c.name)
-	if s := c.given; s != nil {
-		c.given, s.heldFor = nil, nil
+	if s := c.assumed; s != nil && s.assumedUntil != "" {
+		return false
+	}
+	p.forget(c)
+	if s := c.assumed; s != nil {
+		c.assumed, s.assumedBy = nil, nil
 		p.recount(s)
-		return s.counted == free && p.undry(s)
+		return s.counted == free && p.reopen(s)
 	}
 	p.leave(c)
 	return false
 }
 
-// wait puts a claim among those that wait for the same.
-func (p *Pool) wait(c *pending) {
-	w := p.wants[c.want.key]
-	if w == nil {
-		w = c.want
-		w.dry = false
-		p.wants[w.key] = w
-		p.file(w)
+// forget removes a claim from the index. A later claim of its name stays.
+func (p *Pool) forget(c *pending) {
+	delete(p.claims, c.uid)
+	if p.byName[c.name] == c {
+		delete(p.byName, c.name)
 	}
-	c.want = w
-	i, found := slices.BinarySearchFunc(w.waiting, c, (*pending).older)
+}
+
+// wait adds a claim to the others with the same request.
+func (p *Pool) wait(c *pending) {
+	req := p.requests[c.request.key]
+	if req == nil {
+		req = c.request
+		req.unmatched = false
+		p.requests[req.key] = req
+		p.file(req)
+	}
+	c.request = req
+	i, found := slices.BinarySearchFunc(req.waiting, c, (*pending).older)
 	if !found {
-		w.waiting = slices.Insert(w.waiting, i, c)
+		req.waiting = slices.Insert(req.waiting, i, c)
 	}
 }
 
 // leave is the opposite of wait.
 func (p *Pool) leave(c *pending) {
-	w := c.want
-	if i, found := slices.BinarySearchFunc(w.waiting, c, (*pending).older); found {
-		w.waiting = slices.Delete(w.waiting, i, i+1)
+	req := c.request
+	if i, found := slices.BinarySearchFunc(req.waiting, c, (*pending).older); found {
+		req.waiting = slices.Delete(req.waiting, i, i+1)
 	}
-	if len(w.waiting) == 0 {
-		delete(p.wants, w.key)
-		p.unfile(w)
+	if len(req.waiting) == 0 {
+		delete(p.requests, req.key)
+		p.unfile(req)
 	}
 }
 
-// file makes a want findable by the servers that it is about: by name, or by its most selective
-// requirement.
-func (p *Pool) file(w *want) {
-	if w.server != "" {
-		add(p.named, w.server, w)
+// file indexes a request by the name of its server, or by its most selective requirement.
+func (p *Pool) file(req *request) {
+	if req.server != "" {
+		file(p.named, req.server, req)
 		return
 	}
-	w.filed = p.narrowest(w, func(list *posting) int { return len(list.all) })
-	for _, t := range w.filed {
-		add(p.filed, t, w)
+	req.filed = p.narrowest(req, func(list *posting) int { return len(list.all) })
+	for _, t := range req.filed {
+		file(p.filed, t, req)
 	}
 }
 
-func (p *Pool) unfile(w *want) {
-	if w.server != "" {
-		remove(p.named, w.server, w)
+func (p *Pool) unfile(req *request) {
+	if req.server != "" {
+		unfile(p.named, req.server, req)
 	}
-	for _, t := range w.filed {
-		remove(p.filed, t, w)
+	for _, t := range req.filed {
+		unfile(p.filed, t, req)
 	}
-	w.filed = nil
+	req.filed = nil
 }
 
-// narrowest returns the terms of the requirement under which the fewest servers stand, by some measure.
-func (p *Pool) narrowest(w *want, size func(*posting) int) []term {
+// narrowest returns the terms of the requirement that the fewest servers have; size counts the servers of a posting.
+func (p *Pool) narrowest(req *request, size func(*posting) int) []term {
 	best, least := []term{anything}, -1
-	for _, terms := range w.positive {
+	for _, terms := range req.positive {
 		n := 0
 		for _, t := range terms {
 			if list := p.postings[t]; list != nil {
@@ -146,22 +155,22 @@ func (p *Pool) narrowest(w *want, size func(*posting) int) []term {
 	return best
 }
 
-// undry has Match look again for every want that a free server fits, and returns whether there is one.
-func (p *Pool) undry(s *server) bool {
-	woken := false
-	p.wanting(s, func(w *want) bool {
-		w.dry, woken = false, true
+// reopen has Match try again every request that a free server fits, and reports whether there is one.
+func (p *Pool) reopen(s *server) bool {
+	found := false
+	p.requestsFor(s, func(req *request) bool {
+		req.unmatched, found = false, true
 		return true
 	})
-	return woken
+	return found
 }
 
-// wanting visits the wants that a server fits, until visit returns false.
-func (p *Pool) wanting(s *server, visit func(*want) bool) {
-	ask := func(wants map[*want]struct{}) bool {
-		for w := range wants {
+// requestsFor visits the requests that a server fits, until visit returns false.
+func (p *Pool) requestsFor(s *server, visit func(*request) bool) {
+	ask := func(requests map[*request]struct{}) bool {
+		for req := range requests {
 			p.visited++
-			if w.tolerates(s.taints.taints) && w.matches(s) && !visit(w) {
+			if req.tolerates(s.taints.taints) && req.matches(s) && !visit(req) {
 				return false
 			}
 		}
@@ -177,15 +186,15 @@ func (p *Pool) wanting(s *server, visit func(*want) bool) {
 	}
 }
 
-func add[K comparable](index map[K]map[*want]struct{}, key K, w *want) {
+func file[K comparable](index map[K]map[*request]struct{}, key K, req *request) {
 	if index[key] == nil {
-		index[key] = map[*want]struct{}{}
+		index[key] = map[*request]struct{}{}
 	}
-	index[key][w] = struct{}{}
+	index[key][req] = struct{}{}
 }
 
-func remove[K comparable](index map[K]map[*want]struct{}, key K, w *want) {
-	if delete(index[key], w); len(index[key]) == 0 {
+func unfile[K comparable](index map[K]map[*request]struct{}, key K, req *request) {
+	if delete(index[key], req); len(index[key]) == 0 {
 		delete(index, key)
 	}
 }

@@ -30,7 +30,7 @@ func TestAClaimOfTheSameNameFreesWhatTheOneBeforeWasGiven(t *testing.T) {
 			if len(given) != 1 || given[0].UID != "b" {
 				t.Errorf("given: %v", given)
 			}
-			if _, err := newWant(again); err == nil && (len(unmatched) != 1 || unmatched[0] != (types.NamespacedName{Namespace: "ns", Name: "a"})) {
+			if _, err := newRequest(again); err == nil && (len(unmatched) != 1 || unmatched[0] != (types.NamespacedName{Namespace: "ns", Name: "a"})) {
 				t.Errorf("told that there is nothing: %v", unmatched)
 			}
 		})

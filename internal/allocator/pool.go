@@ -7,12 +7,11 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// Pool knows every Server and every claim that waits for one. It may be used from several goroutines.
+// Pool holds every Server and every claim without one. It is safe for concurrent use.
 type Pool struct {
 	mu       sync.Mutex
 	servers  map[string]*server
@@ -21,27 +20,27 @@ type Pool struct {
 	// order holds the sets of taints by their keys: the untainted come first.
 	order []*taintSet
 
-	claims map[types.UID]*pending
-	byName map[types.NamespacedName]*pending
-	wants  map[string]*want
-	// filed finds wants by a term that a server must have to match; named, by the server's name.
-	filed map[term]map[*want]struct{}
-	named map[string]map[*want]struct{}
+	claims   map[types.UID]*pending
+	byName   map[types.NamespacedName]*pending
+	requests map[string]*request
+	// filed indexes requests by a term that a server must have to match; named, by the server's name.
+	filed map[term]map[*request]struct{}
+	named map[string]map[*request]struct{}
 
-	// visited counts the servers and wants that were looked at one by one, for tests of what things cost.
+	// visited counts the servers and requests that were compared one by one: tests bound it.
 	visited int
 }
 
-// NewPool returns a pool that knows nothing.
+// NewPool returns an empty pool.
 func NewPool() *Pool {
 	return &Pool{
 		servers: map[string]*server{}, postings: map[term]*posting{anything: {}}, taints: map[string]*taintSet{},
-		claims: map[types.UID]*pending{}, byName: map[types.NamespacedName]*pending{}, wants: map[string]*want{},
-		filed: map[term]map[*want]struct{}{}, named: map[string]map[*want]struct{}{},
+		claims: map[types.UID]*pending{}, byName: map[types.NamespacedName]*pending{}, requests: map[string]*request{},
+		filed: map[term]map[*request]struct{}{}, named: map[string]map[*request]struct{}{},
 	}
 }
 
-// Observe tells the pool what a Server is now. It returns whether that may be something for a claim that waits.
+// Observe takes what the cache shows of a Server. It reports whether a claim that waits may get the Server now.
 func (p *Pool) Observe(obj *metalv1.Server) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,49 +48,36 @@ func (p *Pool) Observe(obj *metalv1.Server) bool {
 	if s == nil {
 		s = &server{name: obj.Name, labels: obj.Labels, taints: p.intern(obj.Spec.Taints)}
 		p.servers[obj.Name] = s
-		p.take(s, obj)
+		p.update(s, obj)
 		s.counted = s.now()
 		s.terms(func(t term) { p.posting(t).add(s) })
-		return s.counted == free && p.undry(s)
+		return s.counted == free && p.reopen(s)
 	}
 	wasFree := s.counted == free
 	relabelled := !maps.Equal(s.labels, obj.Labels)
 	retainted := s.taints.key != taintsKey(obj.Spec.Taints)
 	if relabelled || retainted {
 		p.drop(s)
-		p.release(s.taints)
+		p.discard(s.taints)
 		s.labels, s.taints = obj.Labels, p.intern(obj.Spec.Taints)
-		p.take(s, obj)
+		p.update(s, obj)
 		s.counted = s.now()
 		s.terms(func(t term) { p.posting(t).add(s) })
 	} else {
-		s.labels = obj.Labels // equal, and not what an old object is kept alive by
-		p.take(s, obj)
+		s.labels = obj.Labels // equal: this lets go of the old object
+		p.update(s, obj)
 		p.recount(s)
 	}
-	return s.counted == free && (!wasFree || relabelled || retainted) && p.undry(s)
+	return s.counted == free && (!wasFree || relabelled || retainted) && p.reopen(s)
 }
 
-// take reads the parts of an object that change without moving the server in the index.
-func (p *Pool) take(s *server, obj *metalv1.Server) {
+// update takes the parts of an object that change without moving the server in the index.
+func (p *Pool) update(s *server, obj *metalv1.Server) {
 	s.version, s.seen, s.state, s.owner = obj.ResourceVersion, standingOf(obj), obj.Status.State, ""
 	if ref := obj.Spec.ServerClaimRef; ref != nil {
 		s.owner = ref.Namespace + "/" + ref.Name
 	}
-	s.settle()
-}
-
-// settle ends the holding back of a server whose news have come round.
-func (s *server) settle() {
-	if s.heldUntil != "" && !Older(s.version, s.heldUntil) {
-		s.heldUntil = ""
-	}
-}
-
-// Older compares resource versions, which are numbers that grow. What cannot be compared is not older.
-func Older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
+	p.confirm(s)
 }
 
 // recount moves a server between the counts of its postings if its standing has changed.
@@ -105,7 +91,7 @@ func (p *Pool) recount(s *server) {
 	s.terms(func(t term) { p.postings[t].countIn(s) })
 }
 
-// Forget tells the pool that a Server does not exist any more.
+// Forget removes a Server that no longer exists.
 func (p *Pool) Forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,10 +100,14 @@ func (p *Pool) Forget(name string) {
 		return
 	}
 	p.drop(s)
-	p.release(s.taints)
+	p.discard(s.taints)
 	delete(p.servers, name)
-	if c := s.heldFor; c != nil {
-		s.heldFor, c.given = nil, nil
+	switch c := s.assumedBy; {
+	case c == nil:
+	case s.assumedUntil != "":
+		p.end(s)
+	default:
+		s.assumedBy, c.assumed = nil, nil
 		p.wait(c)
 	}
 }
@@ -131,7 +121,7 @@ func (p *Pool) posting(t term) *posting {
 	return list
 }
 
-// drop takes a server out of the index.
+// drop removes a server from the index.
 func (p *Pool) drop(s *server) {
 	s.terms(func(t term) {
 		list := p.postings[t]
@@ -141,7 +131,7 @@ func (p *Pool) drop(s *server) {
 	})
 }
 
-// intern returns the one set of these taints.
+// intern returns the set of these taints that their servers share.
 func (p *Pool) intern(taints []metalv1.Taint) *taintSet {
 	key := taintsKey(taints)
 	set := p.taints[key]
@@ -155,7 +145,8 @@ func (p *Pool) intern(taints []metalv1.Taint) *taintSet {
 	return set
 }
 
-func (p *Pool) release(set *taintSet) {
+// discard drops a set of taints when its last server goes.
+func (p *Pool) discard(set *taintSet) {
 	if set.servers--; set.servers == 0 {
 		delete(p.taints, set.key)
 		p.order = slices.DeleteFunc(p.order, func(s *taintSet) bool { return s == set })

@@ -20,20 +20,19 @@ type server struct {
 	owner string
 	state metalv1.ServerState
 
-	// heldFor is the claim that the server was given to in memory. It is not free then, whatever is
-	// heard of it, until news of version heldUntil or later have come.
-	heldFor   *pending
-	heldUntil string
-	// lostAt is a version with which somebody lost the race for the server. Later ones exist, so that this
-	// one says nothing any more.
-	lostAt string
+	// assumedBy is the claim that the server is assumed for, and assumedUntil the version that binds it, which Observe has
+	// not shown yet. With either, the server is not free.
+	assumedBy    *pending
+	assumedUntil string
+	// conflictAt is a version at which the API refused to bind the server. At that version the server is not free.
+	conflictAt string
 
 	counted standing // how the postings count it
 }
 
-// now is the standing that counts.
+// now is the standing with assumptions and conflicts.
 func (s *server) now() standing {
-	if s.seen == free && (s.heldFor != nil || s.heldUntil != "" || s.lostAt == s.version && s.lostAt != "") {
+	if s.seen == free && (s.assumedBy != nil || s.assumedUntil != "" || s.conflictAt == s.version && s.conflictAt != "") {
 		return taken
 	}
 	return s.seen

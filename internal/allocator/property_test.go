@@ -98,7 +98,7 @@ func (w *world) hear(name string) {
 }
 
 // take does with what was given what the controller does: a write that succeeds only on the latest version.
-func (w *world) take(t *rapid.T, given []Given) {
+func (w *world) take(t *rapid.T, given []Assumption) {
 	for _, g := range given {
 		known, stored := w.heard[g.Server], w.servers[g.Server]
 		if known != stored || rapid.IntRange(0, 9).Draw(t, "conflict") == 0 {
@@ -107,7 +107,7 @@ func (w *world) take(t *rapid.T, given []Given) {
 				other.Annotations = map[string]string{"note": fmt.Sprint(w.version)}
 				w.write(other)
 			}
-			w.pool.Lost(g.UID, known.ResourceVersion)
+			w.pool.Conflict(g.UID, known.ResourceVersion)
 			continue
 		}
 		if stored.Spec.ServerClaimRef != nil || w.has[g.Claim.Name] != "" {
@@ -120,7 +120,7 @@ func (w *world) take(t *rapid.T, given []Given) {
 		claimed(string(g.UID))(bound)
 		w.write(bound)
 		w.has[g.Claim.Name] = g.Server
-		w.pool.Taken(g.UID, bound.ResourceVersion)
+		w.pool.Bound(g.UID, bound.ResourceVersion)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"sync/atomic"
 
-	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 

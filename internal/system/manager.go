@@ -36,8 +36,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/readcache"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
-	"github.com/farrier-dev/farrier/internal/controller/reread"
 	"github.com/farrier-dev/farrier/internal/controller/server"
 )
 
@@ -77,16 +77,17 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
 	mgr = objectname.Manager(mgr)
-	unbraked := mgr.GetClient()
-	if mgr, err = s.braked(mgr); err != nil {
+	unthrottled := mgr.GetClient()
+	if mgr, err = s.throttled(mgr); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, nil, nil, err
 	}
-	// Secrets are in no cache; those that are looked at again and again are read when they have changed.
-	uncached := reread.New(mgr.GetAPIReader(), mgr.GetCache())
-	writer := uncached.Client(mgr.GetClient())
+	// No cache holds Secrets: they are read once per version. Every controller reads back what any of them wrote.
+	uncached := readcache.New(mgr.GetAPIReader(), mgr.GetCache())
+	mgr = uncached.Manager(mgr)
+	writer := mgr.GetClient()
 	registry := connection.NewRegistry(s.fleet)
 	alarms := &alarm.Board{}
 	servers := &server.Reconciler{
@@ -101,7 +102,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	delivery := &bootdelivery.Delivery{
 		Alarms: alarms, BMCIdentity: s.settings.byBMC(), PollSoon: func(name string) {
 			if key, known := registry.Key(&servers.Wake, name); known {
-				s.fleet.Poke(key)
+				s.fleet.PollSoon(key)
 			}
 		},
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
@@ -129,7 +130,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			subscriptions.SetupWithManager,
 			servers.SetupWithManager,
 			(&claim.Reconciler{
-				Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
+				Client: writer, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
 				ForeignBoot: s.settings.foreignBoot, Recorder: mgr.GetEventRecorder("farrier"),
 			}).SetupWithManager,
 			func(mgr ctrl.Manager) error { return s.maintenance(mgr, registry, servers) },
@@ -149,7 +150,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		}
 	}
 	return mgr, delivery, &reportintake.Intake{
-		Client: unbraked, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
+		Client: unthrottled, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
 	}, nil
 }
 

@@ -15,7 +15,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -235,7 +235,7 @@ func (r *Reconciler) submit(s *scope, p *reset) error {
 	if p.way == wayRedfish {
 		return r.Fleet.Submit(fleet.Key(s.target.Endpoint.Key()), fleet.Command{
 			ID: p.id(s.obj), Kind: fleet.ResetManager, Reset: bmc.ResetGracefulRestart, Budget: resetBudget,
-			Account: brake.Account(brake.KindBMC, s.obj.Name),
+			Account: throttle.Account(throttle.KindBMC, s.obj.Name),
 		})
 	}
 	request := bmcreset.Request{

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -222,8 +222,8 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 // orderRotation has the BMC asked for its rules, or told the new password, with everybody else kept off.
 func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotation) error {
 	holder := next.holder(s.obj)
-	switch err := r.Fleet.Fence(key, holder, rotationFence); {
-	case errors.Is(err, fleet.ErrFenced), errors.Is(err, fleet.ErrBusy):
+	switch err := r.Fleet.Lock(key, holder, rotationLock); {
+	case errors.Is(err, fleet.ErrLocked), errors.Is(err, fleet.ErrBusy):
 		s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password will be changed when the BMC is free: "+err.Error())
 		return nil
 	case err != nil:
@@ -239,7 +239,7 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 	}
 	next.jobs++
 	next.job, next.work = fmt.Sprintf("%s/%d/%s", next.mark(s.obj), next.jobs, next.since.Format(time.RFC3339Nano)), work
-	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationFence / 2, Holder: holder, Account: brake.Account(brake.KindBMC, s.obj.Name), Run: run}); err != nil {
+	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationLock / 2, Holder: holder, Account: throttle.Account(throttle.KindBMC, s.obj.Name), Run: run}); err != nil {
 		return fmt.Errorf("change the password: %w", err)
 	}
 	s.rotating.rotation = next
@@ -292,7 +292,7 @@ func some(names []string) string {
 
 // restRotation leaves a BMC alone that refuses both passwords.
 func (r *Reconciler) restRotation(ctx context.Context, s *scope) error {
-	r.lowerFence(s)
+	r.unlock(s)
 	before := s.obj.DeepCopy()
 	refused := r.Clock.Now().UTC().Format(time.RFC3339) + "@" + s.rotating.vault.object().GetResourceVersion()
 	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationRefused, refused)
@@ -320,7 +320,7 @@ func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) err
 }
 
 func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason string) error {
-	r.lowerFence(s)
+	r.unlock(s)
 	before := s.obj.DeepCopy()
 	delete(s.obj.Annotations, metalv1.AnnotationOperationStarted)
 	delete(s.obj.Annotations, metalv1.AnnotationRotationRefused)
@@ -332,8 +332,8 @@ func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason str
 	return nil
 }
 
-func (r *Reconciler) lowerFence(s *scope) {
-	r.Fleet.Unfence(fleet.Key(s.target.Endpoint.Key()), s.rotating.holder(s.obj))
+func (r *Reconciler) unlock(s *scope) {
+	r.Fleet.Unlock(fleet.Key(s.target.Endpoint.Key()), s.rotating.holder(s.obj))
 }
 
 // sharers names the other objects whose BMCs have these credentials: they would be locked out.

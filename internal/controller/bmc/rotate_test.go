@@ -63,8 +63,8 @@ func (s *stand) over(t *testing.T, sets int) {
 		t.Errorf("the BMC was told %d passwords, want %d", n, sets)
 	}
 	s.rack.Pass(time.Second)
-	if o, _ := s.Fleet.Observe(address); o.Fence != "" {
-		t.Errorf("the BMC is still held by %q", o.Fence)
+	if o, _ := s.Fleet.Observe(address); o.LockedBy != "" {
+		t.Errorf("the BMC is still held by %q", o.LockedBy)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestCredentialsInACoreSecretAreRotatedThere(t *testing.T) {
 func TestARotationWaitsForWhoeverHasTheBMC(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.rotates(t)
-		if err := s.Fleet.Fence(address, "firmware update", time.Hour); err != nil {
+		if err := s.Fleet.Lock(address, "firmware update", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		b := s.pass(t, 2*time.Minute)
@@ -333,7 +333,7 @@ func TestARotationWaitsForWhoeverHasTheBMC(t *testing.T) {
 		if n := s.bmc.Sets(); n != 0 {
 			t.Errorf("the BMC was told %d passwords", n)
 		}
-		s.Fleet.Unfence(address, "firmware update")
+		s.Fleet.Unlock(address, "firmware update")
 		s.pass(t, 3*time.Minute)
 		s.rotated(t, "s", 1)
 	})

@@ -16,8 +16,8 @@ const (
 	maxRotationPause = 10 * time.Minute
 	// rotationAttempts is how often a new password is sent to a BMC that goes on with the old one.
 	rotationAttempts = 5
-	// rotationFence outlasts a job with all that it waits for.
-	rotationFence = 10 * time.Minute
+	// rotationLock outlasts a job with all that it waits for.
+	rotationLock = 10 * time.Minute
 	// rotationCheck is how often is looked at what wakes nobody.
 	rotationCheck = 15 * time.Second
 	// rotationRest is how long a BMC that refused both passwords is left alone: accounts lock.

@@ -21,7 +21,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
@@ -447,8 +446,9 @@ func TestABootStateIsTakenBackByTheNextBoot(t *testing.T) {
 	order("first")
 	controllertest.ChangeStatus(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
 		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-			Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted", Message: reportintake.OfAttempt("first"),
+			Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: "Booted",
 		})
+		c.Status.BootStateAttempt = "first"
 	})
 	controllertest.Says(t, s.settle(t).Status.Conditions, metalv1.ConditionBootStateReceived, metav1.ConditionTrue, "Booted")
 	order("second")

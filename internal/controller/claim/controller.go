@@ -20,6 +20,7 @@ import (
 
 // Reconciler binds claims.
 type Reconciler struct {
+	// Client never reads back an older version than this process wrote: readcache makes it.
 	client.Client
 	// APIReader reads past the cache, where believing one that lags would give a claim a second server.
 	APIReader client.Reader
@@ -34,8 +35,6 @@ type Reconciler struct {
 
 	pool    *allocator.Pool
 	matcher *matcher
-	taken   taken
-	written written
 	said    said
 	steps   steps
 }
@@ -55,17 +54,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.written.after(&obj) {
-		return reconcile.Result{}, nil // the cache is about to show what was written last, and wakes the claim then
-	}
 	again, err := r.reconcile(ctx, &obj)
 	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: again}, err)
 }
 
 // forget lets go of everything that is remembered of a claim.
 func (r *Reconciler) forget(name client.ObjectKey) {
-	r.taken.forget(name)
-	r.written.forget(name)
 	r.said.forget(name)
 	r.steps.forget(name)
 	r.withdraw(name)
@@ -94,7 +88,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 		return 0, err
 	}
 	if server == nil {
-		server, err = r.takeGiven(ctx, obj)
+		server, err = r.bind(ctx, obj)
 	}
 	switch {
 	case err != nil:
@@ -125,7 +119,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) err
 func (r *Reconciler) await(ctx context.Context, obj *metalv1.ServerClaim) (time.Duration, error) {
 	if obj.Spec.ServerRef != nil {
 		// Its user has named a server while another was being taken for it.
-		if err := r.returnSurplus(ctx, obj); err != nil {
+		if err := r.unbindSurplus(ctx, obj); err != nil {
 			return 0, err
 		}
 	}
@@ -148,7 +142,7 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	case err != nil:
 		return err
 	}
-	if err := r.returnSurplus(ctx, obj); err != nil {
+	if err := r.unbindSurplus(ctx, obj); err != nil {
 		return err
 	}
 	boot, err := r.bootConfiguration(ctx, obj, server)
@@ -176,11 +170,7 @@ func (r *Reconciler) name(ctx context.Context, obj *metalv1.ServerClaim, server 
 		return nil
 	}
 	obj.Spec.ServerRef = &metalv1.LocalObjectReference{Name: server.Name}
-	if err := r.patch(ctx, obj, before); err != nil {
-		return err
-	}
-	r.written.remember(obj)
-	return nil
+	return r.patch(ctx, obj, before)
 }
 
 func (r *Reconciler) patch(ctx context.Context, obj, before *metalv1.ServerClaim) error {

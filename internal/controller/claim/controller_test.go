@@ -81,14 +81,14 @@ func TestTheBootConfigurationIsTheClaims(t *testing.T) {
 func TestTwoClaimsNeverGetOneServer(t *testing.T) {
 	api := controllertest.NewAPI(t, free("s"), newClaim("a"), newClaim("b"))
 	first, second := newReconciler(api), newReconciler(api)
-	second.Client = api.Lagging(t, &metalv1.ServerList{})
+	second.cache.Client = api.Lagging(t, &metalv1.ServerList{})
 	api.Settle(t, first, "ns/a")
 	api.Step(t, second, "ns/b")
 	if s := readServer(t, api, "s"); s.Spec.ServerClaimRef.Name != "a" {
 		t.Fatalf("it is %v's", s.Spec.ServerClaimRef)
 	}
 	api.Settle(t, second, "ns/b")
-	second.Client = api
+	second.cache.Client = api
 	second.clock.Step(repeatAfter)
 	api.Settle(t, second, "ns/b")
 	checkBound(t, api, "a", "s")
@@ -128,12 +128,12 @@ func TestACacheThatLagsGivesNoSecondServer(t *testing.T) {
 	controllertest.ChangeStatus(t, api, "a", becomesFree)
 	late := api.Lagging(t, &metalv1.ServerList{})
 	api.Fail = namingFails
-	r.Client = early
+	r.cache.Client = early
 	api.Step(t, r, "ns/c")
 	api.Fail = nil
-	r.Client = late
+	r.cache.Client = late
 	api.Step(t, r, "ns/c")
-	r.Client = api
+	r.cache.Client = api
 	api.Settle(t, r, "ns/c")
 	checkBound(t, api, "c", "b")
 	if s := readServer(t, api, "a"); s.Spec.ServerClaimRef != nil {

@@ -19,6 +19,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/readcache"
 )
 
 // life drives a controller at random, in one goroutine: news come late and out of step, writes collide and lose
@@ -49,7 +50,12 @@ func (l *life) start() {
 		l.queue.ShutDown()
 	}
 	l.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	l.r = &Reconciler{Client: l.store, APIReader: live{store: l.store}, Clock: clocktesting.NewFakeClock(controllertest.Start), Logger: logr.Discard()}
+	past := live{store: l.store}
+	var ours client.Client = l.store // as where nothing that was written is kept any more
+	if l.random.IntN(2) == 0 {
+		ours = readcache.New(past, l.store).Client(l.store)
+	}
+	l.r = &Reconciler{Client: ours, APIReader: past, Clock: clocktesting.NewFakeClock(controllertest.Start), Logger: logr.Discard()}
 	l.r.begin()
 	l.store.sync()
 	l.store.dieIn = 1 + l.random.IntN(l.span)

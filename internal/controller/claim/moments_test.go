@@ -175,8 +175,8 @@ func TestAnIgnoredClaimHoldsNothingBack(t *testing.T) {
 	}
 	api.Step(t, r.Reconciler, "ns/c")
 	r.matcher.match()
-	if _, given := r.pool.GivenTo(readClaim(t, api, "c").UID); !given {
-		t.Fatal("nothing was given to the claim")
+	if _, ok := r.pool.Assumed(readClaim(t, api, "c").UID); !ok {
+		t.Fatal("no server is assumed for the claim")
 	}
 	controllertest.Change(t, api, "ns/c", func(c *metalv1.ServerClaim) {
 		c.Annotations = map[string]string{metalv1.AnnotationOperation: metalv1.OperationIgnore}
@@ -200,14 +200,14 @@ func TestACacheThatLagsIsWaitedFor(t *testing.T) {
 		}
 		return nil
 	}
-	r.Client = lags
+	r.cache.Client = lags
 	if result := api.Step(t, r, "ns/c"); result.RequeueAfter != 0 {
 		t.Errorf("looked at again after %v; the cache wakes the claim", result.RequeueAfter)
 	}
-	r.Client = api
+	r.cache.Client = api
 	api.Settle(t, r, "ns/c")
 	checkBound(t, api, "c", "s")
-	if len(r.written.versions) != 0 {
-		t.Errorf("remembered for good: %v", r.written.versions)
+	if assumed, ok := r.pool.Assumed(readClaim(t, api, "c").UID); ok {
+		t.Errorf("assumed for good: %+v", assumed)
 	}
 }

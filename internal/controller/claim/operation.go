@@ -30,7 +30,6 @@ func (r *Reconciler) dropOperation(ctx context.Context, obj *metalv1.ServerClaim
 	if err := r.patch(ctx, obj, before); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
-	r.written.remember(obj)
 	r.event(obj, nil, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, "Operation %.64q is not supported on a ServerClaim", operation)
 	return true, nil
 }

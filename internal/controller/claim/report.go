@@ -70,7 +70,6 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 	if err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.written.remember(obj)
 	r.tell(before, obj)
 	return nil
 }

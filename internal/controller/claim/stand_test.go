@@ -16,15 +16,20 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/readcache"
 )
 
 // stand is the controller without a manager: it plays the informer and the matcher before each step.
 type stand struct {
 	*Reconciler
 	clock *clocktesting.FakeClock
+	cache *cache
 	knows map[string]bool
 	told  *told
 }
+
+// cache is what the controller reads through: a test may replace it by one that lags.
+type cache struct{ client.Client }
 
 // told collects events: "<kind> <name>: <type> <reason> <note>".
 type told struct{ events []string }
@@ -42,8 +47,8 @@ func (s *stand) hears() []string {
 }
 
 func newReconciler(api *controllertest.API) *stand {
-	s := &stand{clock: api.Clock, knows: map[string]bool{}, told: &told{}}
-	s.Reconciler = &Reconciler{Client: api, APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
+	s := &stand{clock: api.Clock, cache: &cache{api}, knows: map[string]bool{}, told: &told{}}
+	s.Reconciler = &Reconciler{Client: readcache.New(api, api).Client(s.cache), APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
 	s.begin()
 	return s
 }

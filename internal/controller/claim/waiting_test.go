@@ -172,13 +172,13 @@ func TestTheMatcherGathers(t *testing.T) {
 			time.Sleep(gathering / 4)
 		}
 		synctest.Wait()
-		if _, given := pool.GivenTo("young"); given {
+		if _, ok := pool.Assumed("young"); ok {
 			t.Error("the younger was served before the older had come")
 		}
 		time.Sleep(gathering)
 		synctest.Wait()
-		if name, _ := pool.GivenTo("old"); name != "s" {
-			t.Errorf("the older was given %q", name)
+		if assumed, _ := pool.Assumed("old"); assumed.Server != "s" {
+			t.Errorf("the older was given %+v", assumed)
 		}
 		cancel()
 		if err := <-done; err != nil {

@@ -51,7 +51,7 @@ func (r *Reconciler) Heard(id string, list []bmcevents.Event) {
 	r.mu.Unlock()
 	source, name := r.listener(id)
 	if key, bound := r.Registry.Key(source, name); bound {
-		r.Fleet.Poke(key)
+		r.Fleet.PollSoon(key)
 	}
 	if hardware {
 		source.Wake("", name)
@@ -72,7 +72,7 @@ func (r *Reconciler) follow(m *memory, key fleet.Key, o fleet.Observation, now t
 	if m.heard.IsZero() || now.Sub(m.heard) > followFor || !slices.ContainsFunc(o.Systems, changing) {
 		return 0
 	}
-	r.Fleet.Poke(key)
+	r.Fleet.PollSoon(key)
 	return followEvery
 }
 

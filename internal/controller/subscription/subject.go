@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -55,9 +55,9 @@ func ofServer(obj *metalv1.Server) subject {
 // account is what the requests are counted for that its BMC is sent.
 func (s subject) account() string {
 	if s.inline {
-		return brake.Account(brake.KindServer, s.name)
+		return throttle.Account(throttle.KindServer, s.name)
 	}
-	return brake.Account(brake.KindBMC, s.name)
+	return throttle.Account(throttle.KindBMC, s.name)
 }
 
 // about is the object that an id stands for, as events name it.
