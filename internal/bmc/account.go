@@ -209,12 +209,12 @@ func (c *Client) named(ctx context.Context, service AccountService, username str
 //
 // After an error without an answer nobody knows which password holds; [Client.Verify] tells.
 func (c *Client) SetPassword(ctx context.Context, a Account, password Secret) error {
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return err
 	}
 	body := map[string]any{"Password": password.Reveal()}
-	if w.accountWhole {
+	if q.accountWhole {
 		body["RoleId"], body["Enabled"] = a.Role, a.Enabled
 	}
 	if _, err := c.change(ctx, call{method: http.MethodPatch, path: a.URI, body: body, ifMatch: a.ETag, hide: password}); err != nil {
@@ -232,7 +232,7 @@ func (c *Client) SetPassword(ctx context.Context, a Account, password Secret) er
 
 // DeleteAccount deletes an account, or frees its slot where the BMC deletes none.
 func (c *Client) DeleteAccount(ctx context.Context, a Account) error {
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (c *Client) DeleteAccount(ctx context.Context, a Account) error {
 	switch {
 	case ok && e.StatusCode == http.StatusNotFound:
 		return nil // gone is what was wanted
-	case ok && e.StatusCode == http.StatusMethodNotAllowed && w.blankAccount:
+	case ok && e.StatusCode == http.StatusMethodNotAllowed && q.blankAccount:
 		return c.patch(ctx, a.URI, a.ETag, map[string]any{"UserName": "", "Enabled": false})
 	}
 	return err

@@ -101,28 +101,28 @@ func (c *Client) SetBoot(ctx context.Context, s System, o BootOverride) error {
 	if !s.Boot.Offers(o.Target) {
 		return c.unsupported(op, "boot target %s is not among %s", o.Target, strings.Join(s.Boot.Targets, ", "))
 	}
-	ways, err := c.waysOf(ctx, s)
+	q, err := c.quirksOf(ctx, s)
 	if err != nil {
 		return err
 	}
 	if o.Target == BootNone {
-		return c.clearBoot(ctx, s, ways)
+		return c.clearBoot(ctx, s, q)
 	}
-	return c.patchBoot(ctx, s, ways, ways.bootPatch(s.Boot, o))
+	return c.patchBoot(ctx, s, q, q.bootPatch(s.Boot, o))
 }
 
 // clearBoot takes the override away, by what the system offers for it; what one way is refused for, the next may do.
-func (c *Client) clearBoot(ctx context.Context, s System, ways ways) error {
-	if s.Boot.cleared() && !ways.bootInSettings {
+func (c *Client) clearBoot(ctx context.Context, s System, q quirks) error {
+	if s.Boot.cleared() && !q.bootInSettings {
 		return nil // a settings resource may hold an override that the system does not show yet
 	}
-	patches := ways.clearing(s.Boot)
+	patches := q.clearing(s.Boot)
 	if len(patches) == 0 {
 		return c.unsupported("clear boot override of "+s.URI, "the system offers neither the target None, nor a disabled override, nor the target Hdd")
 	}
 	var first error
 	for _, patch := range patches {
-		err := c.patchBoot(ctx, s, ways, patch)
+		err := c.patchBoot(ctx, s, q, patch)
 		if err == nil || !refusesValue(err) {
 			return err
 		}
@@ -135,10 +135,10 @@ func (c *Client) clearBoot(ctx context.Context, s System, ways ways) error {
 
 // clearing are the changes that take an override away, the best first: the boot order of the machine counts again
 // (DSP0268, Boot), or it boots from disk, which is what that order is wanted for.
-func (w ways) clearing(now BootState) (patches []map[string]any) {
+func (q quirks) clearing(now BootState) (patches []map[string]any) {
 	if allows(now.Targets, overrideNone) {
 		patch := map[string]any{targetProperty: overrideNone}
-		if !now.Lasts && !w.noEnabledWithNone {
+		if !now.Lasts && !q.noEnabledWithNone {
 			patch[enabledProperty] = overrideDisabled
 		}
 		if patches = append(patches, patch); len(now.Targets) > 0 {
@@ -149,7 +149,7 @@ func (w ways) clearing(now BootState) (patches []map[string]any) {
 		patches = append(patches, map[string]any{enabledProperty: overrideDisabled})
 	}
 	if allows(now.Targets, string(BootDisk)) {
-		patches = append(patches, w.bootPatch(now, BootOverride{Target: BootDisk}))
+		patches = append(patches, q.bootPatch(now, BootOverride{Target: BootDisk}))
 	}
 	return patches
 }
@@ -181,34 +181,34 @@ func (c *Client) SetBootOrder(ctx context.Context, s System, order []string) err
 			return c.unsupported("set boot order of "+s.URI, "%q is not among %s", reference, strings.Join(s.Boot.Order, ", "))
 		}
 	}
-	ways, err := c.waysOf(ctx, s)
+	q, err := c.quirksOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	return c.patchBoot(ctx, s, ways, map[string]any{"BootOrder": order})
+	return c.patchBoot(ctx, s, q, map[string]any{"BootOrder": order})
 }
 
 // patchBoot changes Boot where the vendor takes it.
-func (c *Client) patchBoot(ctx context.Context, s System, ways ways, change map[string]any) (err error) {
+func (c *Client) patchBoot(ctx context.Context, s System, q quirks, change map[string]any) (err error) {
 	path, etag := s.URI, s.ETag
-	if ways.bootInSettings && s.Boot.SettingsURI != "" {
+	if q.bootInSettings && s.Boot.SettingsURI != "" {
 		path = s.Boot.SettingsURI
 		if etag, err = c.etag(ctx, path); err != nil {
 			return err
 		}
 	}
 	err = c.patch(ctx, path, etag, map[string]any{"Boot": change})
-	return ways.duringPOST(err)
+	return q.duringPOST(err)
 }
 
 // bootPatch is the Boot object to send for an override. HttpBootUri goes along only where it is
 // meant: older schemas (before ComputerSystem v1.9.0) do not know it.
-func (w ways) bootPatch(now BootState, o BootOverride) map[string]any {
+func (q quirks) bootPatch(now BootState, o BootOverride) map[string]any {
 	patch := map[string]any{
 		enabledProperty: "Once",
 		targetProperty:  string(o.Target),
 	}
-	if w.sendsUEFI(now) {
+	if q.sendsUEFI(now) {
 		patch["BootSourceOverrideMode"] = "UEFI"
 	}
 	if o.Target == BootUEFIHTTP && o.URI != "" {
@@ -217,7 +217,7 @@ func (w ways) bootPatch(now BootState, o BootOverride) map[string]any {
 	return patch
 }
 
-func (w ways) sendsUEFI(now BootState) bool {
+func (q quirks) sendsUEFI(now BootState) bool {
 	is := func(v string) bool { return strings.EqualFold(v, "UEFI") }
 	switch {
 	case now.Mode == "":
@@ -225,14 +225,14 @@ func (w ways) sendsUEFI(now BootState) bool {
 	case len(now.Modes) > 0 && !slices.ContainsFunc(now.Modes, is):
 		return false
 	default:
-		return w.mode == modeWherePresent || !is(now.Mode)
+		return q.mode == modeWherePresent || !is(now.Mode)
 	}
 }
 
 // duringPOST turns the refusals of a machine that is in POST into "later".
-func (w ways) duringPOST(err error) error {
+func (q quirks) duringPOST(err error) error {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.StatusCode != http.StatusBadRequest || !slices.Contains(w.busy, e.MessageID) {
+	if !ok || e.StatusCode != http.StatusBadRequest || !slices.Contains(q.busy, e.MessageID) {
 		return err
 	}
 	later := *e

@@ -19,8 +19,8 @@
 //     (DSP0266 §6.5), and once more with a fresh one after a 412;
 //   - what the BMC says is read with tolerance (decode.go): a number spelled as a
 //     string or one broken member of a list costs that value and no more;
-//   - where vendors differ, the difference is a row of a table (vendor.go); ways_test.go shows of
-//     each row what a client without it runs into.
+//   - vendor quirks are rows of a table (quirks.go); quirks_test.go shows how a client without
+//     each of them fails.
 //
 // What it can be asked for, by file: system, boot, reset, indicator, manager; inventory with
 // storage and port; account and password; bios and attribute; update and task; event; log.

@@ -101,13 +101,13 @@ func (c *Client) Subscribe(ctx context.Context, s Subscription) (Subscription, e
 	if known, ok, err := c.subscription(ctx, service, s); err != nil || ok {
 		return known, err
 	}
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return s, err
 	}
-	r := call{method: http.MethodPost, path: string(service.Subscriptions), body: s.body(w), hide: s.Destination}
+	r := call{method: http.MethodPost, path: string(service.Subscriptions), body: s.body(q), hide: s.Destination}
 	a, err := c.do(ctx, r)
-	if err != nil && !w.exists(err) {
+	if err != nil && !q.exists(err) {
 		return s, err
 	}
 	if uri, ok := resourcePath(a.header.Get("Location")); ok && err == nil {
@@ -136,20 +136,20 @@ func (c *Client) subscription(ctx context.Context, service eventServiceBody, s S
 	return s, false, nil
 }
 
-func (s Subscription) body(w ways) map[string]any {
+func (s Subscription) body(q quirks) map[string]any {
 	body := map[string]any{
 		"Destination": s.Destination.Reveal(), "Protocol": "Redfish", "Context": s.Context, "EventFormatType": string(s.Format),
 	}
-	if !w.noRetryPolicy {
+	if !q.noRetryPolicy {
 		body["DeliveryRetryPolicy"] = retryForever
 	}
 	return body
 }
 
 // exists says that a subscription was refused because there is one already.
-func (w ways) exists(err error) bool {
+func (q quirks) exists(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && (e.MessageID == "ResourceAlreadyExists" || w.repeated != "" && e.MessageID == w.repeated)
+	return ok && (e.MessageID == "ResourceAlreadyExists" || q.repeated != "" && e.MessageID == q.repeated)
 }
 
 // Unsubscribe deletes a subscription; one that is no more is no error.

@@ -5,34 +5,34 @@ import (
 	"net/http"
 )
 
-// bends take one way each out of the table, for tests that show what happens then.
-var bends = map[string]func(*ways){
-	"boot mode only on change":   func(w *ways) { w.mode = modeWherePresent },
-	"boot mode always":           func(w *ways) { w.mode = modeOnChange },
-	"no Enabled with None":       func(w *ways) { w.noEnabledWithNone = false },
-	"boot in settings":           func(w *ways) { w.bootInSettings = false },
-	"no power button":            func(w *ways) { w.noPowerButton = false },
-	"POST means later":           func(w *ways) { w.busy = nil },
-	"account changed as a whole": func(w *ways) { w.accountWhole = false },
-	"accounts blanked":           func(w *ways) { w.blankAccount = false },
-	"characters of passwords":    func(w *ways) { w.symbols = "\"\\'`\t" },
-	"update without If-Match":    func(w *ways) { w.updateUnconditional = false },
-	"task that becomes a job":    func(w *ways) { w.updateJob = false },
-	"repeated subscription":      func(w *ways) { w.repeated = "" },
-	"no delivery retry policy":   func(w *ways) { w.noRetryPolicy = false },
+// withoutQuirk takes one quirk each out of the table, for tests that show what happens then.
+var withoutQuirk = map[string]func(*quirks){
+	"boot mode only on change":   func(q *quirks) { q.mode = modeWherePresent },
+	"boot mode always":           func(q *quirks) { q.mode = modeOnChange },
+	"no Enabled with None":       func(q *quirks) { q.noEnabledWithNone = false },
+	"boot in settings":           func(q *quirks) { q.bootInSettings = false },
+	"no power button":            func(q *quirks) { q.noPowerButton = false },
+	"POST means later":           func(q *quirks) { q.busy = nil },
+	"account changed as a whole": func(q *quirks) { q.accountWhole = false },
+	"accounts blanked":           func(q *quirks) { q.blankAccount = false },
+	"characters of passwords":    func(q *quirks) { q.symbols = "\"\\'`\t" },
+	"update without If-Match":    func(q *quirks) { q.updateUnconditional = false },
+	"task that becomes a job":    func(q *quirks) { q.updateJob = false },
+	"repeated subscription":      func(q *quirks) { q.repeated = "" },
+	"no delivery retry policy":   func(q *quirks) { q.noRetryPolicy = false },
 }
 
-// Without returns options for clients without one way.
-func Without(o Options, way string) Options {
-	bend, ok := bends[way]
+// Without returns options for clients that do not know one quirk.
+func Without(o Options, quirk string) Options {
+	adjust, ok := withoutQuirk[quirk]
 	if !ok {
-		panic("no way is called " + way)
+		panic("no such quirk: " + quirk)
 	}
-	o.bend = bend
+	o.adjust = adjust
 	return o
 }
 
-// Send is what a client does that knows no ways: it sends what it is told and takes an error for
+// Send is what a client does that knows no quirks: it sends what it is told and takes an error for
 // an answer.
 func (c *Client) Send(ctx context.Context, method, path, etag string, body any) error {
 	_, err := c.do(ctx, call{method: method, path: path, ifMatch: etag, body: body})

@@ -49,7 +49,7 @@ func FuzzBodies(f *testing.F) {
 			for _, r := range []ResetType{ResetOn, ResetForceOff, ResetGracefulShutdown, ResetPowerCycle} {
 				s.NearestReset(r)
 			}
-			s.Vendor.ways().bootPatch(s.Boot, BootOverride{Target: BootUEFIHTTP, URI: "x"})
+			s.Vendor.quirks().bootPatch(s.Boot, BootOverride{Target: BootUEFIHTTP, URI: "x"})
 		}
 		var list sessionResource
 		if decode(b, &list) == nil {

@@ -33,7 +33,7 @@ func (c *Client) SetIndicator(ctx context.Context, s System, to Indicator) error
 	default:
 		return c.setChassisIndicator(ctx, s, to)
 	}
-	return c.ways(s.Vendor).duringPOST(c.patch(ctx, s.URI, s.ETag, map[string]any{s.indicator: value}))
+	return c.quirks(s.Vendor).duringPOST(c.patch(ctx, s.URI, s.ETag, map[string]any{s.indicator: value}))
 }
 
 type chassisBody struct {
@@ -70,7 +70,7 @@ func (c *Client) setChassisIndicator(ctx context.Context, s System, to Indicator
 		return c.unsupported(op, "neither the system nor its chassis has an indicator")
 	}
 	if err := c.patch(ctx, s.chassis, etag, change); err != nil {
-		return c.ways(s.Vendor).duringPOST(err)
+		return c.quirks(s.Vendor).duringPOST(err)
 	}
 	c.lights.Store(s.URI, to)
 	return nil

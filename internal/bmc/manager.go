@@ -26,7 +26,7 @@ type Manager struct {
 	PowerState      string
 	MACAddress      string // of the interface we speak to, or else of the first in use
 	HostName        string
-	// Vendor is whose ways the BMC has, which its manufacturer need not be.
+	// Vendor is the vendor whose quirks the BMC has; its manufacturer may be another.
 	Vendor Vendor
 }
 

@@ -29,17 +29,17 @@ type PasswordRules struct {
 	Symbols   string
 }
 
-// PasswordRules reads the rules: length from the service, characters from the vendor's ways.
+// PasswordRules reads the rules: length from the service, characters from the vendor's quirks.
 func (c *Client) PasswordRules(ctx context.Context) (PasswordRules, error) {
 	service, err := c.AccountService(ctx)
 	if err != nil {
 		return PasswordRules{}, err
 	}
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return PasswordRules{}, err
 	}
-	return PasswordRules{MinLength: service.MinPasswordLength, MaxLength: service.MaxPasswordLength, Symbols: w.symbols}, nil
+	return PasswordRules{MinLength: service.MinPasswordLength, MaxLength: service.MaxPasswordLength, Symbols: q.symbols}, nil
 }
 
 // NewPassword makes a random password that has lower and upper case letters, digits and

@@ -70,7 +70,7 @@ func (c *Client) Reset(ctx context.Context, s System, t ResetType) error {
 		if err != nil && Unreachable(err) {
 			return err
 		}
-		s.ResetTypes = c.ways(s.Vendor).allowedResets(values)
+		s.ResetTypes = c.quirks(s.Vendor).allowedResets(values)
 	}
 	allowed, ok := s.NearestReset(t)
 	if !ok {
@@ -78,7 +78,7 @@ func (c *Client) Reset(ctx context.Context, s System, t ResetType) error {
 	}
 	r.body = map[string]any{"ResetType": allowed}
 	_, err := c.do(ctx, r)
-	return c.ways(s.Vendor).duringPOST(err)
+	return c.quirks(s.Vendor).duringPOST(err)
 }
 
 // ResetManager restarts the BMC itself, and says how: in the way asked for or the nearest that is

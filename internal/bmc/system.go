@@ -175,7 +175,7 @@ func (c *Client) System(ctx context.Context, uri string) (System, error) {
 	if set, ok := c.lights.Load(uri); ok && system.indicator == "" {
 		system.IndicatorLED = fmt.Sprint(set)
 	}
-	system.ResetTypes = c.ways(system.Vendor).allowedResets(system.ResetTypes)
+	system.ResetTypes = c.quirks(system.Vendor).allowedResets(system.ResetTypes)
 	return system, nil
 }
 

@@ -84,14 +84,14 @@ func (b *taskBody) task(uri, said string) Task {
 // operations").
 func (c *Client) Task(ctx context.Context, uri string) (Task, error) {
 	r := call{method: http.MethodGet, path: uri}
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return Task{}, err
 	}
 	a, err := c.do(ctx, r)
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch {
-		case e.StatusCode == http.StatusNotFound && w.updateJob:
+		case e.StatusCode == http.StatusNotFound && q.updateJob:
 			return c.job(ctx, uri)
 		case e.Kind == KindRejected && e.StatusCode != http.StatusNotFound && e.StatusCode != http.StatusForbidden:
 			return Task{URI: uri, State: TaskFailed, Message: e.Message}, nil // the operation's own answer
@@ -105,7 +105,7 @@ func (c *Client) Task(ctx context.Context, uri string) (Task, error) {
 	switch {
 	case err == nil && body.State != "":
 		return body.task(uri, string(body.State)), nil
-	case err == nil && body.JobState != "" && w.updateJob:
+	case err == nil && body.JobState != "" && q.updateJob:
 		return body.task(uri, string(body.JobState)), nil
 	case err == nil && body.JobState != "":
 		return Task{}, c.protocolError(r.op(), "body is no Task")

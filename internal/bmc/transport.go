@@ -42,7 +42,7 @@ type Options struct {
 	// OnRequest, where set, is told of every request. It must not block.
 	OnRequest func(Request)
 
-	bend func(*ways) // tests show with it what a client without a way runs into
+	adjust func(*quirks) // tests show with it how a client without a quirk fails
 }
 
 // Request is what OnRequest hears of a request.

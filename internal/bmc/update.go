@@ -54,7 +54,7 @@ func (c *Client) SimpleUpdate(ctx context.Context, u Update) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	w, err := c.serviceWays(ctx)
+	q, err := c.serviceQuirks(ctx)
 	if err != nil {
 		return Task{}, err
 	}
@@ -63,7 +63,7 @@ func (c *Client) SimpleUpdate(ctx context.Context, u Update) (Task, error) {
 		target = path + "/Actions/UpdateService.SimpleUpdate"
 	}
 	r := call{method: http.MethodPost, path: target, body: u.body(), of: path, hide: u.Password}
-	if !w.updateUnconditional {
+	if !q.updateUnconditional {
 		r.ifMatch = string(service.ETag)
 	}
 	a, err := c.change(ctx, r)

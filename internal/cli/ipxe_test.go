@@ -37,8 +37,8 @@ func TestIPXECommands(t *testing.T) {
 		"render-bad-template": {[]string{"render", "-f", "testdata/ipxe/bad.yaml", "-l", "serial=1"}, 1},
 		"render-nobody":       {[]string{"render", "-f", site, "-l", "buildarch=arm64"}, 1},
 		"render-no-file":      {[]string{"render", "-f", "testdata/nothing.yaml", "-l", "buildarch=arm64"}, 1},
-		"import-matchbox":     {[]string{"import", "matchbox", "../importer/testdata/matchbox", "--strict"}, 1},
-		"import-manifests":    {[]string{"import", "manifests", "../importer/testdata/manifests/later.yaml", "-n", "site"}, 0},
+		"import-matchbox":     {[]string{"import", "matchbox", "../ipxeapi/importer/testdata/matchbox", "--strict"}, 1},
+		"import-manifests":    {[]string{"import", "manifests", "../ipxeapi/importer/testdata/manifests/later.yaml", "-n", "site"}, 0},
 		"import-nothing":      {[]string{"import", "matchbox", "testdata"}, 1},
 		"import-assets-url":   {[]string{"import", "matchbox", "testdata", "--assets-url", "files"}, 2},
 	} {

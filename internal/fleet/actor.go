@@ -19,20 +19,20 @@ type actor struct {
 	fleet   *Fleet
 	options *Options
 	log     logr.Logger
-	wake    chan struct{}      // holds one token: look at the mailbox
+	woken   chan struct{}      // holds one token: look at the mailbox
 	done    chan struct{}      // closed when run has returned
 	cancel  context.CancelFunc // nil before the start; guarded by Fleet.mu
 
-	mu      sync.Mutex
-	seen    *Observation // what has been published
-	spec    *Spec        // a pointer, so that formatting an actor shows no password
-	renewed bool         // spec is newer than the client
-	chosen  bool         // it means another manager than the client knows
-	refresh bool         // somebody asked for one
-	poked   bool         // an event came
-	fence   fence
-	inbox   []order         // submitted, not received
-	history []CommandStatus // the last commands, in the order of submission
+	mu        sync.Mutex
+	seen      *Observation // what has been published
+	spec      *Spec        // a pointer, so that formatting an actor shows no password
+	renewed   bool         // spec is newer than the client
+	chosen    bool         // it means another manager than the client knows
+	refresh   bool         // somebody asked for one
+	soon      bool         // somebody asked for an early poll
+	exclusive exclusiveLock
+	inbox     []order         // submitted, not received
+	history   []CommandStatus // the last commands, in the order of submission
 
 	// All below belongs to the actor's goroutine.
 	client   Client
@@ -55,7 +55,7 @@ func newActor(f *Fleet, key Key, spec Spec, index int) *actor {
 		fleet:   f,
 		options: &f.options,
 		log:     f.options.Logger.WithValues("bmc", string(key)),
-		wake:    make(chan struct{}, 1),
+		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		seen:    &Observation{},
 		spec:    &spec,
@@ -70,25 +70,25 @@ func (a *actor) run(ctx context.Context) {
 	defer close(a.done)
 	defer a.leave(ctx)
 	for ctx.Err() == nil {
-		leave := a.meet(ctx)
+		leave := a.awaitFirstContact(ctx)
 		at := a.step(ctx)
-		a.rest(ctx, at)
+		a.disconnect(ctx, at)
 		leave()
 		a.sleep(ctx, at)
 	}
 }
 
-// meet waits at the door where this turn would be the first look at the BMC.
-func (a *actor) meet(ctx context.Context) (leave func()) {
+// awaitFirstContact waits for the limiter if this turn would be the first contact with the BMC.
+func (a *actor) awaitFirstContact(ctx context.Context) (leave func()) {
 	if a.observation().Sequence > 0 || a.options.Clock.Now().Before(a.schedule.notBefore) {
 		return func() {}
 	}
-	return a.fleet.door.enter(ctx)
+	return a.fleet.firstContacts.enter(ctx)
 }
 
-// rest hangs up where nothing is due for longer than an unused connection is kept: the 30 seconds are for what
-// follows, and at ten thousand idle BMCs they would be thousands of connections that nothing follows on.
-func (a *actor) rest(ctx context.Context, at time.Time) {
+// disconnect closes the connection if nothing is due for longer than an unused connection is kept: the 30 seconds serve
+// requests that follow soon, and for ten thousand idle BMCs they would keep thousands of unused connections.
+func (a *actor) disconnect(ctx context.Context, at time.Time) {
 	client, ok := a.client.(interface{ Rest(context.Context) error })
 	if !ok || ctx.Err() != nil || at.Sub(a.options.Clock.Now()) <= a.options.IdleTimeout {
 		return
@@ -110,7 +110,7 @@ func (a *actor) sleep(ctx context.Context, at time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-	case <-a.wake:
+	case <-a.woken:
 	case <-ctx.Done():
 	}
 }
@@ -166,7 +166,7 @@ func (a *actor) failed(err error) {
 // next is when there is something to do again.
 func (a *actor) next() time.Time {
 	at := a.schedule.next()
-	if until, fenced := a.fenced(a.options.Clock.Now()); fenced {
+	if until, locked := a.lockedUntil(a.options.Clock.Now()); locked {
 		at = earlier(at, until)
 	}
 	for _, w := range a.watched {
@@ -187,8 +187,8 @@ func (a *actor) next() time.Time {
 // receive empties the mailbox.
 func (a *actor) receive(ctx context.Context) {
 	a.mu.Lock()
-	spec, renewed, chosen, refresh, poked, inbox := a.spec, a.renewed, a.chosen, a.refresh, a.poked, a.inbox
-	a.renewed, a.chosen, a.refresh, a.poked, a.inbox = false, false, false, false, nil
+	spec, renewed, chosen, refresh, soon, inbox := a.spec, a.renewed, a.chosen, a.refresh, a.soon, a.inbox
+	a.renewed, a.chosen, a.refresh, a.soon, a.inbox = false, false, false, false, nil
 	a.mu.Unlock()
 
 	now := a.options.Clock.Now()
@@ -198,10 +198,10 @@ func (a *actor) receive(ctx context.Context) {
 	if renewed || chosen {
 		a.choose(ctx, spec.ManagerUUID, now)
 	}
-	if poked {
-		a.schedule.poke(now)
+	if soon {
+		a.schedule.pollSoon(now)
 	}
-	a.passFence(now)
+	a.expireLock(now)
 	if refresh {
 		a.schedule.refresh(now)
 		for _, w := range a.watched {
@@ -246,15 +246,15 @@ func (a *actor) enqueue(c *command, now time.Time) {
 	c.pollAt = now
 	a.schedule.hurry(now)
 	for _, old := range a.commands {
-		if old.Holder == c.Holder || !a.keptOff(old, now) && !a.keptOff(c, now) {
+		if old.Holder == c.Holder || !a.excluded(old, now) && !a.excluded(c, now) {
 			a.supersede(c, old)
 		}
 	}
 	a.commands = append(a.live(), c)
 }
 
-// supersede ends old where c makes it pointless. Across a fence that waits until c begins:
-// neither does a holder throw away what waits for it, nor the other way round.
+// supersede ends old where c makes it pointless. While a lock separates the two, that waits until c begins:
+// neither the holder of the lock nor another discards a command of the other.
 func (a *actor) supersede(c, old *command) {
 	if old == c || old.status.State.Ended() || !c.supersedes(old.Command) {
 		return

@@ -24,13 +24,13 @@ func (a *actor) advance(ctx context.Context) error {
 	return nil
 }
 
-// advanceOne takes one command further, unless a fence keeps it off.
+// advanceOne takes one command further, unless a lock excludes it.
 func (a *actor) advanceOne(ctx context.Context, c *command) error {
 	now := a.options.Clock.Now()
-	if a.braked(c, now) {
+	if a.throttled(c, now) {
 		return nil
 	}
-	if until, fenced := a.begin(c, now); fenced {
+	if until, locked := a.begin(c, now); locked {
 		c.cause = c.status.Err
 		if !now.Before(c.expires(a.options)) {
 			a.end(c, Failed, c.late(bmc.PowerUnknown))

@@ -58,9 +58,9 @@ type Command struct {
 	Reset     bmc.ResetType
 	Indicator bmc.Indicator // of kind SetIndicator
 	BootOrder []string      // of kind SetBootOrder, by reference of boot option
-	// Holder is that of the fence that the command passes, if any.
+	// Holder is the holder of the exclusive lock that the command runs under, if any.
 	Holder string
-	// Account is what the requests of the command are counted for, where they come to nothing: see Options.Brake.
+	// Account is what the requests of the command are counted for, where they make no progress: see Options.Throttle.
 	Account string
 }
 

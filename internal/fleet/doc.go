@@ -1,15 +1,14 @@
-// Package fleet looks after all BMCs: it observes them, and it performs the
-// commands that controllers submit. Nothing here knows Kubernetes.
+// Package fleet observes all BMCs and runs the commands that controllers submit. It does not know Kubernetes.
 //
 // Every BMC has an actor: a goroutine that owns the connection, the session and
 // the schedule of that BMC (actor.go). It sends one request at a time, so a BMC
-// that hangs delays itself only. What it does in one turn is a function of its
-// state and the clock, actor.step, which tests drive without goroutines:
+// that hangs delays only itself. One turn, actor.step, is a function of the actor's
+// state and the clock; tests call it without goroutines:
 //
 //	mailbox ──▶ step: what is due? ──requests──▶ BMC
 //	               │        │
 //	               │        └──▶ Observation, published whole ──▶ subscribers
-//	               └──▶ when to come back
+//	               └──▶ when to run again
 //
 // What is due (poll.go, schedule.go):
 //
@@ -25,14 +24,13 @@
 //   - nothing at all during back-off, which a failure starts and a success ends,
 //     and after a refused password, until it changes or ten minutes pass.
 //
-// First looks, dozens of requests each, are let in by a door (door.go), so many at a time; one whose BMC does not
-// answer soon keeps nobody waiting. After a turn that nothing follows soon, the connection is closed and the session kept.
+// The first contact with a BMC takes dozens of requests, so a limiter (firstcontact.go) admits a limited number at once; a BMC
+// that answers slowly does not delay the others. When nothing is due soon, the actor closes the connection and keeps the session.
 //
-// Whoever needs a BMC for itself, to change its password or its firmware, raises a fence around it
-// (fence.go): what others submit waits and says so. An event of a BMC has it polled early
-// (Fleet.Poke); polling is the floor that stays when events are lost.
+// A controller that needs a BMC for itself, to change its password or its firmware, takes the exclusive lock
+// (lock.go): the commands of others wait, and their status says so. An event from a BMC makes the actor poll soon
+// (Fleet.PollSoon); regular polls go on, so a lost event costs a poll interval at most.
 //
-// An [Observation] is immutable. It says what the BMC said, when, and how the newest command
-// of each system stands. Nothing is remembered over a restart: at first everything is
-// Unknown (Sequence 0), and Unknown allows no action.
+// An [Observation] is immutable. It holds what the BMC reported and when, and the status of the newest command
+// of each system. Nothing survives a restart: at first everything is Unknown (Sequence 0), and Unknown allows no action.
 package fleet

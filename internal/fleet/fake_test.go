@@ -223,7 +223,7 @@ func (s *stand) runFor(d time.Duration) {
 	for turns := 0; ; turns++ {
 		next := s.actor.step(s.t.Context())
 		select {
-		case <-s.actor.wake: // mail came during the turn
+		case <-s.actor.woken: // mail came during the turn
 			continue
 		default:
 		}

@@ -56,8 +56,8 @@ type Options struct {
 
 	InsecureSkipVerify bool
 	RootCAs            *x509.CertPool
-	// Brake has orders wait that come to nothing; nil: none do.
-	Brake Brake
+	// Throttle delays commands of accounts that make no progress; nil: no command is delayed.
+	Throttle Throttle
 	// Seed makes the jitter repeatable; zero: it is not.
 	Seed int64
 	// NewClient replaces the Redfish client.
@@ -97,11 +97,11 @@ var ErrStarted = errors.New("fleet was started before")
 
 // Fleet is all BMCs. It is a prometheus.Collector of what it does.
 type Fleet struct {
-	options   Options
-	metrics   *metrics
-	transport *http.Transport // nil with clients of somebody else's
-	closing   chan struct{}   // one token for each session being deleted
-	door      *door           // to first looks
+	options       Options
+	metrics       *metrics
+	transport     *http.Transport      // nil with clients of somebody else's
+	closing       chan struct{}        // one token for each session being deleted
+	firstContacts *firstContactLimiter // limits how many run at once
 
 	mu          sync.RWMutex
 	ctx         context.Context // of Run, nil before
@@ -121,7 +121,7 @@ func New(options Options) *Fleet {
 		actors:  map[Key]*actor{},
 		leaving: map[Key]*actor{},
 	}
-	f.door = newDoor(f.options.Clock)
+	f.firstContacts = newFirstContactLimiter(f.options.Clock)
 	if f.options.NewClient == nil {
 		f.options.NewClient = f.redfish()
 	}
@@ -259,10 +259,10 @@ func (f *Fleet) Refresh(key Key) {
 	}
 }
 
-// Poke has the BMC polled early, because it sent an event. Many of them are as one.
-func (f *Fleet) Poke(key Key) {
+// PollSoon polls the BMC before its next regular poll, for example because it sent an event. Many calls count as one.
+func (f *Fleet) PollSoon(key Key) {
 	if a, ok := f.actor(key); ok {
-		a.poke()
+		a.pollSoon()
 	}
 }
 

@@ -18,9 +18,9 @@ type Job struct {
 	// Budget is how long Run may take; a minute where zero. What takes the BMC
 	// longer, a task, is looked at again by further jobs.
 	Budget time.Duration
-	// Holder is that of the fence that the job runs behind, if any.
+	// Holder is the holder of the exclusive lock that the job runs under, if any.
 	Holder string
-	// Account is what the requests of the job are counted for, where they come to nothing: see Options.Brake.
+	// Account is what the requests of the job are counted for, where they make no progress: see Options.Throttle.
 	Account string
 	// Run does the work. It is called once, by the BMC's own goroutine, and must heed its
 	// context. What it finds out it keeps where its owner finds it.

@@ -23,22 +23,22 @@ func (a *actor) setSpec(s Spec) {
 	}
 	a.spec = &Spec{Endpoint: a.spec.Endpoint, Credentials: s.Credentials, ManagerUUID: s.ManagerUUID}
 	a.renewed, a.chosen = a.renewed || renewed, a.chosen || chosen
-	a.rouse()
+	a.wake()
 }
 
 func (a *actor) askRefresh() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refresh = true
-	a.rouse()
+	a.wake()
 }
 
-// poke asks for an early poll.
-func (a *actor) poke() {
+// pollSoon asks for an early poll.
+func (a *actor) pollSoon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.poked = true
-	a.rouse()
+	a.soon = true
+	a.wake()
 }
 
 // mail says that somebody waits for the actor's attention.
@@ -76,7 +76,7 @@ func (a *actor) submit(r order) error {
 	}
 	a.seen = o
 	a.inbox = append(a.inbox, r)
-	a.rouse()
+	a.wake()
 	return nil
 }
 
@@ -110,10 +110,10 @@ func (a *actor) command(id string) (CommandStatus, bool) {
 	return a.history[i], true
 }
 
-// rouse wakes the actor; it looks at the whole mailbox, so one token is enough.
-func (a *actor) rouse() {
+// wake wakes the actor; it reads the whole mailbox, so one token is enough.
+func (a *actor) wake() {
 	select {
-	case a.wake <- struct{}{}:
+	case a.woken <- struct{}{}:
 	default:
 	}
 }

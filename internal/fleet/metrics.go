@@ -19,7 +19,7 @@ type metrics struct {
 	inFlight *prometheus.Desc
 	age      *prometheus.Desc
 	bmcs     *prometheus.Desc
-	fences   *prometheus.Desc
+	locks    *prometheus.Desc
 }
 
 // ageBuckets end where even the longest back-off has been tried again.
@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 			"Time since each BMC's last successful answer; BMCs that never answered are not in it.", nil, nil),
 		bmcs: prometheus.NewDesc("farrier_fleet_bmcs",
 			"BMCs by condition: ok, unknown (no answer yet), or the kind of their last error.", []string{"condition"}, nil),
-		fences: prometheus.NewDesc("farrier_fleet_fences",
+		locks: prometheus.NewDesc("farrier_fleet_exclusive_locks",
 			"BMCs that somebody holds, for a rotation or an update, so that commands of others wait.", nil, nil),
 	}
 }
@@ -79,7 +79,7 @@ func (f *Fleet) Describe(ch chan<- *prometheus.Desc) {
 	ch <- f.metrics.inFlight
 	ch <- f.metrics.age
 	ch <- f.metrics.bmcs
-	ch <- f.metrics.fences
+	ch <- f.metrics.locks
 }
 
 // Collect implements prometheus.Collector. What can be counted when somebody looks is
@@ -91,7 +91,7 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 	s := f.survey(f.options.Clock.Now())
 	ch <- prometheus.MustNewConstMetric(f.metrics.inFlight, prometheus.GaugeValue, float64(s.inFlight))
 	ch <- prometheus.MustNewConstHistogram(f.metrics.age, s.observed, s.ages, s.buckets)
-	ch <- prometheus.MustNewConstMetric(f.metrics.fences, prometheus.GaugeValue, float64(s.fences))
+	ch <- prometheus.MustNewConstMetric(f.metrics.locks, prometheus.GaugeValue, float64(s.locks))
 	for condition, n := range s.conditions {
 		ch <- prometheus.MustNewConstMetric(f.metrics.bmcs, prometheus.GaugeValue, float64(n), condition)
 	}
@@ -100,7 +100,7 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 // survey is the state of all actors at one time.
 type survey struct {
 	inFlight   int
-	fences     int
+	locks      int
 	observed   uint64
 	ages       float64
 	buckets    map[float64]uint64 // cumulative
@@ -128,8 +128,8 @@ func (s *survey) add(a *actor, now time.Time) {
 			s.inFlight++
 		}
 	}
-	if a.fence.excludes("", now) {
-		s.fences++
+	if a.exclusive.excludes("", now) {
+		s.locks++
 	}
 	a.mu.Unlock()
 	switch kind := bmc.KindOf(o.Err); {

@@ -18,16 +18,16 @@ type world struct {
 	*stand
 	rt *rapid.T
 
-	fault     func(string) error
-	password  int
-	lastSeen  bmc.PowerState // by the last successful look at the system
-	refusedAt time.Time      // of the last 401, zero once the password changed
-	pending   time.Time      // when an ordered power change shows
-	becomes   bmc.PowerState
-	accepted  map[string]time.Time
-	succeeded map[string]bool
-	calls     int
-	fenced    time.Time // how long a fence of holder stands
+	fault       func(string) error
+	password    int
+	lastSeen    bmc.PowerState // by the last successful look at the system
+	refusedAt   time.Time      // of the last 401, zero once the password changed
+	pending     time.Time      // when an ordered power change shows
+	becomes     bmc.PowerState
+	accepted    map[string]time.Time
+	succeeded   map[string]bool
+	calls       int
+	lockedUntil time.Time // when the lock of holder ends
 }
 
 const holder = "rotation"
@@ -73,8 +73,8 @@ func (w *world) answer(call string) error {
 	if quiet := w.refusedAt.Add(w.fleet.options.AuthBackoff); !w.refusedAt.IsZero() && w.clock.Now().Before(quiet) && call != "close" {
 		w.rt.Fatalf("%s at %s, after the password was refused at %s", call, w.clock.Now(), w.refusedAt)
 	}
-	if call == "inventory" && w.clock.Now().Before(w.fenced) {
-		w.rt.Fatalf("an inventory behind a fence")
+	if call == "inventory" && w.clock.Now().Before(w.lockedUntil) {
+		w.rt.Fatalf("an inventory during a lock")
 	}
 	w.guard(call)
 	if w.fault != nil {
@@ -153,10 +153,10 @@ func (w *world) accept(id string, submit func() error) {
 	}
 }
 
-func (w *world) fence() {
-	d := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(w.rt, "fence")
-	if w.fleet.Fence(w.key, holder, d) == nil {
-		w.fenced = w.clock.Now().Add(d)
+func (w *world) lock() {
+	d := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(w.rt, "lock")
+	if w.fleet.Lock(w.key, holder, d) == nil {
+		w.lockedUntil = w.clock.Now().Add(d)
 	}
 }
 
@@ -177,8 +177,8 @@ func (w *world) check() {
 		if s.State == Running && s.Kind.power() {
 			running++
 		}
-		if s.State == Running && s.Holder != holder && now.Before(w.fenced) {
-			w.rt.Fatalf("%+v runs behind a fence", s)
+		if s.State == Running && s.Holder != holder && now.Before(w.lockedUntil) {
+			w.rt.Fatalf("%+v runs during a lock", s)
 		}
 		// The longest: waiting to begin, the budget twice, and the force-off.
 		if limit := 2*w.fleet.options.MaxBackoff + 2*10*time.Minute + forceBudget + time.Minute; now.Sub(since) > limit {
@@ -235,10 +235,10 @@ func TestModel(t *testing.T) {
 				w.fleet.Ensure(spec)
 			},
 			"refresh": func(*rapid.T) { w.fleet.Refresh(w.key) },
-			"event":   func(*rapid.T) { w.fleet.Poke(w.key) },
+			"event":   func(*rapid.T) { w.fleet.PollSoon(w.key) },
 			"job":     func(*rapid.T) { w.job() },
-			"fence":   func(*rapid.T) { w.fence() },
-			"unfence": func(*rapid.T) { w.fenced = time.Time{}; w.fleet.Unfence(w.key, holder) },
+			"lock":    func(*rapid.T) { w.lock() },
+			"unlock":  func(*rapid.T) { w.lockedUntil = time.Time{}; w.fleet.Unlock(w.key, holder) },
 		})
 		// And in the end all is well: the BMC recovers, and so does the actor.
 		w.fault = nil

@@ -23,8 +23,8 @@ type Observation struct {
 	Circuit  Circuit
 	Retry    time.Time
 	Failures int
-	// Fence is who holds the BMC, "" where nobody does.
-	Fence string
+	// LockedBy is the holder of the exclusive lock, "" where there is none.
+	LockedBy string
 	// Job is the newest job or reset of the BMC itself; its ID is empty where there was none.
 	Job CommandStatus
 	// Manager is the BMC itself; its URI is empty until it could be read.
@@ -84,7 +84,7 @@ func (o *Observation) clone() *Observation {
 // every poll and are none: ten thousand idle BMCs wake nobody.
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
-		o.Circuit != old.Circuit || o.Fence != old.Fence || !o.Job.same(old.Job) ||
+		o.Circuit != old.Circuit || o.LockedBy != old.LockedBy || !o.Job.same(old.Job) ||
 		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) || !sameError(o.Unread, old.Unread) || o.Symptoms != old.Symptoms ||
 		!slices.Equal(o.Others, old.Others) {
 		return true

@@ -209,7 +209,7 @@ func (a *actor) readInventory(ctx context.Context) error {
 		if now.Before(w.inventory.at) {
 			continue
 		}
-		if until, fenced := a.fenced(now); fenced {
+		if until, locked := a.lockedUntil(now); locked {
 			w.inventory.at = until
 			continue
 		}

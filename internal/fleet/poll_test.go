@@ -9,7 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 )
 
-func TestFirstLook(t *testing.T) {
+func TestFirstContact(t *testing.T) {
 	s := newStand(t, nil)
 	if o := s.observation(); o.Sequence != 0 || !o.Time.IsZero() || len(o.Systems) != 0 {
 		t.Errorf("before the first look: %+v", o)
@@ -302,7 +302,7 @@ func TestSystemsThatAreNoServers(t *testing.T) {
 func TestAnotherMachineAtTheSameURI(t *testing.T) {
 	s := met(t, nil)
 	s.bmc.systems[0].UUID = "another"
-	s.fleet.Poke(s.key)
+	s.fleet.PollSoon(s.key)
 	s.bmc.fail = failOn("manager", errTimeout)
 	s.runFor(30 * time.Second)
 	if o := s.observation(); o.Manager.URI != "" || o.Systems[0].UUID != "another" {

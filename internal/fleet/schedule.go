@@ -12,8 +12,8 @@ import (
 // that ten thousand do not log in within one instant.
 const startSpread = time.Millisecond
 
-// pokeSpacing is how many times the fast poll lies between polls that events ask for.
-const pokeSpacing = 2
+// soonSpacing times the fast poll is the shortest distance between polls that events ask for.
+const soonSpacing = 2
 
 // due is when something is to be read again; failing at it has a back-off of
 // its own, because the BMC itself is well.
@@ -67,10 +67,10 @@ func (s *schedule) polledNow(now time.Time) {
 	s.polledAt = now
 }
 
-// poke brings the next poll forward: to now, or as close to the last one as two polls that
-// nobody waits for may be. A BMC that sends events without end is polled no more often than that.
-func (s *schedule) poke(now time.Time) {
-	at := s.polledAt.Add(min(pokeSpacing*s.options.FastPoll, s.options.PollInterval))
+// pollSoon moves the next poll forward: to now, or to the shortest distance from the last poll. So a BMC that sends
+// events without end is polled no more often than that.
+func (s *schedule) pollSoon(now time.Time) {
+	at := s.polledAt.Add(min(soonSpacing*s.options.FastPoll, s.options.PollInterval))
 	if at.Before(now) {
 		at = now
 	}

@@ -134,10 +134,10 @@ func (s *storm) blow(n int) {
 	case 4:
 		s.Ensure(s.spec(i))
 	case 5:
-		s.Poke(key)
+		s.PollSoon(key)
 		s.Refresh(key)
 	case 6:
-		_ = s.Fence(key, "rotation", 100*time.Millisecond) // another may have begun
+		_ = s.Lock(key, "rotation", 100*time.Millisecond) // another may have begun
 	case 7:
 		id := fmt.Sprint("job-", n)
 		s.accept(key, id, s.Do(key, fleet.Job{ID: id, Budget: 2 * time.Second, Run: func(ctx context.Context, c fleet.Services) error {

@@ -77,8 +77,8 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		return nil, nil, nil, fmt.Errorf("controllers: %w", err)
 	}
 	mgr = objectname.Manager(mgr)
-	unbraked := mgr.GetClient()
-	if mgr, err = s.braked(mgr); err != nil {
+	unthrottled := mgr.GetClient()
+	if mgr, err = s.throttled(mgr); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -102,7 +102,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	delivery := &bootdelivery.Delivery{
 		Alarms: alarms, BMCIdentity: s.settings.byBMC(), PollSoon: func(name string) {
 			if key, known := registry.Key(&servers.Wake, name); known {
-				s.fleet.Poke(key)
+				s.fleet.PollSoon(key)
 			}
 		},
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
@@ -121,7 +121,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		return nil, nil, nil, err
 	}
 	subscriptions := s.newSubscriptions(mgr, registry)
-	bmcs.Farewell, servers.Farewell = subscriptions, subscriptions
+	bmcs.Unsubscriber, servers.Unsubscriber = subscriptions, subscriptions
 	var setups []func(ctrl.Manager) error
 	if !s.settings.foreignLifecycle {
 		setups = append(setups,
@@ -150,7 +150,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		}
 	}
 	return mgr, delivery, &reportintake.Intake{
-		Client: unbraked, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
+		Client: unthrottled, APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: alarms,
 	}, nil
 }
 

@@ -20,9 +20,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/macprefix"
@@ -51,9 +52,9 @@ type System struct {
 	unknown bootview.UnknownMachines
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
-	brake     *brake.Brake
-	images    *image.Resolver
-	blobs     *image.Blobs
+	throttle  *throttle.Throttle
+	images    *registry.Resolver
+	blobs     *blobcache.Cache
 	keys      keys
 	// receiver takes the events of BMCs; nil without its listener.
 	receiver *bmcevents.Receiver
@@ -94,7 +95,7 @@ func New(options Options) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &System{logger: options.Logger, settings: settings, brake: brake.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
+	s := &System{logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(Quiet(options.Logger))
 	s.newCallers()
 	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
@@ -158,7 +159,7 @@ func (s *System) newFleet() error {
 	f := fleet.New(fleet.Options{
 		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
 		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout, IdleTimeout: o.BMCIdleTimeout,
-		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Brake: s.brake,
+		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Throttle: s.throttle,
 	})
 	if err := metrics.Registry.Register(f); err != nil {
 		return fmt.Errorf("metrics of the fleet: %w", err)

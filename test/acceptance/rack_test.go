@@ -27,11 +27,11 @@ func (l *lab) up(t *testing.T, args ...string) *running {
 	return p
 }
 
-// notSlowed fails a test in which an object was said to come no further: whatever tests ask of the product comes to an end.
+// notSlowed fails a test in which an object was throttled: whatever tests ask of the product comes to an end.
 func (p *running) notSlowed(t *testing.T) {
 	t.Helper()
 	for line := range strings.Lines(p.Log()) {
-		if strings.Contains(line, "comes no further") {
+		if strings.Contains(line, "object makes no progress") {
 			t.Errorf("an object was slowed: %s", line)
 		}
 	}

@@ -13,8 +13,8 @@ const (
 	// ConditionIgnitionReadAgain is true when ignition was read more than once in one boot attempt; the message names the reader.
 	// Added by Farrier.
 	ConditionIgnitionReadAgain = "IgnitionReadAgain"
-	// ConditionIgnitionContent is true while the ignition Secret can be delivered. Its message is a fingerprint that changes with
-	// the content of the Secret and reveals nothing else about it. Added by Farrier.
+	// ConditionIgnitionContent is true while the ignition Secret can be delivered; status.ignitionFingerprint identifies its
+	// content. Added by Farrier.
 	ConditionIgnitionContent = "IgnitionContent"
 	// ConditionKernelFetched reports whether the machine, or another client at its address, has fetched a part of the image that
 	// its script names. Added by Farrier.

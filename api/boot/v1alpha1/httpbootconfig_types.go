@@ -50,6 +50,15 @@ type HTTPBootConfigStatus struct {
 	// +optional
 	State HTTPBootConfigState `json:"state,omitempty"`
 
+	// DeliveryAttempt is the ID of the boot attempt that the conditions about deliveries refer to. Added by Farrier.
+	// +optional
+	DeliveryAttempt string `json:"deliveryAttempt,omitempty"`
+
+	// IgnitionFingerprint changes with the content of the ignition Secret and reveals nothing else of it. It is empty
+	// while the Secret cannot be delivered. Added by Farrier.
+	// +optional
+	IgnitionFingerprint string `json:"ignitionFingerprint,omitempty"`
+
 	// Conditions give the reasons for the state, and report what the machine has fetched.
 	// +optional
 	// +listType=map

@@ -39,6 +39,24 @@ type ServerBootConfigurationStatus struct {
 	// +optional
 	State ServerBootConfigurationState `json:"state,omitempty"`
 
+	// ImageDigest is the digest of the image that the server is given. Added by Farrier.
+	// +optional
+	ImageDigest string `json:"imageDigest,omitempty"`
+
+	// IgnitionFingerprint changes with the content of the ignition Secret and reveals nothing else of it. It is empty
+	// while the Secret cannot be delivered. Added by Farrier.
+	// +optional
+	IgnitionFingerprint string `json:"ignitionFingerprint,omitempty"`
+
+	// DeliveryAttempt is the ID of the boot attempt that the conditions about deliveries (IPXEScriptFetched,
+	// IgnitionDataFetched, …) refer to. Added by Farrier.
+	// +optional
+	DeliveryAttempt string `json:"deliveryAttempt,omitempty"`
+
+	// BootStateAttempt is the ID of the boot attempt that the condition BootStateReceived refers to. Added by Farrier.
+	// +optional
+	BootStateAttempt string `json:"bootStateAttempt,omitempty"`
+
 	// Conditions give the reasons for the state.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -51,6 +51,8 @@ type about struct {
 	client.Object
 	kind       string
 	conditions []metav1.Condition
+	// delivered is the boot attempt that its conditions about deliveries refer to.
+	delivered string
 }
 
 // String names it as people do. There is one Server in a timeline.
@@ -65,12 +67,12 @@ const kindServer = "Server"
 
 func (s Source) server(ctx context.Context, t *Timeline, server *metalv1.Server, boots operator.Boots) {
 	t.Server, t.State, t.Power = server.Name, string(server.Status.State), string(server.Status.PowerState)
-	objects := []about{{server, kindServer, server.Status.Conditions}}
+	objects := []about{{Object: server, kind: kindServer, conditions: server.Status.Conditions}}
 	if ref := server.Spec.ServerClaimRef; ref != nil {
 		t.Claim = ref.Namespace + "/" + ref.Name
 		var claim metalv1.ServerClaim
 		if s.get(ctx, t, "ServerClaim", client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim) {
-			objects = append(objects, about{&claim, "ServerClaim", claim.Status.Conditions})
+			objects = append(objects, about{Object: &claim, kind: "ServerClaim", conditions: claim.Status.Conditions})
 		}
 	}
 	for _, key := range configsOf(server, boots) {
@@ -119,16 +121,16 @@ func (s Source) config(ctx context.Context, t *Timeline, key client.ObjectKey) [
 	var objects []about
 	var config metalv1.ServerBootConfiguration
 	if s.get(ctx, t, "ServerBootConfiguration", key, &config) {
-		objects = append(objects, about{&config, "ServerBootConfiguration", config.Status.Conditions})
+		objects = append(objects, about{&config, "ServerBootConfiguration", config.Status.Conditions, config.Status.DeliveryAttempt})
 		t.attempt(&config)
 	}
 	var ipxe bootv1.IPXEBootConfig
 	if s.get(ctx, t, "IPXEBootConfig", key, &ipxe) {
-		objects = append(objects, about{&ipxe, "IPXEBootConfig", ipxe.Status.Conditions})
+		objects = append(objects, about{&ipxe, "IPXEBootConfig", ipxe.Status.Conditions, ipxe.Status.DeliveryAttempt})
 	}
 	var http bootv1.HTTPBootConfig
 	if s.get(ctx, t, "HTTPBootConfig", key, &http) {
-		objects = append(objects, about{&http, "HTTPBootConfig", http.Status.Conditions})
+		objects = append(objects, about{&http, "HTTPBootConfig", http.Status.Conditions, http.Status.DeliveryAttempt})
 	}
 	return objects
 }
@@ -148,7 +150,7 @@ func (t *Timeline) attempt(config *metalv1.ServerBootConfiguration) {
 	if !a.Begun() {
 		return
 	}
-	object := about{config, "ServerBootConfiguration", nil}.String()
+	object := about{Object: config, kind: "ServerBootConfiguration"}.String()
 	step := func(at *time.Time, what, detail string) {
 		if at != nil {
 			t.Entries = append(t.Entries, Entry{Time: *at, Kind: KindBoot, What: what, Object: object, Detail: detail, Attempt: a.ID})
@@ -183,10 +185,10 @@ var idle = map[string]bool{metalv1.ConditionPoweringOn: true, metalv1.ConditionW
 
 // repeats says whether a condition says the same as the record of requests, or nothing at all. Those who have no such record any more are
 // told by the condition.
-func repeats(c metav1.Condition, recorded map[string]bool) bool {
+func (o about) repeats(c metav1.Condition, recorded map[string]bool) bool {
 	switch {
 	case c.Reason == "Delivered" && c.Status == metav1.ConditionTrue:
-		return mentions(c.Message, recorded)
+		return o.delivered != "" && recorded[o.delivered]
 	case c.Status == metav1.ConditionFalse:
 		return idle[c.Type] || c.Reason == "BootOrdered"
 	}
@@ -197,7 +199,7 @@ func (t *Timeline) conditions(o about, recorded map[string]bool, said map[statem
 	for _, c := range o.conditions {
 		key := statement{client.ObjectKeyFromObject(o), c}
 		key.condition.ObservedGeneration = 0
-		if repeats(c, recorded) || said[key] {
+		if o.repeats(c, recorded) || said[key] {
 			continue
 		}
 		said[key] = true
@@ -217,16 +219,6 @@ func (t *Timeline) conditions(o about, recorded map[string]bool, said map[statem
 		}
 		t.Entries = append(t.Entries, Entry{Time: c.LastTransitionTime.Time, Kind: KindCondition, What: what, Object: o.String(), Detail: detail})
 	}
-}
-
-// mentions says whether a text names one of the attempts.
-func mentions(text string, attempts map[string]bool) bool {
-	for id := range attempts {
-		if id != "" && strings.Contains(text, id) {
-			return true
-		}
-	}
-	return false
 }
 
 // events tells those of an object. Events of what has no namespace are in "default".

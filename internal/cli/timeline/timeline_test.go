@@ -60,11 +60,15 @@ func life(t *testing.T) (*metalv1.Server, []client.Object) {
 	ordered, off, started := after(24*time.Hour+500*time.Millisecond), after(24*time.Hour+time.Second), after(24*time.Hour+4*time.Second)
 	config.Annotations = map[string]string{metalv1.AnnotationBootAttempt: (&bootattempt.Attempt{ID: "b00710b00710", Number: 2, Ordered: &ordered, Off: &off, Started: &started}).String()}
 	ready := condition("Ready", metav1.ConditionTrue, "Ready", "Image sha256:"+strings.Repeat("ab", 32), 24*time.Hour)
-	config.Status.Conditions = []metav1.Condition{ready}
+	config.Status.DeliveryAttempt = "b00710b00710"
+	config.Status.Conditions = []metav1.Condition{
+		ready,
+		condition(bootv1.ConditionIPXEScriptFetched, metav1.ConditionTrue, "Delivered", "Delivered in boot attempt b00710b00710 to 10.0.0.7", 24*time.Hour),
+	}
 	ipxe := &bootv1.IPXEBootConfig{ObjectMeta: meta("default", "web", 24*time.Hour)}
+	ipxe.Status.DeliveryAttempt = "0ther"
 	ipxe.Status.Conditions = []metav1.Condition{
 		ready, // says nothing new
-		condition(bootv1.ConditionIPXEScriptFetched, metav1.ConditionTrue, "Delivered", "Delivered in boot attempt b00710b00710 to 10.0.0.7", 24*time.Hour),
 		condition(bootv1.ConditionIgnitionDataFetched, metav1.ConditionTrue, "Delivered", "Delivered in boot attempt 0ther to 10.0.0.7", 24*time.Hour),
 	}
 	event := &corev1.Event{ObjectMeta: meta("default", "node-7.1", 0), Type: corev1.EventTypeWarning, Reason: "Late", Message: "Discovery takes long"}

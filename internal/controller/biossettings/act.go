@@ -14,19 +14,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// fenceTime is how long others are kept off without another look at the object.
-const fenceTime = 10 * time.Minute
+// lockTime is how long the exclusive lock lasts unless the object is reconciled again.
+const lockTime = 10 * time.Minute
 
-// holder is whose fence it is.
+// holder names the holder of the exclusive lock.
 func holder(obj *metalv1.BIOSSettings) string { return "BIOSSettings " + obj.Name }
 
 // account is what the requests are counted for that the BMC is sent.
 func account(obj *metalv1.BIOSSettings) string {
-	return brake.Account(brake.KindBIOSSettings, obj.Name)
+	return throttle.Account(throttle.KindBIOSSettings, obj.Name)
 }
 
 // act carries a plan out. What is remembered is written before what it orders.
@@ -57,7 +57,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) e
 			return fmt.Errorf("write how far the settings have come: %w", err)
 		}
 		if p.progress != nil && v.progress.active() && !p.progress.active() && key != "" {
-			r.Fleet.Unfence(key, holder(v.obj))
+			r.Fleet.Unlock(key, holder(v.obj))
 		}
 		return nil // its write wakes the object again, and then it is read back
 	}

@@ -131,7 +131,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) er
 		return err
 	}
 	if key, bound := r.Registry.Key(&r.Wake, obj.Name); bound {
-		r.Fleet.Unfence(key, holder(obj))
+		r.Fleet.Unlock(key, holder(obj))
 	}
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)
@@ -171,9 +171,9 @@ func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*vi
 	}
 	r.observe(v, key)
 	if v.granted && v.progress.active() {
-		v.fenced = r.Fleet.Fence(key, holder(obj), fenceTime)
+		v.locked = r.Fleet.Lock(key, holder(obj), lockTime)
 	} else {
-		r.Fleet.Unfence(key, holder(obj))
+		r.Fleet.Unlock(key, holder(obj))
 	}
 	return v, key, nil
 }

@@ -33,7 +33,7 @@ func TestSettingsAreApplied(t *testing.T) {
 			}
 			s.until(t, "off, and free for others", func(*metalv1.BIOSSettings) bool {
 				o, _ := s.Fleet.Observe(s.key)
-				return len(o.Systems) == 1 && o.Systems[0].PowerState == "Off" && o.Fence == ""
+				return len(o.Systems) == 1 && o.Systems[0].PowerState == "Off" && o.LockedBy == ""
 			})
 			// Everything can be derived again.
 			controllertest.ChangeStatus(t, s.API, "b", func(b *metalv1.BIOSSettings) { b.Status = metalv1.BIOSSettingsStatus{} })

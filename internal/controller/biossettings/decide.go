@@ -64,8 +64,8 @@ type view struct {
 	maintenance *metalv1.ServerMaintenance
 	// power is how the power command of the present step stands.
 	power fleet.CommandStatus
-	// fenced is why the BMC cannot be had alone now.
-	fenced error
+	// locked is why the exclusive lock cannot be taken now.
+	locked error
 	// enforce lets a machine be forced off that does not shut down.
 	enforce bool
 	// deleting says that the object goes as soon as nothing is under way.

@@ -12,5 +12,5 @@
 //
 // How far that has come is an annotation of the object (progress.go), for status is a report. Every step can
 // be done again: a setting that waits at the BMC already is not written twice, and power commands do nothing where
-// the power is right. The fence around the BMC keeps others off while settings are on their way.
+// the power is right. The exclusive lock keeps others off the BMC while settings are applied.
 package biossettings

@@ -59,7 +59,7 @@ func (s *stand) failed(t *testing.T, reason string, times int32, says ...string)
 	}
 	s.until(t, "others are not kept off", func(*metalv1.BIOSSettings) bool {
 		o, _ := s.Fleet.Observe(s.key)
-		return o.Fence == ""
+		return o.LockedBy == ""
 	})
 }
 

@@ -51,9 +51,9 @@ func (v *view) advance(p *plan) plan {
 		return p.say(state, reasonBMCUnreachable, "%v%s", v.unreachable, v.letGo())
 	case v.system == nil:
 		return p.say(state, reasonBMCUnreachable, "The BMC has not been heard of yet%s", v.letGo())
-	case v.fenced != nil:
+	case v.locked != nil:
 		p.wake(v.now, v.now.Add(pollEvery))
-		return p.say(state, reasonWaitingForBMC, "%v", v.fenced)
+		return p.say(state, reasonWaitingForBMC, "%v", v.locked)
 	}
 	p.say(state, reasonApplying, "%s", v.doing())
 	if v.progress.Reason != "" {

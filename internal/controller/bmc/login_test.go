@@ -290,7 +290,7 @@ func TestALockedOutBMCIsLeftWithoutAnotherAttempt(t *testing.T) {
 		s.settle(t)
 		s.settle(t)
 		before := s.bmc.Logins()
-		s.Farewell = &leaver{t: t, f: s.rack.Fleet, times: 1}
+		s.Unsubscriber = &unsubscriber{t: t, f: s.rack.Fleet, times: 1}
 		s.Remove(t, s.read(t))
 		s.Settle(t, s.Reconciler, "b")
 		s.rack.Pass(time.Second)
@@ -312,7 +312,7 @@ func TestOtherHardwareAtTheAddressIsNoticed(t *testing.T) {
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionTrue, metalv1.ReasonMatches)
 		s.bmc.Manages(func(m *bmc.Manager) { m.UUID = uuid2 })
 		s.bmc.Set(system(uri1, uuid2))
-		s.Fleet.Poke(address)
+		s.Fleet.PollSoon(address)
 		s.pass(t, time.Minute)
 		b = s.settle(t)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, metav1.ConditionFalse, metalv1.ReasonUUIDDiffers, uuid1, uuid2)

@@ -63,8 +63,8 @@ func (s *stand) over(t *testing.T, sets int) {
 		t.Errorf("the BMC was told %d passwords, want %d", n, sets)
 	}
 	s.rack.Pass(time.Second)
-	if o, _ := s.Fleet.Observe(address); o.Fence != "" {
-		t.Errorf("the BMC is still held by %q", o.Fence)
+	if o, _ := s.Fleet.Observe(address); o.LockedBy != "" {
+		t.Errorf("the BMC is still locked by %q", o.LockedBy)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestARotationThatTheBMCRefuses(t *testing.T) {
 			return false, &bmc.Error{Kind: bmc.KindRejected, Op: "PATCH", StatusCode: 400, MessageID: "PropertyValueFormatError"}
 		})
 		b := s.pass(t, 3*time.Minute)
-		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionRotated, metav1.ConditionFalse, metalv1.ReasonRotationFailed, "old one", "PropertyValueFormatError")
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionRotated, metav1.ConditionFalse, metalv1.ReasonRotationFailed, "was not changed", "PropertyValueFormatError")
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
 		if secret := s.secret(t); string(secret.Data["password"]) != "right" || secret.Data["password.next"] != nil {
 			t.Errorf("the secret has %d keys", len(secret.Data))
@@ -325,7 +325,7 @@ func TestCredentialsInACoreSecretAreRotatedThere(t *testing.T) {
 func TestARotationWaitsForWhoeverHasTheBMC(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.rotates(t)
-		if err := s.Fleet.Fence(address, "firmware update", time.Hour); err != nil {
+		if err := s.Fleet.Lock(address, "firmware update", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		b := s.pass(t, 2*time.Minute)
@@ -333,7 +333,7 @@ func TestARotationWaitsForWhoeverHasTheBMC(t *testing.T) {
 		if n := s.bmc.Sets(); n != 0 {
 			t.Errorf("the BMC was told %d passwords", n)
 		}
-		s.Fleet.Unfence(address, "firmware update")
+		s.Fleet.Unlock(address, "firmware update")
 		s.pass(t, 3*time.Minute)
 		s.rotated(t, "s", 1)
 	})
@@ -345,7 +345,7 @@ func TestARotationOfABMCThatCannotBeAskedIsGivenUp(t *testing.T) {
 		says  string
 	}{
 		"it does not answer":      {func(s *stand) { s.bmc.Fails(errHangs) }, "does not answer"},
-		"it refuses the password": {func(s *stand) { s.bmc.Wants("another") }, "refuses the present password"},
+		"it refuses the password": {func(s *stand) { s.bmc.Wants("another") }, "refuses the current password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stands(t, func(t *testing.T, s *stand) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -74,6 +76,18 @@ func (a *Attempt) Exits() bool { return a != nil && (a.Disk || a.Installed != ni
 
 // Open says whether a machine may use this attempt's token: from the order on, until it is installed.
 func (a *Attempt) Open() bool { return a.Begun() && !a.Exits() }
+
+// Concerns reports whether a true condition refers to this attempt. named is the attempt that the object names beside its conditions.
+// Objects of versions that had no such field name none: then the condition refers to this attempt if it turned true after the order.
+func (a *Attempt) Concerns(named string, c *metav1.Condition) bool {
+	switch {
+	case a == nil || c == nil || c.Status != metav1.ConditionTrue:
+		return false
+	case named != "" || !a.Begun():
+		return named == a.ID
+	}
+	return !c.LastTransitionTime.Time.Before(a.Ordered.Truncate(time.Second)) // metav1.Time has whole seconds
+}
 
 // Since is when the machine was seen on first for what this attempt is to bring about; zero: it was not.
 func (a *Attempt) Since() time.Time {

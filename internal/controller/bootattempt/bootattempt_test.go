@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -71,5 +73,32 @@ func TestOneAttemptFollowsAnother(t *testing.T) {
 	}
 	if ordered := prepared.Next("new", noon); ordered.ID != "p" || ordered.Number != 1 || !ordered.Open() {
 		t.Errorf("ordering what is prepared must keep its ID: %v", ordered)
+	}
+}
+
+// TestAConditionConcernsTheAttemptThatIsNamed: a version without the field named none, and what had turned true since the order was of it.
+func TestAConditionConcernsTheAttemptThatIsNamed(t *testing.T) {
+	a := (*Attempt)(nil).Next("a", noon)
+	is := func(status metav1.ConditionStatus, since time.Duration) *metav1.Condition {
+		return &metav1.Condition{Status: status, LastTransitionTime: metav1.NewTime(noon.Add(since).Truncate(time.Second))}
+	}
+	for name, c := range map[string]struct {
+		attempt   *Attempt
+		named     string
+		condition *metav1.Condition
+		want      bool
+	}{
+		"named":                            {a, "a", is(metav1.ConditionTrue, -time.Hour), true},
+		"another is named":                 {a, "b", is(metav1.ConditionTrue, time.Hour), false},
+		"false":                            {a, "a", is(metav1.ConditionFalse, time.Hour), false},
+		"there is no condition":            {a, "a", nil, false},
+		"there is no attempt":              {nil, "", is(metav1.ConditionTrue, time.Hour), false},
+		"none named, true since the order": {a, "", is(metav1.ConditionTrue, 0), true},
+		"none named, true before":          {a, "", is(metav1.ConditionTrue, -time.Second), false},
+		"none named, not ordered":          {&Attempt{ID: "a"}, "", is(metav1.ConditionTrue, time.Hour), false},
+	} {
+		if got := c.attempt.Concerns(c.named, c.condition); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 	"github.com/farrier-dev/farrier/internal/identity"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // view is what a decision looks at, and below what it decides.
 type view struct {
 	config    *metalv1.ServerBootConfiguration
 	server    *metalv1.Server
-	image     image.Result
+	image     registry.Result
 	resolved  bool
 	ipxe      *bootv1.IPXEBootConfig
 	http      *bootv1.HTTPBootConfig
@@ -88,16 +88,16 @@ func (v *view) plan() {
 	if p.Kernel != nil && p.Initramfs != nil {
 		v.wantIPXE = &bootv1.IPXEBootConfigSpec{
 			SystemUUID: v.server.Spec.SystemUUID, SystemIPs: ips,
-			KernelURL: image.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: image.LayerURL(v.bootURL, p, *p.Initramfs),
+			KernelURL: registry.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: registry.LayerURL(v.bootURL, p, *p.Initramfs),
 			IgnitionSecretRef: secret,
 		}
 		if p.Squashfs != nil {
-			v.wantIPXE.SquashfsURL = image.LayerURL(v.bootURL, p, *p.Squashfs)
+			v.wantIPXE.SquashfsURL = registry.LayerURL(v.bootURL, p, *p.Squashfs)
 		}
 	}
 	if p.UKI != nil {
 		v.wantHTTP = &bootv1.HTTPBootConfigSpec{
-			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: image.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
+			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: registry.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
 		}
 	}
 	v.known = true
@@ -120,6 +120,9 @@ func describe(v *view) {
 	status.ObservedGeneration = v.config.Generation
 	v.describeSite(set)
 	v.describeImage(set)
+	if v.known {
+		status.ImageDigest = v.image.Plan.Digest
+	}
 	if v.problem == "" && v.waiting == "" {
 		v.collect()
 	}
@@ -136,10 +139,11 @@ func describe(v *view) {
 		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting+v.meanwhile())
 	default:
 		status.State = metalv1.ServerBootConfigurationStateReady
-		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", imageOf+v.image.Plan.Digest)
+		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest)
 	}
 	v.mirrorDeliveries()
-	if !v.bootStateIsCurrent() {
+	if v.bootStateIsStale() {
+		status.BootStateAttempt = ""
 		set(metalv1.ConditionBootStateReceived, metav1.ConditionFalse, "BootOrdered", "")
 	}
 }
@@ -153,16 +157,15 @@ func (v *view) meanwhile() string {
 	return "; until then the machine is served what it was before"
 }
 
-// bootStateIsCurrent says whether what the machine has reported is about the boot that was ordered last. The
-// intake of reports writes the condition; taking it back is for whoever sees the next boot ordered.
-func (v *view) bootStateIsCurrent() bool {
+// bootStateIsStale reports whether the machine's last report of its boot refers to an earlier boot than the one that is under way.
+// The intake of reports writes the condition; whoever sees the next boot ordered takes it back.
+func (v *view) bootStateIsStale() bool {
 	a := bootattempt.Of(v.config)
-	c := apimeta.FindStatusCondition(v.config.Status.Conditions, metalv1.ConditionBootStateReceived)
-	return c == nil || c.Status != metav1.ConditionTrue || !a.Open() || c.Message == reportintake.OfAttempt(a.ID)
+	return a.Open() && apimeta.IsStatusConditionTrue(v.config.Status.Conditions, metalv1.ConditionBootStateReceived) && !reportintake.Booted(v.config, a)
 }
 
 func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, reason, message string)) {
-	var missing image.ErrMissingLayer
+	var missing registry.ErrMissingLayer
 	switch {
 	case !v.resolved:
 		set(metalv1.ConditionImageValidation, metav1.ConditionUnknown, "Resolving", "")
@@ -189,10 +192,9 @@ func (v *view) collect() {
 }
 
 func (v *view) child(kind, state string, current bool, conditions []metav1.Condition) {
-	ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady)
 	message := "it to be delivered"
-	if ready != nil && ready.Message != "" {
-		message = ready.Message
+	if ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady); ready != nil {
+		message = cmp.Or(ready.Message, message)
 	}
 	switch {
 	case !current || state == string(bootv1.IPXEBootConfigStatePending) || state == "":
@@ -200,35 +202,6 @@ func (v *view) child(kind, state string, current bool, conditions []metav1.Condi
 	case state == string(bootv1.IPXEBootConfigStateError):
 		v.problem = kind + ": " + message
 	}
-}
-
-// mirrorDeliveries copies what a machine has fetched from the delivery objects.
-func (v *view) mirrorDeliveries() {
-	var from []metav1.Condition
-	if v.ipxe != nil {
-		from = append(from, v.ipxe.Status.Conditions...)
-	}
-	if v.http != nil {
-		from = append(from, v.http.Status.Conditions...)
-	}
-	for _, kind := range []string{metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent} {
-		if c := delivered(from, kind); c != nil {
-			mirrored := *c
-			mirrored.ObservedGeneration = v.config.Generation
-			apimeta.SetStatusCondition(&v.config.Status.Conditions, mirrored)
-		}
-	}
-}
-
-// delivered finds the condition of a kind. A machine is delivered by one of two objects where it can boot either way,
-// and what it has fetched by one is fetched.
-func delivered(from []metav1.Condition, kind string) (found *metav1.Condition) {
-	for i := range from {
-		if c := &from[i]; c.Type == kind && (found == nil || found.Status != metav1.ConditionTrue) {
-			found = c
-		}
-	}
-	return found
 }
 
 // architecture is the server's own, in the words of OCI (GOARCH), or what is given.
@@ -277,18 +250,14 @@ func Digest(config *metalv1.ServerBootConfiguration) string {
 	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != config.Generation {
 		return ""
 	}
-	return strings.TrimPrefix(c.Message, imageOf)
+	return config.Status.ImageDigest
 }
 
 // Ignition is the fingerprint of the ignition that a boot configuration boots with; empty: it has none, or it is not
 // known now.
 func Ignition(config *metalv1.ServerBootConfiguration) string {
-	c := apimeta.FindStatusCondition(config.Status.Conditions, bootv1.ConditionIgnitionContent)
-	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != config.Generation || Digest(config) == "" {
+	if Digest(config) == "" {
 		return ""
 	}
-	return c.Message
+	return config.Status.IgnitionFingerprint
 }
-
-// imageOf begins the message of the condition Ready where it is true.
-const imageOf = "Image "

@@ -2,7 +2,6 @@ package bootconfig
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 )
 
 // Reasons of events about boot configurations.
@@ -18,9 +18,6 @@ const (
 	reasonCannotBoot = "BootConfigurationError"
 	reasonCanBoot    = "BootConfigurationReady"
 )
-
-// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
-const maxNote = 1024
 
 // tell makes events of a boot configuration that cannot be booted, and of one that could not and can now: on itself, and on the Server that
 // is to boot it, which is where people look first. A boot that goes as it should makes none, nor does one that nobody asks for. Status lasts, so another process repeats
@@ -55,13 +52,7 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 }
 
 func (r *Reconciler) event(about runtime.Object, kind, reason, note string) {
-	if r.Recorder == nil {
-		return
-	}
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
-	}
-	r.Recorder.Eventf(about, nil, kind, reason, reason, "%s", note)
+	events.Send(r.Recorder, about, nil, kind, reason, note)
 }
 
 // whyNot is the reason why a boot configuration cannot be booted: the image's, where that is wrong.

@@ -17,7 +17,11 @@ import (
 // else now, and nobody learns what. Of a Secret that changes no more than its metadata is heard.
 func TestAChangeInsideAnIgnitionSecretIsTold(t *testing.T) {
 	s := newStand(t, append(ours(withIgnition), secret("secret", map[string]string{"ignition": "{}"}))...)
-	told := func() (*metav1.Condition, []string) {
+	type content struct {
+		status      metav1.ConditionStatus
+		fingerprint string
+	}
+	told := func() (content, []string) {
 		t.Helper()
 		var woken []string
 		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "secret"}}
@@ -25,38 +29,43 @@ func TestAChangeInsideAnIgnitionSecretIsTold(t *testing.T) {
 			woken = append(woken, request.String())
 			s.Settle(t, s.ipxe, request.String())
 		}
-		return apimeta.FindStatusCondition(s.readIPXE(t, "ns/c").Status.Conditions, bootv1.ConditionIgnitionContent), woken
+		status := s.readIPXE(t, "ns/c").Status
+		found := content{fingerprint: status.IgnitionFingerprint}
+		if c := apimeta.FindStatusCondition(status.Conditions, bootv1.ConditionIgnitionContent); c != nil {
+			found.status = c.Status
+		}
+		return found, woken
 	}
 	change := func(key, value string) {
 		controllertest.Change(t, s.API, "ns/secret", func(o *corev1.Secret) { o.Data[key] = []byte(value) })
 	}
 	first, woken := told()
-	if len(woken) != 1 || first == nil || first.Status != metav1.ConditionTrue || first.Message == "" {
+	if len(woken) != 1 || first.status != metav1.ConditionTrue || first.fingerprint == "" {
 		t.Fatalf("woken %v, told %+v", woken, first)
 	}
 	controllertest.Change(t, s.API, "ns/secret", func(o *corev1.Secret) { o.Labels = map[string]string{"a": "b"} })
-	if again, _ := told(); again.Message != first.Message {
-		t.Errorf("nothing inside has changed: %q, %q", first.Message, again.Message)
+	if again, _ := told(); again.fingerprint != first.fingerprint {
+		t.Errorf("nothing inside has changed: %q, %q", first.fingerprint, again.fingerprint)
 	}
 	change("other", "x")
-	if again, _ := told(); again.Message != first.Message {
-		t.Errorf("what no machine is given has changed: %q, %q", first.Message, again.Message)
+	if again, _ := told(); again.fingerprint != first.fingerprint {
+		t.Errorf("what no machine is given has changed: %q, %q", first.fingerprint, again.fingerprint)
 	}
 	const text = `{"ignition":{"version":"3.4.0"}}`
 	change("ignition", text)
 	second, _ := told()
-	if second.Status != metav1.ConditionTrue || second.Message == first.Message || strings.Contains(second.Message, text) {
+	if second.status != metav1.ConditionTrue || second.fingerprint == first.fingerprint || strings.Contains(second.fingerprint, text) {
 		t.Errorf("told %+v, before %+v", second, first)
 	}
 	change("format", "fcos")
 	change("ignition", "variant: [")
-	if broken, _ := told(); broken.Status != metav1.ConditionFalse || broken.Message != "" {
+	if broken, _ := told(); broken.status != metav1.ConditionFalse || broken.fingerprint != "" {
 		t.Errorf("what cannot be delivered is told as %+v", broken)
 	}
 	change("format", "")
 	change("ignition", text)
-	if back, _ := told(); back.Message != second.Message {
-		t.Errorf("the same again: %q, %q", second.Message, back.Message)
+	if back, _ := told(); back.fingerprint != second.fingerprint {
+		t.Errorf("the same again: %q, %q", second.fingerprint, back.fingerprint)
 	}
 }
 

@@ -255,8 +255,8 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 	name, obj := in.name, in.object
 	before := obj.DeepCopyObject().(client.Object)
 	in.endings = r.notes.endings(name)
-	conditions := r.describe(in, problem)
-	news := r.fetched(in, *conditions)
+	status := r.describe(in, problem)
+	news := r.fetched(in, *status.conditions)
 	if reflect.DeepEqual(before, obj) {
 		r.notes.told(name, in.endings)
 		early := r.gathers(in, news)
@@ -265,7 +265,8 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 		}
 	}
 	for _, n := range news {
-		apimeta.SetStatusCondition(conditions, n.condition)
+		apimeta.SetStatusCondition(status.conditions, n.condition)
+		*status.deliveryAttempt = in.open()
 	}
 	err = r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	if err == nil {

@@ -116,23 +116,34 @@ func (n *notes) drop(entry string) {
 	delete(n.generations, entry)
 }
 
-// takeBack ends the conditions that speak of an earlier boot: a new order resets them. Their message carries the attempt, so
-// that this needs no memory.
-func (in *source) takeBack(conditions *[]metav1.Condition) {
-	taken := metav1.Condition{Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration()}
+// takeBack resets the conditions that refer to an earlier boot than the one that is under way.
+func (in *source) takeBack(status status) {
 	current := in.open()
-	for _, types := range conditionsOf {
-		for _, t := range types {
-			if old := apimeta.FindStatusCondition(*conditions, t); isTrue(old) && !in.speaksOf(old, current) {
-				taken.Type = t
-				apimeta.SetStatusCondition(conditions, taken)
-			}
+	kept := false
+	reset := func(kind string, stale bool) {
+		switch {
+		case !apimeta.IsStatusConditionTrue(*status.conditions, kind):
+		case stale:
+			apimeta.SetStatusCondition(status.conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
+			})
+		default:
+			kept = true
 		}
 	}
-	again := apimeta.FindStatusCondition(*conditions, bootv1.ConditionIgnitionReadAgain)
-	if isTrue(again) && in.config != nil && !strings.HasPrefix(again.Message, deliveryOf(current)+" ") {
-		taken.Type = again.Type
-		apimeta.SetStatusCondition(conditions, taken)
+	for _, types := range conditionsOf {
+		for _, t := range types {
+			c := apimeta.FindStatusCondition(*status.conditions, t)
+			reset(t, in.endings > 0 || in.rewritten(c) || in.earlier(*status.deliveryAttempt, c))
+		}
+	}
+	again := apimeta.FindStatusCondition(*status.conditions, bootv1.ConditionIgnitionReadAgain)
+	reset(bootv1.ConditionIgnitionReadAgain, in.earlier(*status.deliveryAttempt, again))
+	switch {
+	case !kept:
+		*status.deliveryAttempt = ""
+	case current != "":
+		*status.deliveryAttempt = current // an older version did not write it
 	}
 }
 
@@ -144,15 +155,17 @@ func (in *source) open() string {
 	return ""
 }
 
-func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
-
-// speaksOf says whether a delivery's condition is about the boot that is under way, of this attempt or of none.
-func (in *source) speaksOf(c *metav1.Condition, current string) bool {
-	if in.config == nil && c.ObservedGeneration != in.object.GetGeneration() {
-		return false
-	}
-	return in.endings == 0 && strings.HasPrefix(c.Message, deliveryOf(current))
+// rewritten reports whether a person has changed the boot config since the condition was written.
+func (in *source) rewritten(c *metav1.Condition) bool {
+	return in.config == nil && c != nil && c.ObservedGeneration != in.object.GetGeneration()
 }
+
+// earlier reports whether a delivery's condition refers to an attempt before the one that is open. Without an open attempt it does not.
+func (in *source) earlier(named string, c *metav1.Condition) bool {
+	return in.attempt.Open() && !in.attempt.Concerns(named, c)
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // deliveryOf begins the message of a delivery's condition.
 func deliveryOf(attempt string) string {

@@ -8,6 +8,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 )
 
 // Each write of a boot config leads to one of its boot configuration, which wakes the server. So what a machine fetches is
@@ -36,10 +37,13 @@ func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
 	current := in.open()
 	var found []news
 	add := func(kind, reason, message string, at, heard time.Time) {
-		found = append(found, news{metav1.Condition{
+		c := metav1.Condition{
 			Type: kind, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: in.object.GetGeneration(),
 			Message: message, LastTransitionTime: metav1.NewTime(at),
-		}, heard})
+		}
+		if events.Differ(apimeta.FindStatusCondition(conditions, kind), &c) {
+			found = append(found, news{c, heard})
+		}
 	}
 	for kind, types := range conditionsOf {
 		made, noted := d.notes.get(in.name, kind)
@@ -53,10 +57,7 @@ func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
 		}
 		if kind == bootview.DeliveredIgnition && current != "" && made.again != "" {
 			// It may be the machine, trying again, or a stranger who came first: both addresses are told.
-			message := deliveryOf(current) + " to " + made.addr + ", and again to " + made.again
-			if old := apimeta.FindStatusCondition(conditions, bootv1.ConditionIgnitionReadAgain); !isTrue(old) || old.Message != message {
-				add(bootv1.ConditionIgnitionReadAgain, "ReadAgain", message, time.Time{}, made.heardAgain)
-			}
+			add(bootv1.ConditionIgnitionReadAgain, "ReadAgain", deliveryOf(current)+" to "+made.addr+", and again to "+made.again, time.Time{}, made.heardAgain)
 		}
 	}
 	return found

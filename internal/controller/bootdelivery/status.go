@@ -21,9 +21,29 @@ import (
 // conditionReady is the condition that says, in words, what the state says in one.
 const conditionReady = metalv1.ConditionReady
 
+// status is what the statuses of both kinds of boot config have in common.
+type status struct {
+	state                                func(string)
+	observedGeneration                   *int64
+	deliveryAttempt, ignitionFingerprint *string
+	conditions                           *[]metav1.Condition
+}
+
+func statusOf(obj client.Object) status {
+	switch o := obj.(type) {
+	case *bootv1.IPXEBootConfig:
+		s := &o.Status
+		return status{func(state string) { s.State = bootv1.IPXEBootConfigState(state) }, &s.ObservedGeneration, &s.DeliveryAttempt, &s.IgnitionFingerprint, &s.Conditions}
+	case *bootv1.HTTPBootConfig:
+		s := &o.Status
+		return status{func(state string) { s.State = bootv1.HTTPBootConfigState(state) }, &s.ObservedGeneration, &s.DeliveryAttempt, &s.IgnitionFingerprint, &s.Conditions}
+	}
+	return status{}
+}
+
 // describe writes the status of a boot config: whether it can be delivered, and what is true no longer of what has been. It
-// returns the conditions.
-func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
+// returns the status.
+func (d *Delivery) describe(in *source, problem string) status {
 	generation := in.object.GetGeneration()
 	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: in.warning, ObservedGeneration: generation}
 	state := string(bootv1.IPXEBootConfigStateReady)
@@ -42,25 +62,19 @@ func (d *Delivery) describe(in *source, problem string) *[]metav1.Condition {
 		ready.Message = "its machine is given " + strings.Join(in.hidden, ", ") + ", which comes before what is written by hand"
 		state = string(bootv1.IPXEBootConfigStatePending)
 	}
-	var conditions *[]metav1.Condition
-	switch o := in.object.(type) {
-	case *bootv1.IPXEBootConfig:
-		o.Status.State, o.Status.ObservedGeneration = bootv1.IPXEBootConfigState(state), generation
-		conditions = &o.Status.Conditions
-	case *bootv1.HTTPBootConfig:
-		o.Status.State, o.Status.ObservedGeneration = bootv1.HTTPBootConfigState(state), generation
-		conditions = &o.Status.Conditions
-	}
-	apimeta.SetStatusCondition(conditions, ready)
-	describeContent(in, conditions)
-	in.takeBack(conditions)
-	return conditions
+	status := statusOf(in.object)
+	status.state(state)
+	*status.observedGeneration, *status.ignitionFingerprint = generation, in.content
+	apimeta.SetStatusCondition(status.conditions, ready)
+	describeContent(in, status.conditions)
+	in.takeBack(status)
+	return status
 }
 
-// describeContent says which content of its ignition Secret a boot configuration is delivered with, so that whoever has
-// installed a machine from another can tell. What people write by hand installs nothing that is remembered.
+// describeContent says whether the ignition Secret of a boot configuration can be delivered. Its fingerprint tells whoever has installed a
+// machine from another content. What people write by hand installs nothing that is remembered.
 func describeContent(in *source, conditions *[]metav1.Condition) {
-	c := metav1.Condition{Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", Message: in.content, ObservedGeneration: in.object.GetGeneration()}
+	c := metav1.Condition{Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", ObservedGeneration: in.object.GetGeneration()}
 	if in.content == "" {
 		if apimeta.FindStatusCondition(*conditions, c.Type) == nil {
 			return

@@ -145,26 +145,31 @@ func (i *Intake) note(ctx context.Context, config *metalv1.ServerBootConfigurati
 	before := config.DeepCopy()
 	received := metav1.Condition{
 		Type: metalv1.ConditionBootStateReceived, Status: metav1.ConditionFalse, Reason: "NotBooted",
-		Message: OfAttempt(a.ID), ObservedGeneration: config.Generation,
+		Message: "The machine reported that it has not booted, boot attempt " + a.ID, ObservedGeneration: config.Generation,
 	}
 	if booted {
-		received.Status, received.Reason = metav1.ConditionTrue, "Booted"
+		received.Status, received.Reason, received.Message = metav1.ConditionTrue, "Booted", "The machine reported that it has booted, boot attempt "+a.ID
 	}
-	if !apimeta.SetStatusCondition(&config.Status.Conditions, received) {
+	changed := apimeta.SetStatusCondition(&config.Status.Conditions, received)
+	if !changed && config.Status.BootStateAttempt == a.ID {
 		return nil
 	}
+	config.Status.BootStateAttempt = a.ID
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return i.Status().Patch(ctx, config, patch, client.FieldOwner(metalv1.FieldManager))
 }
 
-// received says whether the machine has told that it booted in that attempt.
+// received reports whether the machine has reported in that attempt that it has booted.
 func received(config *metalv1.ServerBootConfiguration, attemptID string) bool {
-	c := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionBootStateReceived)
-	return c != nil && c.Status == metav1.ConditionTrue && c.Message == OfAttempt(attemptID)
+	a := bootattempt.Of(config)
+	return a != nil && a.ID == attemptID && Booted(config, a) ||
+		config.Status.BootStateAttempt == attemptID && apimeta.IsStatusConditionTrue(config.Status.Conditions, metalv1.ConditionBootStateReceived)
 }
 
-// OfAttempt is the message of the condition BootStateReceived that is about an attempt.
-func OfAttempt(id string) string { return "Boot attempt " + id }
+// Booted reports whether the machine has reported in this attempt of a boot configuration that it has booted.
+func Booted(config *metalv1.ServerBootConfiguration, a *bootattempt.Attempt) bool {
+	return a.Concerns(config.Status.BootStateAttempt, apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionBootStateReceived))
+}
 
 // servers are those of that UUID, and those that have none and were booted in that attempt. There may be more than
 // one, by mistake: the attempt tells which is meant.

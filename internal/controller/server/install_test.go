@@ -8,7 +8,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -21,8 +20,9 @@ func (s *stand) image(t *testing.T, digest string) {
 	t.Helper()
 	controllertest.ChangeStatus(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
 		c.Status.State, c.Status.ObservedGeneration = metalv1.ServerBootConfigurationStateReady, c.Generation
+		c.Status.ImageDigest = digest
 		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-			Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: "Image " + digest, ObservedGeneration: c.Generation,
+			Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: c.Generation,
 		})
 	})
 	s.content(t, "ignition 1")
@@ -32,9 +32,7 @@ func (s *stand) image(t *testing.T, digest string) {
 func (s *stand) content(t *testing.T, fingerprint string) {
 	t.Helper()
 	controllertest.ChangeStatus(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) {
-		apimeta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
-			Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", Message: fingerprint, ObservedGeneration: c.Generation,
-		})
+		c.Status.IgnitionFingerprint = fingerprint
 	})
 }
 

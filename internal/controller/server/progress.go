@@ -2,13 +2,10 @@ package server
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -52,15 +49,12 @@ var stages = []struct {
 	{metalv1.ConditionIgnitionDataFetched, stageSystem},
 }
 
-// started says that the boot of v.Boot has begun and that the machine was seen on.
-func (v *View) started() bool { return v.Attempt.Begun() && v.Attempt.Started != nil }
-
 // progress is how far the boot of v.Boot, which has started, has come, and since when.
 func (v *View) progress() (stage, time.Time) {
 	at, since := stageNothing, *v.Attempt.Started
 	for _, s := range stages {
 		c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, s.condition)
-		if c == nil || c.Status != metav1.ConditionTrue || !slices.Contains(strings.Fields(c.Message), v.Attempt.ID) {
+		if !v.Attempt.Concerns(v.Boot.Status.DeliveryAttempt, c) {
 			continue
 		}
 		at = max(at, s.stage)

@@ -71,8 +71,9 @@ func internalBoot(a *bootattempt.Attempt) func(*View) {
 // told says that something was fetched in an attempt, some time ago.
 func told(condition, attemptID string, ago time.Duration) func(*View) {
 	return func(v *View) {
+		v.Boot.Status.DeliveryAttempt = attemptID
 		v.Boot.Status.Conditions = append(v.Boot.Status.Conditions, metav1.Condition{
-			Type: condition, Status: metav1.ConditionTrue, Message: "Delivered in boot attempt " + attemptID + " to 10.0.0.7",
+			Type: condition, Status: metav1.ConditionTrue, Reason: "Delivered",
 			LastTransitionTime: metav1.NewTime(now.Add(-ago)),
 		})
 	}

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/brake"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -55,9 +55,9 @@ func ofServer(obj *metalv1.Server) subject {
 // account is what the requests are counted for that its BMC is sent.
 func (s subject) account() string {
 	if s.inline {
-		return brake.Account(brake.KindServer, s.name)
+		return throttle.Account(throttle.KindServer, s.name)
 	}
-	return brake.Account(brake.KindBMC, s.name)
+	return throttle.Account(throttle.KindBMC, s.name)
 }
 
 // about is the object that an id stands for, as events name it.
@@ -122,7 +122,7 @@ func (r *Reconciler) inlineKey(obj *metalv1.Server) (fleet.Key, bool) {
 		return "", false // the condition Ready says it
 	}
 	key := fleet.Key(endpoint.Key())
-	return key, r.HeldByBMC == nil || !r.HeldByBMC(key)
+	return key, r.NamedByBMC == nil || !r.NamedByBMC(key)
 }
 
 // reportServer writes what change changes of a Server's status.
@@ -139,10 +139,10 @@ func (r *Reconciler) reportServer(ctx context.Context, before *metalv1.Server, c
 	return nil
 }
 
-// LeaveServer is Leave for a Server with an inline BMC.
-func (r *Reconciler) LeaveServer(obj *metalv1.Server, key fleet.Key) (over bool, err error) {
+// UnsubscribeServer is Unsubscribe for a Server with an inline BMC.
+func (r *Reconciler) UnsubscribeServer(obj *metalv1.Server, key fleet.Key) (over bool, err error) {
 	if _, ours := r.inlineKey(obj); !ours {
 		return true, nil
 	}
-	return r.leave(ofServer(obj), key)
+	return r.unsubscribe(ofServer(obj), key)
 }

@@ -1,0 +1,86 @@
+package bootconfig
+
+import (
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+)
+
+// mirrored are the conditions about deliveries that a boot configuration copies from its boot configs.
+var mirrored = []string{
+	metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched,
+	bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent,
+}
+
+// report is what one boot config reports in its status.
+type report struct {
+	conditions           []metav1.Condition
+	attempt, fingerprint string
+}
+
+func (v *view) reports() []report {
+	var all []report
+	if v.ipxe != nil {
+		all = append(all, report{v.ipxe.Status.Conditions, v.ipxe.Status.DeliveryAttempt, v.ipxe.Status.IgnitionFingerprint})
+	}
+	if v.http != nil {
+		all = append(all, report{v.http.Status.Conditions, v.http.Status.DeliveryAttempt, v.http.Status.IgnitionFingerprint})
+	}
+	return all
+}
+
+// mirrorDeliveries copies from the boot configs what the machine has fetched, and the fingerprint of its ignition.
+func (v *view) mirrorDeliveries() {
+	children, status := v.reports(), &v.config.Status
+	attempt := v.deliveryAttempt(children)
+	for _, kind := range mirrored {
+		if c := delivered(children, kind, attempt); c != nil {
+			c.ObservedGeneration = v.config.Generation
+			apimeta.SetStatusCondition(&status.Conditions, *c)
+		}
+	}
+	if len(children) == 0 {
+		return
+	}
+	status.DeliveryAttempt, status.IgnitionFingerprint = "", ""
+	for _, from := range children {
+		if from.attempt == attempt {
+			status.DeliveryAttempt = attempt
+		}
+		if from.fingerprint != "" {
+			status.IgnitionFingerprint = from.fingerprint
+		}
+	}
+}
+
+// deliveryAttempt is the attempt that is under way, and otherwise the one whose deliveries the boot configs report.
+func (v *view) deliveryAttempt(children []report) string {
+	if a := bootattempt.Of(v.config); a.Open() {
+		return a.ID
+	}
+	for _, from := range children {
+		if from.attempt != "" {
+			return from.attempt
+		}
+	}
+	return ""
+}
+
+// delivered finds the condition of a kind. A machine is delivered by one of two objects where it can boot either way,
+// and what it has fetched by one is fetched. An object that still reports an earlier attempt than the other does not count.
+func delivered(children []report, kind, attempt string) (found *metav1.Condition) {
+	for _, from := range children {
+		c := apimeta.FindStatusCondition(from.conditions, kind)
+		if c == nil || found != nil && found.Status == metav1.ConditionTrue {
+			continue
+		}
+		copied := *c
+		if found = &copied; from.attempt != "" && from.attempt != attempt && kind != bootv1.ConditionIgnitionContent && c.Status == metav1.ConditionTrue {
+			found.Status, found.Reason, found.Message = metav1.ConditionFalse, "BootOrdered", ""
+		}
+	}
+	return found
+}
