@@ -361,9 +361,14 @@ var rooms = []room{
 	},
 	{
 		path:    "test/lab",
-		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test"},
+		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test", "test/product"},
 		never:   controlPlane,
 		because: "machines and a registry outlive the product that is tested beside them",
+	},
+	{
+		path:    "test/product",
+		may:     []string{"api", "internal/controlplane/testapi", "test"},
+		because: "the built product starts on a copy of a data directory, which the test API copies as well",
 	},
 	{
 		path:    "test",

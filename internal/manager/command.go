@@ -39,11 +39,11 @@ func newCommand() *cobra.Command {
 	o.BootNamespaces = nil // the manager's: a cluster has tenants
 	cmd := &cobra.Command{
 		Use:   "farrier-manager",
-		Short: "Run the controllers of Farrier on a Kubernetes API",
-		Long: `Runs the controllers of Farrier, and the boot server, on the Kubernetes API of a cluster.
+		Short: "Run Farrier on the Kubernetes API of a cluster",
+		Long: `Runs Farrier's controllers and boot server on the Kubernetes API of a cluster.
 
-Several may run at a time: the one that holds the Lease "farrier-manager" in the manager's namespace acts, the
-others keep their caches filled and wait for their turn.`,
+You can run several replicas: the one that holds the Lease "farrier-manager" in --manager-namespace is active, and the
+others keep their caches filled and stand by.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
@@ -53,14 +53,14 @@ others keep their caches filled and wait for their turn.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, or the cluster that this runs in)")
-	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update the kinds of Farrier before anything else")
-	f.BoolVar(&o.LeaderElection, "leader-elect", true, "act only while holding the Lease; false: be sure that this is the only one")
-	f.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; empty: none")
-	f.StringVar(&o.PprofAddress, "pprof-address", "", "address of profiles of this process, which tell whoever can read them much (default: none)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, otherwise the cluster that this process runs in)")
+	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update Farrier's CRDs at the start")
+	f.BoolVar(&o.LeaderElection, "leader-elect", true, "be active only while holding the Lease; set it to false only if no other farrier-manager runs")
+	f.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty: none")
+	f.StringVar(&o.PprofAddress, "pprof-address", "", "host:port of the pprof profiles of this process, which can reveal secrets (default: none)")
 	o.webhooks.Bind(f)
 	o.Bind(f)
-	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
 	return cmd
 }
 

@@ -74,11 +74,11 @@ func (s *site) guests() []*guest {
 	s.t.Helper()
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: name} }
 	s.create(&corev1.Secret{ObjectMeta: meta("ignition"), StringData: map[string]string{"ignition": `{"ignition":{"version":"3.4.0"}}`}})
-	configured := &guest{name: "configured", uuid: "5e1f0000-0000-4000-8000-0000000000c1", address: "127.140.200.1",
+	configured := &guest{name: "configured", uuid: "5e1f0000-0000-4000-8000-0000000000c1", address: "127.99.0.1",
 		config: &metalv1.ServerBootConfiguration{}, conditions: []string{bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIgnitionDataFetched}}
-	script := &guest{name: "script", uuid: "5e1f0000-0000-4000-8000-0000000000c2", address: "127.140.200.2", config: &bootv1.IPXEBootConfig{},
+	script := &guest{name: "script", uuid: "5e1f0000-0000-4000-8000-0000000000c2", address: "127.99.0.2", config: &bootv1.IPXEBootConfig{},
 		conditions: []string{bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered, bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered}}
-	uki := &guest{name: "uki", uuid: "5e1f0000-0000-4000-8000-0000000000c3", address: "127.140.200.3", config: &bootv1.HTTPBootConfig{},
+	uki := &guest{name: "uki", uuid: "5e1f0000-0000-4000-8000-0000000000c3", address: "127.99.0.3", config: &bootv1.HTTPBootConfig{},
 		conditions: []string{bootv1.ConditionUKIFetched, bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered}}
 	for _, g := range []*guest{configured, script} {
 		g.fetches = []string{"/ipxe/" + g.uuid, "/ignition/" + g.uuid}

@@ -56,6 +56,7 @@ func TestPartsAlone(t *testing.T) {
 
 // TestPartsRefused: who is to do what is said in words that are known.
 func TestPartsRefused(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		args []string
 		want string

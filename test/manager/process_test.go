@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,10 +77,15 @@ func refused(t *testing.T, args ...string) string {
 	return strings.TrimSpace(p.Log())
 }
 
-// freeAddress is one that nobody listens on now. Managers that take turns need one that is known before.
+var addresses atomic.Uint32
+
+// freeAddress is one that nobody listens on now. Managers that take turns need one that is known before. It is of an IP address of its own, so
+// that no connection of this host takes its port meanwhile.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	n := addresses.Add(1)
+	ip := netip.AddrFrom4([4]byte{127, 98, byte(n >> 8), byte(n)})
+	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/lab"
 )
 
 const servers = 3
@@ -40,8 +40,10 @@ type site struct {
 
 func newSite(t *testing.T) *site { return newSiteOf(t, servers) }
 
+// newSiteOf builds a site for a test, which runs beside others from here on: what it does most of the time is wait.
 func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 	t.Helper()
+	t.Parallel()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -68,7 +70,7 @@ func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 	boot := freeAddress(t)
 	rack := sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
-		Network: netip.MustParsePrefix("127.140.0.0/16"),
+		Network: lab.Network(),
 		Timing:  sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
 		BootURL: func() string { return "http://" + boot + "/ipxe/" },
 	}
@@ -264,6 +266,7 @@ func TestTurns(t *testing.T) {
 
 // TestRefused: what is missing is named, and nothing is waited for.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	bare := testapi.Launch(t, "--data-dir", t.TempDir()).MustBeReady(t)
 	away := filepath.Join(t.TempDir(), "kubeconfig")
 	text := "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:1'}\ncontexts:\n- name: c\n  context: {cluster: c, user: u}\nusers:\n- name: u\ncurrent-context: c\n"

@@ -1,6 +1,7 @@
 package product
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,15 +27,35 @@ var (
 	Manager = &Binary{name: "farrier-manager", variable: "FARRIER_TEST_MANAGER"}
 )
 
+// parallel is how many tests of a package run at the same time, whatever the number of processors: what they do most of the time is wait for
+// a product of their own, which takes some 400 MB while it runs.
+const parallel = "8"
+
 // Main runs the tests of a package that starts programs of the product.
 func Main(m *testing.M) {
+	flag.Parse()
+	if !isSet("test.parallel") {
+		_ = flag.Set("test.parallel", parallel) // it exists, and that is a number
+	}
+	var err error
+	if prepared.folder, err = os.MkdirTemp("", "farrier-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	for _, b := range []*Binary{Farrier, Manager} {
 		if b.folder != "" {
 			_ = os.RemoveAll(b.folder)
 		}
 	}
+	_ = os.RemoveAll(prepared.folder)
 	os.Exit(code)
+}
+
+// isSet reports whether somebody gave a flag of go test.
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // file is the program's, built once for all tests of a package.

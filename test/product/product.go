@@ -32,7 +32,8 @@ type Product struct {
 	process *Process
 }
 
-// Start runs `farrier up` on a data directory and waits for its ready line.
+// Start runs `farrier up` on a data directory and waits for its ready line. A data directory that does not exist is made as a copy of one in
+// which the product has run; tests of what the product makes there give it an empty one.
 func Start(t *testing.T, dataDir string, args ...string) *Product {
 	t.Helper()
 	p, err := Launch(t, dataDir, args...)
@@ -51,6 +52,9 @@ func Launch(t *testing.T, dataDir string, args ...string) (*Product, error) {
 // LaunchBinary is Launch for a program that is not started as usual.
 func LaunchBinary(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, error) {
 	t.Helper()
+	if err := prepare(t, b, dataDir); err != nil {
+		t.Fatal(err)
+	}
 	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms"}, args...)
 	ready := make(chan string, 1)
 	p := &Product{t: t}

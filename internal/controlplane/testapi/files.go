@@ -35,9 +35,9 @@ func loadCRDs(files []string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 	return definitions, nil
 }
 
-// copyTree copies directories and regular files. Etcd reserves 64 MB for every log file, so holes stay holes, and the file it keeps in
+// CopyTree copies directories and regular files. Etcd reserves 64 MB for every log file, so holes stay holes, and the file it keeps in
 // reserve is left out.
-func copyTree(to, from string) error {
+func CopyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -86,7 +86,7 @@ func startPrepared(flags ...string) (_ *Process, err error) {
 		}
 	}()
 	data := filepath.Join(dir, "data")
-	if err := copyTree(data, prepared); err != nil {
+	if err := CopyTree(data, prepared); err != nil {
 		return nil, fmt.Errorf("copying %s: %w", prepared, err)
 	}
 	process, err := launch(build.binary, append([]string{"--data-dir", data, "--remove", dir}, flags...)...)

@@ -86,7 +86,7 @@ func TestCopyTreeKeepsContent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := copyTree(to, from); err != nil {
+	if err := CopyTree(to, from); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"sub/holes", "empty", "zeros"} {

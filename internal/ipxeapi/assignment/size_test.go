@@ -3,7 +3,6 @@ package assignment
 import (
 	"fmt"
 	"net/url"
-	"runtime"
 	"testing"
 )
 
@@ -36,25 +35,6 @@ func machine(i int) Subject {
 		panic(err)
 	}
 	return s
-}
-
-// budget is what an assignment may cost in memory, in bytes: its own fields and its place in the tables.
-const budget = 2 << 10
-
-func TestMemoryOfAnAssignment(t *testing.T) {
-	const n = 20_000
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
-	x := fleetOf(n)
-	if each := (heap() - before) / n; each > budget {
-		t.Errorf("%d bytes an assignment, of %d", each, budget)
-	}
-	runtime.KeepAlive(x)
 }
 
 // A decision looks at as many assignments, and allocates as much, whether there are five hundred or twenty thousand.
