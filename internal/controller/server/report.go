@@ -179,7 +179,7 @@ const (
 
 // firstWord is how long v may be silent of what is awaited.
 func (v *View) firstWord() time.Duration {
-	if v.Server.Status.State == "" && v.HeldBy == "" {
+	if v.Server.Status.State == "" && v.OverriddenBy == "" {
 		return while
 	}
 	return moment
