@@ -16,7 +16,7 @@ import (
 
 func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 	made := metav1.NewTime(controllertest.Start)
-	asked, heard := controllertest.Start.Add(introductionTime), controllertest.Start.Add(time.Minute+managerTime)
+	asked, heard := controllertest.Start.Add(firstContactTime), controllertest.Start.Add(time.Minute+managerTime)
 	once := fleet.Observation{Sequence: 1, Time: controllertest.Start.Add(time.Minute)}
 	twice, known, failed := once, once, once
 	twice.Sequence, known.Manager.URI, failed.Err = 2, "/redfish/v1/Managers/1", errors.New("refused")
@@ -28,7 +28,7 @@ func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 		"it is to be asked":                       {until: asked},
 		"it does not answer":                      {scope: scope{observation: fleet.Observation{Err: errors.New("refused")}}},
 		"it cannot be asked":                      {scope: scope{unresolved: errors.New("no BMCSecret")}},
-		"others have it":                          {scope: scope{heldBy: "Server s"}},
+		"others have it":                          {scope: scope{overriddenBy: "Server s"}},
 		"it is being restarted":                   {scope: scope{reset: &reset{}}},
 		"it could not be restarted":               {scope: scope{resetErr: errors.New("no")}},
 		"its password is being changed":           {scope: scope{rotating: &rotating{}}},
@@ -45,7 +45,7 @@ func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.scope.obj = &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: made}}
-			if until := tc.scope.introduction(tc.said); !until.Equal(tc.until) {
+			if until := tc.scope.firstStatusDue(tc.said); !until.Equal(tc.until) {
 				t.Errorf("quiet until %v, want %v", until, tc.until)
 			}
 		})
@@ -65,7 +65,7 @@ func (s *stand) met(t *testing.T) (show func(error)) {
 	return show
 }
 
-func TestABMCIsIntroducedInOneStatusWrite(t *testing.T) {
+func TestTheFirstStatusIsOneWrite(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.met(t)(nil)
 		s.rack.Wait()

@@ -17,12 +17,11 @@ import (
 const ReasonCritical = "BMCCriticalEvent"
 
 const (
-	// tellAgain is how long a BMC object that told of a critical event tells of no other. All are counted in
-	// the metrics.
-	tellAgain = time.Minute
-	// tellings of all BMCs together: a power failure is critical for each of ten thousand.
-	maxTellings     = 50
-	tellingsEvery   = time.Minute
+	// eventEvery is the shortest time between two events on one BMC object. The metrics count all.
+	eventEvery = time.Minute
+	// maxEvents is for all BMCs together: a power failure is critical for each of ten thousand.
+	maxEvents       = 50
+	eventsEvery     = time.Minute
 	maxEventMessage = 500
 
 	// followFor is how long after an event a change of power is followed, followEvery how often.
@@ -30,15 +29,14 @@ const (
 	followEvery = time.Second
 )
 
-// tellings counts what all BMC objects told in the current minute.
-type tellings struct {
+// eventBudget counts the events on all BMC objects in the current minute.
+type eventBudget struct {
 	since time.Time
 	n     int
 }
 
-// Heard is called by the receiver with new events of a BMC. The actor polls early: what has
-// changed is read from where it stands, an event is only believed to mean something. How often that
-// can happen is the fleet's to bound (fleet.Fleet.Poke).
+// Heard is called by the receiver with new events of a BMC. It makes the actor poll soon and does not trust the content of an
+// event. The fleet limits how often that happens (fleet.Fleet.PollSoon).
 func (r *Reconciler) Heard(id string, list []bmcevents.Event) {
 	hardware := slices.ContainsFunc(list, aboutHardware)
 	r.mu.Lock()
@@ -58,13 +56,13 @@ func (r *Reconciler) Heard(id string, list []bmcevents.Event) {
 	}
 	for _, e := range list {
 		if e.Severity == bmcevents.SeverityCritical {
-			r.tell(id, e)
+			r.recordEvent(id, e)
 		}
 	}
 }
 
-// follow polls on while a system is between two power states of which an event has told: not every
-// BMC tells when it has arrived. It returns when to look again, 0: not because of this.
+// follow keeps polling while a system is between two power states after an event: not every
+// BMC sends an event at the end of the change. It returns when to reconcile again, 0: not for this reason.
 func (r *Reconciler) follow(m *memory, key fleet.Key, o fleet.Observation, now time.Time) time.Duration {
 	changing := func(s fleet.SystemObservation) bool {
 		return s.PowerState == bmc.PowerPoweringOn || s.PowerState == bmc.PowerPoweringOff
@@ -76,8 +74,8 @@ func (r *Reconciler) follow(m *memory, key fleet.Key, o fleet.Observation, now t
 	return followEvery
 }
 
-func (r *Reconciler) tell(id string, e bmcevents.Event) {
-	uid, may := r.mayTell(id)
+func (r *Reconciler) recordEvent(id string, e bmcevents.Event) {
+	uid, may := r.mayRecordEvent(id)
 	if !may || r.Recorder == nil {
 		return
 	}
@@ -85,18 +83,18 @@ func (r *Reconciler) tell(id string, e bmcevents.Event) {
 		bmcevents.MessageClass(e.MessageID), printable(e.Message))
 }
 
-func (r *Reconciler) mayTell(id string) (uid string, may bool) {
+func (r *Reconciler) mayRecordEvent(id string) (uid string, may bool) {
 	now := r.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.known[id]
-	if m == nil || !m.critical.IsZero() && now.Sub(m.critical) < tellAgain {
+	if m == nil || !m.critical.IsZero() && now.Sub(m.critical) < eventEvery {
 		return "", false
 	}
-	if now.Sub(r.told.since) >= tellingsEvery {
-		r.told = tellings{since: now}
+	if now.Sub(r.told.since) >= eventsEvery {
+		r.told = eventBudget{since: now}
 	}
-	if r.told.n >= maxTellings {
+	if r.told.n >= maxEvents {
 		return "", false
 	}
 	r.told.n++

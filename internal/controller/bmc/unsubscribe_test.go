@@ -13,8 +13,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// leaver is a Farewell that wants to be asked a few times.
-type leaver struct {
+// unsubscriber is an Unsubscriber that wants to be asked a few times.
+type unsubscriber struct {
 	t     *testing.T
 	f     *fleet.Fleet
 	times int
@@ -22,7 +22,7 @@ type leaver struct {
 	asked int
 }
 
-func (l *leaver) Leave(obj *metalv1.BMC, key fleet.Key) (bool, error) {
+func (l *unsubscriber) Unsubscribe(obj *metalv1.BMC, key fleet.Key) (bool, error) {
 	l.asked++
 	if _, lives := l.f.Observe(key); !lives || obj.Name != "b" || key != address {
 		l.t.Errorf("asked about %s at %s, actor: %v", obj.Name, key, lives)
@@ -30,7 +30,7 @@ func (l *leaver) Leave(obj *metalv1.BMC, key fleet.Key) (bool, error) {
 	return l.asked >= l.times && l.err == nil, l.err
 }
 
-func TestABMCIsLeftBeforeItsActorEnds(t *testing.T) {
+func TestABMCIsUnsubscribedBeforeItsActorEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before func(*testing.T, *stand)
 		asked  int
@@ -51,8 +51,8 @@ func TestABMCIsLeftBeforeItsActorEnds(t *testing.T) {
 				s.bmc.Set(system(uri1, uuid1))
 				s.settle(t)
 				tc.before(t, s)
-				l := &leaver{t: t, f: s.rack.Fleet, times: 2}
-				s.Reconciler.Farewell = l
+				l := &unsubscriber{t: t, f: s.rack.Fleet, times: 2}
+				s.Reconciler.Unsubscriber = l
 				s.Remove(t, s.read(t))
 				for i := range tc.asked {
 					if controllertest.Gone[metalv1.BMC](t, s.API, "b") {
@@ -75,10 +75,10 @@ func TestABMCIsLeftBeforeItsActorEnds(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheFarewellKeepsTheBMC(t *testing.T) {
+func TestAFailedUnsubscribeKeepsTheBMC(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
-		s.Reconciler.Farewell = &leaver{t: t, f: s.rack.Fleet, err: errors.New("the queue is full")}
+		s.Reconciler.Unsubscriber = &unsubscriber{t: t, f: s.rack.Fleet, err: errors.New("the queue is full")}
 		s.Remove(t, s.read(t))
 		if _, err := s.Reconcile(t.Context(), request("b")); err == nil || controllertest.Gone[metalv1.BMC](t, s.API, "b") {
 			t.Errorf("error %v, or gone", err)
@@ -90,7 +90,7 @@ func TestTroubleWithTheAPIKeepsTheBMC(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
 		s.Registry = connection.NewRegistry(s.rack.Fleet) // nothing is bound
-		s.Reconciler.Farewell = &leaver{t: t, f: s.rack.Fleet}
+		s.Reconciler.Unsubscriber = &unsubscriber{t: t, f: s.rack.Fleet}
 		s.Remove(t, s.read(t))
 		s.Fail = func(verb string, obj runtime.Object) error {
 			if _, secret := obj.(*metalv1.BMCSecret); secret && verb == controllertest.Get {

@@ -41,26 +41,26 @@ func with(password bmc.Secret) fleet.Spec {
 	return fleet.Spec{Endpoint: bmc.Endpoint{Scheme: "http", Host: "10.0.0.1", Port: 80}, Credentials: bmc.Credentials{Username: "u", Password: password}}
 }
 
-func TestOneOfSeveralHoldersCounts(t *testing.T) {
+func TestTheFirstCandidateCounts(t *testing.T) {
 	early, late := time.Unix(1000, 0), time.Unix(2000, 0)
 	for name, tc := range map[string]struct {
-		first, second Holder
+		first, second Candidate
 		counts        string
 	}{
-		"a BMC object before an older Server": {Holder{Inline: true, Name: "s", Created: early}, Holder{Name: "b", Created: late}, "BMC b"},
-		"the older BMC object":                {Holder{Name: "a", Created: late}, Holder{Name: "b", Created: early}, "BMC b"},
-		"the older Server":                    {Holder{Inline: true, Name: "a", Created: early}, Holder{Inline: true, Name: "b", Created: late}, "Server a"},
-		"the first by name":                   {Holder{Name: "b", Created: early}, Holder{Name: "a", Created: early}, "BMC a"},
+		"a BMC object before an older Server": {Candidate{Inline: true, Name: "s", Created: early}, Candidate{Name: "b", Created: late}, "BMC b"},
+		"the older BMC object":                {Candidate{Name: "a", Created: late}, Candidate{Name: "b", Created: early}, "BMC b"},
+		"the older Server":                    {Candidate{Inline: true, Name: "a", Created: early}, Candidate{Inline: true, Name: "b", Created: late}, "Server a"},
+		"the first by name":                   {Candidate{Name: "b", Created: early}, Candidate{Name: "a", Created: early}, "BMC a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := fleet.New(fleet.Options{})
 			r := NewRegistry(f)
 			source, woken := heard(t)
-			hold := func(h Holder, password bmc.Secret) string {
-				return r.Hold(source, h, with(password)).By
+			connect := func(h Candidate, password bmc.Secret) string {
+				return r.Connect(source, h, with(password)).Instead
 			}
-			hold(tc.first, "marker-1")
-			by := hold(tc.second, "marker-2")
+			connect(tc.first, "marker-1")
+			by := connect(tc.second, "marker-2")
 			if got := woken(); !slices.Equal(got, []string{tc.first.Name}) {
 				t.Errorf("woken when the second came: %v", got)
 			}
@@ -68,12 +68,12 @@ func TestOneOfSeveralHoldersCounts(t *testing.T) {
 				if by != tc.counts {
 					t.Errorf("the second is told of %q", by)
 				}
-			} else if by != "" || hold(tc.first, "marker-1") != tc.counts {
+			} else if by != "" || connect(tc.first, "marker-1") != tc.counts {
 				t.Errorf("the first is not told, the second is told of %q", by)
 			}
 			for range 5 { // nothing goes back and forth
-				hold(tc.first, "marker-1")
-				hold(tc.second, "marker-2")
+				connect(tc.first, "marker-1")
+				connect(tc.second, "marker-2")
 			}
 			if got := woken(); len(got) != 0 {
 				t.Errorf("woken for nothing: %v", got)
@@ -82,7 +82,7 @@ func TestOneOfSeveralHoldersCounts(t *testing.T) {
 			if tc.counts != tc.first.String() {
 				winner, loser, password = tc.second, tc.first, "marker-1"
 			}
-			if by := hold(loser, map[bmc.Secret]bmc.Secret{"marker-2": "marker-1", "marker-1": "marker-2"}[password]); by != "" {
+			if by := connect(loser, map[bmc.Secret]bmc.Secret{"marker-2": "marker-1", "marker-1": "marker-2"}[password]); by != "" {
 				t.Errorf("with the same credentials it is told of %q", by)
 			}
 			woken()
@@ -92,7 +92,7 @@ func TestOneOfSeveralHoldersCounts(t *testing.T) {
 			if got := woken(); !slices.Equal(got, []string{loser.Name}) {
 				t.Errorf("woken when %s went: %v", winner, got)
 			}
-			if by := hold(loser, password); by != "" {
+			if by := connect(loser, password); by != "" {
 				t.Errorf("alone, and told of %q", by)
 			}
 			if text := fmt.Sprintf("%v %+v", r, r); strings.Contains(text, "marker") {
@@ -103,17 +103,17 @@ func TestOneOfSeveralHoldersCounts(t *testing.T) {
 }
 
 // Whatever order they come in, the fleet is told one thing.
-func TestHoldersAreToldApartUnderLoad(t *testing.T) {
+func TestCandidatesUnderLoad(t *testing.T) {
 	used := make(chan bmc.Secret, 1000)
 	f := fleet.New(fleet.Options{})
 	r := NewRegistry(f)
 	source := &trigger.Source{}
-	r.Hold(source, Holder{Name: "b"}, with("right"))
+	r.Connect(source, Candidate{Name: "b"}, with("right"))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
 			for range 50 {
-				if held := r.Hold(source, Holder{Inline: true, Name: fmt.Sprint(i)}, with("wrong")); held.By != "BMC b" {
+				if connected := r.Connect(source, Candidate{Inline: true, Name: fmt.Sprint(i)}, with("wrong")); connected.Instead != "BMC b" {
 					used <- "wrong"
 				}
 			}

@@ -15,42 +15,42 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 )
 
-// vault is what keeps the credentials of a BMC: a BMCSecret, or the core Secret that it stands for.
-type vault struct {
+// storedCredentials are the credentials of a BMC in the API: a BMCSecret, or the core Secret that it refers to.
+type storedCredentials struct {
 	secret *metalv1.BMCSecret
 	core   *corev1.Secret // nil: the BMCSecret itself
 }
 
-// openVault reads what stands behind a BMCSecret, which connection.Secrets has found to be allowed.
-func (r *Reconciler) openVault(ctx context.Context, secret *metalv1.BMCSecret) (vault, error) {
+// readStored reads what a BMCSecret refers to, which connection.Secrets has found to be allowed.
+func (r *Reconciler) readStored(ctx context.Context, secret *metalv1.BMCSecret) (storedCredentials, error) {
 	key, backed := connection.Backing(secret)
 	if !backed {
-		return vault{secret: secret}, nil
+		return storedCredentials{secret: secret}, nil
 	}
 	var core corev1.Secret
 	if err := r.APIReader.Get(ctx, key, &core); err != nil {
-		return vault{}, fmt.Errorf("Secret %q: %w", key, err)
+		return storedCredentials{}, fmt.Errorf("Secret %q: %w", key, err)
 	}
-	return vault{secret: secret, core: &core}, nil
+	return storedCredentials{secret: secret, core: &core}, nil
 }
 
 // object is what is written to.
-func (v vault) object() client.Object {
+func (v storedCredentials) object() client.Object {
 	if v.core != nil {
 		return v.core
 	}
 	return v.secret
 }
 
-// String names the vault for people.
-func (v vault) String() string {
+// String names the object for people.
+func (v storedCredentials) String() string {
 	if v.core != nil {
 		return fmt.Sprintf("Secret %q", client.ObjectKeyFromObject(v.core))
 	}
 	return fmt.Sprintf("BMCSecret %q", v.secret.Name)
 }
 
-func (v vault) immutable() bool {
+func (v storedCredentials) immutable() bool {
 	if v.core != nil {
 		return v.core.Immutable != nil && *v.core.Immutable
 	}
@@ -58,7 +58,7 @@ func (v vault) immutable() bool {
 }
 
 // next is the new password of a rotation, empty if none is stored.
-func (v vault) next() bmc.Secret {
+func (v storedCredentials) next() bmc.Secret {
 	if v.core != nil {
 		return bmc.Secret(v.core.Data[metalv1.BMCSecretNextPasswordKey])
 	}
@@ -66,20 +66,20 @@ func (v vault) next() bmc.Secret {
 }
 
 // current is the password as promote has left it.
-func (v vault) current() bmc.Secret {
+func (v storedCredentials) current() bmc.Secret {
 	if v.core != nil {
 		return bmc.Secret(v.core.Data[metalv1.BMCSecretPasswordKey])
 	}
 	return bmc.Secret(v.secret.Data[metalv1.BMCSecretPasswordKey])
 }
 
-// rotated says whether the password is the result of this rotation.
-func (v vault) rotated(mark string) bool {
+// rotated reports whether the password is the result of this rotation.
+func (v storedCredentials) rotated(mark string) bool {
 	return v.object().GetAnnotations()[metalv1.AnnotationRotated] == mark
 }
 
-// instead says, after a sentence, in place of what the vault was made and why; empty: it was not.
-func (v vault) instead() string {
+// instead returns a sentence that says which secret this one replaces and why; empty: it replaces none.
+func (v storedCredentials) instead() string {
 	if words := v.object().GetAnnotations()[metalv1.AnnotationInsteadOf]; words != "" {
 		return ". " + words
 	}
@@ -87,17 +87,17 @@ func (v vault) instead() string {
 }
 
 // store keeps a new password beside the one that there is.
-func (v vault) store(next bmc.Secret) {
+func (v storedCredentials) store(next bmc.Secret) {
 	v.edit(func(data map[string][]byte) { data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal()) })
 }
 
 // drop forgets the new password.
-func (v vault) drop() {
+func (v storedCredentials) drop() {
 	v.edit(func(data map[string][]byte) { delete(data, metalv1.BMCSecretNextPasswordKey) })
 }
 
 // promote makes the new password the password. Credentials that were the make's own are somebody's now.
-func (v vault) promote(mark string) {
+func (v storedCredentials) promote(mark string) {
 	v.edit(func(data map[string][]byte) {
 		data[metalv1.BMCSecretPasswordKey] = data[metalv1.BMCSecretNextPasswordKey]
 		delete(data, metalv1.BMCSecretNextPasswordKey)
@@ -112,7 +112,7 @@ func (v vault) promote(mark string) {
 	v.object().SetAnnotations(annotations)
 }
 
-func (v vault) edit(change func(map[string][]byte)) {
+func (v storedCredentials) edit(change func(map[string][]byte)) {
 	data := &v.secret.Data
 	if v.core != nil {
 		data = &v.core.Data
@@ -123,8 +123,8 @@ func (v vault) edit(change func(map[string][]byte)) {
 	change(*data)
 }
 
-// writeVault changes a vault, and fails if somebody else has since it was read.
-func (r *Reconciler) writeVault(ctx context.Context, v vault, change func(vault)) error {
+// writeStored changes stored credentials, and fails if somebody else has changed them since they were read.
+func (r *Reconciler) writeStored(ctx context.Context, v storedCredentials, change func(storedCredentials)) error {
 	before, ok := v.object().DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%s: cannot be copied", v)
@@ -137,10 +137,10 @@ func (r *Reconciler) writeVault(ctx context.Context, v vault, change func(vault)
 	return nil
 }
 
-// replaceVault makes credentials of its own for a BMC, equal to those that it has, where these cannot be changed: they are
-// immutable, or others use or write them too, as instead says. They stand where the old ones do, with the new password if one was chosen, and nothing is
-// deleted with the BMC: its password would be lost.
-func (r *Reconciler) replaceVault(ctx context.Context, s *scope, v vault, instead string) error {
+// replaceStored makes credentials of its own for a BMC, equal to those that it has, where these cannot be changed: they are
+// immutable, or others use or write them too, as instead says. They are of the same kind and in the same namespace as the old ones, with the
+// new password if one was chosen. Nothing is deleted with the BMC: its password would be lost.
+func (r *Reconciler) replaceStored(ctx context.Context, s *scope, v storedCredentials, instead string) error {
 	mine := map[string]string{metalv1.AnnotationCredentialsOf: string(s.obj.UID), metalv1.AnnotationInsteadOf: instead}
 	data := map[string][]byte{
 		metalv1.BMCSecretUsernameKey: []byte(s.target.Credentials.Username),
@@ -195,8 +195,8 @@ func (r *Reconciler) createOrUpdate(ctx context.Context, secret client.Object) e
 // maxNames bounds the names that are tried for a secret.
 const maxNames = 16
 
-// vaultName is the nth name of a secret for a BMC.
-func vaultName(obj *metalv1.BMC, n int) string {
+// credentialsName returns the nth name of a secret for a BMC.
+func credentialsName(obj *metalv1.BMC, n int) string {
 	if n > 1 {
 		return fmt.Sprintf("%s-credentials-%d", obj.Name, n)
 	}
@@ -204,9 +204,9 @@ func vaultName(obj *metalv1.BMC, n int) string {
 }
 
 // freeName is the name of a secret for a BMC: one that nobody has, or that an earlier attempt made and did not come to use.
-func (r *Reconciler) freeName(ctx context.Context, obj *metalv1.BMC, v vault) (string, error) {
+func (r *Reconciler) freeName(ctx context.Context, obj *metalv1.BMC, v storedCredentials) (string, error) {
 	for n := 1; n <= maxNames; n++ {
-		name := vaultName(obj, n)
+		name := credentialsName(obj, n)
 		candidates := []client.Object{&metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}}
 		if v.core != nil {
 			candidates = append(candidates, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.core.Namespace, Name: name}})
@@ -237,14 +237,14 @@ func (r *Reconciler) free(ctx context.Context, obj *metalv1.BMC, candidates []cl
 	return true, nil
 }
 
-// busy says that a secret must not be written anew: it is immutable, or its new password may be in force.
+// busy reports whether a secret must not be written anew: it is immutable, or its new password may be in force.
 func busy(obj client.Object) bool {
-	var v vault
+	var v storedCredentials
 	switch o := obj.(type) {
 	case *metalv1.BMCSecret:
-		v = vault{secret: o}
+		v = storedCredentials{secret: o}
 	case *corev1.Secret:
-		v = vault{core: o}
+		v = storedCredentials{core: o}
 	}
 	return v.immutable() || v.next() != ""
 }
