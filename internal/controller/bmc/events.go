@@ -1,23 +1,16 @@
 package bmc
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 )
 
-// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation, noteLengthLimit), less the mark of what was cut off.
-const maxNote = 1024 - len("…")
-
 func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {
-	if len(message) > maxNote {
-		message = strings.ToValidUTF8(message[:maxNote], "") + "…"
-	}
-	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
+	events.Send(r.Recorder, obj, nil, kind, reason, message)
 }
 
 // warnings are the conditions whose change to False is an event.
