@@ -14,7 +14,7 @@ import (
 
 // TestAdmissionPluginRunsInProcess uses the plugin of testapi/apiserver/plugin.go.
 func TestAdmissionPluginRunsInProcess(t *testing.T) {
-	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data"), "--fence").MustBeReady(t)
+	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data"), "--label-rules").MustBeReady(t)
 	client := clientset(t, process.RESTConfig())
 
 	repaired := configMap("repaired")

@@ -29,15 +29,15 @@ func main() {
 	flags.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
 	flags.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
 	remove := flags.String("remove", "", "directory to remove when standard input ends")
-	fenced := flags.Bool("fence", false, "run the admission plugin of plugin.go")
+	labelRules := flags.Bool("label-rules", false, "run the admission plugin of plugin.go")
 	ruled := flags.Bool("rules", false, "run the admission rules of Farrier")
 	profiles := flags.String("pprof-address", "", "where to serve profiles of this process; empty: nowhere")
 	verbosity := flags.Int("v", 0, "verbosity of the log on standard error")
 	_ = flags.Parse(os.Args[1:]) // ends the process when it fails
 	opts.Logger = funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{Verbosity: *verbosity})
 
-	if *fenced {
-		opts.AdmissionPlugins = []controlplane.AdmissionPlugin{fencePlugin}
+	if *labelRules {
+		opts.AdmissionPlugins = []controlplane.AdmissionPlugin{labelPlugin}
 	}
 	var rules *plugin.Plugin
 	if *ruled {

@@ -12,26 +12,26 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane"
 )
 
-// fencePlugin is an admission plugin for tests of in-process admission. It shows that a plugin sees an object before its metadata is validated,
+// labelPlugin is an admission plugin for tests of in-process admission. It shows that a plugin sees an object before its metadata is validated,
 // by repairing label keys that would be refused, and that it can refuse one.
-var fencePlugin = controlplane.AdmissionPlugin{
-	Name: "Fence",
+var labelPlugin = controlplane.AdmissionPlugin{
+	Name: "TestLabels",
 	Factory: func(io.Reader) (admission.Interface, error) {
-		return fence{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
+		return labelRules{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
 	},
 }
 
 const refusedLabel = "test.farrier.dev/refuse"
 
-type fence struct{ *admission.Handler }
+type labelRules struct{ *admission.Handler }
 
 var (
-	_ admission.MutationInterface   = fence{}
-	_ admission.ValidationInterface = fence{}
+	_ admission.MutationInterface   = labelRules{}
+	_ admission.ValidationInterface = labelRules{}
 )
 
 // Admit turns every slash of a label key but the first into a dot.
-func (fence) Admit(_ context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
+func (labelRules) Admit(_ context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
 	object, err := meta.Accessor(attributes.GetObject())
 	if err != nil || attributes.GetSubresource() != "" {
 		return nil
@@ -47,7 +47,7 @@ func (fence) Admit(_ context.Context, attributes admission.Attributes, _ admissi
 	return nil
 }
 
-func (fence) Validate(_ context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
+func (labelRules) Validate(_ context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
 	object, err := meta.Accessor(attributes.GetObject())
 	if err != nil || object.GetLabels()[refusedLabel] == "" {
 		return nil
