@@ -141,7 +141,7 @@ func profileReferences(ctx context.Context, c *check, now, before *ipxev1.Profil
 				return err
 			}
 			if !exists || !granted(ref.obj, c.Namespace) {
-				c.warn(path.Child(ref.field), "it is in another namespace and does not allow it; the annotation %s there would", ipxev1.AnnotationAllowProfilesFrom)
+				c.warn(path.Child(ref.field), "it is in another namespace, and has no annotation %s that allows this one", ipxev1.AnnotationAllowProfilesFrom)
 			}
 		}
 	}
