@@ -22,7 +22,7 @@ const bootAPI = "apiVersion: boot.ironcore.dev/v1alpha1\n"
 
 func manifest(kind, metadata, rest string) string {
 	api := metalAPI
-	if kind == "IPXEBootConfig" || kind == "HTTPBootConfig" {
+	if strings.HasSuffix(kind, "BootConfig") {
 		api = bootAPI
 	}
 	return api + "kind: " + kind + "\nmetadata: {" + metadata + "}\n" + rest
