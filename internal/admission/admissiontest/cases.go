@@ -1,6 +1,9 @@
 package admissiontest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
