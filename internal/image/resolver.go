@@ -224,7 +224,7 @@ func (r *Resolver) record(e *entry, plan Plan, err error) bool {
 	if err != nil {
 		e.failures++
 		r.schedule(e, r.opts.backoff(e.failures))
-		r.opts.Logger.V(1).Info("image could not be resolved", "image", e.ref.String(), "failures", e.failures, "error", err.Error())
+		r.opts.Logger.V(1).Info("image could not be resolved", "image", e.ref.String(), "failures", e.failures, "error", err)
 		return !wasKnown || !sameError(before.Err, err)
 	}
 	e.failures = 0

@@ -56,7 +56,7 @@ func (r *Reconciler) tellReady(before, now *metalv1.BMC) {
 	case is == nil:
 	case is.Status == metav1.ConditionFalse && fails(before.Status.State, was, *is):
 		r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
-		r.Logger.Info("BMC is Error", "bmc", now.Name, "reason", is.Reason, "cause", is.Message)
+		r.Logger.Info("BMC cannot be used", "bmc", now.Name, "reason", is.Reason, "message", is.Message)
 	case is.Status == metav1.ConditionTrue && before.Status.State == metalv1.BMCStateError:
 		r.event(now, corev1.EventTypeNormal, is.Reason, "The BMC can be used again")
 		r.Logger.Info("BMC can be used again", "bmc", now.Name)

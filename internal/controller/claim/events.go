@@ -69,10 +69,10 @@ func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition
 		r.event(obj, nil, kind, bound.Reason, "%s belongs to the claim", bound.Message)
 		return
 	case metalv1.ReasonAllMatchingServersBusy:
-		r.Logger.V(1).Info("Claim waits", "claim", name, "cause", bound.Message)
+		r.Logger.V(1).Info("claim waits", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	default: // waiting alone may not help
 		kind = corev1.EventTypeWarning
-		r.Logger.Info("Claim has no server", "claim", name, "reason", bound.Reason, "cause", bound.Message)
+		r.Logger.Info("claim has no server", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	}
 	r.event(obj, nil, kind, bound.Reason, "%s", bound.Message)
 }
@@ -85,11 +85,11 @@ func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) 
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	case boot.Reason == reasonBootReady:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s can be booted", name)
-		r.Logger.V(1).Info("Boot of a claim is ready", "claim", name)
+		r.Logger.V(1).Info("claim can be booted", "claim", name)
 	case boot.Reason == metalv1.ReasonReinstallPending:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	default:
 		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)
-		r.Logger.Info("Claim cannot be booted", "claim", name, "reason", boot.Reason, "cause", boot.Message)
+		r.Logger.Info("claim cannot be booted", "claim", name, "reason", boot.Reason, "message", boot.Message)
 	}
 }
