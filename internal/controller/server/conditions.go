@@ -190,9 +190,9 @@ func credentialsUsed(v *View) metav1.Condition {
 		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
 		Message: "The BMC is asked with the credentials that spec.bmc names",
 	}
-	if v.HeldBy != "" {
+	if v.OverriddenBy != "" {
 		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
-		c.Message = v.HeldBy + " names the same BMC with other credentials, and those are used"
+		c.Message = v.OverriddenBy + " names the same BMC with other credentials, and Farrier uses those"
 	}
 	return c
 }

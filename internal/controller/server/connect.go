@@ -48,32 +48,32 @@ func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAcces
 	if err != nil {
 		return "", err
 	}
-	holder := connection.Holder{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
-	held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
-	if held.Last {
-		r.Fleet.Remove(held.Before)
+	candidate := connection.Candidate{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
+	connected := r.Registry.Connect(&r.Wake, candidate, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+	if connected.Last {
+		r.Fleet.Remove(connected.Before)
 	}
-	v.HeldBy = held.By
-	return held.Key, nil
+	v.OverriddenBy = connected.Instead
+	return connected.Key, nil
 }
 
 // letGo forgets that a server had an inline BMC.
 func (r *Reconciler) letGo(name string) {
-	r.Registry.Release(&r.Wake, name)
+	r.Registry.Withdraw(&r.Wake, name)
 	r.backings.Note(name, nil)
 }
 
-// farewell lets the inline BMC of a server that is being deleted be left. One whose address or credentials are gone already
+// unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials are gone already
 // is not waited for.
-func (r *Reconciler) farewell(ctx context.Context, server *metalv1.Server) error {
-	if r.Farewell == nil || server.Spec.BMC == nil {
+func (r *Reconciler) unsubscribe(ctx context.Context, server *metalv1.Server) error {
+	if r.Unsubscriber == nil || server.Spec.BMC == nil {
 		return nil
 	}
 	key, err := r.hold(ctx, &View{Server: server}, server.Spec.BMC)
 	if err != nil {
 		return reconcileerror.Transient(err)
 	}
-	over, err := r.Farewell.LeaveServer(server, key)
+	over, err := r.Unsubscriber.UnsubscribeServer(server, key)
 	if err == nil && !over {
 		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
 	}

@@ -102,7 +102,7 @@ func (r *Reconciler) finalize(ctx context.Context, server *metalv1.Server) error
 	if err := r.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(r.Namespace), client.MatchingLabels(machinerecord.Selector(server.Name))); err != nil {
 		return fmt.Errorf("delete the records of the server: %w", err)
 	}
-	if err := r.farewell(ctx, server); err != nil {
+	if err := r.unsubscribe(ctx, server); err != nil {
 		return err
 	}
 	r.forget(server.Name)

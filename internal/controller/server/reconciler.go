@@ -24,11 +24,11 @@ type Boots interface {
 	Answering() time.Time
 }
 
-// Farewell takes away what Farrier has left at an inline BMC, such as subscriptions to its events.
-type Farewell interface {
-	// LeaveServer says whether that is over; if not, it is asked again when the BMC's observation has changed. It
+// Unsubscriber removes what Farrier has left at an inline BMC, such as subscriptions to its events.
+type Unsubscriber interface {
+	// UnsubscribeServer reports whether that is over; if not, it is called again when the BMC's observation has changed. It
 	// must come to an end though the BMC does not answer.
-	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
+	UnsubscribeServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
 // Reconciler carries Servers through their life.
@@ -66,8 +66,8 @@ type Reconciler struct {
 	// Workers is how many servers are decided at the same time.
 	Workers int
 
-	// Farewell, if set, is asked before a server with an inline BMC loses its actor.
-	Farewell Farewell
+	// Unsubscriber, if set, is called before a server with an inline BMC loses its actor.
+	Unsubscriber Unsubscriber
 
 	backings   connection.Backings
 	resets     begun

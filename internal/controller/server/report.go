@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -103,7 +104,7 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	switch {
 	case raised:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, newest.Reason, newest.Message
-		news = old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
+		news = events.Differ(old, &c)
 	case old != nil && old.Status == metav1.ConditionTrue && laterBoot(old.LastTransitionTime):
 		c.Status, c.Reason = metav1.ConditionFalse, "NoAlarm"
 	default:
@@ -178,7 +179,7 @@ const (
 
 // firstWord is how long v may be silent of what is awaited.
 func (v *View) firstWord() time.Duration {
-	if v.Server.Status.State == "" && v.HeldBy == "" {
+	if v.Server.Status.State == "" && v.OverriddenBy == "" {
 		return while
 	}
 	return moment

@@ -74,8 +74,8 @@ type View struct {
 	Missing bool
 	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
-	// HeldBy is who names the inline BMC with other credentials, which are used in place of this server's.
-	HeldBy string
+	// OverriddenBy is the object that names the inline BMC with other credentials, which are used instead of this server's.
+	OverriddenBy string
 	// Inspected is the ID of the attempt whose report is stored, and InspectedAt when it was; empty: none is.
 	Inspected   string
 	InspectedAt time.Time
