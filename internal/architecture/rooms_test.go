@@ -46,6 +46,10 @@ var kubernetes = append([]string{
 	module + "/api",
 }, kubernetesClients...)
 
+// plumbing is what a room that knows no Kubernetes may still reach: a queue with back-off, and what it stands on. It knows no API and no object,
+// and writing it anew three times was worse than the name on it.
+var plumbing = []string{"k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets"}
+
 // controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
 // minutes of compilation, so one room has it.
 var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
@@ -130,7 +134,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/ipxeapi/content",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/identity", "internal/resolver"},
 		never:   kubernetes,
 		because: "what other servers are asked for is fetched in the background, whoever needs it",
 	},
@@ -186,6 +190,11 @@ var rooms = []room{
 		because: "it compresses bytes, whatever they say",
 	},
 	{
+		path:    "internal/resolver",
+		never:   kubernetes,
+		because: "how something is found out in the background does not depend on what it is",
+	},
+	{
 		path:    "internal/bounded",
 		only:    stdlib,
 		because: "a data structure knows nothing of what is kept in it",
@@ -198,6 +207,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/registry",
+		may:     []string{"internal/resolver"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
@@ -209,7 +219,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/blobcache",
-		may:     []string{"internal/image/registry", "internal/bounded"},
+		may:     []string{"internal/image/registry", "internal/resolver", "internal/bounded"},
 		never:   kubernetes,
 		because: "a blob is bytes with a digest, whoever boots it",
 	},

@@ -58,8 +58,8 @@ func downgraded(obj *metalv1.BMC, to bmc.Endpoint) error {
 // another says that the BMC at the address is not the one that spec names, or has not said yet who it is. Its systems get
 // no Servers of this object: where two BMCs have changed addresses, each machine would have two.
 func another(obj *metalv1.BMC, m bmc.Manager) bool {
-	uuid, err := identity.UUID(obj.Spec.BMCUUID)
-	return err == nil && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
+	uuid := identity.MachineUUID(obj.Spec.BMCUUID)
+	return uuid != "" && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
 }
 
 // identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
@@ -75,6 +75,8 @@ func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
 		return nil
 	case err != nil:
 		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
+	case identity.MachineUUID(uuid) == "":
+		return nil // a placeholder: it names no BMC
 	case uuid != m.UUID:
 		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, but the BMC reports %q", uuid, m.UUID)
 	}

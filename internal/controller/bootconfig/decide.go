@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -60,7 +61,7 @@ func decide(v *view) {
 		// The objects that deliver it could not even be written.
 		v.problem, v.misnamed = "spec.ignitionSecretRef: "+objectname.Problem("Secret", ignitionName(v.config)), true
 	case v.problem != "": // with the pull secret
-	case v.server.Spec.SystemUUID == "" && len(v.server.Status.NetworkInterfaces) == 0:
+	case identity.MachineUUID(v.server.Spec.SystemUUID) == "" && len(v.server.Status.NetworkInterfaces) == 0:
 		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
 	case !v.resolved:
 		v.waiting = "image " + v.config.Spec.Image + " to be resolved"

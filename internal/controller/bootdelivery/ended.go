@@ -12,6 +12,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // Where no attempt of ours stands behind a boot config, nobody says that a boot is ordered, and two things show it. A
@@ -61,8 +62,8 @@ func (d *Delivery) unattempted(ctx context.Context, m bootmethod.Method, obj cli
 	if d.ForeignLifecycle {
 		requests = bootOf(ctx, server)
 	}
-	list := m.NewList()
-	if server.Spec.SystemUUID == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: index.UUID(server.Spec.SystemUUID)}) != nil {
+	list, uuid := m.NewList(), identity.MachineUUID(server.Spec.SystemUUID)
+	if uuid == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}) != nil {
 		return requests
 	}
 	for _, item := range items(list) {

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"strings"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/bootmethod"
@@ -17,7 +15,7 @@ func Machines(obj client.Object) []string {
 		return nil
 	}
 	var found []string
-	if canonical, err := identity.UUID(config.SystemUUID); err == nil && strings.Trim(canonical, "0-") != "" && strings.Trim(canonical, "f-") != "" {
+	if canonical := identity.MachineUUID(config.SystemUUID); canonical != "" {
 		found = append(found, canonical)
 	}
 	for _, address := range config.AllAddresses() {

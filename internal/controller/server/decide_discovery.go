@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // decideInitial waits for the inventory that the BMC tells and then prepares
@@ -27,7 +28,7 @@ func decideInitial(v *View) Plan {
 		v.waitsForTwin(&p)
 	case v.Policy.ProbeImage == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the server cannot be looked at from inside")
-	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
+	case identity.MachineUUID(v.Server.Spec.SystemUUID) == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, metalv1.ReasonUUIDMissing,
 			"The BMC tells neither a UUID nor a MAC address of this system, so its boot would not be known as its own")
 	case v.Now.Before(discoveryNotBefore(v.Server)) && !v.inFuture(discoveryNotBefore(v.Server).Add(-longestDelay)):

@@ -14,6 +14,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // Conditions about what spec asks of a BMC besides power. A server that is asked for neither has none.
@@ -143,7 +144,8 @@ func (v *View) notAsked(p *Plan, condition string) {
 	}
 }
 
-// conditionIdentified is on servers alone whose BMC tells no UUID and whose probe told one that is another's.
+// conditionIdentified is only on servers whose BMC reports no UUID that identifies a machine, and whose probe reported none either, or
+// another server's.
 const conditionIdentified = "Identified"
 
 // takenRepeat is how often it is looked whether a UUID is still another server's.
@@ -155,11 +157,13 @@ func (v *View) identify(p *Plan) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionIdentified)
 	refused := c != nil && c.Status == metav1.ConditionFalse
 	switch told := v.Told; {
-	case v.Server.Spec.SystemUUID != "":
+	case identity.MachineUUID(v.Server.Spec.SystemUUID) != "":
 		if refused {
 			p.condition(conditionIdentified, metav1.ConditionTrue, "Identified", "The system UUID is %s", v.Server.Spec.SystemUUID)
 		}
+	case told == "" && v.Inspected == "":
 	case told == "":
+		p.condition(conditionIdentified, metav1.ConditionTrue, "NoSystemUUID", "The machine reports no system UUID of its own, or a placeholder: its MAC addresses and serial number identify it")
 	case v.Namesake != "":
 		const reason = "SystemUUIDTaken"
 		message := fmt.Sprintf("The machine says that its system UUID is %s, which Server %q has already. Two machines with one UUID are taken for each other when they boot: give one another UUID in its board settings", told, v.Namesake)

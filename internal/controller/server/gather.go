@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -198,7 +199,7 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	}
 	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
 	v.InspectedAt = inspected.CreationTimestamp.Time
-	v.Told = inspected.Annotations[machinerecord.AnnotationSystemUUID]
+	v.Told = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
 	if err := r.gatherNamesake(ctx, v); err != nil {
 		return err
 	}
@@ -239,7 +240,7 @@ func (r *Reconciler) recordMeta(ctx context.Context, from client.Reader, name st
 
 // gatherNamesake finds who else has the UUID that the probe told of a server without one.
 func (r *Reconciler) gatherNamesake(ctx context.Context, v *View) error {
-	if v.Server.Spec.SystemUUID != "" || v.Told == "" {
+	if identity.MachineUUID(v.Server.Spec.SystemUUID) != "" || v.Told == "" {
 		return nil
 	}
 	var list metalv1.ServerList

@@ -14,6 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/resolver"
 )
 
 // Blobs has layers of images for machines. It keeps them on disk, verified;
@@ -35,6 +36,7 @@ type Cache struct {
 	// urgent counts the downloads of what is needed that are under way.
 	urgent    atomic.Int32
 	metrics   *metrics
+	prefetch  *resolver.Resolver[blobKey, blobKey, struct{}]
 	manifests singleflight.Group
 
 	mu        sync.Mutex
@@ -107,10 +109,11 @@ func New(o Options) (*Cache, error) {
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
 		needs: needs{
-			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int), changed: make(chan struct{}, 1),
+			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int),
 		},
 	}
-	b.work.Go(func() { b.prefetch(ctx) })
+	b.prefetch = b.newPrefetch()
+	b.work.Go(func() { _ = b.prefetch.Run(ctx) })
 	b.work.Go(func() { b.watch(ctx) })
 	return b, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
@@ -91,7 +90,6 @@ func (s *serving) boots(t *testing.T, r *localregistry.Registry, digest string, 
 	defer s.mu.Unlock()
 	s.needs.blobs[blobKey{ref.Name(), digest}] = &neededBlob{
 		ref: ref, digest: digest, size: int64(len(content)), owners: map[string]*auth.Client{"test": s.upstream.Anonymous},
-		again: s.opts.Clock.Now().Add(24 * time.Hour),
 	}
 	s.store.pin(digest)
 }

@@ -1,27 +1,22 @@
 package blobcache
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// needs is what is needed, by whom. It is guarded by Blobs.mu.
+// needs is what is needed, by whom. It is guarded by Cache.mu.
 type needs struct {
 	owners map[string]ownedNeed
 	blobs  map[blobKey]*neededBlob
 	// images counts the owners of each image, by imageKey.
 	images map[string]int
-	// changed tells the prefetcher that there may be something to do.
-	changed chan struct{}
 }
 
 type ownedNeed struct {
@@ -36,9 +31,6 @@ type neededBlob struct {
 	size   int64
 	// owners are who needs it, each with the client that its secret makes.
 	owners map[string]*auth.Client
-
-	failures int
-	again    time.Time // not to be prefetched before
 }
 
 // client is that of the owner who comes first by name: whose does not matter, and
@@ -77,14 +69,11 @@ func (b *Cache) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
 			b.store.pin(layer.Digest)
 		}
 		blob.owners[owner] = client
-		blob.failures, blob.again = 0, time.Time{}
+		b.prefetch.Forget(key) // failures of another owner's
+		b.prefetch.Lookup(key, key)
 		if d := b.downloads[key]; d != nil && !d.needed {
 			b.end(d, errSuperseded)
 		}
-	}
-	select {
-	case b.needs.changed <- struct{}{}:
-	default:
 	}
 	return err
 }
@@ -114,6 +103,7 @@ func (b *Cache) unpin(owner string) {
 			if delete(blob.owners, owner); len(blob.owners) == 0 {
 				delete(b.needs.blobs, key)
 				b.store.unpin(layer.Digest)
+				b.prefetch.Forget(key)
 			}
 		}
 	}
@@ -188,93 +178,4 @@ func (b *Cache) private(key blobKey) bool {
 	defer b.mu.Unlock()
 	d := b.downloads[key]
 	return d != nil && d.private
-}
-
-// prefetch fetches what is needed and not there, one blob after the other, until
-// the context ends. Machines do not wait for it: they start a download of their
-// own, or join this one.
-func (b *Cache) prefetch(ctx context.Context) {
-	for {
-		blob, wait := b.nextMissing()
-		if blob != nil {
-			b.fetchNeeded(ctx, blob)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if blob != nil {
-			continue
-		}
-		var timeUp <-chan time.Time
-		stop := func() bool { return false }
-		if wait > 0 {
-			timer := b.opts.Clock.NewTimer(wait)
-			timeUp, stop = timer.C(), timer.Stop
-		}
-		select {
-		case <-timeUp:
-		case <-b.needs.changed:
-		case <-ctx.Done():
-		}
-		stop()
-	}
-}
-
-// nextMissing finds a needed blob that is not there, and otherwise how long it is
-// until one may be tried again, zero meaning until something changes.
-func (b *Cache) nextMissing() (next *neededBlob, wait time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.opts.Clock.Now()
-	for _, blob := range b.needs.blobs {
-		if b.store.has(blob.digest) {
-			continue
-		}
-		if left := blob.again.Sub(now); left > 0 {
-			if wait == 0 || left < wait {
-				wait = left
-			}
-			continue
-		}
-		if next == nil || byName(blob, next) < 0 {
-			next = blob
-		}
-	}
-	return next, wait
-}
-
-// byName orders blobs so that what is fetched first does not depend on chance.
-func byName(a, b *neededBlob) int {
-	return cmp.Or(cmp.Compare(a.ref.Name(), b.ref.Name()), cmp.Compare(a.digest, b.digest))
-}
-
-// fetchNeeded downloads a blob, or notes when to try again.
-func (b *Cache) fetchNeeded(ctx context.Context, blob *neededBlob) {
-	err := b.fetchQuietly(ctx, blob)
-	if err == nil || ctx.Err() != nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	blob.failures++
-	wait := b.opts.Backoff(blob.failures)
-	if errors.Is(err, ErrCacheFull) || errors.Is(err, ErrTooLarge) {
-		wait = b.opts.MaxBackoff // until others are needed no more
-	}
-	blob.again = b.opts.Clock.Now().Add(wait)
-}
-
-func (b *Cache) fetchQuietly(ctx context.Context, blob *neededBlob) error {
-	if !b.store.fits(blob.size) {
-		return ErrCacheFull
-	}
-	d, _, err := b.join(blob.ref, blob.digest)
-	if d == nil || err != nil {
-		return err
-	}
-	defer d.leave()
-	if err := b.awaitStart(ctx, d); err != nil {
-		return err
-	}
-	return d.awaitEnd(ctx)
 }

@@ -79,18 +79,6 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Backoff returns the wait after so many failures. It doubles from MinBackoff to MaxBackoff.
-func (o Options) Backoff(failures int) time.Duration {
-	wait := o.MinBackoff
-	for range failures - 1 {
-		if wait >= o.MaxBackoff/2 {
-			return o.MaxBackoff
-		}
-		wait *= 2
-	}
-	return min(wait, o.MaxBackoff)
-}
-
 // ParseMirrors reads "registry=mirror" pairs as their flag has them; a registry
 // may have several.
 func ParseMirrors(flag string, pairs []string) (map[string][]string, error) {

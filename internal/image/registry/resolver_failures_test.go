@@ -159,14 +159,3 @@ func TestResolverClassifiesFailures(t *testing.T) {
 		})
 	}
 }
-
-func TestBackoff(t *testing.T) {
-	o := Options{MinBackoff: time.Second, MaxBackoff: 10 * time.Second}
-	var got []time.Duration
-	for _, failures := range []int{1, 2, 3, 4, 5, 6, 1000000} {
-		got = append(got, o.Backoff(failures)/time.Second)
-	}
-	if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 10, 10, 10}, got); diff != "" {
-		t.Errorf("pauses in seconds (-want +got):\n%s", diff)
-	}
-}

@@ -75,12 +75,12 @@ func (r *resolving) resolve(t *testing.T, req Request) Result {
 	return r.await(t, req)
 }
 
-// advance lets time pass once the resolver waits for it.
+// advance lets time pass once all attempts have been made that are due.
 func (r *resolving) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	for start := time.Now(); !r.clock.HasWaiters(); time.Sleep(time.Millisecond) {
+	for start := time.Now(); r.plans.Busy() > 0; time.Sleep(time.Millisecond) {
 		if time.Since(start) > imagetest.Patience {
-			t.Fatal("the resolver waits for nothing")
+			t.Fatal("attempts go on")
 		}
 	}
 	r.clock.Step(d)
@@ -263,8 +263,8 @@ func TestResolverForgets(t *testing.T) {
 	r.resolve(t, req)
 	r.Forget(req)
 	r.Forget(req)
-	if len(r.due.heap) != 0 || len(r.entries) != 0 {
-		t.Errorf("%d entries due and %d known, want none", len(r.due.heap), len(r.entries))
+	if r.plans.Busy() != 0 || r.plans.Len() != 0 {
+		t.Errorf("%d requests due and %d known, want none", r.plans.Busy(), r.plans.Len())
 	}
 	r.resolve(t, req)
 }
