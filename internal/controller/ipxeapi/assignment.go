@@ -68,7 +68,7 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 	for _, value := range index.Uses(obj) {
 		var users ipxev1.AssignmentList
 		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "assignments of a profile were not listed", "profile", client.ObjectKeyFromObject(obj))
+			log.FromContext(ctx).Error(err, "assignments of a profile were not listed", "kind", kindProfile, "name", client.ObjectKeyFromObject(obj))
 			return nil
 		}
 		for i := range users.Items {
