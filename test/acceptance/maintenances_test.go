@@ -195,7 +195,7 @@ func TestNobodyTakesAServerBetweenMaintenances(t *testing.T) {
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	var lives []string
 	for line := range strings.Lines(p.Log()) {
-		if _, state, is := strings.Cut(line, "Server is "); is {
+		if _, state, is := strings.Cut(line, " state="); is && strings.Contains(line, "server changed its state") {
 			lives = append(lives, strings.Fields(state)[0])
 		}
 	}
