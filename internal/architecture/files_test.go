@@ -17,9 +17,9 @@ import (
 	"testing"
 )
 
-// storeys are packages in which reading goes one way: the files of each from the bottom to the top. A file uses only what files
-// above it in this list declare.
-var storeys = map[string][]string{
+// fileOrders are the packages in which reading goes one way, with their files. A file uses only what files before it in its list
+// declare.
+var fileOrders = map[string][]string{
 	"internal/controller/server": {
 		// what is known
 		"facts.go", "edit.go", "view.go", "states.go", "inventory.go",
@@ -38,11 +38,11 @@ var storeys = map[string][]string{
 // arrow says that a file uses what another one declares.
 type arrow struct{ from, to string }
 
-func TestFilesUseOnlyFilesBelow(t *testing.T) {
-	for dir, order := range storeys {
+func TestFilesUseOnlyFilesBeforeThem(t *testing.T) {
+	for dir, order := range fileOrders {
 		t.Run(dir, func(t *testing.T) {
 			uses := arrows(t, dir)
-			for _, problem := range upward(uses, order) {
+			for _, problem := range backward(uses, order) {
 				t.Error(problem)
 			}
 			t.Logf("%d arrows between %d files", len(uses), len(order))
@@ -50,8 +50,8 @@ func TestFilesUseOnlyFilesBelow(t *testing.T) {
 	}
 }
 
-// upward names the arrows that do not go down in the order, and the files that are not part of it.
-func upward(uses map[arrow][]string, order []string) []string {
+// backward names the arrows that point to a later file, and the files that are not part of the order.
+func backward(uses map[arrow][]string, order []string) []string {
 	var problems []string
 	at := func(file string) int {
 		i := slices.Index(order, file)
@@ -63,7 +63,7 @@ func upward(uses map[arrow][]string, order []string) []string {
 	for a, names := range uses {
 		if from, to := at(a.from), at(a.to); from >= 0 && to >= 0 && from < to {
 			slices.Sort(names)
-			problems = append(problems, fmt.Sprintf("%s uses %v of %s, which is above it", a.from, slices.Compact(names), a.to))
+			problems = append(problems, fmt.Sprintf("%s uses %v of %s, which comes after it", a.from, slices.Compact(names), a.to))
 		}
 	}
 	slices.Sort(problems)
@@ -131,4 +131,21 @@ func exports(t *testing.T, dir string) importer.Lookup {
 		byPath[p.ImportPath] = p.Export
 	}
 	return func(path string) (io.ReadCloser, error) { return os.Open(byPath[path]) }
+}
+
+func TestBackward(t *testing.T) {
+	order := []string{"ground.go", "first.go", "roof.go"}
+	for _, tc := range []struct {
+		name string
+		uses map[arrow][]string
+		want []string
+	}{
+		{"earlier files", map[arrow][]string{{"roof.go", "ground.go"}: {"floor"}, {"first.go", "ground.go"}: {"floor"}}, nil},
+		{"a later file", map[arrow][]string{{"ground.go", "first.go"}: {"stairs", "door", "stairs"}}, []string{"ground.go uses [door stairs] of first.go, which comes after it"}},
+		{"an unknown file", map[arrow][]string{{"annex.go", "ground.go"}: {"floor"}}, []string{"annex.go has no place in the order"}},
+	} {
+		if got := backward(tc.uses, order); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
 }

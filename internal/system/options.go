@@ -17,7 +17,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
@@ -160,7 +160,7 @@ func DefaultOptions() Options {
 		BootTLSRateLimit:  defaultBootTLSRateLimit,
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
-		AllowedRegistries: []string{image.DefaultRegistry},
+		AllowedRegistries: []string{registry.DefaultRegistry},
 		ImageCacheSize:    10 << 30,
 		IgnitionAccess:    string(bootserver.AccessExpected),
 		BootIdentity:      string(bootserver.IdentityAddress),

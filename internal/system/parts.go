@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // Who does a half of the work: the lifecycle of servers, and the delivery of boots. Both halves speak through
@@ -38,7 +38,7 @@ func (s *settings) checkParts() error {
 		errs = append(errs, errors.New("--boot-provider and --server-lifecycle: with both external nothing is left to do"))
 	}
 	if s.DefaultUKIImage != "" {
-		if _, err := image.ParseReference(s.DefaultUKIImage); err != nil {
+		if _, err := registry.ParseReference(s.DefaultUKIImage); err != nil {
 			errs = append(errs, fmt.Errorf("--default-httpboot-oci-image: %w", err))
 		}
 		if s.DefaultUKIURL != "" {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -17,7 +17,7 @@ func (s *settings) checkProbeImages() error {
 		if named.reference == "" {
 			continue
 		}
-		if _, err := image.ParseReference(named.reference); err != nil {
+		if _, err := registry.ParseReference(named.reference); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", named.flag, err))
 		}
 	}
@@ -45,7 +45,7 @@ func (s *System) checkProbe() {
 
 // ours says whether an image is named like one of Farrier's probes: <registry>/…farrier…/…probe….
 func ours(reference string) bool {
-	parsed, err := image.ParseReference(reference)
+	parsed, err := registry.ParseReference(reference)
 	if err != nil {
 		return false
 	}

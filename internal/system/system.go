@@ -22,7 +22,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/macprefix"
@@ -52,8 +53,8 @@ type System struct {
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
 	throttle  *throttle.Throttle
-	images    *image.Resolver
-	blobs     *image.Blobs
+	images    *registry.Resolver
+	blobs     *blobcache.Cache
 	keys      keys
 	// receiver takes the events of BMCs; nil without its listener.
 	receiver *bmcevents.Receiver

@@ -77,9 +77,21 @@ var rackCases = []Case{
 		Refused: "spec.systemUUID", Text: `Server "s-$n" has the same system UUID 4c4c4544-0043-3510-8052-b7c04f4e4d$n`,
 	},
 	{
-		Name:   "two Servers whose makers gave them no UUID",
-		Given:  []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`)},
-		Object: manifest("Server", "name: t-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`),
+		Name:     "two Servers whose makers gave them no UUID",
+		Given:    []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`)},
+		Object:   manifest("Server", "name: t-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`),
+		Warnings: []string{`spec.systemUUID: "00000000-0000-0000-0000-000000000000" is a placeholder`},
+	},
+	{
+		Name:     "two boards with the UUID that their vendor ships, spelled in two ways",
+		Given:    []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`)},
+		Object:   manifest("Server", "name: t-$n", `spec: {systemUUID: "{03000200-0400-0500-0006-000700080009}"}`),
+		Warnings: []string{`spec.systemUUID: "{03000200-0400-0500-0006-000700080009}" is a placeholder and identifies no machine`},
+	},
+	{
+		Name:   "a Server with a placeholder, changed elsewhere",
+		Old:    manifest("Server", "name: s-$n", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`),
+		Object: manifest("Server", "name: s-$n, labels: {rack: r1}", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`),
 	},
 	{
 		Name:   "two Servers without a UUID",

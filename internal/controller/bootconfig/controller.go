@@ -28,7 +28,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // Reconciler decides how each boot configuration boots.
@@ -37,7 +37,7 @@ type Reconciler struct {
 	// APIReader reads the pull secrets that are named, and no others: they are not cached. It says too whether a boot configuration
 	// still is there, where believing a cache that lags would make anew what was deleted with it.
 	APIReader client.Reader
-	Images    *image.Resolver
+	Images    *registry.Resolver
 	// Artifacts is told what machines are going to boot; nil where boot servers keep nothing.
 	Artifacts Artifacts
 	// Sites are the base URLs under which machines reach the boot server. ImageURL, where it is given, is the base of URLs of
@@ -61,8 +61,8 @@ type Reconciler struct {
 
 // Artifacts fetches the layers of images before machines ask for them, and keeps them.
 type Artifacts interface {
-	Need(owner string, n image.Need) error
-	Release(owner string)
+	Pin(owner string, plan registry.Plan, pullSecret []byte) error
+	Unpin(owner string)
 }
 
 // Reconcile looks at one boot configuration.
@@ -116,11 +116,11 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 			return err
 		}
 		v.problem = problem
-		request := image.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: secret}
+		request := registry.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: secret}
 		r.interest.set(reconcile.Request{NamespacedName: key}, request, r.Images.Forget)
 		if v.image, v.resolved = r.Images.Lookup(request); r.Artifacts != nil && v.image.Plan.Digest != "" {
 			// A secret that cannot be used is what the resolver says as well.
-			_ = r.Artifacts.Need(owner(key), image.Need{Plan: v.image.Plan, PullSecret: secret})
+			_ = r.Artifacts.Pin(owner(key), v.image.Plan, secret)
 		}
 	}
 	var ipxe bootv1.IPXEBootConfig
@@ -268,7 +268,7 @@ func (r *Reconciler) release(req reconcile.Request) {
 	r.failed.Delete(req.NamespacedName)
 	r.interest.drop(req, r.Images.Forget)
 	if r.Artifacts != nil {
-		r.Artifacts.Release(owner(req.NamespacedName))
+		r.Artifacts.Unpin(owner(req.NamespacedName))
 	}
 }
 

@@ -14,14 +14,15 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // view is what a decision looks at, and below what it decides.
 type view struct {
 	config    *metalv1.ServerBootConfiguration
 	server    *metalv1.Server
-	image     image.Result
+	image     registry.Result
 	resolved  bool
 	ipxe      *bootv1.IPXEBootConfig
 	http      *bootv1.HTTPBootConfig
@@ -54,7 +55,7 @@ func decide(v *view) {
 		// The objects that deliver it could not even be written.
 		v.problem, v.misnamed = "spec.ignitionSecretRef: "+objectname.Problem("Secret", ignitionName(v.config)), true
 	case v.problem != "": // with the pull secret
-	case v.server.Spec.SystemUUID == "" && len(v.server.Status.NetworkInterfaces) == 0:
+	case identity.MachineUUID(v.server.Spec.SystemUUID) == "" && len(v.server.Status.NetworkInterfaces) == 0:
 		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
 	case !v.resolved:
 		v.waiting = "image " + v.config.Spec.Image + " to be resolved"
@@ -87,16 +88,16 @@ func (v *view) plan() {
 	if p.Kernel != nil && p.Initramfs != nil {
 		v.wantIPXE = &bootv1.IPXEBootConfigSpec{
 			SystemUUID: v.server.Spec.SystemUUID, SystemIPs: ips,
-			KernelURL: image.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: image.LayerURL(v.bootURL, p, *p.Initramfs),
+			KernelURL: registry.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: registry.LayerURL(v.bootURL, p, *p.Initramfs),
 			IgnitionSecretRef: secret,
 		}
 		if p.Squashfs != nil {
-			v.wantIPXE.SquashfsURL = image.LayerURL(v.bootURL, p, *p.Squashfs)
+			v.wantIPXE.SquashfsURL = registry.LayerURL(v.bootURL, p, *p.Squashfs)
 		}
 	}
 	if p.UKI != nil {
 		v.wantHTTP = &bootv1.HTTPBootConfigSpec{
-			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: image.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
+			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: registry.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
 		}
 	}
 	v.known = true
@@ -164,7 +165,7 @@ func (v *view) bootStateIsStale() bool {
 }
 
 func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, reason, message string)) {
-	var missing image.ErrMissingLayer
+	var missing registry.ErrMissingLayer
 	switch {
 	case !v.resolved:
 		set(metalv1.ConditionImageValidation, metav1.ConditionUnknown, "Resolving", "")

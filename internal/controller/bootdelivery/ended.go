@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // Where no attempt of ours stands behind a boot config, nobody says that a boot is ordered, and two things show it. A
@@ -60,8 +61,8 @@ func (d *Delivery) unattempted(ctx context.Context, k kind, obj client.Object) [
 	if d.ForeignLifecycle {
 		requests = bootOf(ctx, server)
 	}
-	list := k.list()
-	if server.Spec.SystemUUID == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: index.UUID(server.Spec.SystemUUID)}) != nil {
+	list, uuid := k.list(), identity.MachineUUID(server.Spec.SystemUUID)
+	if uuid == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}) != nil {
 		return requests
 	}
 	for _, item := range items(list) {

@@ -195,7 +195,7 @@ func unidentified(obj client.Object) string {
 	if uuid == "" && len(networkIdentifiers)+len(ips) == 0 {
 		return "spec: it names no machine, neither by its UUID nor by an address"
 	}
-	if uuid != "" && !bootview.IsMachineUUID(uuid) {
+	if uuid != "" && identity.MachineUUID(uuid) == "" {
 		return fmt.Sprintf("spec.systemUUID: %.64q is no UUID of a machine", uuid)
 	}
 	for _, list := range []struct {
@@ -203,7 +203,7 @@ func unidentified(obj client.Object) string {
 		values []string
 	}{{"networkIdentifiers", networkIdentifiers}, {"systemIPs", ips}} {
 		for i, value := range list.values {
-			if !bootview.IsMachineAddress(value) {
+			if !identity.IsMachineAddress(value) {
 				return fmt.Sprintf("spec.%s[%d]: %.64q is neither an IP nor a MAC address of a machine", list.field, i, value)
 			}
 		}

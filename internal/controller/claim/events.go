@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -10,10 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 )
-
-// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
-const maxNote = 1024
 
 // Reasons of conditions and events about the boot of a claim beside those that the API names.
 const (
@@ -26,14 +23,7 @@ const (
 
 // event tells whoever looks at an object of a step.
 func (r *Reconciler) event(about, related runtime.Object, kind, reason, format string, args ...any) {
-	if r.Recorder == nil {
-		return
-	}
-	note := fmt.Sprintf(format, args...)
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
-	}
-	r.Recorder.Eventf(about, related, kind, reason, reason, "%s", note)
+	events.Send(r.Recorder, about, related, kind, reason, fmt.Sprintf(format, args...))
 }
 
 // tell makes an event and a log line of what a claim's status says now and did not say before. Status lasts, so
@@ -56,7 +46,7 @@ func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
 		return nil
 	case was == nil, was.Status != is.Status, was.Reason != is.Reason:
 		return is
-	case kind == metalv1.ConditionBootReady && was.Message != is.Message:
+	case kind == metalv1.ConditionBootReady && events.Differ(was, is):
 		return is
 	}
 	return nil

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,13 +109,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// UUID is the form in which ServerByUUID knows a UUID: canonical where it is one.
-func UUID(s string) string {
-	if canonical, err := identity.UUID(s); err == nil {
-		return canonical
-	}
-	return strings.ToLower(s)
-}
+// UUID is the form in which ServerByUUID knows a system UUID. It is empty, and finds nothing, for one that identifies no machine.
+func UUID(s string) string { return identity.MachineUUID(s) }
 
 // MAC is the form in which EndpointByMAC knows a MAC address; what is none is not indexed.
 func MAC(s string) string {

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"strings"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -22,7 +20,7 @@ func Machines(obj client.Object) []string {
 		addresses = append(append(addresses, config.Spec.NetworkIdentifiers...), config.Spec.SystemIPs...)
 	}
 	var found []string
-	if canonical, err := identity.UUID(uuid); err == nil && strings.Trim(canonical, "0-") != "" && strings.Trim(canonical, "f-") != "" {
+	if canonical := identity.MachineUUID(uuid); canonical != "" {
 		found = append(found, canonical)
 	}
 	for _, address := range addresses {

@@ -189,9 +189,9 @@ func credentialsCondition(v *View) metav1.Condition {
 		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
 		Message: "Farrier logs in to the BMC with the credentials that spec.bmc names",
 	}
-	if v.CredentialsOf != "" {
+	if v.OverriddenBy != "" {
 		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
-		c.Message = v.CredentialsOf + " names the same BMC with other credentials, and those are used"
+		c.Message = v.OverriddenBy + " names the same BMC with other credentials, and Farrier uses those"
 	}
 	return c
 }

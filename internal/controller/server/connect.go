@@ -16,9 +16,9 @@ import (
 type contact struct {
 	// key names the BMC in the fleet; empty: there is none, and err says why.
 	key fleet.Key
-	// credentialsOf is the object whose credentials are used in place of the server's own; empty: they are its own.
-	credentialsOf string
-	err           error
+	// overriddenBy is the object whose credentials are used in place of the server's own; empty: they are its own.
+	overriddenBy string
+	err          error
 }
 
 // connect binds a server to its BMC's actor, which it starts where the BMC is inline, and unbinds it from the one that it had
@@ -29,7 +29,7 @@ func (r *Reconciler) connect(ctx context.Context, server *metalv1.Server) (conta
 		if named := reason(c.err, ""); named == reasonBMCNotFound || named == reasonNoBMC {
 			r.unbind(server.Name) // the server has no right any more to an answer
 		}
-		return contact{err: c.err, credentialsOf: c.credentialsOf}, reconcileerror.Transient(c.err)
+		return contact{err: c.err, overriddenBy: c.overriddenBy}, reconcileerror.Transient(c.err)
 	}
 	if old, last := r.Registry.Bind(&r.Wake, server.Name, c.key); last {
 		r.Fleet.Remove(old)
@@ -79,17 +79,17 @@ func (r *Reconciler) connectInline(ctx context.Context, server *metalv1.Server, 
 	if err != nil {
 		return contact{err: err}
 	}
-	holder := connection.Holder{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
-	held := r.Registry.Hold(&r.Wake, holder, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
-	if held.Last {
-		r.Fleet.Remove(held.Before)
+	candidate := connection.Candidate{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
+	connected := r.Registry.Connect(&r.Wake, candidate, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+	if connected.Last {
+		r.Fleet.Remove(connected.Before)
 	}
-	return contact{key: held.Key, credentialsOf: held.By}
+	return contact{key: connected.Key, overriddenBy: connected.Instead}
 }
 
 // disconnectInline forgets that a server had an inline BMC.
 func (r *Reconciler) disconnectInline(name string) {
-	r.Registry.Release(&r.Wake, name)
+	r.Registry.Withdraw(&r.Wake, name)
 	r.backings.Note(name, nil)
 }
 
@@ -103,14 +103,14 @@ func (r *Reconciler) unbind(name string) {
 // unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials
 // are gone already is not waited for.
 func (r *Reconciler) unsubscribe(ctx context.Context, server *metalv1.Server) error {
-	if r.Farewell == nil || server.Spec.BMC == nil {
+	if r.Unsubscriber == nil || server.Spec.BMC == nil {
 		return nil
 	}
 	c := r.connectInline(ctx, server, server.Spec.BMC)
 	if c.err != nil {
 		return reconcileerror.Transient(c.err)
 	}
-	over, err := r.Farewell.LeaveServer(server, c.key)
+	over, err := r.Unsubscriber.UnsubscribeServer(server, c.key)
 	if err == nil && !over {
 		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // decideInitial waits for the BMC's inventory and then prepares the boot of the probe. A server without BMC stays here until it has
@@ -26,7 +27,7 @@ func decideInitial(v *View) Plan {
 		v.waitForDuplicate(&p)
 	case v.Policy.ProbeImage == "":
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "ProbeImageMissing", "In-band inspection needs a probe image: set --probe-os-image")
-	case v.Server.Spec.SystemUUID == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
+	case identity.MachineUUID(v.Server.Spec.SystemUUID) == "" && len(interfaces(v.System.Inventory.Interfaces)) == 0:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, metalv1.ReasonUUIDMissing,
 			"The BMC reports neither a UUID nor a MAC address of this system, so the boot server could not identify it")
 	case v.Now.Before(discoveryNotBefore(v.Server)) && !v.inFuture(discoveryNotBefore(v.Server).Add(-longestDelay)):

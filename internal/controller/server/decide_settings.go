@@ -13,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // How long a setting that was sent and does not show is not repeated. A BMC may apply a boot order with the next boot only, and some
@@ -141,11 +142,13 @@ func (v *View) identify(p *Plan) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionIdentified)
 	refused := c != nil && c.Status == metav1.ConditionFalse
 	switch reported := v.ReportedUUID; {
-	case v.Server.Spec.SystemUUID != "":
+	case identity.MachineUUID(v.Server.Spec.SystemUUID) != "":
 		if refused {
 			p.condition(conditionIdentified, metav1.ConditionTrue, "Identified", "The system UUID is %s", v.Server.Spec.SystemUUID)
 		}
+	case reported == "" && v.Inspected == "":
 	case reported == "":
+		p.condition(conditionIdentified, metav1.ConditionTrue, "NoSystemUUID", "The machine reports no system UUID of its own, or a placeholder: its MAC addresses and serial number identify it")
 	case v.UUIDTakenBy != "":
 		const reason = "SystemUUIDTaken"
 		message := fmt.Sprintf("The machine reports system UUID %s, which Server %q has already. Machines with the same UUID boot as one another: change the UUID of one in its board settings", reported, v.UUIDTakenBy)

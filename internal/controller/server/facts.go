@@ -49,7 +49,8 @@ const (
 	conditionDeletionWaits = "DeletionWaits"
 	// conditionForeignMaintenance says that a maintenance of another API group has the server.
 	conditionForeignMaintenance = "ForeignMaintenance"
-	// conditionIdentified is on servers whose BMC reports no UUID and whose probe reported one that another Server has.
+	// conditionIdentified is on servers whose BMC reports no UUID that identifies a machine, and whose probe reported none either, or
+	// another server's.
 	conditionIdentified = "Identified"
 	// conditionIndicator reports whether the indicator light shows what spec asks for.
 	conditionIndicator = "IndicatorApplied"

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -27,7 +28,7 @@ import (
 // cache would switch a machine off or make something twice.
 func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server, bmc contact) (*View, error) {
 	v := &View{
-		Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID, Key: bmc.key, Unreachable: bmc.err, CredentialsOf: bmc.credentialsOf,
+		Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID, Key: bmc.key, Unreachable: bmc.err, OverriddenBy: bmc.overriddenBy,
 		Deferred: r.deferred.get(server.UID),
 	}
 	r.observe(v)
@@ -187,7 +188,7 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	}
 	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
 	v.InspectedAt = inspected.CreationTimestamp.Time
-	v.ReportedUUID = inspected.Annotations[machinerecord.AnnotationSystemUUID]
+	v.ReportedUUID = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
 	if err := r.gatherUUIDOwner(ctx, v); err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (r *Reconciler) recordMeta(ctx context.Context, from client.Reader, name st
 
 // gatherUUIDOwner finds the Server that has the UUID that the probe of a server without UUID reported.
 func (r *Reconciler) gatherUUIDOwner(ctx context.Context, v *View) error {
-	if v.Server.Spec.SystemUUID != "" || v.ReportedUUID == "" {
+	if identity.MachineUUID(v.Server.Spec.SystemUUID) != "" || v.ReportedUUID == "" {
 		return nil
 	}
 	var list metalv1.ServerList

@@ -25,11 +25,11 @@ type Boots interface {
 	Answering() time.Time
 }
 
-// Farewell removes what Farrier has left at an inline BMC, such as event subscriptions.
-type Farewell interface {
-	// LeaveServer reports whether that is done; if not, it is called again when the BMC's observation has changed. It gives up
+// Unsubscriber removes what Farrier has left at an inline BMC, such as subscriptions to its events.
+type Unsubscriber interface {
+	// UnsubscribeServer reports whether that is done; if not, it is called again when the BMC's observation has changed. It gives up
 	// after a while where the BMC does not answer.
-	LeaveServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
+	UnsubscribeServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
 // Reconciler carries Servers through their life.
@@ -67,8 +67,8 @@ type Reconciler struct {
 	// Workers is how many servers are reconciled at the same time.
 	Workers int
 
-	// Farewell, if set, is called before a server with an inline BMC loses its actor.
-	Farewell Farewell
+	// Unsubscriber, if set, is called before a server with an inline BMC loses its actor.
+	Unsubscriber Unsubscriber
 
 	backings connection.Backings
 	resets   marks // resets that this process began

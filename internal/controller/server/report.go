@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -105,7 +106,7 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	switch {
 	case raised:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, newest.Reason, newest.Message
-		news = old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
+		news = events.Differ(old, &c)
 	case old != nil && old.Status == metav1.ConditionTrue && laterBoot(old.LastTransitionTime):
 		c.Status, c.Reason = metav1.ConditionFalse, "NoAlarm"
 	default:
@@ -186,7 +187,7 @@ func (v *View) patience(what Awaited) (limit time.Duration, unlimited bool) {
 	case AwaitsIdle: // that it is Available and that it is off are one write
 		return while, false
 	case AwaitsInventory, AwaitsBootConfiguration:
-		if v.Server.Status.State == "" && v.CredentialsOf == "" { // status has said nothing of this server yet
+		if v.Server.Status.State == "" && v.OverriddenBy == "" { // status has said nothing of this server yet
 			return while, false
 		}
 		return moment, false

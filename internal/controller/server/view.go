@@ -75,8 +75,8 @@ type View struct {
 	Missing bool
 	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
-	// CredentialsOf is the object whose credentials are used for the inline BMC in place of this server's; empty: its own are.
-	CredentialsOf string
+	// OverriddenBy is the object whose credentials are used for the inline BMC in place of this server's; empty: its own are.
+	OverriddenBy string
 	// Inspected is the ID of the attempt whose report is stored, and InspectedAt when it was; empty: none is.
 	Inspected   string
 	InspectedAt time.Time
