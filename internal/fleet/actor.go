@@ -89,13 +89,13 @@ func (a *actor) awaitFirstContact(ctx context.Context) (leave func()) {
 // disconnect closes the connection if nothing is due for longer than an unused connection is kept: the 30 seconds serve
 // requests that follow soon, and for ten thousand idle BMCs they would keep thousands of unused connections.
 func (a *actor) disconnect(ctx context.Context, at time.Time) {
-	client, ok := a.client.(interface{ Rest(context.Context) error })
+	client, ok := a.client.(interface{ Disconnect(context.Context) error })
 	if !ok || ctx.Err() != nil || at.Sub(a.options.Clock.Now()) <= a.options.IdleTimeout {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	defer cancel()
-	if err := client.Rest(ctx); err != nil {
+	if err := client.Disconnect(ctx); err != nil {
 		a.log.V(1).Info("connection not closed", "error", err.Error())
 	}
 }

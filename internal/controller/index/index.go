@@ -53,8 +53,8 @@ const (
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
 	CleanupByServer = "cleanupOf"
-	// AssignmentByTwin finds Assignments by what they select and at which priority, as Twin spells it.
-	AssignmentByTwin = "twin"
+	// AssignmentBySelection finds Assignments by what they select and at which priority, as Selection returns it.
+	AssignmentBySelection = "selection"
 	// AssignmentByProfile finds Assignments by the Profile that they may get, as Wanted and Uses spell it.
 	AssignmentByProfile = "profile"
 	// ProfileByLabel finds Profiles by each of their labels, as Labelled spells it.
@@ -95,7 +95,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
 		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
-		{&ipxev1.Assignment{}, AssignmentByTwin, of(Twin)},
+		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},
 		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
 		{&ipxev1.Profile{}, ProfileByLabel, Labelled},
 		{recordMeta(), CleanupByServer, cleanupOf},
