@@ -55,7 +55,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if before.Status.State != status.State {
-		r.Logger.Info("server changed its state", "server", v.Server.Name, "state", status.State)
+		r.Logger.Info("server changed state", "server", v.Server.Name, "state", status.State)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
 			continue
 		}
 		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, reasonCommandFailed, reasonCommandFailed, "%s", is.Message)
-		r.Logger.Info("power command has no effect", "server", v.Server.Name, "condition", kind, "error", is.Message)
+		r.Logger.Info("power command failed", "server", v.Server.Name, "condition", kind, "message", is.Message)
 	}
 }
 
