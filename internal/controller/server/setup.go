@@ -93,7 +93,7 @@ func (r *Reconciler) with(field string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list metalv1.ServerList
 		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
-			log.FromContext(ctx).Error(err, "cannot list the servers that refer to an object", "index", field, "object", obj.GetName())
+			log.FromContext(ctx).Error(err, "cannot list the servers that refer to an object", "object", obj.GetName())
 			return nil
 		}
 		var requests []reconcile.Request
