@@ -42,7 +42,7 @@ func (b *Cache) endUseless(now time.Time) {
 		switch {
 		case now.Sub(d.began) >= limit:
 			b.end(d, fmt.Errorf("%w: the download took longer than %s", context.DeadlineExceeded, limit))
-		case b.needs.blobs[key] == nil && d.abandoned(now, b.opts.Unneeded.Grace):
+		case b.pins.blobs[key] == nil && d.abandoned(now, b.opts.Unneeded.Grace):
 			b.metrics.abandoned.Inc()
 			b.end(d, ErrAbandoned)
 		}

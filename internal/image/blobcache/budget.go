@@ -213,22 +213,3 @@ func turn(ctx context.Context, places chan struct{}) (done func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 }
-
-// yieldEvery is how long a download of something unneeded waits after each buffer while something needed is downloaded:
-// 1 MiB/s is left to it.
-const yieldEvery = 250 * time.Millisecond
-
-// makeRoom has a download of something unneeded make room for what has arrived, and lets the line to what is needed.
-func (d *download) makeRoom(ctx context.Context, b *Cache, n int64) error {
-	if d.room == nil {
-		return nil
-	}
-	if b.urgent.Load() > 0 {
-		select {
-		case <-b.opts.Clock.After(yieldEvery):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return b.store.grow(d.room, d.written+n)
-}

@@ -48,7 +48,7 @@ type Cache struct {
 	// images are such as somebody needs, and others such as nobody does.
 	images bounded.Map[string, knownImage]
 	others bounded.Map[string, knownImage]
-	needs  needs
+	pins   pinSet
 }
 
 // places bound the downloads and the short calls to a registry that are under way at once.
@@ -108,8 +108,8 @@ func New(o Options) (*Cache, error) {
 		metrics:   newMetrics(),
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
-		needs: needs{
-			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int),
+		pins: pinSet{
+			owners: make(map[string]ownedPin), blobs: make(map[blobKey]*pinnedBlob), images: make(map[string]int),
 		},
 	}
 	b.prefetch = b.newPrefetch()
@@ -140,7 +140,7 @@ func (b *Cache) describe(key blobKey, size int64) {
 func (b *Cache) described(key blobKey) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if blob := b.needs.blobs[key]; blob != nil {
+	if blob := b.pins.blobs[key]; blob != nil {
 		return blob.size
 	}
 	size, _ := b.sizes.Get(key)
@@ -229,7 +229,7 @@ func (b *Cache) join(ref registry.Reference, digest string) (d *download, needed
 	key := blobKey{ref.Name(), digest}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	needed = b.needs.blobs[key] != nil
+	needed = b.pins.blobs[key] != nil
 	if d, ok := b.downloads[key]; ok {
 		d.join()
 		return d, needed, nil

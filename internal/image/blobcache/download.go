@@ -49,11 +49,11 @@ type download struct {
 	// What only run uses: the hash of what is written, what it has of the store if it
 	// is not needed, what an earlier download left, the mirrors that sent some of it,
 	// and whether they may be asked.
-	sum     hash.Hash
-	room    *room
-	left    *leftover
-	mirrors []*registry.Mirror
-	direct  bool
+	sum      hash.Hash
+	reserved *reservation
+	partial  *partialBlob
+	mirrors  []*registry.Mirror
+	direct   bool
 
 	mu      sync.Mutex
 	written int64 // only run changes it
@@ -107,8 +107,8 @@ func (d *download) run(ctx context.Context, b *Cache) {
 }
 
 func (d *download) commit(b *Cache) (release func(), err error) {
-	if d.room != nil {
-		return b.store.commitUnneeded(d.file, d.digest, d.room, b.opts.Clock.Now())
+	if d.reserved != nil {
+		return b.store.commitUnneeded(d.file, d.digest, d.reserved, b.opts.Clock.Now())
 	}
 	return b.store.commit(d.file, d.digest, d.size, d.private, b.opts.Clock.Now())
 }
@@ -130,7 +130,7 @@ func (d *download) fetch(ctx context.Context, b *Cache) error {
 		b.urgent.Add(1)
 		defer b.urgent.Add(-1)
 	}
-	if err := d.takeUp(ctx, b); err != nil {
+	if err := d.resumePartial(ctx, b); err != nil {
 		return err
 	}
 	for {
@@ -244,9 +244,9 @@ func (d *download) start(b *Cache, size int64) (err error) {
 	var file *os.File
 	switch {
 	case !d.needed:
-		file, d.room, err = b.store.createUnneeded(size, d.cancel)
-	case d.left != nil:
-		file, err = b.store.resume(d.left)
+		file, d.reserved, err = b.store.createUnneeded(size, d.cancel)
+	case d.partial != nil:
+		file, err = b.store.resume(d.partial)
 	default:
 		file, err = b.store.create(d.digest, size)
 	}
@@ -264,7 +264,7 @@ func (d *download) copy(ctx context.Context, b *Cache, body io.Reader) error {
 	for d.written < d.size {
 		n, err := body.Read(buffer[:min(copyBuffer, d.size-d.written)])
 		if n > 0 {
-			if err := d.makeRoom(ctx, b, int64(n)); err != nil {
+			if err := d.reserve(ctx, b, int64(n)); err != nil {
 				return err
 			}
 			if _, err := d.file.WriteAt(buffer[:n], d.written); err != nil {

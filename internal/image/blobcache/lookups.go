@@ -21,10 +21,10 @@ func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string)
 	}
 	b.mu.Lock()
 	size, ok := b.sizes.Get(key)
-	if blob := b.needs.blobs[key]; blob != nil && blob.size > 0 {
+	if blob := b.pins.blobs[key]; blob != nil && blob.size > 0 {
 		size, ok = blob.size, true
 	}
-	client, up := b.clientOf(key), b.upstreamFor(b.needs.blobs[key] != nil)
+	client, up := b.clientOf(key), b.upstreamFor(b.pins.blobs[key] != nil)
 	b.mu.Unlock()
 	if ok {
 		return size, nil
@@ -113,7 +113,7 @@ func (b *Cache) fetchImage(ctx context.Context, key string, ref registry.Referen
 	if err != nil {
 		return registry.Image{}, err
 	}
-	b.know(key, image)
+	b.remember(key, image)
 	return image, nil
 }
 
@@ -126,11 +126,11 @@ func (b *Cache) askImage(ctx context.Context, ref registry.Reference) (done func
 }
 
 // know remembers an image. Of such as nobody needs it remembers few, and none that says much.
-func (b *Cache) know(key string, image registry.Image) {
+func (b *Cache) remember(key string, image registry.Image) {
 	known := knownImage{image: image, at: b.opts.Clock.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.needs.images[key] == 0 {
+	if b.pins.images[key] == 0 {
 		size := 0
 		for _, layer := range image.Layers {
 			size += len(layer.MediaType) + len(layer.Digest)

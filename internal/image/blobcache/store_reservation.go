@@ -10,7 +10,7 @@ var errPreempted = fmt.Errorf("%w: something needed took its room", ErrCacheFull
 
 // room is what a download of something that nobody needs takes of the store: as much as has arrived of it, never what a
 // registry says that will arrive. What is needed may take it away. Its fields are guarded by store.mu.
-type room struct {
+type reservation struct {
 	size, have int64 // of the blob, and of it that is there
 	taken      bool  // by something that is needed
 	cancel     func(error)
@@ -22,29 +22,29 @@ const unneededPattern = "unneeded.*"
 // createUnneeded opens a file for a blob that nobody needs, and calls cancel when its room is taken. The size is only
 // what somebody says, so nothing makes room because of it; but the sizes of what is under way fit into the share
 // together. Either commitUnneeded or discardUnneeded must follow.
-func (s *store) createUnneeded(size int64, cancel func(error)) (*os.File, *room, error) {
+func (s *store) createUnneeded(size int64, cancel func(error)) (*os.File, *reservation, error) {
 	if size > s.share {
 		return nil, nil, fmt.Errorf("%w for what nobody needs: %d bytes, --unneeded-image-cache-size is %d", ErrTooLarge, size, s.share)
 	}
-	r := &room{size: size, cancel: cancel}
+	r := &reservation{size: size, cancel: cancel}
 	s.mu.Lock()
 	if s.expected+size > s.share {
 		s.mu.Unlock()
 		return nil, nil, fmt.Errorf("%w: downloads of %d bytes are under way", ErrBusy, s.expected)
 	}
 	s.expected += size
-	s.rooms[r] = struct{}{}
+	s.reservations[r] = struct{}{}
 	s.mu.Unlock()
 	file, err := os.CreateTemp(s.partialDir(), unneededPattern)
 	if err != nil {
-		s.leaveRoom(r)
+		s.endReservation(r)
 		return nil, nil, fmt.Errorf("image cache: %w", err)
 	}
 	return file, r, nil
 }
 
 // grow promises room for the bytes up to an offset, which have arrived.
-func (s *store) grow(r *room, upTo int64) error {
+func (s *store) grow(r *reservation, upTo int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.taken {
@@ -83,13 +83,13 @@ func (s *store) evictUnneeded(n int64) {
 
 // takeRooms ends downloads of what nobody needs until used is at most limit. Their files are gone a moment later. The
 // caller holds mu.
-func (s *store) takeRooms(limit int64) {
-	for r := range s.rooms {
+func (s *store) preempt(limit int64) {
+	for r := range s.reservations {
 		if s.used <= limit {
 			return
 		}
 		if !r.taken {
-			s.emptyRoom(r)
+			s.emptyReservation(r)
 			r.taken = true
 			r.cancel(errPreempted)
 		}
@@ -97,33 +97,33 @@ func (s *store) takeRooms(limit int64) {
 }
 
 // emptyRoom returns what a room has. The caller holds mu.
-func (s *store) emptyRoom(r *room) {
+func (s *store) emptyReservation(r *reservation) {
 	s.used -= r.have
 	s.unneeded -= r.have
 	r.have = 0
 }
 
 // leaveRoom ends a room.
-func (s *store) leaveRoom(r *room) {
+func (s *store) endReservation(r *reservation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaveRoomLocked(r)
+	s.endReservationLocked(r)
 }
 
-func (s *store) leaveRoomLocked(r *room) {
-	s.emptyRoom(r)
-	delete(s.rooms, r)
+func (s *store) endReservationLocked(r *reservation) {
+	s.emptyReservation(r)
+	delete(s.reservations, r)
 	s.expected -= r.size
 }
 
 // discardUnneeded gives up a download.
-func (s *store) discardUnneeded(file *os.File, r *room) {
+func (s *store) discardUnneeded(file *os.File, r *reservation) {
 	_ = os.Remove(file.Name())
-	s.leaveRoom(r)
+	s.endReservation(r)
 }
 
 // wasNeeded ends that a blob counts as one that nobody ever needed. The caller holds mu.
-func (s *store) wasNeeded(b *stored) {
+func (s *store) markNeeded(b *stored) {
 	if b.unneeded {
 		b.unneeded = false
 		s.unneeded -= b.size
