@@ -93,9 +93,9 @@ func (d *download) run(ctx context.Context, b *Cache) {
 	if err != nil {
 		log := b.opts.Logger
 		if !d.needed {
-			log = log.V(1) // anybody can ask for anything; refusals tells of those
+			log = log.V(1) // anybody can cause any number of these; the boot server logs that there are some
 		}
-		log.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
+		log.Info("blob not downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
 		d.giveUp(b, err)
 	}
 	if !d.needed {
@@ -209,8 +209,8 @@ func (d *download) attempt(ctx context.Context, b *Cache) error {
 	return err
 }
 
-// blame leaves a mirror alone that broke off. What a stranger asks it for says nothing of it to others: he is served by
-// the registry itself.
+// blame leaves a mirror alone that broke off. A failure on behalf of a stranger does not make the mirror rest for others: the stranger is
+// served by the registry itself.
 func (d *download) blame(m *registry.Mirror) {
 	if d.needed {
 		m.Rest(registry.MirrorRest)
@@ -258,7 +258,7 @@ func (d *download) start(b *Cache, size int64) (err error) {
 	return nil
 }
 
-// copy appends to the file, hashes what it appends, and tells readers.
+// copy appends to the file, hashes what it appends, and wakes readers.
 func (d *download) copy(ctx context.Context, b *Cache, body io.Reader) error {
 	buffer := make([]byte, copyBuffer)
 	for d.written < d.size {
@@ -313,7 +313,7 @@ func (d *download) awaitEnd(ctx context.Context) error {
 	}
 }
 
-// signal wakes who waits for a change. The caller holds mu.
+// signal wakes the readers that wait for a change. The caller holds mu.
 func (d *download) signal() {
 	if d.changed != nil {
 		close(d.changed)
@@ -346,7 +346,7 @@ func (d *download) leave() {
 	}
 }
 
-// readable tells how many bytes readers may have. The last byte is held back
+// readable returns how many bytes readers may have. The last byte is held back
 // until the blob is verified, so that no client ever completes a bad one. The
 // channel is closed when there may be more.
 func (d *download) readable() (n int64, generation int, more <-chan struct{}, err error) {

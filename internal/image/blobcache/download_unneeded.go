@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// yieldEvery is how long a download of something unneeded waits after each buffer while something needed is downloaded:
+// unneededPause is how long the download of an unneeded blob waits after each buffer while a needed blob is downloaded:
 // 1 MiB/s is left to it.
 const unneededPause = 250 * time.Millisecond
 
-// makeRoom has a download of something unneeded make room for what has arrived, and lets the line to what is needed.
+// reserve reserves space in the store for bytes that have arrived for an unneeded blob. While a needed blob is downloaded it waits before.
 func (d *download) reserve(ctx context.Context, b *Cache, n int64) error {
 	if d.reserved == nil {
 		return nil

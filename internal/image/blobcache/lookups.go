@@ -7,10 +7,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// What is asked of registries beside downloads: how large a blob is, and what an image is made of.
+// Requests to registries beside downloads: how large a blob is, and which layers an image has.
 
-// size tells how large a blob is. It asks the registry only for a blob that
-// nobody has described.
+// size returns how large a blob is. It asks the registry only if no manifest has named the blob.
 func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string) (int64, error) {
 	key := blobKey{ref.Name(), digest}
 	if err := b.admit(ctx, key, ref); err != nil {
@@ -42,7 +41,7 @@ func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string)
 	return size, err
 }
 
-// askBlob waits for a turn to ask for a blob. The caller says how it was answered.
+// askBlob waits for a turn to ask for a blob. The caller passes the outcome to done.
 func (b *Cache) askBlob(ctx context.Context, key blobKey, ref registry.Reference) (done func(error), err error) {
 	if !b.needed(key) {
 		return b.unneeded.blobCall(ctx, key)
@@ -125,7 +124,7 @@ func (b *Cache) askImage(ctx context.Context, ref registry.Reference) (done func
 	return b.unneeded.call(ctx)
 }
 
-// know remembers an image. Of such as nobody needs it remembers few, and none that says much.
+// remember keeps what an image was found to be: few of those that nobody pinned, and none of those with long names of layers.
 func (b *Cache) remember(key string, image registry.Image) {
 	known := knownImage{image: image, at: b.opts.Clock.Now()}
 	b.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// needs is what is needed, by whom. It is guarded by Cache.mu.
+// pinSet is what is pinned, by whom. Cache.mu guards it.
 type pinSet struct {
 	owners map[string]ownedPin
 	blobs  map[blobKey]*pinnedBlob
@@ -24,17 +24,16 @@ type ownedPin struct {
 	secret [sha256.Size]byte
 }
 
-// neededBlob is one layer that somebody is going to boot.
+// pinnedBlob is a layer that somebody is going to boot.
 type pinnedBlob struct {
 	ref    registry.Reference
 	digest string
 	size   int64
-	// owners are who needs it, each with the client that its secret makes.
+	// owners are those who pinned it, each with the client that its pull secret makes.
 	owners map[string]*auth.Client
 }
 
-// client is that of the owner who comes first by name: whose does not matter, and
-// it should not change without a reason.
+// client returns the client of the owner who comes first by name: any would do, and the choice is stable.
 func (n *pinnedBlob) client() *auth.Client {
 	return n.owners[slices.Min(slices.Collect(maps.Keys(n.owners)))]
 }
@@ -109,7 +108,7 @@ func (b *Cache) unpin(owner string) {
 	}
 }
 
-// imageKeys are what clients call the image of a plan.
+// imageKeys returns the names by which clients ask for the image of a plan.
 func imageKeys(p registry.Plan) []string {
 	name := registry.Reference{Registry: p.Registry, Repository: p.Repository}.Name()
 	keys := []string{imageKey(name, p.Digest)}
@@ -119,22 +118,21 @@ func imageKeys(p registry.Plan) []string {
 	return keys
 }
 
-// needed reports whether somebody boots a blob of a repository.
+// needed reports whether a blob of a repository is pinned.
 func (b *Cache) needed(key blobKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pins.blobs[key] != nil
 }
 
-// neededImage reports whether somebody boots an image.
+// neededImage reports whether an image is pinned.
 func (b *Cache) neededImage(ref registry.Reference) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pins.images[imageKey(ref.Name(), ref.Version())] > 0
 }
 
-// clientOf is who may fetch a blob: anybody, unless somebody needs it and has a
-// secret for it. The caller holds mu.
+// clientOf returns the client to fetch a blob with: an anonymous one, unless the blob is pinned with a pull secret. The caller holds mu.
 func (b *Cache) clientOf(key blobKey) *auth.Client {
 	if blob := b.pins.blobs[key]; blob != nil {
 		return blob.client()
@@ -149,8 +147,7 @@ func (b *Cache) upstreamFor(needed bool) *registry.Client {
 	return b.strangers
 }
 
-// admit refuses a blob that a pull secret opened to who asks for it where nobody
-// needs it, unless the registry gives it to anybody.
+// admit refuses a blob that a pull secret opened, where it is not pinned, unless the registry gives it to anybody.
 func (b *Cache) admit(ctx context.Context, key blobKey, ref registry.Reference) error {
 	if !b.private(key) || b.needed(key) {
 		return nil

@@ -8,11 +8,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// takeUp begins where an earlier download of the blob broke off. Readers see
-// nothing of it before the registry has agreed to go on.
+// resumePartial begins where an earlier download of the blob broke off. Readers see nothing of it before the registry has agreed to go on.
 func (d *download) resumePartial(ctx context.Context, b *Cache) error {
 	if !d.needed {
-		return nil // what somebody needs from another repository may want it
+		return nil // the same blob may be pinned in another repository
 	}
 	l := b.store.takePartial(d.digest)
 	if l == nil {
@@ -33,7 +32,7 @@ func (d *download) resumePartial(ctx context.Context, b *Cache) error {
 
 // startOver fetches from its beginning a blob that turned out to be another one,
 // if somebody else than its registry may be the cause: mirrors, which are then
-// not asked, or the disk that a leftover was on. Readers who have got
+// not asked, or the disk that a partial blob was on. Readers who have got
 // nothing yet go on reading; the others are cut off.
 func (d *download) startOver() bool {
 	if d.partial == nil && len(d.mirrors) == 0 {
@@ -59,7 +58,7 @@ func (d *download) startOver() bool {
 	return true
 }
 
-// giveUp returns to the store what it lent.
+// giveUp returns to the store what it reserved, or the partial blob.
 func (d *download) giveUp(b *Cache, err error) {
 	switch {
 	case d.reserved != nil:

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a blob is larger than the whole cache.
+	// ErrTooLarge reports a blob that is larger than the whole cache.
 	ErrTooLarge = errors.New("blob is larger than the image cache")
-	// ErrCacheFull says that everything in the cache is needed more, or being served just now.
+	// ErrCacheFull reports that everything in the cache has precedence, or is being served.
 	ErrCacheFull = errors.New("image cache is full of blobs in use")
 )
 
@@ -29,8 +29,8 @@ var (
 // What it holds, and what is promised to downloads under way, never exceeds its
 // bound; blobs that nobody reads make room, the least recently used first.
 //
-// A blob that nobody needs has a share of it (room.go). Nothing makes room for it
-// that is needed, and it makes room for what is, also while somebody reads it: its
+// Unneeded blobs have a share of it (store_reservation.go). No needed blob makes room
+// for an unneeded one; an unneeded one makes room for needed ones, also while somebody reads it: its
 // name goes then, and its bytes with its last reader.
 //
 //	<dir>/sha256/<64 hex digits>   complete and verified
@@ -156,7 +156,7 @@ func (s *store) insert(digest string, size int64) *stored {
 	return b
 }
 
-// size tells how large a blob is if the store has it.
+// size returns how large a blob is if the store has it.
 func (s *store) size(digest string) (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,7 +315,7 @@ func (s *store) commit(file *os.File, digest string, size int64, private bool, n
 	return s.take(file, digest, size, nil, private, now)
 }
 
-// commitUnneeded is commit for a blob that has a room.
+// commitUnneeded is commit for a blob with a reservation.
 func (s *store) commitUnneeded(file *os.File, digest string, r *reservation, now time.Time) (release func(), err error) {
 	return s.take(file, digest, r.size, r, false, now)
 }
@@ -350,7 +350,7 @@ func (s *store) take(file *os.File, digest string, size int64, r *reservation, p
 	return func() { s.release(b) }, nil
 }
 
-// account turns what was promised to a download into what the blob takes; a twin takes nothing more. The caller holds mu.
+// account turns what was promised to a download into what the blob takes; a blob that was present takes nothing more. The caller holds mu.
 func (s *store) account(b *stored, size int64, r *reservation, present bool) {
 	switch {
 	case r == nil && present:

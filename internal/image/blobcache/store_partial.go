@@ -14,8 +14,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// leftover is what a download left behind that broke off: in this run, or in an
-// earlier one that was killed. The next download of the blob takes it up. Nothing
+// partialBlob is what a download left that broke off: in this run, or in an
+// earlier one that was killed. The next download of the blob resumes it. Nothing
 // of it is trusted: it is hashed again, and a blob that then has another digest
 // is fetched from its beginning.
 type partialBlob struct {
@@ -72,8 +72,7 @@ func (s *store) scanPartial() error {
 	return nil
 }
 
-// leave keeps a leftover if it is worth it and there is room, else removes its
-// file. The caller holds mu.
+// keepPartial keeps a partial blob if it is large enough and there is room, else removes its file. The caller holds mu.
 func (s *store) keepPartial(l *partialBlob) {
 	other := s.partials[l.digest]
 	switch {
@@ -88,15 +87,14 @@ func (s *store) keepPartial(l *partialBlob) {
 	s.used += l.have
 }
 
-// dropLeftover removes a leftover. The caller holds mu.
+// dropPartial removes a partial blob. The caller holds mu.
 func (s *store) dropPartial(l *partialBlob) {
 	delete(s.partials, l.digest)
 	s.used -= l.have
 	_ = os.Remove(l.path)
 }
 
-// takeLeftover gives a leftover to a download, which must bring it back, use it
-// or remove it.
+// takePartial gives a partial blob to a download, which must return, use or remove it.
 func (s *store) takePartial(digest string) *partialBlob {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +106,7 @@ func (s *store) takePartial(digest string) *partialBlob {
 	return l
 }
 
-// bringBack returns a leftover that could not be used yet.
+// returnPartial takes a partial blob back that was not used.
 func (s *store) returnPartial(l *partialBlob) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +138,7 @@ func (s *store) resume(l *partialBlob) (*os.File, error) {
 	return file, nil
 }
 
-// rehash brings a hash to where a leftover ends.
+// rehash feeds a partial blob to a hash.
 func (l *partialBlob) rehash(ctx context.Context, sum hash.Hash) error {
 	file, err := os.Open(l.path)
 	if err != nil {

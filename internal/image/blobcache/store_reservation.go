@@ -5,26 +5,26 @@ import (
 	"os"
 )
 
-// errPreempted ends the download of something unneeded whose room something needed took.
-var errPreempted = fmt.Errorf("%w: something needed took its room", ErrCacheFull)
+// errPreempted ends the download of an unneeded blob whose reservation a needed blob took.
+var errPreempted = fmt.Errorf("%w: a needed blob took its place", ErrCacheFull)
 
-// room is what a download of something that nobody needs takes of the store: as much as has arrived of it, never what a
-// registry says that will arrive. What is needed may take it away. Its fields are guarded by store.mu.
+// reservation is the space in the store of a download of an unneeded blob: as much as has arrived, never what a registry announces.
+// Needed blobs may take it away. store.mu guards its fields.
 type reservation struct {
 	size, have int64 // of the blob, and of it that is there
 	taken      bool  // by something that is needed
 	cancel     func(error)
 }
 
-// unneededPattern names downloads of what nobody needs. No later run takes them up: parsePartial does not know it.
+// unneededPattern names downloads of unneeded blobs. No later run resumes them: parsePartial does not know the name.
 const unneededPattern = "unneeded.*"
 
-// createUnneeded opens a file for a blob that nobody needs, and calls cancel when its room is taken. The size is only
-// what somebody says, so nothing makes room because of it; but the sizes of what is under way fit into the share
+// createUnneeded opens a file for an unneeded blob, and calls cancel when its reservation is taken. The size is only
+// what a registry announces, so nothing makes room because of it; but the sizes of what is under way fit into the share
 // together. Either commitUnneeded or discardUnneeded must follow.
 func (s *store) createUnneeded(size int64, cancel func(error)) (*os.File, *reservation, error) {
 	if size > s.share {
-		return nil, nil, fmt.Errorf("%w for what nobody needs: %d bytes, --unneeded-image-cache-size is %d", ErrTooLarge, size, s.share)
+		return nil, nil, fmt.Errorf("%w for blobs that no boot configuration names: %d bytes, --unneeded-image-cache-size is %d", ErrTooLarge, size, s.share)
 	}
 	r := &reservation{size: size, cancel: cancel}
 	s.mu.Lock()
@@ -43,7 +43,7 @@ func (s *store) createUnneeded(size int64, cancel func(error)) (*os.File, *reser
 	return file, r, nil
 }
 
-// grow promises room for the bytes up to an offset, which have arrived.
+// grow reserves space for the bytes up to an offset, which have arrived.
 func (s *store) grow(r *reservation, upTo int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *store) grow(r *reservation, upTo int64) error {
 	return nil
 }
 
-// evictUnneeded makes room for more of what nobody needs, if blobs suffice for that which nobody needs and nobody
-// reads: such as nobody ever needed first, as far as the share is exceeded. The caller holds mu.
+// evictUnneeded makes room for more unneeded bytes by blobs that are neither pinned nor read: first, as far as the share is exceeded, by
+// those that were never needed. The caller holds mu.
 func (s *store) evictUnneeded(n int64) {
 	for _, enough := range []func(*stored) bool{
 		func(b *stored) bool { return !b.unneeded || s.unneeded+n <= s.share },
@@ -81,8 +81,7 @@ func (s *store) evictUnneeded(n int64) {
 	}
 }
 
-// takeRooms ends downloads of what nobody needs until used is at most limit. Their files are gone a moment later. The
-// caller holds mu.
+// preempt ends downloads of unneeded blobs until used is at most limit. Their files are gone a moment later. The caller holds mu.
 func (s *store) preempt(limit int64) {
 	for r := range s.reservations {
 		if s.used <= limit {
@@ -96,14 +95,14 @@ func (s *store) preempt(limit int64) {
 	}
 }
 
-// emptyRoom returns what a room has. The caller holds mu.
+// emptyReservation returns the space of a reservation. The caller holds mu.
 func (s *store) emptyReservation(r *reservation) {
 	s.used -= r.have
 	s.unneeded -= r.have
 	r.have = 0
 }
 
-// leaveRoom ends a room.
+// endReservation ends a reservation.
 func (s *store) endReservation(r *reservation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +121,7 @@ func (s *store) discardUnneeded(file *os.File, r *reservation) {
 	s.endReservation(r)
 }
 
-// wasNeeded ends that a blob counts as one that nobody ever needed. The caller holds mu.
+// markNeeded moves a blob out of the share of unneeded ones. The caller holds mu.
 func (s *store) markNeeded(b *stored) {
 	if b.unneeded {
 		b.unneeded = false
