@@ -3,10 +3,10 @@ package bmc_test
 import (
 	"crypto/x509"
 	"testing"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmctest"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // TestRest: the connection goes, the session stays, and whatever is asked next is asked once, on a connection of its own.
@@ -40,11 +40,7 @@ func TestRest(t *testing.T) {
 			if _, connections := s.Peaks(); connections != 1 {
 				t.Errorf("%d connections at a time", connections)
 			}
-			for deadline := time.Now().Add(20 * time.Second); s.Connections() > 0; time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("%d connections are still open", s.Connections())
-				}
-			}
+			await.True(t, "the connections are closed", func() bool { return s.Connections() == 0 })
 		})
 	}
 }

@@ -206,7 +206,7 @@ func TestStorm(t *testing.T) {
 	}
 	for n := range blows {
 		s.blow(n)
-		time.Sleep(2 * time.Millisecond) // the pace of the storm; how much the others do meanwhile does not matter
+		s.news() // the pace of the storm; how much the others do meanwhile does not matter
 	}
 	s.calm()
 	s.reveal(o)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // planOf is what a Resolver would say of a pushed image.
@@ -27,14 +28,8 @@ func planOf(r *localregistry.Registry, repository string, image localregistry.Im
 
 func awaitStored(t *testing.T, b *Blobs, p Plan) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
 	for _, layer := range p.layers() {
-		for !b.store.has(layer.Digest) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s has not been fetched", layer.Digest)
-			}
-			time.Sleep(time.Millisecond)
-		}
+		await.True(t, layer.Digest+" is fetched", func() bool { return b.store.has(layer.Digest) })
 	}
 }
 
@@ -51,11 +46,7 @@ func awaitUnread(t *testing.T, b *Blobs) {
 		}
 		return false
 	}
-	for deadline := time.Now().Add(patience); reading(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("blobs are still read")
-		}
-	}
+	await.True(t, "no blob is read any more", func() bool { return !reading() })
 }
 
 func TestNeededLayersAreThereBeforeAnybodyAsks(t *testing.T) {

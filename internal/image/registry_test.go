@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen, and is never reached.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 func startRegistry(t *testing.T, middleware ...localregistry.Middleware) *localregistry.Registry {
 	t.Helper()

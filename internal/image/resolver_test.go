@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // resolving is a resolver under test that runs, and what it told.
@@ -77,11 +78,7 @@ func (r *resolving) resolve(t *testing.T, req Request) Result {
 // advance lets time pass once the resolver waits for it.
 func (r *resolving) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	for start := time.Now(); !r.clock.HasWaiters(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatal("the resolver waits for nothing")
-		}
-	}
+	await.True(t, "the resolver waits", r.clock.HasWaiters)
 	r.clock.Step(d)
 }
 

@@ -21,6 +21,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 func numbered(i int) string { return digestOf([]byte(strconv.Itoa(i))) }
@@ -57,11 +58,7 @@ func (s *serving) begin(ctx context.Context, clients *sync.WaitGroup, address st
 
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !check(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
+	await.True(t, what, check)
 }
 
 // TestUnneededBlobsTakeNoNeededPlace: all places and the whole queue of what nobody needs are taken, and the next is
