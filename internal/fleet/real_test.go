@@ -75,15 +75,6 @@ func (r *running) until(key fleet.Key, what string, ok func(fleet.Observation) b
 	}
 }
 
-// news waits until anything is observed.
-func (r *running) news() {
-	r.t.Helper()
-	r.mu.Lock()
-	changed := r.changed
-	r.mu.Unlock()
-	await.Receive(r.t, "news of any BMC", changed)
-}
-
 func power(state bmc.PowerState) func(fleet.Observation) bool {
 	return func(o fleet.Observation) bool { return len(o.Systems) == 1 && o.Systems[0].PowerState == state }
 }

@@ -293,7 +293,7 @@ func (u *upstream) get(ctx context.Context, client *auth.Client, ref Reference, 
 			}
 		}
 	}
-	resp, err := u.send(ctx, client, ref, path, header)
+	resp, err := u.send(ctx, client, ref, path, header) //nolint:bodyclose // accept closes it
 	if err != nil {
 		return nil, err
 	}
