@@ -79,16 +79,16 @@ type options struct {
 func (o *options) parse(args []string, stderr io.Writer, own func() string) error {
 	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is told once, by main
-	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server; /register is appended (required)")
-	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the authorities that the boot server is verified with, and no others (default: those of the system)")
-	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` the machine is known by; default: what the machine says itself")
-	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "first pause between two attempts; later ones grow")
-	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "longest time for one request")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "give up on a report after this time; 0: never")
-	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "how often to look for links that have come up while listening for LLDP")
-	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP at most, before the first report; 0: not at all")
-	flags.Var(&o.dryRun, "dry-run", "print which disks would be wiped and how, and wipe nothing: full (default) or metadata")
-	flags.BoolVar(&o.version, "version", false, "print the version and do nothing else")
+	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server, without /register (required)")
+	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the only authorities that verify the boot server (default: the authorities of the system)")
+	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` of the machine (default: the one that the machine reports)")
+	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "pause before the second attempt to send a report; later pauses grow")
+	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "how long one request may take")
+	flags.DurationVar(&o.Timeout, "timeout", 0, "how long to try to send a report; 0: without end")
+	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "interval of the search for links that have come up while listening for LLDP")
+	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP before the first report; 0: not at all")
+	flags.Var(&o.dryRun, "dry-run", "print how each disk would be wiped and wipe nothing; -dry-run=metadata plans --cleanup=metadata (default: full)")
+	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 	flags.Usage = func() {} // help is for whoever asks for it
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -15,6 +15,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // setting is a setting that iPXE expands where it stands, such as ${next-server} (https://ipxe.org/scripting).
@@ -65,14 +66,14 @@ func httpMachine(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig
 }
 
 func (c *check) systemUUID(now, before string) {
-	if now != "" && now != before && !bootview.IsMachineUUID(now) {
+	if now != "" && now != before && identity.MachineUUID(now) == "" {
 		c.warn(field.NewPath("spec", "systemUUID"), "%.64q is no UUID of a machine, and nothing is served by it", now)
 	}
 }
 
 func (c *check) addresses(name string, now, before []string) {
 	for i, value := range now {
-		if !slices.Contains(before, value) && !bootview.IsMachineAddress(value) {
+		if !slices.Contains(before, value) && !identity.IsMachineAddress(value) {
 			c.warn(field.NewPath("spec", name).Index(i), "%.64q is neither an IP nor a MAC address of a machine, and nothing is served by it", value)
 			return
 		}

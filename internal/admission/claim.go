@@ -13,7 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // claimImage refuses an image reference that our own delivery cannot read as one; what another boot provider can read it says itself.
@@ -29,7 +29,7 @@ func claimImage(_ context.Context, c *check, now, before *metalv1.ServerClaim) e
 		}
 		return nil
 	}
-	if _, err := image.ParseReference(now.Spec.Image); err != nil {
+	if _, err := registry.ParseReference(now.Spec.Image); err != nil {
 		c.refuse(field.Invalid(path, now.Spec.Image, err.Error()))
 	}
 	return nil
@@ -49,7 +49,7 @@ func bootConfigurationImage(_ context.Context, c *check, now, before *metalv1.Se
 	if c.ForeignBoot || now.Spec.Image == "" || now.Spec.Image == before.Spec.Image {
 		return nil
 	}
-	if _, err := image.ParseReference(now.Spec.Image); err != nil {
+	if _, err := registry.ParseReference(now.Spec.Image); err != nil {
 		c.warn(field.NewPath("spec", "image"), "%s", err)
 	}
 	return nil

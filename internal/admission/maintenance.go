@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // maintenanceServer warns of a Server that does not exist, and refuses a boot configuration whose image our own delivery cannot read as
 // a reference.
 func maintenanceServer(ctx context.Context, c *check, now, before *metalv1.ServerMaintenance) error {
 	if text := templateImage(now); text != "" && text != templateImage(before) && !c.ForeignBoot {
-		if _, err := image.ParseReference(text); err != nil {
+		if _, err := registry.ParseReference(text); err != nil {
 			c.refuse(field.Invalid(field.NewPath("spec", "serverBootConfigurationTemplate", "spec", "image"), text, err.Error()))
 		}
 	}

@@ -21,27 +21,21 @@ const sshSuffix = "-ssh"
 
 // uniqueUUID refuses a system UUID, however it is spelled, that another Server has: one machine would be two.
 func uniqueUUID(ctx context.Context, c *check, now, before *metalv1.Server) error {
-	uuid := machineUUID(now.Spec.SystemUUID)
-	if uuid == "" || uuid == machineUUID(before.Spec.SystemUUID) {
+	uuid := identity.MachineUUID(now.Spec.SystemUUID)
+	if uuid == "" && now.Spec.SystemUUID != "" && now.Spec.SystemUUID != before.Spec.SystemUUID {
+		c.warn(field.NewPath("spec", "systemUUID"), "%.64q is a placeholder and identifies no machine: the MAC addresses and the serial number do", now.Spec.SystemUUID)
+	}
+	if uuid == "" || uuid == identity.MachineUUID(before.Spec.SystemUUID) {
 		return nil
 	}
 	others, err := holders(ctx, c, &metalv1.ServerList{}, index.ServerByUUID, uuid, func(o *metalv1.Server) bool {
-		return machineUUID(o.Spec.SystemUUID) == uuid
+		return identity.MachineUUID(o.Spec.SystemUUID) == uuid
 	})
 	if err != nil || len(others) == 0 {
 		return err
 	}
 	c.refuse(field.Invalid(field.NewPath("spec", "systemUUID"), now.Spec.SystemUUID, fmt.Sprintf("Server %q has the same system UUID %s", others[0].Name, uuid)))
 	return nil
-}
-
-// machineUUID is a UUID in its canonical form if it can tell machines apart. All zeros and all ones mean "not set" (SMBIOS, DSP0134 §7.2.1).
-func machineUUID(text string) string {
-	uuid, err := identity.UUID(text)
-	if err != nil || strings.Trim(uuid, "0-") == "" || strings.Trim(uuid, "f-") == "" {
-		return ""
-	}
-	return uuid
 }
 
 // freeNames refuses a new Server for whose discovery there would be no room: its Secrets <name> and <name>-ssh and its boot configuration <name>

@@ -46,6 +46,10 @@ var kubernetes = append([]string{
 	module + "/api",
 }, kubernetesClients...)
 
+// plumbing is what a room that knows no Kubernetes may still reach: a queue with back-off, and what it stands on. It knows no API and no object,
+// and writing it anew three times was worse than the name on it.
+var plumbing = []string{"k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets"}
+
 // controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
 // minutes of compilation, so one room has it.
 var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
@@ -130,7 +134,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/ipxeapi/content",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/identity", "internal/resolver"},
 		never:   kubernetes,
 		because: "what other servers are asked for is fetched in the background, whoever needs it",
 	},
@@ -186,6 +190,11 @@ var rooms = []room{
 		because: "it compresses bytes, whatever they say",
 	},
 	{
+		path:    "internal/resolver",
+		never:   kubernetes,
+		because: "how something is found out in the background does not depend on what it is",
+	},
+	{
 		path:    "internal/bounded",
 		only:    stdlib,
 		because: "a data structure knows nothing of what is kept in it",
@@ -197,10 +206,28 @@ var rooms = []room{
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
 	{
-		path:    "internal/image",
-		may:     []string{"internal/identity", "internal/bounded"},
+		path:    "internal/image/registry",
+		may:     []string{"internal/resolver"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
+	},
+	{
+		path:    "internal/bootmethod",
+		may:     []string{"api", "internal/bootview", "internal/image/registry"},
+		never:   kubernetesClients,
+		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
+	},
+	{
+		path:    "internal/image/blobcache",
+		may:     []string{"internal/image/registry", "internal/resolver", "internal/bounded"},
+		never:   kubernetes,
+		because: "a blob is bytes with a digest, whoever boots it",
+	},
+	{
+		path:    "internal/image/imagetest",
+		may:     []string{"internal/image/localregistry"},
+		never:   kubernetes,
+		because: "odd registries are for tests alone",
 	},
 	{
 		path:    "internal/image/localregistry",
@@ -228,14 +255,14 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image", "internal/ignition",
+		may: []string{"internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image",
+		may: []string{"api", "internal/bootmethod", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/allocator", "internal/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/bounded"},
@@ -244,13 +271,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview", "internal/image", "internal/identity", "internal/controller/objectname", "internal/allocator", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/allocator", "internal/ipxeapi/...",
 			"internal/controller/index", "internal/inbound/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -285,7 +312,7 @@ var rooms = []room{
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet",
-			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image", "internal/ignition", "internal/inspection",
+			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/bootserver", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
@@ -315,7 +342,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
@@ -353,7 +380,7 @@ var rooms = []room{
 	},
 	{
 		path: "bench",
-		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image", "internal/image/localregistry", "internal/ignition",
+		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/image/localregistry", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds",
 			"internal/sim", "internal/ipxeapi/assignment", "internal/ipxeapi/profile"},
 		never:   controlPlane,
@@ -361,7 +388,7 @@ var rooms = []room{
 	},
 	{
 		path:    "test/lab",
-		may:     []string{"api", "internal/sim", "internal/image", "internal/image/localregistry", "test", "test/product"},
+		may:     []string{"api", "internal/sim", "internal/image/registry", "internal/image/localregistry", "test", "test/product"},
 		never:   controlPlane,
 		because: "machines and a registry outlive the product that is tested beside them",
 	},

@@ -266,6 +266,7 @@ func (c *Client) Verify(ctx context.Context, credentials Credentials) error {
 
 func (c *Client) verify(ctx context.Context, credentials Credentials) error {
 	other := NewClient(c.endpoint, credentials, c.options)
+	other.connection = c.connection
 	if err := c.take(ctx); err != nil {
 		return err
 	}

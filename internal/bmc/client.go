@@ -34,7 +34,6 @@ type Client struct {
 	base     string
 	options  Options
 	clock    clock.Clock
-	owned    bool // the transport is this client's alone
 
 	// turn holds one token: who has it may use what follows and the connection.
 	turn        chan struct{}
@@ -48,7 +47,8 @@ type Client struct {
 	manager     managerPlace
 	managerUUID string // of the manager that was chosen, "": the service's choice
 
-	line     line                   // the connection, as far as the client knows it
+	connection *connection
+
 	met      atomic.Pointer[Vendor] // that of a system read before
 	lights   sync.Map               // the Indicator that a chassis has in place of its system, by URI of that
 	examined examination
@@ -66,8 +66,9 @@ func NewClient(endpoint Endpoint, credentials Credentials, options Options) *Cli
 		credentials: &credentials,
 	}
 	if options.Transport == nil {
-		c.options.Transport, c.owned = NewTransport(options), true
+		c.options.Transport = NewTransport(options)
 	}
+	c.connection = newConnection(endpoint, c.options)
 	return c
 }
 
@@ -79,16 +80,14 @@ func (c *Client) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "bmc.Client(%s)", c.endpoint.Key())
 }
 
-// Close deletes the session, if there is one. The client may be used again
-// afterwards; it logs in again then.
+// Close deletes the session, if there is one, and closes the connection. The client may be used again
+// afterwards; it connects and logs in again then.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.take(ctx); err != nil {
 		return err
 	}
 	defer c.release()
-	if c.owned {
-		defer c.options.Transport.CloseIdleConnections()
-	}
+	defer c.connection.close()
 	return c.logout(ctx)
 }
 
@@ -193,7 +192,7 @@ func (c *Client) ours(location string) bool {
 func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
 	defer cancel()
-	request, err := c.request(withRequestContext(withLine(ctx, &c.line)), r)
+	request, err := c.request(ctx, r)
 	if err != nil {
 		return answer{}, c.protocolError(r.op(), "%w", err)
 	}
@@ -205,7 +204,9 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	if c.options.OnRequest != nil {
 		defer func() { c.tell(r, authorize == nil, c.clock.Since(started), a, err) }()
 	}
-	response, err := c.options.Transport.RoundTrip(request)
+	keep := false
+	defer func() { c.connection.done(keep) }()
+	response, err := c.connection.roundTrip(request)
 	if err != nil {
 		return answer{}, c.failed(ctx, r, err)
 	}
@@ -219,6 +220,7 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	if int64(len(body)) > c.options.BodyLimit {
 		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", c.options.BodyLimit)
 	}
+	keep = !response.Close && !r.last
 	return answer{status: response.StatusCode, header: response.Header, body: body}, nil
 }
 

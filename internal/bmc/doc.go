@@ -7,7 +7,7 @@
 //
 // How it behaves towards a BMC, which is a small, slow computer:
 //
-//   - one connection and one request at a time ([NewTransport], Client.do);
+//   - one connection and one request at a time (connection.go, Client.do);
 //   - one session, made with the first request and kept (session.go). Basic
 //     authentication only where the BMC gives none (basic.go): it offers none, makes
 //     them without a token, or refuses one to an account that it lets in otherwise, which

@@ -3,6 +3,7 @@ package bmc
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"time"
 
@@ -34,7 +35,7 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Clock tells the time for dates in Retry-After.
 	Clock clock.Clock
-	// Transport is shared by the clients of a fleet; one of the client's own where nil.
+	// Transport dials connections. The clients of a fleet share one; nil: the client has its own.
 	Transport *http.Transport
 	// Context marks our sessions in the BMC's session table (Session.Context),
 	// so that those a killed process left behind can be found. "farrier" where empty.
@@ -73,24 +74,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NewTransport returns a transport for any number of BMCs that holds at most one
-// connection to each. Sharing one makes ten thousand clients cheap.
+// NewTransport returns a transport for any number of BMCs. It dials connections and resumes TLS sessions; each client keeps its own
+// connection. Sharing one transport makes ten thousand clients cheap.
 func NewTransport(o Options) *http.Transport {
 	o = o.withDefaults()
-	config := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		RootCAs:            o.RootCAs,
-		InsecureSkipVerify: o.InsecureSkipVerify, // the operator chose it by name
-		ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
-		NextProtos:         []string{"http/1.1"},
-	}
-	d := dialer{tls: config}
 	return &http.Transport{
-		DialContext:            d.dial,
-		DialTLSContext:         d.dialTLS,
-		MaxConnsPerHost:        1, // in net/http's own counting; see turnstile
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        o.IdleTimeout,
+		DialContext: new(net.Dialer).DialContext,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            o.RootCAs,
+			InsecureSkipVerify: o.InsecureSkipVerify, // the operator chose it by name
+			ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
+			NextProtos:         []string{"http/1.1"},
+		},
 		MaxResponseHeaderBytes: maxHeader,
 		// What is written is a header and a small body. With the defaults, 4 KiB each way, the
 		// buffers of ten thousand connections are most of what they cost.

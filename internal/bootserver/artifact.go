@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
 )
 
 // serveImage answers /image, a layer of an OCI image.
@@ -67,7 +67,7 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 
 // sendBlob sends a blob, for HEAD only its headers.
 func (s *Server) sendBlob(p *progressWriter, r *http.Request, contentType []string) {
-	var blob *image.Blob
+	var blob *blobcache.Blob
 	var err error
 	if r.Method == http.MethodHead {
 		blob, err = s.cfg.Blobs.Stat(r.Context(), r.URL)

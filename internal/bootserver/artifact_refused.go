@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // statusClientGone stands in the record for a request whose client did not wait for the answer. Nobody receives it.
@@ -19,21 +20,21 @@ var blobFailures = []struct {
 	err    error
 	status int
 }{
-	{image.ErrInvalidReference, http.StatusBadRequest},
-	{image.ErrInvalidDigest, http.StatusBadRequest},
-	{image.ErrNotAllowed, http.StatusForbidden},
+	{registry.ErrInvalidReference, http.StatusBadRequest},
+	{registry.ErrInvalidDigest, http.StatusBadRequest},
+	{registry.ErrNotAllowed, http.StatusForbidden},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},
-	{image.ErrUnreachable, http.StatusBadGateway},
-	{image.ErrDenied, http.StatusBadGateway},
-	{image.ErrCorrupt, http.StatusBadGateway},
-	{image.ErrInvalidManifest, http.StatusBadGateway},
-	{image.ErrNoArchitecture, http.StatusBadGateway},
-	{image.ErrTooLarge, http.StatusBadGateway},
-	{image.ErrCacheFull, http.StatusServiceUnavailable},
-	{image.ErrBusy, http.StatusServiceUnavailable},
-	{image.ErrTooMany, http.StatusTooManyRequests},
-	{image.ErrAbandoned, http.StatusServiceUnavailable},
-	{image.ErrClosed, http.StatusServiceUnavailable},
+	{registry.ErrUnreachable, http.StatusBadGateway},
+	{registry.ErrDenied, http.StatusBadGateway},
+	{registry.ErrCorrupt, http.StatusBadGateway},
+	{registry.ErrInvalidManifest, http.StatusBadGateway},
+	{registry.ErrNoArchitecture, http.StatusBadGateway},
+	{blobcache.ErrTooLarge, http.StatusBadGateway},
+	{blobcache.ErrCacheFull, http.StatusServiceUnavailable},
+	{blobcache.ErrBusy, http.StatusServiceUnavailable},
+	{blobcache.ErrTooMany, http.StatusTooManyRequests},
+	{blobcache.ErrAbandoned, http.StatusServiceUnavailable},
+	{blobcache.ErrClosed, http.StatusServiceUnavailable},
 }
 
 func blobFailure(err error) (status int, text string) {
@@ -42,7 +43,7 @@ func blobFailure(err error) (status int, text string) {
 			return failure.status, failure.err.Error() + "\n"
 		}
 	}
-	if errors.Is(err, image.ErrNotFound) {
+	if errors.Is(err, registry.ErrNotFound) {
 		return http.StatusNotFound, textNotFound
 	}
 	return http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError) + "\n"
@@ -65,19 +66,24 @@ func (s *Server) refuseBlob(p *progressWriter, r *http.Request, err error) {
 // logBlobFailure logs a failure that somebody can do something about: of what is needed if it is no client's fault, and that requests
 // for what nobody needs are refused.
 func (s *Server) logBlobFailure(r *http.Request, status int, err error) {
-	message, lines := "image request failed", &s.blobFailures
-	if _, unneeded := errors.AsType[image.UnneededError](err); unneeded {
+	say, lines := s.logFailedBlobs, &s.blobFailures
+	if _, unneeded := errors.AsType[blobcache.UnneededError](err); unneeded {
 		if status == http.StatusBadRequest || status == http.StatusForbidden || status == http.StatusInternalServerError {
 			return
 		}
-		message, lines = "refused requests for images that no boot configuration names", &s.blobRefusals
+		say, lines = s.logRefusedBlobs, &s.blobRefusals
 	} else if status < http.StatusInternalServerError {
 		return
 	}
 	if count, ok := lines.due(s.cfg.Clock.Now()); ok {
-		s.cfg.Logger.Info(message, "requests", count, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery),
-			"status", status, "error", err.Error())
+		say("count", count, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err)
 	}
+}
+
+func (s *Server) logFailedBlobs(pairs ...any) { s.cfg.Logger.Info("image request failed", pairs...) }
+
+func (s *Server) logRefusedBlobs(pairs ...any) {
+	s.cfg.Logger.Info("refused requests for images that no boot configuration names", pairs...)
 }
 
 // The least times between two lines of the log about blobs that nobody needs, and about blobs that are needed.

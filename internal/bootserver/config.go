@@ -13,7 +13,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -42,12 +42,12 @@ func ParseAccess(s string) (Access, error) {
 	return "", fmt.Errorf("ignition access %q: want %s, %s or %s", s, AccessToken, AccessExpected, AccessOpen)
 }
 
-// Blobs has the blobs of images, by the URLs that image.LayerURL and image.UKIURL write; image.Blobs implements it.
+// Blobs has the blobs of images, by the URLs that registry.LayerURL and registry.UKIURL write; blobcache.Cache implements it.
 type Blobs interface {
 	// Open returns a blob: a verified one, or else one that may still be downloaded.
-	Open(ctx context.Context, u *url.URL, verified bool) (*image.Blob, error)
+	Open(ctx context.Context, u *url.URL, verified bool) (*blobcache.Blob, error)
 	// Stat returns what is known of a blob, without its content.
-	Stat(ctx context.Context, u *url.URL) (*image.Blob, error)
+	Stat(ctx context.Context, u *url.URL) (*blobcache.Blob, error)
 }
 
 // Reports takes what machines say about themselves. A nil error means stored.

@@ -20,7 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -140,18 +141,18 @@ func (f *fakeReports) BootState(_ context.Context, b inspection.BootState) error
 // fakeBlobs has one blob, its own query or path.
 type fakeBlobs struct{}
 
-func (fakeBlobs) Open(_ context.Context, u *url.URL, _ bool) (*image.Blob, error) {
+func (fakeBlobs) Open(_ context.Context, u *url.URL, _ bool) (*blobcache.Blob, error) {
 	text := u.RawQuery
 	if u.Path != "/image" {
 		text = u.Path
 	}
 	if text == "" {
-		return nil, image.ErrNotFound
+		return nil, registry.ErrNotFound
 	}
-	return &image.Blob{ReadSeeker: strings.NewReader(text), Size: int64(len(text))}, nil
+	return &blobcache.Blob{ReadSeeker: strings.NewReader(text), Size: int64(len(text))}, nil
 }
 
-func (f fakeBlobs) Stat(ctx context.Context, u *url.URL) (*image.Blob, error) {
+func (f fakeBlobs) Stat(ctx context.Context, u *url.URL) (*blobcache.Blob, error) {
 	blob, err := f.Open(ctx, u, false)
 	if err == nil {
 		blob.ReadSeeker = nil

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -142,12 +142,12 @@ func TestAFastEnoughDownloadTakesItsTime(t *testing.T) {
 // zeros is a blob of that many of them.
 type zeros int64
 
-func (z zeros) Open(context.Context, *url.URL, bool) (*image.Blob, error) {
-	return &image.Blob{ReadSeeker: io.NewSectionReader(nothing{}, 0, int64(z)), Size: int64(z)}, nil
+func (z zeros) Open(context.Context, *url.URL, bool) (*blobcache.Blob, error) {
+	return &blobcache.Blob{ReadSeeker: io.NewSectionReader(nothing{}, 0, int64(z)), Size: int64(z)}, nil
 }
 
-func (z zeros) Stat(context.Context, *url.URL) (*image.Blob, error) {
-	return &image.Blob{Size: int64(z)}, nil
+func (z zeros) Stat(context.Context, *url.URL) (*blobcache.Blob, error) {
+	return &blobcache.Blob{Size: int64(z)}, nil
 }
 
 type nothing struct{}
@@ -203,13 +203,13 @@ func TestASlowReportIsStillAnswered(t *testing.T) {
 // late answers when a blob has been downloaded and verified, or has not.
 type late time.Duration
 
-func (l late) Open(ctx context.Context, u *url.URL, _ bool) (*image.Blob, error) {
+func (l late) Open(ctx context.Context, u *url.URL, _ bool) (*blobcache.Blob, error) {
 	return l.Stat(ctx, u)
 }
 
-func (l late) Stat(context.Context, *url.URL) (*image.Blob, error) {
+func (l late) Stat(context.Context, *url.URL) (*blobcache.Blob, error) {
 	time.Sleep(time.Duration(l))
-	return nil, image.ErrBusy
+	return nil, blobcache.ErrBusy
 }
 
 // TestALateAnswerIsStillSent: a blob that is verified before it is sent may take longer than a chunk of one may.

@@ -142,6 +142,26 @@ func TestAddressRules(t *testing.T) {
 	}
 }
 
+// TestTwoBoardsWithTheUUIDThatTheirVendorShips: they are told apart by their MACs and serial numbers, and neither is found by the UUID.
+func TestTwoBoardsWithTheUUIDThatTheirVendorShips(t *testing.T) {
+	for _, placeholder := range []string{"03000200-0400-0500-0006-000700080009", "{00020003-0004-0005-0006-000700080009}", "FEFEFEFE-FEFE-FEFE-FEFE-FEFEFEFEFEFE"} {
+		v := view(
+			ipxe("a", Current, func(e *Entry) { e.UUID, e.MACs, e.Serial = placeholder, []string{macA}, "SN-1" }),
+			ipxe("b", Current, func(e *Entry) { e.UUID, e.MACs, e.Serial = placeholder, []string{macB}, "SN-2" }),
+		)
+		for _, tc := range []struct{ mac, serial, want string }{{macA, "", "a"}, {macB, "", "b"}, {"", "SN-1", "a"}, {"", "SN-2", "b"}, {"", "", "Unknown"}} {
+			m, status := v.Find(placeholder, tc.mac, tc.serial)
+			got := status.String()
+			if status == Found {
+				got = base(m.ScriptEntry)
+			}
+			if got != tc.want {
+				t.Errorf("Find(%q, %q, %q) = %s, want %s", placeholder, tc.mac, tc.serial, got, tc.want)
+			}
+		}
+	}
+}
+
 func TestFind(t *testing.T) {
 	v := view(
 		ipxe("a", Current, nil),
@@ -348,7 +368,7 @@ func FuzzParseMAC(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		canonical, err := identity.MAC(s)
 		key, ok := parseMAC(s)
-		if ok != (err == nil && canonical != "00:00:00:00:00:00") {
+		if ok != (identity.MachineMAC(s) != "") {
 			t.Fatalf("parseMAC(%q) ok=%v, identity.MAC says %q, %v", s, ok, canonical, err)
 		}
 		if !ok {
@@ -367,7 +387,7 @@ func FuzzParseUUID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		canonical, err := identity.UUID(s)
 		key, ok := parseUUID(s)
-		if err != nil || placeholderUUIDs[key.data] {
+		if err != nil || identity.MachineUUID(s) == "" {
 			if ok {
 				t.Fatalf("parseUUID(%q) is %v, identity.UUID says %v", s, key, err)
 			}

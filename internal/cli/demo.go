@@ -11,13 +11,13 @@ func newDemo() *cobra.Command {
 	options := demo.DefaultOptions()
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Take a simulated rack to booted servers, once, and show it",
-		Long: `Starts a whole Farrier with a simulated rack and a small registry, finds the servers, looks at
-them, claims some, boots them, gives them back, and cleans them. Everything is on loopback
-and on free ports, and gone afterwards.
+		Short: "Show Farrier at work on a simulated rack",
+		Long: `Starts Farrier with a simulated rack and a small image registry, discovers the servers, inspects
+them, claims some, boots them, ends the claims, and cleans the servers. Everything runs on
+loopback addresses and free ports, and nothing remains afterwards.
 
-It succeeds only if each claimed machine fetched exactly what its image and its Secret hold;
-otherwise it says which step did not happen, and why.`,
+The demo succeeds only if each claimed machine has fetched exactly the content of its image
+and of its Secret. Otherwise it names the step that failed and the reason.`,
 		Example: `  farrier demo
   farrier demo --servers 100 --claims 10
   farrier demo -o json
@@ -32,12 +32,12 @@ otherwise it says which step did not happen, and why.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.IntVar(&options.Servers, "servers", options.Servers, "how many servers the rack has")
-	f.IntVar(&options.Claims, "claims", options.Claims, "how many of them are claimed and booted")
-	f.StringVarP((*string)(&options.Output), "output", "o", string(options.Output), "text, or json for one object with everything that happened")
-	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long all of it may take (default 5m, and 1s more for each server)")
-	f.StringVar(&options.Keep, "keep", "", "empty or new directory for data and log, which is kept")
-	f.StringVar((*string)(&options.Break), "break", "", "break something, to see how that looks: image, secret, password or disk")
-	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "above 0: log to standard error, 1 why, 2 everything")
+	f.IntVar(&options.Servers, "servers", options.Servers, "number of servers in the rack")
+	f.IntVar(&options.Claims, "claims", options.Claims, "number of servers that are claimed and booted")
+	f.StringVarP((*string)(&options.Output), "output", "o", string(options.Output), "output format: text, or json for one object with everything that happened")
+	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long the demo may take (default: 5m and 1s more for each server)")
+	f.StringVar(&options.Keep, "keep", "", "new or empty directory to keep the data and the log in (default: none, they are deleted)")
+	f.StringVar((*string)(&options.Break), "break", "", "break something on purpose: image, secret, password or disk (default: nothing)")
+	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "log level: 1 or 2 print the log to standard error in place of the picture")
 	return cmd
 }

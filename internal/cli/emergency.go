@@ -13,10 +13,10 @@ func newEmergencyKubeconfig() *cobra.Command {
 	var dataDir, server string
 	cmd := &cobra.Command{
 		Use:   "emergency-kubeconfig",
-		Short: "Print a kubeconfig that may do everything for an hour",
-		Long: `Prints a kubeconfig that may do everything in the Kubernetes API of 'farrier up' for an hour, whatever the roles there say. It is for
-the day on which the administrator's role binding was deleted or a policy refuses everybody, and needs nothing but the data directory:
-the API need not run, and notices the certificate first when it is used. The audit log names its user, farrier-emergency.`,
+		Short: "Print a kubeconfig with all rights for one hour",
+		Long: `Prints a kubeconfig with all rights in the Kubernetes API of 'farrier up' for one hour, independent of the roles there. Use it if the
+administrator's role binding is deleted or a policy refuses every user. It needs only the data directory; the API need not run. The
+audit log records its requests under the user farrier-emergency.`,
 		Example: `  umask 077; farrier emergency-kubeconfig --data-dir /var/lib/farrier > emergency
   kubectl --kubeconfig emergency create clusterrolebinding farrier:admins --clusterrole farrier:admins --group farrier:admins`,
 		Args: usage.NoArgs,
@@ -31,6 +31,6 @@ the API need not run, and notices the certificate first when it is used. The aud
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&dataDir, "data-dir", standalone.DefaultOptions().DataDir, "data directory of 'farrier up'")
-	cmd.Flags().StringVar(&server, "server", "", "`URL` of the Kubernetes API (default: as in the kubeconfig of the data directory)")
+	cmd.Flags().StringVar(&server, "server", "", "`URL` of the Kubernetes API (default: that of the kubeconfig in the data directory)")
 	return cmd
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
-// offlineKey derives IDs of configs where the key of the system is not known. They are the same in every
-// run, so that outputs can be compared.
+// offlineKey derives the IDs of configs without the key of a system. The IDs are the same in every run, so that
+// outputs can be compared.
 var offlineKey = []byte("farrier offline")
 
 func newExplain() *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
 		Use:   "explain [SERVER] [--label key=value]...",
-		Short: "Say which profile a machine is assigned, and why",
-		Long: `Lists the Assignments that match a machine, the best first, with the rule by which each comes after
-the one before it, and the conflicts among them. The machine is a Server, or whatever reports the labels.`,
+		Short: "Show which Profile a machine gets, and why",
+		Long: `Lists the Assignments that match a machine, the best match first, with the rule that ranks each one
+below the one before it, and the conflicts between them. The machine is a Server, or one that reports the given labels.`,
 		Example: `  farrier explain --label uuid=4c4c4544-0043-3510-8052-b7c04f4e4d32 --label buildarch=x86_64
   farrier explain node-7 -o json
   farrier explain -l mac=52:54:00:12:34:56 -f manifests/`,
@@ -58,7 +58,7 @@ func (q *question) explain(ctx context.Context, stdin io.Reader, out io.Writer, 
 	return e.print(out)
 }
 
-// found adds what is wrong with a profile that cannot be used, which only whoever compiled it knows.
+// found adds the problem of a profile that cannot be served, which only the findings of its compilation tell.
 func found(c profile.Candidate, findings []ipxeapi.Finding) profile.Candidate {
 	namespace, _, _ := strings.Cut(c.Assignment, "/")
 	for _, f := range findings {
@@ -72,10 +72,10 @@ func found(c profile.Candidate, findings []ipxeapi.Finding) profile.Candidate {
 
 func (e explanation) print(out io.Writer) error {
 	if e.BootConfiguration != "" {
-		fmt.Fprintf(out, "The Server boots by its boot configuration %s, which comes before any assignment.\n\n", e.BootConfiguration)
+		fmt.Fprintf(out, "The Server boots by its boot configuration %s, which overrides every assignment.\n\n", e.BootConfiguration)
 	}
 	if len(e.Candidates) == 0 {
-		_, err := fmt.Fprintln(out, "No assignment matches: the machine waits, and boots as soon as there is one.")
+		_, err := fmt.Fprintln(out, "No assignment matches. The machine waits, and boots as soon as one matches.")
 		return err
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -95,7 +95,7 @@ func (e explanation) print(out io.Writer) error {
 		}
 	}
 	if e.Candidates[0].Problem != "" {
-		fmt.Fprint(out, "\nThe machine waits: it is never given what was meant for others.")
+		fmt.Fprint(out, "\nThe machine waits: it never gets the profile of a lower rank instead.")
 	}
 	_, err := fmt.Fprintln(out)
 	return err

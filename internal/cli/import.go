@@ -24,12 +24,12 @@ type imports struct {
 
 func (i *imports) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVarP(&i.Namespace, "namespace", "n", "default", "namespace of the objects")
-	f.StringVarP(&i.output, "output", "o", "-", "file for the manifests; -: standard output")
-	f.BoolVar(&i.strict, "strict", false, "fail if a file could not be used")
+	f.StringVarP(&i.Namespace, "namespace", "n", "default", "namespace of the Profiles and Assignments")
+	f.StringVarP(&i.output, "output", "o", "-", "file to write the manifests to; -: standard output")
+	f.BoolVar(&i.strict, "strict", false, "fail if a file cannot be converted")
 }
 
-// write writes the manifests, and what there is to know about them to another place.
+// write writes the manifests to out, and the notes about them to errOut.
 func (i *imports) write(out, errOut io.Writer, r *importer.Result) error {
 	nothing := len(r.Profiles)+len(r.Assignments) == 0
 	if !nothing {
@@ -46,10 +46,10 @@ func (i *imports) write(out, errOut io.Writer, r *importer.Result) error {
 	}
 	fmt.Fprintf(errOut, "%d Profiles, %d Assignments; %d not used\n", len(r.Profiles), len(r.Assignments), unused)
 	if nothing {
-		return errors.New("nothing was imported, and nothing was written")
+		return errors.New("found nothing to convert, wrote nothing")
 	}
 	if i.strict && unused > 0 {
-		return fmt.Errorf("%d could not be used", unused)
+		return fmt.Errorf("files or objects that cannot be converted: %d", unused)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (i *imports) writeManifests(out io.Writer, r *importer.Result) error {
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
-		Short: "Turn what another network boot service is configured with into Profiles and Assignments",
+		Short: "Convert the configuration of another network boot service to Profiles and Assignments",
 		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -85,9 +85,9 @@ func newImportMatchbox() *cobra.Command {
 	var i imports
 	cmd := &cobra.Command{
 		Use:   "matchbox DIR",
-		Short: "Import groups, profiles and templates of a data folder of matchbox",
-		Long: `Reads groups, profiles and the ignition, generic and cloud templates of a data folder of matchbox. Manifests go to
-standard output or a file; a line for every file that could not be used, and for all that will be different, to standard error.`,
+		Short: "Convert a data directory of matchbox",
+		Long: `Converts the groups, the profiles and the ignition, generic and cloud templates of a data directory of matchbox. Writes the
+manifests to standard output or a file, and one line to standard error for every file that cannot be converted and for every difference.`,
 		Example: `  farrier import matchbox /var/lib/matchbox --assets-url http://files.example/assets -o matchbox.yaml`,
 		Args:    usage.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,7 +107,7 @@ standard output or a file; a line for every file that could not be used, and for
 		},
 	}
 	i.bind(cmd.Flags())
-	cmd.Flags().StringVar(&i.AssetsURL, "assets-url", "", "where the files are that matchbox serves under /assets")
+	cmd.Flags().StringVar(&i.AssetsURL, "assets-url", "", "base URL of the files that matchbox serves under /assets (default: none)")
 	return cmd
 }
 
@@ -115,9 +115,9 @@ func newImportManifests() *cobra.Command {
 	var i imports
 	cmd := &cobra.Command{
 		Use:   "manifests FILE...",
-		Short: "Import Profiles and Assignments in later spellings of their API",
-		Long: `Reads Profiles and Assignments of other groups, with fields such as ipxeTemplate, subjectSelectors.uuidList and
-isDefault, and writes them as this version of the API has them. - is standard input.`,
+		Short: "Convert Profiles and Assignments of later versions of their API",
+		Long: `Converts Profiles and Assignments of other API groups, with fields such as ipxeTemplate, subjectSelectors.uuidList and
+isDefault, to this version of the API. The file - is standard input.`,
 		Example: `  kubectl get profiles,assignments -A -o yaml | farrier import manifests - -o imported.yaml`,
 		Args:    usage.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

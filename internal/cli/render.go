@@ -21,10 +21,10 @@ func newRender() *cobra.Command {
 	bootURL := "http://boot.example:8082"
 	cmd := &cobra.Command{
 		Use:   "render [SERVER] [--label key=value]... -f FILE",
-		Short: "Print the script and the configs that a machine would be given",
-		Long: `Prints what a machine would run: the script of its profile, and the configs that the script refers to. Made for review
-before anything is applied; it fails if any of the Profiles or Assignments that it is given cannot be served.
-Without the key of a system the IDs in URLs are not those that it would give out. Webhooks are not asked.`,
+		Short: "Print the script and the configs that a machine would get",
+		Long: `Prints the script that a machine would run, and the configs that the script refers to. Use it to review manifests before
+you apply them: it fails if one of the given Profiles or Assignments cannot be served.
+The IDs in URLs differ from those of a running system, which has its own key. Webhooks are not called.`,
 		Example: `  farrier render -f manifests/ --label uuid=4c4c4544-0043-3510-8052-b7c04f4e4d32
   kustomize build site | farrier render -f - -l buildarch=arm64 -o json`,
 		Args: q.oneServer,
@@ -33,7 +33,7 @@ Without the key of a system the IDs in URLs are not those that it would give out
 		},
 	}
 	q.bind(cmd.Flags())
-	cmd.Flags().StringVar(&bootURL, "boot-url", bootURL, "base of the URLs in scripts")
+	cmd.Flags().StringVar(&bootURL, "boot-url", bootURL, "base URL of the boot server in scripts")
 	return cmd
 }
 
@@ -67,7 +67,7 @@ func (q *question) render(ctx context.Context, stdin io.Reader, out, errOut io.W
 		fmt.Fprintf(errOut, "%s: %s %s/%s: %s\n", level, f.Kind, f.Namespace, f.Name, f.Message)
 	}
 	if m.configured != "" {
-		fmt.Fprintf(errOut, "warning: the Server boots by its boot configuration %s, which comes before any assignment\n", m.configured)
+		fmt.Fprintf(errOut, "warning: the Server boots by its boot configuration %s, which overrides every assignment\n", m.configured)
 	}
 	r, err := renderFor(view, m.subject, base)
 	if err != nil {
@@ -77,7 +77,7 @@ func (q *question) render(ctx context.Context, stdin io.Reader, out, errOut io.W
 		return err
 	}
 	if broken > 0 {
-		return fmt.Errorf("what was given has %d errors", broken)
+		return fmt.Errorf("errors in the manifests: %d", broken)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
-// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a
-// command line that makes no sense.
+// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid
+// command line.
 func Main(args []string, stdout, stderr io.Writer) int {
 	return usage.Main(newRoot(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
@@ -22,7 +22,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "farrier",
 		Short: "From racked metal to booted servers",
-		Long:  "Farrier finds servers by their BMCs, learns what they are, keeps them ready, and boots\nthem into the image that whoever claims them names.",
+		Long:  "Farrier discovers servers by their BMCs, inspects them, keeps them clean and ready, and boots\neach claimed server into the image that its claim names.",
 		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

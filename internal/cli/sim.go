@@ -18,7 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
-// maxSimServers is as many as fit into the default network.
+// maxSimServers is the number of BMCs that fit into the default network.
 const maxSimServers = 32000
 
 // defaultSimAdmin is where `farrier sim` listens for `farrier sim fault`.
@@ -37,11 +37,11 @@ func newSim() *cobra.Command {
 	var verbosity int
 	cmd := &cobra.Command{
 		Use:   "sim",
-		Short: "Run a simulated rack alone",
-		Long: `Runs a rack that does not exist: BMCs that speak Redfish, each at an address of its own in
-127.64.0.0/16, and machines behind them that really boot over the network.
+		Short: "Run a simulated rack without Farrier",
+		Long: `Runs a simulated rack: Redfish BMCs, each at an address of its own in 127.64.0.0/16, and machines
+behind them that boot over the network.
 
-One line that begins with "ready" is printed when everything answers.`,
+Prints one line that begins with "ready" as soon as every BMC answers.`,
 		Example: `  farrier sim --servers 10 --vendor mix --boot-url http://127.0.0.1:8082/ipxe/
   curl -u admin:simulated http://127.64.0.1:8000/redfish/v1/Systems
   farrier sim fault set --kind hang --bmcs 3,7`,
@@ -53,7 +53,7 @@ One line that begins with "ready" is printed when everything answers.`,
 	}
 	cmd.Flags().SortFlags = false
 	simFlags(cmd.Flags(), &o)
-	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "log level: 0 what the rack does, 1 also why, 2 everything")
 	cmd.AddCommand(newSimFault())
 	return cmd
 }
@@ -61,32 +61,32 @@ One line that begins with "ready" is printed when everything answers.`,
 func simFlags(f *pflag.FlagSet, o *simOptions) {
 	f.IntVar(&o.Servers, "servers", o.Servers, "number of BMCs")
 	f.IntVar(&o.SystemsPerBMC, "systems-per-bmc", o.SystemsPerBMC, "number of machines behind each BMC")
-	f.StringVar(&o.Address, "address", o.Address, "address of the BMCs; with 0.0.0.0 each has an address of its own in --network, else a port of its own")
-	f.StringVar(&o.network, "network", "127.64.0.0/16", "part of 127.0.0.0/8 that addresses are taken from")
-	f.StringVar(&o.vendors, "vendor", string(sim.Standard), fmt.Sprintf("whose ways the BMCs have: %v, several that take turns, or %q for all", sim.Vendors(), sim.VendorMix))
-	f.StringVar(&o.Scheme, "scheme", o.Scheme, "http or https")
-	f.StringVar(&o.caFile, "ca-file", "", "where to write the authority that certificates are verified with (with --scheme https)")
-	f.StringVar(&o.faultsFile, "sim-faults", "", "faults to begin with, YAML")
-	f.StringVar(&o.admin, "admin-address", defaultSimAdmin, "loopback address for 'farrier sim fault'; empty: none")
-	f.StringVar(&o.bootURL, "boot-url", "", "URL of the iPXE script that DHCP would tell machines")
-	f.StringVar(&o.bootCAFile, "boot-ca-file", "", "PEM bundle of the authorities that machines trust when that URL is https (default: the system's)")
-	f.Int64Var(&o.Seed, "seed", o.Seed, "what everything invented follows from")
-	f.StringVar(&o.Username, "username", o.Username, "administrator of every BMC")
-	f.StringVar(&o.Password, "password", o.Password, "that account's password")
-	f.DurationVar(&o.Timing.Latency, "latency", o.Timing.Latency, "of every answer of a BMC")
+	f.StringVar(&o.Address, "address", o.Address, "host:port of the BMCs: with 0.0.0.0 each BMC has an address of its own in --network, otherwise a port of its own from this one on")
+	f.StringVar(&o.network, "network", "127.64.0.0/16", "network, within 127.0.0.0/8, for the addresses of the BMCs")
+	f.StringVar(&o.vendors, "vendor", string(sim.Standard), fmt.Sprintf("vendor whose quirks the BMCs have: %v; several, separated by commas, alternate, and %q is all of them", sim.Vendors(), sim.VendorMix))
+	f.StringVar(&o.Scheme, "scheme", o.Scheme, "protocol of the BMCs: http or https")
+	f.StringVar(&o.caFile, "ca-file", "", "file to write the PEM authority of the BMCs' certificates to, with --scheme https (default: none)")
+	f.StringVar(&o.faultsFile, "sim-faults", "", "YAML file of the faults that the BMCs start with (docs/simulator.md) (default: none)")
+	f.StringVar(&o.admin, "admin-address", defaultSimAdmin, "loopback host:port for 'farrier sim fault'; empty: none")
+	f.StringVar(&o.bootURL, "boot-url", "", "URL of the iPXE script that a DHCP server would give to machines (default: none)")
+	f.StringVar(&o.bootCAFile, "boot-ca-file", "", "PEM bundle of the authorities that machines trust if --boot-url is https (default: the authorities of the system)")
+	f.Int64Var(&o.Seed, "seed", o.Seed, "seed of all simulated serial numbers, UUIDs and other random values")
+	f.StringVar(&o.Username, "username", o.Username, "user name of the administrator of every BMC")
+	f.StringVar(&o.Password, "password", o.Password, "password of that administrator")
+	f.DurationVar(&o.Timing.Latency, "latency", o.Timing.Latency, "how long a BMC takes to answer a request")
 	f.DurationVar(&o.Timing.POST, "post", o.Timing.POST, "how long a power-on self test takes")
-	f.DurationVar(&o.Timing.BootRetry, "boot-retry", o.Timing.BootRetry, "how long firmware on which nothing boots waits before it tries its boot order again; 0: it does not")
-	f.DurationVar(&o.Timing.Shutdown, "shutdown", o.Timing.Shutdown, "how long a graceful shutdown takes; negative: for ever")
-	f.DurationVar(&o.Timing.OSBoot, "os-boot", o.Timing.OSBoot, "from the last file fetched to the running system")
-	f.DurationVar(&o.Timing.ManagerReset, "manager-reset", o.Timing.ManagerReset, "how long a BMC is away that was reset")
-	f.DurationVar(&o.Timing.Update, "update", o.Timing.Update, "how long writing firmware takes")
-	f.DurationVar(&o.Timing.Erase, "erase", o.Timing.Erase, "how long a disk takes that is told to erase itself")
-	f.StringVar(&o.endpointsFile, "print-endpoints", "", "file to write an Endpoint manifest for each BMC to; -: stdout")
-	f.StringVar(&o.macPrefixesFile, "print-mac-prefixes", "", "file to write the matching MAC prefix database to; -: stdout")
+	f.DurationVar(&o.Timing.BootRetry, "boot-retry", o.Timing.BootRetry, "how long the firmware waits after a failed boot before it tries its boot order again; 0: it does not try again")
+	f.DurationVar(&o.Timing.Shutdown, "shutdown", o.Timing.Shutdown, "how long a graceful shutdown takes; negative: it never ends")
+	f.DurationVar(&o.Timing.OSBoot, "os-boot", o.Timing.OSBoot, "how long an operating system takes to start after the last file was fetched")
+	f.DurationVar(&o.Timing.ManagerReset, "manager-reset", o.Timing.ManagerReset, "how long a BMC does not answer after a reset (default 0s)")
+	f.DurationVar(&o.Timing.Update, "update", o.Timing.Update, "how long a firmware update takes (default 0s)")
+	f.DurationVar(&o.Timing.Erase, "erase", o.Timing.Erase, "how long a disk takes to erase itself (default 0s)")
+	f.StringVar(&o.endpointsFile, "print-endpoints", "", "file to write an Endpoint manifest for each BMC to; -: standard output (default: none)")
+	f.StringVar(&o.macPrefixesFile, "print-mac-prefixes", "", "file to write the matching MAC prefix database to; -: standard output (default: none)")
 	o.stopWithin = 10 * time.Second
 }
 
-// complete reads what flags name.
+// complete parses flag values and reads the files that flags name.
 func (o *simOptions) complete() error {
 	var err error
 	if o.Servers < 1 || o.Servers > maxSimServers {
@@ -99,7 +99,7 @@ func (o *simOptions) complete() error {
 		return usage.Errorf("--vendor: %w", err)
 	}
 	if o.caFile != "" && o.Scheme != "https" {
-		return usage.Errorf("--ca-file: there is no authority without --scheme https")
+		return usage.Errorf("--ca-file: needs --scheme https")
 	}
 	if o.faultsFile != "" {
 		if o.Faults, err = fault.Load(o.faultsFile); err != nil {
@@ -111,7 +111,7 @@ func (o *simOptions) complete() error {
 	return o.trust()
 }
 
-// trust reads the authorities that machines have in their firmware.
+// trust reads the authorities that the firmware of the machines trusts.
 func (o *simOptions) trust() error {
 	if o.bootCAFile == "" {
 		return nil
@@ -158,11 +158,11 @@ func (o *simOptions) serve(ctx context.Context, rack *sim.Rack, out io.Writer) e
 	first, last := bmcs[0], bmcs[len(bmcs)-1]
 	fmt.Fprintf(out, "ready sim=%d first=%s last=%s%s\n", len(bmcs), first.URL(), last.URL(), admin)
 	<-ctx.Done()
-	o.Logger.Info("Stopping")
+	o.Logger.Info("stopping")
 	return nil
 }
 
-// write puts files where flags say.
+// write writes the files that flags ask for.
 func (o *simOptions) write(rack *sim.Rack, out io.Writer) error {
 	for _, f := range []struct {
 		flag, path string

@@ -189,7 +189,7 @@ func checkFaultCommands(t *testing.T, admin string) {
 	run("latency   1ms", "list")
 	run("", "clear", "f2")
 	refused("there is none", "clear", "f2")
-	refused("want ids", "clear")
+	refused("give the IDs", "clear")
 	refused("--kind", "set", "--kind", "gremlins", "--bmcs", "1")
 	refused("--value", "set", "--kind", "latency", "--bmcs", "1", "--value", "soon")
 	refused("no such BMC", "set", "--kind", "hang", "--bmcs", "5")

@@ -26,12 +26,12 @@ const (
 func newSimFault() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fault",
-		Short: "Make a running simulated rack misbehave",
+		Short: "Cause faults in a running simulated rack",
 		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var address string
-	cmd.PersistentFlags().StringVar(&address, "admin-address", defaultSimAdmin, "admin address of the running rack")
+	cmd.PersistentFlags().StringVar(&address, "admin-address", defaultSimAdmin, "host:port of the --admin-address of the running rack")
 	cmd.AddCommand(newFaultSet(&address), newFaultClear(&address), newFaultList(&address), newFaultKinds())
 	return cmd
 }
@@ -42,7 +42,7 @@ func newFaultSet(address *string) *cobra.Command {
 	var after, lasts time.Duration
 	cmd := &cobra.Command{
 		Use:   "set",
-		Short: "Begin a fault, and print its id",
+		Short: "Start a fault and print its ID",
 		Example: `  farrier sim fault set --kind hang --bmcs 3,7
   farrier sim fault set --kind latency --share 0.1 --value 500ms --for 10m
   farrier sim fault set --kind server-error --bmcs 1 --path '/Systems' --chance 0.5`,
@@ -62,25 +62,25 @@ func newFaultSet(address *string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&kind, "kind", "", "what goes wrong; 'farrier sim fault kinds' lists them")
-	f.IntSliceVar(&spec.BMCs, "bmcs", nil, "numbers of the BMCs: 3 is sim-0003")
-	f.Float64Var(&spec.Share, "share", 0, "share of all BMCs, in place of --bmcs")
-	f.StringVar(&spec.Path, "path", "", "regular expression of the paths that are struck (default: all)")
-	f.Float64Var(&spec.Chance, "chance", 0, "share of the requests that are struck (default: all)")
-	f.StringVar(&spec.Value, "value", "", "depends on the kind")
-	f.DurationVar(&after, "after", 0, "when it begins, from now")
-	f.DurationVar(&lasts, "for", 0, "how long it lasts (default: until it is cleared)")
+	f.StringVar(&kind, "kind", "", "kind of the fault; 'farrier sim fault kinds' lists them (required)")
+	f.IntSliceVar(&spec.BMCs, "bmcs", nil, "numbers of the affected BMCs; 3 is sim-0003")
+	f.Float64Var(&spec.Share, "share", 0, "share of all BMCs that are affected, from 0 to 1, in place of --bmcs")
+	f.StringVar(&spec.Path, "path", "", "regular expression of the affected request paths (default: all)")
+	f.Float64Var(&spec.Chance, "chance", 0, "share of the affected requests, from 0 to 1 (default: all)")
+	f.StringVar(&spec.Value, "value", "", "value of the fault; 'farrier sim fault kinds' tells what each kind takes")
+	f.DurationVar(&after, "after", 0, "how long from now the fault starts (default: now)")
+	f.DurationVar(&lasts, "for", 0, "how long the fault lasts (default: until 'farrier sim fault clear')")
 	return cmd
 }
 
 func newFaultClear(address *string) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:   "clear [id...]",
+		Use:   "clear [ID...]",
 		Short: "End faults",
 		Args: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usage.Errorf("want ids of faults, or --all")
+				return usage.Errorf("give the IDs of faults, or --all")
 			}
 			return nil
 		},
@@ -96,14 +96,14 @@ func newFaultClear(address *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "all of them")
+	cmd.Flags().BoolVar(&all, "all", false, "end all faults")
 	return cmd
 }
 
 func newFaultList(address *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the faults there are",
+		Short: "List the present faults",
 		Args:  usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var entries []fault.Entry
@@ -120,7 +120,7 @@ func newFaultList(address *string) *cobra.Command {
 	}
 }
 
-// numbersOf is the first of a list, and how many there are.
+// numbersOf prints the first numbers of a list, and the length of a long one.
 func numbersOf(struck []int) string {
 	const shown = 8
 	var words []string
@@ -137,7 +137,7 @@ func numbersOf(struck []int) string {
 func newFaultKinds() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kinds",
-		Short: "List what can go wrong",
+		Short: "List the kinds of faults and their values",
 		Args:  usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -154,7 +154,7 @@ func newFaultKinds() *cobra.Command {
 	}
 }
 
-// simAdmin asks a running rack.
+// simAdmin sends a request to a running rack.
 func simAdmin(ctx context.Context, address, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, simAdminTimeout)
 	defer cancel()
@@ -191,7 +191,7 @@ func simAdmin(ctx context.Context, address, method, path string, body, into any)
 		if json.Unmarshal(text, &refusal) != nil || refusal.Error == "" {
 			refusal.Error = resp.Status
 		}
-		return fmt.Errorf("the rack refuses: %s", refusal.Error)
+		return fmt.Errorf("the rack refuses the request: %s", refusal.Error)
 	}
 	if into == nil || len(text) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
-// question is which machine is meant, and where the objects are.
+// question names a machine and the source of the objects.
 type question struct {
 	labels     []string
 	files      []string
@@ -32,22 +32,22 @@ type question struct {
 
 func (q *question) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringArrayVarP(&q.labels, "label", "l", nil, "a label of the machine, key=value, as its iPXE would report it; may be repeated")
-	f.StringArrayVarP(&q.files, "filename", "f", nil, "manifests in place of a cluster: a file, a folder, or - for standard input; may be repeated")
-	f.StringVarP(&q.namespace, "namespace", "n", "default", "namespace of manifests that name none")
+	f.StringArrayVarP(&q.labels, "label", "l", nil, "label of the machine, key=value, as its iPXE would report it; repeat the flag for more")
+	f.StringArrayVarP(&q.files, "filename", "f", nil, "manifests to read in place of a cluster: a file, a directory, or - for standard input; repeat the flag for more")
+	f.StringVarP(&q.namespace, "namespace", "n", "default", "namespace of manifests without one")
 	f.StringVar(&q.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
 	f.DurationVar(&q.timeout, "request-timeout", 30*time.Second, "how long one request to the cluster may take")
-	f.StringVarP(&q.output, "output", "o", "table", "table or json")
+	f.StringVarP(&q.output, "output", "o", "table", "output format: table or json")
 }
 
 func (q *question) check() error {
 	if q.timeout <= 0 {
-		return usage.Errorf("--request-timeout: %s is no time to wait", q.timeout)
+		return usage.Errorf("--request-timeout: %s is not greater than zero", q.timeout)
 	}
 	return checkOutput(q.output)
 }
 
-// ask finds out who the machine is, and compiles what there is for it.
+// ask identifies the machine and compiles the Profiles and Assignments.
 func (q *question) ask(ctx context.Context, stdin io.Reader, args []string) (m machine, view *profile.View, findings []ipxeapi.Finding, err error) {
 	if err := q.check(); err != nil {
 		return m, nil, nil, err
@@ -63,7 +63,7 @@ func (q *question) ask(ctx context.Context, stdin io.Reader, args []string) (m m
 	return m, view, findings, err
 }
 
-// reader is where objects come from.
+// reader returns the source of the objects: manifests or a cluster.
 func (q *question) reader(stdin io.Reader) (client.Reader, error) {
 	if len(q.files) > 0 {
 		return readObjects(q.files, q.namespace, stdin)
@@ -82,14 +82,14 @@ func (q *question) reader(stdin io.Reader) (client.Reader, error) {
 	return reader, nil
 }
 
-// machine is whom a question is about.
+// machine is the subject of a question.
 type machine struct {
 	subject assignment.Subject
-	// configured says which boot configuration comes before any assignment; empty: none.
+	// configured is the boot configuration that overrides every assignment; empty: none.
 	configured string
 }
 
-// subject is the machine of labels, of a Server, or of both: labels say what a Server does not know.
+// subject returns the machine that labels, a Server, or both describe: labels add what a Server does not hold.
 func (q *question) subject(ctx context.Context, from client.Reader, args []string) (machine, error) {
 	values := url.Values{}
 	for _, label := range q.labels {
@@ -128,8 +128,8 @@ func bootConfigurationOf(s *metalv1.Server) string {
 	return ref.Namespace + "/" + ref.Name
 }
 
-// labelsOfServer are what the server's iPXE would report, as far as its BMC tells. What is given by
-// flags counts more.
+// labelsOfServer adds the labels that the server's iPXE would report, as far as its BMC reports them. Flags take
+// precedence.
 func labelsOfServer(values url.Values, s *metalv1.Server) error {
 	given, err := assignment.NewSubject(values)
 	if err != nil {
@@ -150,13 +150,13 @@ func labelsOfServer(values url.Values, s *metalv1.Server) error {
 	return nil
 }
 
-// oneServer takes a Server's name, or none where labels say who it is.
+// oneServer accepts the name of one Server, or no argument if labels describe the machine.
 func (q *question) oneServer(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 1:
-		return usage.Errorf("want one Server at most, got %d", len(args))
+		return usage.Errorf("give one Server at most, not %d", len(args))
 	case len(args) == 0 && len(q.labels) == 0:
-		return usage.Errorf("want a Server's name, or what the machine reports: --label key=value")
+		return usage.Errorf("give the name of a Server, or the labels of a machine: --label key=value")
 	}
 	return nil
 }

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// followEvery is how often --follow looks again.
+	// followEvery is the poll interval of --follow.
 	followEvery = 2 * time.Second
-	// lookTimeout bounds one look.
+	// lookTimeout bounds one read.
 	lookTimeout = time.Minute
 )
 
-// teller is what the flags of `farrier timeline` say.
+// teller holds the flags of `farrier timeline`.
 type teller struct {
 	kubeconfig, context, namespace string
 	operatorURL, operatorCA        string
@@ -43,18 +43,19 @@ func newTimeline() *cobra.Command {
 	var t teller
 	cmd := &cobra.Command{
 		Use:   "timeline SERVER",
-		Short: "Tell what a server did, asked for and was given, in order of time",
-		Long: `Lists in order of time what is known of a server: the boots that were ordered, each request of its machine with the address
-that asked, the status and the bytes, the reports of its probe, and the conditions, events and records around it.
+		Short: "Show the history of a server in order of time",
+		Long: `Lists in order of time what is known about a server: the ordered boots; each request of its machine with the client address, the
+status and the number of bytes; the reports of its probe; and its conditions, events and records.
 
-SERVER is the name of a Server or its UUID. Requests are asked for at the operator address (docs/boot-server.md), which is found
-through the Kubernetes API, with the user of the kubeconfig. They are kept in memory: of the newest four boots since the boot server's start.`,
+SERVER is the name or the UUID of a Server. The requests come from the operator address (docs/boot-server.md), which the command finds
+through the Kubernetes API and asks with the credentials of the kubeconfig. The boot server keeps the requests of the newest four boots
+since its start, in memory.`,
 		Example: `  farrier timeline --kubeconfig /var/lib/farrier/kubeconfig bmc-0-system-0
   farrier timeline node-7 --follow
   farrier timeline 4c4c4544-0043-3510-8052-b7c04f4e4d32 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage.Errorf("want the name or the UUID of one Server, got %d", len(args))
+				return usage.Errorf("give the name or the UUID of one Server, not %d", len(args))
 			}
 			return nil
 		},
@@ -68,19 +69,19 @@ through the Kubernetes API, with the user of the kubeconfig. They are kept in me
 
 func (t *teller) bind(f *pflag.FlagSet) {
 	t.bindAddress(f)
-	f.BoolVarP(&t.follow, "follow", "F", false, "go on telling what happens")
-	f.BoolVar(&t.utc, "utc", false, "times in UTC (default: in the local time zone)")
-	f.StringVarP(&t.output, "output", "o", "table", "table or json")
+	f.BoolVarP(&t.follow, "follow", "F", false, "keep running and print what happens")
+	f.BoolVar(&t.utc, "utc", false, "print times in UTC (default: in the local time zone)")
+	f.StringVarP(&t.output, "output", "o", "table", "output format: table or json")
 }
 
-// bindAddress are the flags of whoever asks at the operator address.
+// bindAddress binds the flags of every command that asks the operator address.
 func (t *teller) bindAddress(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&t.context, "context", "", "context of the kubeconfig (default: its current one)")
+	f.StringVar(&t.context, "context", "", "context of the kubeconfig (default: the current context)")
 	f.StringVar(&t.operatorURL, "operator-url", "", "base `URL` of the operator address (default: from the ConfigMap farrier-operator)")
-	f.StringVar(&t.operatorCA, "operator-ca", "", "PEM bundle of the authorities that its certificate is verified with (default: from the ConfigMap, or the system's)")
-	f.StringVar(&t.namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of what Farrier keeps for itself")
+	f.StringVar(&t.operatorCA, "operator-ca", "", "PEM bundle of the authorities that verify the certificate of the operator address (default: from the ConfigMap, otherwise those of the system)")
+	f.StringVar(&t.namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of Farrier's own objects")
 }
 
 func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
@@ -162,7 +163,7 @@ func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timelin
 	}
 }
 
-// address is where the operators' address is: flags count more than what is published.
+// address returns the operator address. Flags take precedence over what Farrier publishes.
 func (t *teller) address(ctx context.Context, api client.Reader) (operator.Address, error) {
 	at := operator.Address{URL: t.operatorURL}
 	if t.operatorCA != "" {
@@ -184,9 +185,9 @@ func (t *teller) address(ctx context.Context, api client.Reader) (operator.Addre
 	where := fmt.Sprintf("ConfigMap %s/%s", t.namespace, operator.Published)
 	switch {
 	case apierrors.IsNotFound(err):
-		return at, fmt.Errorf("--operator-url: has to be given: there is no %s; is Farrier running with --operator-address, and is --manager-namespace right?", where)
+		return at, fmt.Errorf("--operator-url is required, because %s does not exist. Does Farrier run with --operator-address, and is --manager-namespace right?", where)
 	case apierrors.IsForbidden(err):
-		return at, fmt.Errorf("--operator-url: has to be given: this user may not read %s", where)
+		return at, fmt.Errorf("--operator-url is required, because this user may not read %s", where)
 	case err != nil:
 		return at, fmt.Errorf("--kubeconfig: %s: %w", where, err)
 	}

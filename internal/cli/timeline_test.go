@@ -43,7 +43,7 @@ func TestTimelineUsage(t *testing.T) {
 		want string
 	}{
 		{nil, "one Server"},
-		{[]string{"a", "b"}, "got 2"},
+		{[]string{"a", "b"}, "not 2"},
 		{[]string{"a", "-o", "yaml"}, "--output"},
 		{[]string{"a", "-o", "json", "--follow"}, "--follow"},
 	} {

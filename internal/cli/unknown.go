@@ -19,12 +19,12 @@ func newUnknown() *cobra.Command {
 	var t teller
 	cmd := &cobra.Command{
 		Use:   "unknown",
-		Short: "List machines that asked what to boot, and that there is nothing for",
-		Long: `Lists the machines that asked the boot server what to boot within the last day and were told that there is nothing for them, the last
-one first, as they named themselves. SERVER is the Server with that UUID: none of its boot configurations is current then.
+		Short: "List machines that asked for a boot and got nothing",
+		Long: `Lists the machines that asked the boot server for a boot within the last day and got nothing, the latest first, with the identity
+they reported. SERVER is the Server with that UUID, which has no current boot configuration.
 
-They are asked for at the operator address (docs/boot-server.md), which is found through the Kubernetes API, with the user of
-the kubeconfig. They are kept in memory, since the boot server's start: at most 16 of one address.`,
+The list comes from the operator address (docs/boot-server.md), which the command finds through the Kubernetes API and asks with the
+credentials of the kubeconfig. The boot server keeps the list in memory since its start, at most 16 machines for each address.`,
 		Example: `  farrier unknown --kubeconfig /var/lib/farrier/kubeconfig
   farrier unknown -o json`,
 		Args: usage.NoArgs,
@@ -33,8 +33,8 @@ the kubeconfig. They are kept in memory, since the boot server's start: at most 
 		},
 	}
 	t.bindAddress(cmd.Flags())
-	cmd.Flags().BoolVar(&t.utc, "utc", false, "times in UTC (default: in the local time zone)")
-	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "table or json")
+	cmd.Flags().BoolVar(&t.utc, "utc", false, "print times in UTC (default: in the local time zone)")
+	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "output format: table or json")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func withServers(ctx context.Context, api client.Reader, found []operator.Unknow
 
 func printUnknown(out io.Writer, machines []unknownMachine, zone *time.Location) error {
 	if len(machines) == 0 {
-		_, err := fmt.Fprintln(out, "No machine has asked in vain within the last day, or since the boot server's start.")
+		_, err := fmt.Fprintln(out, "No machine has asked for a boot and got nothing within the last day, or since the start of the boot server.")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

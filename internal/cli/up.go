@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,7 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/standalone"
 )
 
-// simTiming is how long simulated machines take in `farrier up`: long enough to watch.
+// simTiming is the timing of simulated machines in `farrier up`: slow enough to watch.
 var simTiming = sim.Timing{POST: 3 * time.Second, BootRetry: 30 * time.Second, Shutdown: 2 * time.Second, OSBoot: 2 * time.Second, Latency: 5 * time.Millisecond}
 
 func newUp() *cobra.Command {
@@ -25,11 +26,11 @@ func newUp() *cobra.Command {
 	var verbosity int
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Run the whole of Farrier in this process",
-		Long: `Runs the whole of Farrier in one process: a Kubernetes API with its store, the controllers,
-the boot server, and with --sim a simulated rack. State is kept in the data directory.
+		Short: "Run Farrier with a Kubernetes API of its own",
+		Long: `Runs all of Farrier in one process: a Kubernetes API with its store, the controllers, the boot
+server and, with --sim, a simulated rack. The data directory holds all state.
 
-One line that begins with "ready" is printed when everything answers.`,
+Prints one line that begins with "ready" as soon as every part answers.`,
 		Example: `  farrier up --sim 3
   kubectl --kubeconfig /var/lib/farrier/kubeconfig get servers`,
 		Args: usage.NoArgs,
@@ -44,11 +45,11 @@ One line that begins with "ready" is printed when everything answers.`,
 	}
 	cmd.Flags().SortFlags = false
 	upFlags(cmd.Flags(), &options)
-	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
 	return cmd
 }
 
-// up runs until it is told to stop, or a part of it fails.
+// up runs until ctx ends or a part fails.
 func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	s, err := standalone.Start(ctx, options)
 	if err != nil {
@@ -73,37 +74,37 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	fmt.Fprintln(out)
 	select {
 	case <-ctx.Done():
-		options.Logger.Info("Stopping")
+		options.Logger.Info("stopping")
 		return s.Stop()
 	case err := <-s.Failed():
 		_ = s.Stop()
 		return err
 	case <-s.Done():
 		_ = s.Stop()
-		return fmt.Errorf("the API has ended")
+		return errors.New("the Kubernetes API has stopped")
 	}
 }
 
-// upFlags binds every option; those that farrier-manager has too are bound in internal/system.
+// upFlags binds all options. internal/system binds those that farrier-manager has too.
 func upFlags(f *pflag.FlagSet, o *standalone.Options) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "where to write the kubeconfig, and beside it the administrator's certificate (default: in the data directory)")
-	f.DurationVar(&o.AdminValidity, "admin-certificate-validity", o.AdminValidity, "how long that certificate is valid; it is renewed at half of the time")
-	f.StringVar(&o.APIAddress, "api-address", o.APIAddress, "address of the Kubernetes API; port 0 means any free one")
-	f.BoolVar(&o.AuditLog, "audit-log", o.AuditLog, "record in audit/audit.log of the data directory who asks the Kubernetes API for what")
-	f.StringVar(&o.AuditPolicyFile, "audit-policy-file", "", "what is recorded, a Policy of audit.k8s.io/v1 (default: changes, and reads of Secrets, without bodies)")
-	f.IntVar(&o.AuditLogMaxSize, "audit-log-max-size", o.AuditLogMaxSize, "how many MiB a file of the audit log may have before the next is begun")
-	f.IntVar(&o.AuditLogMaxBackups, "audit-log-max-backups", o.AuditLogMaxBackups, "how many former files of the audit log are kept")
-	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "for how many days former files of the audit log are kept")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file for the administrator's kubeconfig; its certificate is stored beside it (default: in the data directory)")
+	f.DurationVar(&o.AdminValidity, "admin-certificate-validity", o.AdminValidity, "validity of the administrator's certificate in the kubeconfig; Farrier renews it after half of that time")
+	f.StringVar(&o.APIAddress, "api-address", o.APIAddress, "host:port of the Kubernetes API; port 0: any free port")
+	f.BoolVar(&o.AuditLog, "audit-log", o.AuditLog, "record requests to the Kubernetes API in audit/audit.log of the data directory")
+	f.StringVar(&o.AuditPolicyFile, "audit-policy-file", "", "YAML file with the Policy (audit.k8s.io/v1) of the audit log (default: changes, and reads of Secrets, without bodies)")
+	f.IntVar(&o.AuditLogMaxSize, "audit-log-max-size", o.AuditLogMaxSize, "size of one audit log file, in MiB, before Farrier starts the next")
+	f.IntVar(&o.AuditLogMaxBackups, "audit-log-max-backups", o.AuditLogMaxBackups, "how many old audit log files Farrier keeps")
+	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "how many days Farrier keeps old audit log files")
 	o.Bind(f)
-	f.IntVar(&o.Sim, "sim", 0, "simulate a rack of that many servers")
-	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "address of the simulated BMCs; with 0.0.0.0 each answers at an address of its own in 127.64.0.0/16, else at a port of its own, from this one on")
-	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("whose ways the simulated BMCs have: %v, several that take turns, or %q for all", sim.Vendors(), sim.VendorMix))
-	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "what is wrong with the simulated BMCs at first, YAML (docs/simulator.md)")
-	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "address at which 'farrier sim fault' reaches the rack (default: none)")
-	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "address of the registry that comes with a simulated rack")
+	f.IntVar(&o.Sim, "sim", 0, "number of servers in a simulated rack; 0: no rack")
+	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "host:port of the simulated BMCs: with 0.0.0.0 each BMC has an address of its own in 127.64.0.0/16, otherwise a port of its own from this one on")
+	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("vendor whose quirks the simulated BMCs have: %v; several, separated by commas, alternate, and %q is all of them", sim.Vendors(), sim.VendorMix))
+	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "YAML file of the faults that the simulated BMCs start with (docs/simulator.md) (default: none)")
+	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "loopback host:port for 'farrier sim fault' (default: none)")
+	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "host:port of the image registry of the simulated rack")
 }
 
-// newLogger writes lines for people. logr counts verbosity upwards, slog downwards.
+// newLogger returns a logger that writes lines for people. logr counts verbosity upwards, slog downwards.
 func newLogger(w io.Writer, verbosity int) logr.Logger {
 	return logr.FromSlogHandler(logging.NewHandler(w, slog.Level(-verbosity)))
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"time"
 
@@ -99,7 +98,6 @@ var ErrStarted = errors.New("fleet was started before")
 type Fleet struct {
 	options       Options
 	metrics       *metrics
-	transport     *http.Transport      // nil with clients of somebody else's
 	closing       chan struct{}        // one token for each session being deleted
 	firstContacts *firstContactLimiter // limits how many run at once
 
@@ -128,8 +126,7 @@ func New(options Options) *Fleet {
 	return f
 }
 
-// redfish returns what makes the real client. All clients share one transport, which keeps
-// each BMC to one connection.
+// redfish returns a function that makes the real client. All clients share one transport.
 func (f *Fleet) redfish() func(Spec) Client {
 	o := bmc.Options{
 		RequestTimeout:     f.options.RequestTimeout,
@@ -140,7 +137,6 @@ func (f *Fleet) redfish() func(Spec) Client {
 		OnRequest:          f.metrics.request,
 	}
 	o.Transport = bmc.NewTransport(o)
-	f.transport = o.Transport
 	return func(s Spec) Client { return bmc.NewClient(s.Endpoint, s.Credentials, o) }
 }
 
@@ -162,9 +158,6 @@ func (f *Fleet) Run(ctx context.Context) error {
 	f.stopped = true // from here on nothing is added to running
 	f.mu.Unlock()
 	f.running.Wait()
-	if f.transport != nil {
-		f.transport.CloseIdleConnections()
-	}
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (c *wired) Close() error {
 }
 
 // clients makes real ones that count.
-func (w *wire) clients(o fleet.Options) (func(fleet.Spec) fleet.Client, func()) {
+func (w *wire) clients(o fleet.Options) func(fleet.Spec) fleet.Client {
 	options := bmc.Options{RequestTimeout: o.RequestTimeout, IdleTimeout: 50 * time.Millisecond}
 	options.Transport = bmc.NewTransport(options)
 	dial := options.Transport.DialContext
@@ -69,7 +69,7 @@ func (w *wire) clients(o fleet.Options) (func(fleet.Spec) fleet.Client, func()) 
 		w.count(address, 1)
 		return &wired{conn, sync.OnceFunc(func() { w.count(address, -1) })}, nil
 	}
-	return func(s fleet.Spec) fleet.Client { return bmc.NewClient(s.Endpoint, s.Credentials, options) }, options.Transport.CloseIdleConnections
+	return func(s fleet.Spec) fleet.Client { return bmc.NewClient(s.Endpoint, s.Credentials, options) }
 }
 
 // output collects all that anybody could see.
@@ -190,8 +190,7 @@ func TestStorm(t *testing.T) {
 	o.Logger = logr.FromSlogHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.Level(-10)}))
 	o.RequestTimeout, o.AuthBackoff, o.Seed = 500*time.Millisecond, 200*time.Millisecond, 5
 	w := &wire{open: map[string]int{}}
-	var hangUp func()
-	o.NewClient, hangUp = w.clients(o)
+	o.NewClient = w.clients(o)
 	s := &storm{running: run(t, o), t: t, rack: r, random: rand.New(rand.NewPCG(1, 2)), accepted: map[fleet.Key][]string{}, out: out}
 	s.Subscribe(func(key fleet.Key) {
 		o, _ := s.Observe(key)
@@ -213,7 +212,6 @@ func TestStorm(t *testing.T) {
 	s.calm()
 	s.reveal(o)
 	s.stop()
-	hangUp()
 	if err := r.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}

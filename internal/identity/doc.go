@@ -1,7 +1,9 @@
-// Package identity holds the canonical spellings of what a machine can be
-// known by: its SMBIOS UUID, its MAC addresses and its IP addresses.
+// Package identity says what a machine can be known by: its SMBIOS UUID, its MAC addresses, its serial number and its IP
+// addresses. No other package spells, compares or judges them.
 //
-// Firmware, BMCs, people and DHCP servers spell each of them differently.
-// Every index in Farrier is keyed by the canonical form, and every input is
-// turned into it at the border, so that comparing is comparing strings.
+//   - identity.go spells. Firmware, BMCs, people and DHCP servers write one identity in many ways; every input is brought into its
+//     canonical form where it comes in, so that to compare is to compare strings.
+//   - octets.go does the same without allocating, for the indexes that answer machines.
+//   - machine.go says which identities identify a machine. A vendor ships the same placeholder on every board (placeholder.go): it
+//     identifies none, and two machines that have it are not duplicates.
 package identity

@@ -19,13 +19,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
-// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a command line that
-// makes no sense.
+// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid command line.
 func Main(args []string, stdout, stderr io.Writer) int {
 	return usage.Main(newCommand(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
 }
 
-// options are those of the manager alone, and the system's.
+// options are the flags of farrier-manager: its own and those of the system.
 type options struct {
 	system.Options
 	kubeconfig  string
@@ -39,40 +38,40 @@ func newCommand() *cobra.Command {
 	o.BootNamespaces = nil // the manager's: a cluster has tenants
 	cmd := &cobra.Command{
 		Use:   "farrier-manager",
-		Short: "Run the controllers of Farrier on a Kubernetes API",
-		Long: `Runs the controllers of Farrier, and the boot server, on the Kubernetes API of a cluster.
+		Short: "Run Farrier on the Kubernetes API of a cluster",
+		Long: `Runs Farrier's controllers and boot server on the Kubernetes API of a cluster.
 
-Several may run at a time: the one that holds the Lease "farrier-manager" in the manager's namespace acts, the
-others keep their caches filled and wait for their turn.`,
+You can run several replicas: the one that holds the Lease "farrier-manager" in --manager-namespace is active, and the
+others keep their caches filled and stand by.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
-			klog.SetLogger(system.Quiet(o.Logger)) // client-go's, of leases for example
+			klog.SetLogger(system.LowerVerbosity(o.Logger)) // client-go's, of leases for example
 			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, or the cluster that this runs in)")
-	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update the kinds of Farrier before anything else")
-	f.BoolVar(&o.LeaderElection, "leader-elect", true, "act only while holding the Lease; false: be sure that this is the only one")
-	f.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; empty: none")
-	f.StringVar(&o.PprofAddress, "pprof-address", "", "address of profiles of this process, which tell whoever can read them much (default: none)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, otherwise the cluster that this process runs in)")
+	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update Farrier's CRDs at the start")
+	f.BoolVar(&o.LeaderElection, "leader-elect", true, "be active only while holding the Lease; set it to false only if no other farrier-manager runs")
+	f.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty: none")
+	f.StringVar(&o.PprofAddress, "pprof-address", "", "host:port of the pprof profiles of this process, which can reveal secrets (default: none)")
 	o.webhooks.Bind(f)
 	o.Bind(f)
-	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "how much to log: 0 what happens, 1 why, 2 everything")
+	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
 	return cmd
 }
 
-// run runs until it is told to stop, or a part of it fails.
+// run runs until ctx ends or a part fails.
 func run(ctx context.Context, o options) (err error) {
 	memory, err := tuneMemory(os.LookupEnv, os.ReadFile)
 	if err != nil {
 		return err
 	}
-	o.Logger.V(1).Info("Memory", "gc", memory.gcPercent, "limit", memory.limit)
+	o.Logger.V(1).Info("garbage collection tuned", "percent", memory.gcPercent, "limit", memory.limit)
 	if memory.gcPercent > 0 {
-		go watchRoom(ctx)
+		go watchHeap(ctx)
 	}
 	webhooks, err := o.webhooks.Server()
 	if err != nil {
@@ -94,17 +93,17 @@ func run(ctx context.Context, o options) (err error) {
 	if err := s.Start(ctx, config); err != nil {
 		return err
 	}
-	o.Logger.Info("Started", "version", version.String(), "api", config.Host, "boot", s.BootURL)
+	o.Logger.Info("started", "version", version.String(), "api", config.Host, "url", s.BootURL)
 	synced := s.Synced()
 	for {
 		select {
 		case <-synced:
-			o.Logger.Info("Caches are full")
+			o.Logger.Info("caches filled")
 			synced = nil
 		case err := <-s.Failed():
 			return err
 		case <-ctx.Done():
-			o.Logger.Info("Stopping")
+			o.Logger.Info("stopping")
 			return nil
 		}
 	}

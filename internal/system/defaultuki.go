@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"sync/atomic"
 
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // defaultUKI is what machines boot over UEFI HTTP that nobody has a configuration for. It is resolved in the
@@ -18,24 +18,24 @@ func (s *System) newDefaultUKI() *defaultUKI {
 	if s.settings.DefaultUKIImage == "" {
 		return d
 	}
-	request := image.Request{Reference: s.settings.DefaultUKIImage}
+	request := registry.Request{Reference: s.settings.DefaultUKIImage}
 	update := func() {
 		result, _ := s.images.Lookup(request)
 		if result.Err != nil {
-			s.logger.Info("The default image of --default-httpboot-oci-image is not resolved", "reason", result.Err.Error())
+			s.logger.Info("default image not resolved", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage, "error", result.Err)
 		}
 		if result.Plan.Digest == "" {
 			return
 		}
 		// As in objects: images may be served elsewhere.
-		url := image.UKIURL(cmp.Or(s.settings.ImageServerURL, s.BootURL), result.Plan)
+		url := registry.UKIURL(cmp.Or(s.settings.ImageServerURL, s.BootURL), result.Plan)
 		if url == "" {
-			s.logger.Info("The default image of --default-httpboot-oci-image has no UKI", "image", s.settings.DefaultUKIImage)
+			s.logger.Info("default image has no UKI", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage)
 		}
 		d.url.Store(&url)
-		_ = s.blobs.Need("--default-httpboot-oci-image", image.Need{Plan: result.Plan}) // fails for pull secrets only
+		_ = s.blobs.Pin("--default-httpboot-oci-image", result.Plan, nil) // fails for pull secrets only
 	}
-	s.images.Subscribe(func(changed image.Request) {
+	s.images.Subscribe(func(changed registry.Request) {
 		if changed.Reference == request.Reference {
 			update()
 		}

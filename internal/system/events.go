@@ -75,7 +75,7 @@ func (s *System) newSubscriptions(mgr ctrl.Manager, holders *connection.Registry
 	r := &subscription.Reconciler{
 		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: bmcevents.NewPaths(s.keys.token),
 		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
-		HeldByBMC: holders.HeldByBMC,
+		NamedByBMC: holders.NamedByBMC,
 	}
 	if s.settings.BMCEventsAddress != "" {
 		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Hosts: hostcheck.Names(s.BMCEventsURL), Logger: s.logger.WithName("events"), Notify: r.Heard})

@@ -121,7 +121,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		return nil, nil, nil, err
 	}
 	subscriptions := s.newSubscriptions(mgr, registry)
-	bmcs.Farewell, servers.Farewell = subscriptions, subscriptions
+	bmcs.Unsubscriber, servers.Unsubscriber = subscriptions, subscriptions
 	var setups []func(ctrl.Manager) error
 	if !s.settings.foreignLifecycle {
 		setups = append(setups,

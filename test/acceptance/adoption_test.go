@@ -87,7 +87,7 @@ func TestAPasswordThatAnotherToolWrites(t *testing.T) {
 	if b.Spec.BMCSecretRef.Name != name+"-credentials" {
 		t.Fatalf("the BMC has BMCSecret %q: %s", b.Spec.BMCSecretRef.Name, said)
 	}
-	if want := fmt.Sprintf(`The BMC has a new password, which is in BMCSecret %q. BMCSecret "theirs" is also written by argora and stays as it is`, name+"-credentials"); said != want {
+	if want := fmt.Sprintf(`The BMC has a new password, stored in BMCSecret %q. BMCSecret "theirs" is also written by argora and stays as it is`, name+"-credentials"); said != want {
 		t.Errorf("it is said: %s", said)
 	}
 	p.event(name, metalv1.ReasonSecretReplaced)

@@ -131,7 +131,7 @@ func timelineRefused(t *testing.T, p *running, name string) {
 		{"CA file without certificates", []string{name, "--operator-ca", garbage}, 1, []string{"--operator-ca"}},
 		{"an impostor", []string{name, "--operator-url", impostor.URL, "--operator-ca", p.OperatorCA}, 1, []string{"--operator-ca", "not trusted"}},
 		{"may not see Servers", []string{name, "--kubeconfig", seesNot, "--operator-url", p.Operator}, 1, []string{"--kubeconfig", "forbidden"}},
-		{"may not find the address", []string{name, "--kubeconfig", sees}, 1, []string{"--operator-url: has to be given", "may not read ConfigMap farrier-system/farrier-operator"}},
+		{"may not find the address", []string{name, "--kubeconfig", sees}, 1, []string{"--operator-url is required", "may not read ConfigMap farrier-system/farrier-operator"}},
 		{"may not see boots", []string{name, "--kubeconfig", sees, "--operator-url", p.Operator, "--operator-ca", p.OperatorCA}, 1, []string{"--kubeconfig", "/boots/", "nonResourceURLs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // Each machine gets chainload, script, kernel, initramfs and ignition, and they are its own.
@@ -50,7 +50,7 @@ func TestUEFIHTTP(t *testing.T) {
 	plan := l.push(name, localregistry.Image{UKI: uki(t, initramfs(t, name))})
 	config := &bootv1.HTTPBootConfig{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       bootv1.HTTPBootConfigSpec{SystemUUID: uuid, NetworkIdentifiers: []string{mac}, UKIURL: image.UKIURL(l.url, plan)},
+		Spec:       bootv1.HTTPBootConfigSpec{SystemUUID: uuid, NetworkIdentifiers: []string{mac}, UKIURL: registry.UKIURL(l.url, plan)},
 	}
 	l.create(config)
 	l.ready(config, func() []metav1.Condition { return config.Status.Conditions })

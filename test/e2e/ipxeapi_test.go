@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // What a machine says of itself over SMBIOS selects what it boots. No Server and no boot configuration is
@@ -62,14 +62,14 @@ func TestAssignments(t *testing.T) {
 }
 
 // profile makes a profile that boots a plan, and returns what a machine says when it has read its ignition.
-func (l *lab) profile(name string, plan image.Plan) (answer string) {
+func (l *lab) profile(name string, plan registry.Plan) (answer string) {
 	l.t.Helper()
 	ignition := fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":%q}]}}`, name)
 	p := &ipxev1.Profile{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: ipxev1.ProfileSpec{
 			IPXE: fmt.Sprintf("#!ipxe\nkernel %s initrd=initrd console=ttyS0,115200 ignition.config.url={{ .ignition }}\ninitrd --name initrd %s\nboot\n",
-				image.LayerURL(l.url, plan, *plan.Kernel), image.LayerURL(l.url, plan, *plan.Initramfs)),
+				registry.LayerURL(l.url, plan, *plan.Kernel), registry.LayerURL(l.url, plan, *plan.Initramfs)),
 			AdditionalConfig: map[string]string{"ignition": ignition},
 		},
 	}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -110,15 +110,15 @@ func (l *lab) ignition(name string) (answer string) {
 }
 
 // push puts an image into the registry and returns the plan of booting it.
-func (l *lab) push(repository string, content localregistry.Image) image.Plan {
+func (l *lab) push(repository string, content localregistry.Image) registry.Plan {
 	l.t.Helper()
 	pushed, err := l.registry.Push(l.t.Context(), repository, "1", content)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return image.Plan{
+	return registry.Plan{
 		Registry: l.registry.Address(), Repository: repository, Tag: "1", Digest: pushed.Digest,
-		Kernel: &image.Layer{Digest: pushed.Kernel}, Initramfs: &image.Layer{Digest: pushed.Initramfs}, UKI: &image.Layer{Digest: pushed.UKI},
+		Kernel: &registry.Layer{Digest: pushed.Kernel}, Initramfs: &registry.Layer{Digest: pushed.Initramfs}, UKI: &registry.Layer{Digest: pushed.UKI},
 	}
 }
 
@@ -142,12 +142,12 @@ func (l *lab) condition(obj client.Object, conditions func() []metav1.Condition,
 }
 
 // overIPXE has a machine boot kernel and initramfs by an iPXE script.
-func (l *lab) overIPXE(name, uuid string, plan image.Plan) *bootv1.IPXEBootConfig {
+func (l *lab) overIPXE(name, uuid string, plan registry.Plan) *bootv1.IPXEBootConfig {
 	l.t.Helper()
 	config := &bootv1.IPXEBootConfig{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: bootv1.IPXEBootConfigSpec{
-			SystemUUID: uuid, KernelURL: image.LayerURL(l.url, plan, *plan.Kernel), InitrdURL: image.LayerURL(l.url, plan, *plan.Initramfs),
+			SystemUUID: uuid, KernelURL: registry.LayerURL(l.url, plan, *plan.Kernel), InitrdURL: registry.LayerURL(l.url, plan, *plan.Initramfs),
 			IgnitionSecretRef: &bootv1.LocalObjectReference{Name: name},
 		},
 	}

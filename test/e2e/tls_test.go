@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 )
 
@@ -25,7 +25,7 @@ func TestUEFIHTTPS(t *testing.T) {
 	config := &bootv1.HTTPBootConfig{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: bootv1.HTTPBootConfigSpec{
-			SystemUUID: uuid, NetworkIdentifiers: []string{mac}, UKIURL: image.UKIURL(l.url, plan),
+			SystemUUID: uuid, NetworkIdentifiers: []string{mac}, UKIURL: registry.UKIURL(l.url, plan),
 			IgnitionSecretRef: &bootv1.LocalObjectReference{Name: name},
 		},
 	}

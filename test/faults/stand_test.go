@@ -167,7 +167,7 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 	subscriptions := s.listen(t, mgr, key, logger)
 	bmcs := &bmc.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.namespace, Fleet: s.fleet, Registry: registry,
-		Recorder: recorder, Clock: clock.RealClock{}, Farewell: subscriptions, Workers: 4,
+		Recorder: recorder, Clock: clock.RealClock{}, Unsubscriber: subscriptions, Workers: 4,
 	}
 	var ids atomic.Int64
 	servers := &server.Reconciler{

@@ -13,7 +13,8 @@ import (
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // Role is the role of the child process that is the boot server. A benchmark's main calls Serve for it.
@@ -88,16 +89,17 @@ func Serve(machine Machine) func(context.Context) error {
 }
 
 func listen(ctx context.Context, c Config, machine Machine) (string, error) {
-	blobs, err := image.NewBlobs(image.Options{
-		AllowedRegistries: []string{c.Registry}, PlainHTTP: []string{c.Registry}, Dir: c.Folder, Logger: logr.Discard(),
+	blobs, err := blobcache.New(blobcache.Options{
+		Options: registry.Options{AllowedRegistries: []string{c.Registry}, PlainHTTP: []string{c.Registry}, Logger: logr.Discard()},
+		Dir:     c.Folder,
 	})
 	if err != nil {
 		return "", err
 	}
 	if c.Layer != "" {
-		plan := image.Plan{Registry: c.Registry, Repository: c.Repository, Tag: "v1", Kernel: &image.Layer{Digest: c.Layer, Size: c.Size}}
-		if err := blobs.Need("bench", image.Need{Plan: plan}); err != nil {
-			return "", fmt.Errorf("need: %w", err)
+		plan := registry.Plan{Registry: c.Registry, Repository: c.Repository, Tag: "v1", Kernel: &registry.Layer{Digest: c.Layer, Size: c.Size}}
+		if err := blobs.Pin("bench", plan, nil); err != nil {
+			return "", fmt.Errorf("pin: %w", err)
 		}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -1,6 +1,9 @@
 package admissiontest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
@@ -22,7 +25,7 @@ const bootAPI = "apiVersion: boot.ironcore.dev/v1alpha1\n"
 
 func manifest(kind, metadata, rest string) string {
 	api := metalAPI
-	if kind == "IPXEBootConfig" || kind == "HTTPBootConfig" {
+	if strings.HasSuffix(kind, "BootConfig") {
 		api = bootAPI
 	}
 	return api + "kind: " + kind + "\nmetadata: {" + metadata + "}\n" + rest
@@ -77,9 +80,21 @@ var rackCases = []Case{
 		Refused: "spec.systemUUID", Text: `Server "s-$n" has the same system UUID 4c4c4544-0043-3510-8052-b7c04f4e4d$n`,
 	},
 	{
-		Name:   "two Servers whose makers gave them no UUID",
-		Given:  []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`)},
-		Object: manifest("Server", "name: t-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`),
+		Name:     "two Servers whose makers gave them no UUID",
+		Given:    []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`)},
+		Object:   manifest("Server", "name: t-$n", `spec: {systemUUID: "00000000-0000-0000-0000-000000000000"}`),
+		Warnings: []string{`spec.systemUUID: "00000000-0000-0000-0000-000000000000" is a placeholder`},
+	},
+	{
+		Name:     "two boards with the UUID that their vendor ships, spelled in two ways",
+		Given:    []string{manifest("Server", "name: s-$n", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`)},
+		Object:   manifest("Server", "name: t-$n", `spec: {systemUUID: "{03000200-0400-0500-0006-000700080009}"}`),
+		Warnings: []string{`spec.systemUUID: "{03000200-0400-0500-0006-000700080009}" is a placeholder and identifies no machine`},
+	},
+	{
+		Name:   "a Server with a placeholder, changed elsewhere",
+		Old:    manifest("Server", "name: s-$n", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`),
+		Object: manifest("Server", "name: s-$n, labels: {rack: r1}", `spec: {systemUUID: "03000200-0400-0500-0006-000700080009"}`),
 	},
 	{
 		Name:   "two Servers without a UUID",

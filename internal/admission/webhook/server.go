@@ -31,9 +31,9 @@ type Options struct {
 
 // Bind binds the options to flags.
 func (o *Options) Bind(f *pflag.FlagSet) {
-	f.StringVar(&o.Address, "webhook-address", "", "address of the admission webhooks of config/webhook (default: none)")
-	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for that address; read again when it changes")
-	f.StringVar(&o.KeyFile, "webhook-key-file", "", "PEM key of the certificate, in the same directory")
+	f.StringVar(&o.Address, "webhook-address", "", "host:port of the admission webhooks of config/webhook (default: none)")
+	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for --webhook-address; Farrier reloads it when it changes")
+	f.StringVar(&o.KeyFile, "webhook-key-file", "", "PEM private key of --webhook-cert-file, in the same directory")
 }
 
 // Server answers API servers. As controller-runtime's it is registered with and run; it listens by itself.

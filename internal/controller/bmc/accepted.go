@@ -23,7 +23,7 @@ func (r *Reconciler) keepAccepted(ctx context.Context, s *scope) error {
 	if !s.login.accepted {
 		return nil
 	}
-	coming := r.Clock.Now().Before(s.introduction(s.obj.Status.State)) // its manager
+	coming := r.Clock.Now().Before(s.firstStatusDue(s.obj.Status.State)) // its manager
 	if s.obj.Spec.BMCUUID == "" && s.rotating == nil && (s.observation.Manager.UUID != "" || coming) {
 		return nil
 	}

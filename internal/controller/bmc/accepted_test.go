@@ -214,8 +214,8 @@ func TestABMCThatTakesItsDefaultsIsLeftAfterARestart(t *testing.T) {
 		s.takes(t)
 		s.settle(t)
 		s.restart(t)
-		l := &leaver{t: t, f: s.rack.Fleet, times: 1}
-		s.Farewell = l
+		l := &unsubscriber{t: t, f: s.rack.Fleet, times: 1}
+		s.Unsubscriber = l
 		s.Remove(t, s.read(t))
 		s.Settle(t, s.Reconciler, "b")
 		if l.asked == 0 {

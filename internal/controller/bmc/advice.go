@@ -24,25 +24,25 @@ func advice(err error, secret string) string {
 	}
 	switch {
 	case strings.Contains(e.MessageID, "AccountLocked"):
-		return "The account is locked: unlock it at the BMC, or wait until it does so itself"
+		return "The account is locked. Unlock it at the BMC, or wait until the BMC unlocks it"
 	case e.StatusCode == http.StatusForbidden:
-		return fmt.Sprintf("The account in BMCSecret %q may not do this: it needs the role Administrator", secret)
+		return fmt.Sprintf("The account in BMCSecret %q lacks a privilege. Give it the role Administrator", secret)
 	case e.Kind == bmc.KindAuthentication:
-		return fmt.Sprintf("The BMC refuses the account in BMCSecret %q: correct it there or at the BMC; until then it is rarely asked, because accounts lock", secret)
+		return fmt.Sprintf("The BMC refuses the account in BMCSecret %q. Correct the credentials there or at the BMC. Until then Farrier tries rarely, because accounts lock", secret)
 	case sessionTableFull(e.MessageID):
-		return "All sessions of the BMC are taken by others: end some of them there, or restart the BMC"
+		return "Others use all sessions of the BMC. End some of them at the BMC, or restart it"
 	case e.StatusCode == http.StatusTooManyRequests, e.StatusCode == http.StatusServiceUnavailable:
-		return "The BMC asks to be left alone for a while; if that does not end, see who else keeps it busy"
+		return "The BMC asked to wait (Retry-After). If it keeps asking, find out who else sends it requests"
 	case e.Kind == bmc.KindServer:
-		return "The fault is inside the BMC: see its log, or restart it"
+		return "The BMC reports an internal error. Check its log, or restart it"
 	case e.Kind == bmc.KindTimeout:
-		return "The BMC hangs, is overloaded, or something on the way drops what is sent: restart it if it is reachable otherwise"
+		return "The BMC hangs, is overloaded, or the network drops packets. Restart the BMC if other services on it answer"
 	case e.Kind == bmc.KindUntrusted, e.Kind == bmc.KindConnection && aboutTLS(e):
-		return "No trust in who answers: see the BMC's certificate and address, and --bmc-ca-file; --insecure-skip-bmc-verify tells the password to whoever answers"
+		return "The certificate is not trusted. Check the BMC's certificate and address, and --bmc-ca-file. --insecure-skip-bmc-verify sends the password to whoever answers"
 	case e.Kind == bmc.KindConnection:
-		return "See whether the BMC has power and network, and whether address, port and scheme are its own"
+		return "Check the BMC's power and network, and its address, port and scheme in spec"
 	case e.Kind == bmc.KindProtocol:
-		return "What answers is no Redfish service that works: see whether this is the address of a BMC, whether it is still starting, and its firmware"
+		return "The answer is not from a working Redfish service. Check whether this is the address of a BMC, whether the BMC is still starting, and its firmware"
 	}
 	return ""
 }
@@ -77,20 +77,20 @@ func degradedCondition(conditions []metav1.Condition, o fleet.Observation) *meta
 		noBootOverride(uri, found)
 	}
 	if o.Unread != nil {
-		found(metalv1.ReasonSystemUnreadable, "The list of systems is not complete: %v", o.Unread)
+		found(metalv1.ReasonSystemUnreadable, "The list of systems is incomplete: %v", o.Unread)
 	}
 	if o.Symptoms.LosesSessions {
-		found(metalv1.ReasonSessionsLost, "The BMC forgets sessions as soon as they are used, so every request costs a login: see its session time-out and firmware, or restart it")
+		found(metalv1.ReasonSessionsLost, "The BMC ends each session after one request, so every request needs a login. Check its session time-out and firmware, or restart it")
 	}
 	if skew := o.Symptoms.ClockSkew; skew != 0 {
 		where := "ahead"
 		if skew < 0 {
 			where = "behind"
 		}
-		found(metalv1.ReasonClockSkewed, "The clock of the BMC is %s %s, and so are its logs, events and certificates: set it, or give it an NTP server", inMinutes(skew.Abs()), where)
+		found(metalv1.ReasonClockSkewed, "The BMC's clock is %s %s, which affects its logs, events and certificates. Set the clock, or configure an NTP server", inMinutes(skew.Abs()), where)
 	}
 	if o.Symptoms.Slow {
-		found(metalv1.ReasonSlowAnswers, "Answers of the BMC take more than half of the time that they may take: see who else keeps it busy, or restart it")
+		found(metalv1.ReasonSlowAnswers, "The BMC answers slowly: its answers take more than half of the request time-out. Find out who else sends it requests, or restart it")
 	}
 	switch {
 	case reason != "":
@@ -98,7 +98,7 @@ func degradedCondition(conditions []metav1.Condition, o fleet.Observation) *meta
 	case earlier == nil:
 		return nil
 	}
-	return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonAsExpected, Message: "Nothing is wrong with what the BMC says"}
+	return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonAsExpected, Message: "The BMC's answers are as expected"}
 }
 
 func systemSymptoms(s *fleet.SystemObservation, found func(why, format string, args ...any)) {
@@ -113,18 +113,18 @@ func systemSymptoms(s *fleet.SystemObservation, found func(why, format string, a
 		noBootOverride(s.URI, found)
 	}
 	if s.PowerState == bmc.PowerUnknown {
-		found(metalv1.ReasonPowerStateMissing, "System %s tells no power state that is known: nothing is switched before it does", s.URI)
+		found(metalv1.ReasonPowerStateMissing, "System %s reports no known power state. Farrier does not switch its power until it does", s.URI)
 	}
 	if s.UUID == "" {
-		found(metalv1.ReasonUUIDMissing, "System %s tells no UUID: it is known by its MAC addresses and serial number only; see its board settings", s.URI)
+		found(metalv1.ReasonUUIDMissing, "System %s reports no UUID, so only its MAC addresses and serial number identify it. Check its board settings", s.URI)
 	}
 	if s.Inventory != nil && len(s.Inventory.Missing) > 0 {
-		found(metalv1.ReasonInventoryIncomplete, "System %s could not show its %s", s.URI, strings.Join(s.Inventory.Missing, ", "))
+		found(metalv1.ReasonInventoryIncomplete, "System %s did not report its %s", s.URI, strings.Join(s.Inventory.Missing, ", "))
 	}
 }
 
 func noBootOverride(uri string, found func(why, format string, args ...any)) {
-	found(metalv1.ReasonNoBootOverride, "System %s has no BootSourceOverrideTarget: it cannot be told to boot from the network, and gets no Server", uri)
+	found(metalv1.ReasonNoBootOverride, "System %s has no BootSourceOverrideTarget, so Farrier cannot boot it from the network and creates no Server for it", uri)
 }
 
 // inMinutes leaves out the seconds, which a skew does not have.

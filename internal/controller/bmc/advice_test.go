@@ -21,19 +21,19 @@ func TestAdvice(t *testing.T) {
 		says   string
 	}{
 		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401}, metalv1.ReasonAuthenticationFailed, `BMCSecret "s"`},
-		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401, MessageID: "AccountLocked"}, metalv1.ReasonAuthenticationFailed, "unlock it"},
+		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401, MessageID: "AccountLocked"}, metalv1.ReasonAuthenticationFailed, "unlocks it"},
 		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 403}, metalv1.ReasonAuthenticationFailed, "role Administrator"},
 		{&bmc.Error{Kind: bmc.KindRejected, StatusCode: 403}, metalv1.ReasonAuthenticationFailed, "role Administrator"},
-		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 503, MessageID: "SessionLimitExceeded"}, metalv1.ReasonInternalServerError, "All sessions"},
-		{&bmc.Error{Kind: bmc.KindRejected, StatusCode: 400, MessageID: "RAC0218"}, metalv1.ReasonUnknownError, "All sessions"},
-		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 503}, metalv1.ReasonInternalServerError, "left alone"},
-		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 429}, metalv1.ReasonInternalServerError, "left alone"},
-		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 500}, metalv1.ReasonInternalServerError, "inside the BMC"},
+		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 503, MessageID: "SessionLimitExceeded"}, metalv1.ReasonInternalServerError, "all sessions"},
+		{&bmc.Error{Kind: bmc.KindRejected, StatusCode: 400, MessageID: "RAC0218"}, metalv1.ReasonUnknownError, "all sessions"},
+		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 503}, metalv1.ReasonInternalServerError, "Retry-After"},
+		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 429}, metalv1.ReasonInternalServerError, "Retry-After"},
+		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 500}, metalv1.ReasonInternalServerError, "internal error"},
 		{&bmc.Error{Kind: bmc.KindTimeout}, metalv1.ReasonConnectionFailed, "hangs"},
 		{&bmc.Error{Kind: bmc.KindConnection, Message: "x509: certificate signed by unknown authority"}, metalv1.ReasonConnectionFailed, "--bmc-ca-file"},
 		{&bmc.Error{Kind: bmc.KindUntrusted, Message: "x509: certificate signed by unknown authority"}, metalv1.ReasonUntrusted, "--insecure-skip-bmc-verify"},
 		{&bmc.Error{Kind: bmc.KindConnection, Message: "connection refused"}, metalv1.ReasonConnectionFailed, "power and network"},
-		{fmt.Errorf("inventory: %w", &bmc.Error{Kind: bmc.KindProtocol}), metalv1.ReasonUnknownError, "no Redfish service"},
+		{fmt.Errorf("inventory: %w", &bmc.Error{Kind: bmc.KindProtocol}), metalv1.ReasonUnknownError, "not from a working Redfish service"},
 		{errors.New("of another kind"), metalv1.ReasonUnknownError, "of another kind"},
 	} {
 		c := condition(fleet.Observation{Err: tc.err}, nil, "s")

@@ -7,8 +7,8 @@ import "github.com/farrier-dev/farrier/internal/bmc"
 func answers(why bmc.WhyBasic) string {
 	reason := map[bmc.WhyBasic]string{
 		bmc.BasicNoSessions:      "It offers no sessions",
-		bmc.BasicSessionsRefused: "It refuses a session to this account",
-		bmc.BasicNoToken:         "It makes sessions without a token",
+		bmc.BasicSessionsRefused: "It refuses a session for this account",
+		bmc.BasicNoToken:         "It creates sessions without a token",
 	}[why]
 	if reason == "" {
 		return "The BMC answers"

@@ -16,7 +16,7 @@ func TestReadySaysHowTheBMCIsSpokenTo(t *testing.T) {
 	for why, says := range map[bmc.WhyBasic]string{
 		"":                       "The BMC answers",
 		bmc.BasicNoSessions:      "offers no sessions, so each request carries the password (Basic authentication)",
-		bmc.BasicSessionsRefused: "refuses a session to this account, so each request",
+		bmc.BasicSessionsRefused: "refuses a session for this account, so each request",
 		bmc.BasicNoToken:         "without a token, so each request",
 	} {
 		c := condition(fleet.Observation{Time: time.Unix(1, 0), Symptoms: bmc.Symptoms{Basic: why}}, nil, "s")

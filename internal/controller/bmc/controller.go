@@ -55,9 +55,9 @@ type Reconciler struct {
 	FailureResetDelay time.Duration
 	// SkipVerify says that certificates of BMCs are not verified: people are warned of it.
 	SkipVerify bool
-	// Farewell, if set, is asked before a BMC that is being deleted loses its actor.
-	Farewell Farewell
-	// Wake is the way in for observations.
+	// Unsubscriber, if set, is called before a BMC that is being deleted loses its actor.
+	Unsubscriber Unsubscriber
+	// Wake triggers the controller when an observation changes.
 	Wake trigger.Source
 	// Workers is how many BMCs are looked at at the same time.
 	Workers int
@@ -74,11 +74,11 @@ type scope struct {
 	unresolved error
 	// observation is empty while nothing is known.
 	observation fleet.Observation
-	// heldBy is who has other credentials for the BMC, which are used; empty: these are.
-	heldBy   string
-	login    login
-	reset    *reset
-	resetErr error
+	// overriddenBy is the object whose other credentials are used for this BMC; empty: these are used.
+	overriddenBy string
+	login        login
+	reset        *reset
+	resetErr     error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
 	// unused names a BMCSecret that a rotation has made and spec does not name, where the BMC refuses its password.
@@ -163,7 +163,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	before := s.obj.DeepCopy()
 	describe(s, r.SkipVerify)
-	if wait := s.introduction(before.Status.State).Sub(r.Clock.Now()); wait > 0 && !apimeta.IsStatusConditionTrue(s.obj.Status.Conditions, metalv1.ConditionDegraded) {
+	if wait := s.firstStatusDue(before.Status.State).Sub(r.Clock.Now()); wait > 0 && !apimeta.IsStatusConditionTrue(s.obj.Status.Conditions, metalv1.ConditionDegraded) {
 		s.again(wait)
 		return nil
 	}
@@ -174,19 +174,19 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	r.tell(before, s.obj)
+	r.recordEvents(before, s.obj)
 	return nil
 }
 
 // observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before. It says
 // who has other credentials for the BMC, which are used.
 func (r *Reconciler) observe(obj *metalv1.BMC, spec fleet.Spec) (o fleet.Observation, by string) {
-	held := r.Registry.Hold(&r.Wake, connection.Holder{Name: obj.Name, Created: obj.CreationTimestamp.Time}, spec)
-	if held.Last {
-		r.Fleet.Remove(held.Before)
+	connected := r.Registry.Connect(&r.Wake, connection.Candidate{Name: obj.Name, Created: obj.CreationTimestamp.Time}, spec)
+	if connected.Last {
+		r.Fleet.Remove(connected.Before)
 	}
-	o, _ = r.Fleet.Observe(held.Key)
-	return o, held.By
+	o, _ = r.Fleet.Observe(connected.Key)
+	return o, connected.Instead
 }
 
 // adopt sets the finalizer and strips owner references of other installations: the garbage
@@ -215,8 +215,8 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	if err := r.partWithServers(ctx, obj); err != nil {
 		return err
 	}
-	if over, err := r.farewell(ctx, obj); !over || err != nil {
-		s.again(farewellCheck)
+	if over, err := r.unsubscribe(ctx, obj); !over || err != nil {
+		s.again(unsubscribeCheck)
 		return err
 	}
 	if err := r.handOver(ctx, obj); err != nil {

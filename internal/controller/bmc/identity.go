@@ -37,7 +37,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 		return false, nil
 	}
 	if err := r.patch(ctx, s.obj, before); err != nil {
-		return false, fmt.Errorf("write down which BMC it is: %w", err)
+		return false, fmt.Errorf("record the identity of the BMC: %w", err)
 	}
 	return true, nil
 }
@@ -51,15 +51,15 @@ func downgraded(obj *metalv1.BMC, to bmc.Endpoint) error {
 	if to.Secure() || obj.Annotations[metalv1.AnnotationKnownOver] != knownOverHTTPS {
 		return nil
 	}
-	return reconcileerror.Terminalf(metalv1.ReasonDowngraded, "spec.protocol.scheme: the BMC has answered over https, and its password is not sent over http. "+
-		"If that is meant: kubectl annotate bmc %s %s-", obj.Name, metalv1.AnnotationKnownOver)
+	return reconcileerror.Terminalf(metalv1.ReasonDowngraded, "spec.protocol.scheme: the BMC has answered over https, so Farrier does not send its password over http. "+
+		"To allow it: kubectl annotate bmc %s %s-", obj.Name, metalv1.AnnotationKnownOver)
 }
 
 // another says that the BMC at the address is not the one that spec names, or has not said yet who it is. Its systems get
 // no Servers of this object: where two BMCs have changed addresses, each machine would have two.
 func another(obj *metalv1.BMC, m bmc.Manager) bool {
-	uuid, err := identity.UUID(obj.Spec.BMCUUID)
-	return err == nil && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
+	uuid := identity.MachineUUID(obj.Spec.BMCUUID)
+	return uuid != "" && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
 }
 
 // identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
@@ -75,8 +75,10 @@ func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
 		return nil
 	case err != nil:
 		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID: %v", err)
+	case identity.MachineUUID(uuid) == "":
+		return nil // a placeholder: it names no BMC
 	case uuid != m.UUID:
-		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, and the BMC says that it is %q", uuid, m.UUID)
+		return no(metalv1.ReasonUUIDDiffers, "spec.bmcUUID is %s, but the BMC reports %q", uuid, m.UUID)
 	}
-	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC is the one that spec names"}
+	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonMatches, Message: "The BMC matches spec"}
 }

@@ -31,7 +31,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	text, tried := s.target.Secret.Annotations[metalv1.AnnotationDefaultCredentials]
 	withNext := s.rotating != nil && s.rotating.next // a rotation's, and nobody's default
 	if !tried || withNext || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
-		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
+		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
 		return nil
 	}
 	trial, defaults, err := r.trialOf(ctx, s, text)
@@ -43,7 +43,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		if err := r.writeTrial(ctx, s, nil, nil); err != nil {
 			return err
 		}
-		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
+		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
 		return nil
 	}
 	s.login = login{trial: &next, defaults: defaults, until: until}
@@ -65,7 +65,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 			next.Tried(defaults), until.UTC().Format(time.RFC3339))
 		return nil
 	}
-	s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
+	s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
 	return r.keepAccepted(ctx, s)
 }
 
@@ -152,12 +152,12 @@ func (l login) condition() *metav1.Condition {
 	switch {
 	case l.trial.Outcome == bmcsecret.Accepted:
 		c.Status, c.Reason = metav1.ConditionTrue, metalv1.ReasonCredentialsAccepted
-		c.Message = fmt.Sprintf("The BMC takes the default credentials of %s (%d of %d)", user, l.trial.Position+1, len(l.defaults))
+		c.Message = fmt.Sprintf("The BMC accepts the default credentials of %s (%d of %d)", user, l.trial.Position+1, len(l.defaults))
 	case !l.until.IsZero():
 		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonCredentialsRefused
-		c.Message = fmt.Sprintf("Refused: %s. The next attempt is at %s, because accounts lock", l.trial.Tried(l.defaults), l.until.UTC().Format(time.RFC3339))
+		c.Message = fmt.Sprintf("The BMC refused %s. The next attempt is at %s, because accounts lock", l.trial.Tried(l.defaults), l.until.UTC().Format(time.RFC3339))
 	default:
-		c.Message = fmt.Sprintf("The default credentials of %s (%d of %d) are being tried. Refused: %s", user, l.trial.Position+1, len(l.defaults), l.trial.Tried(l.defaults))
+		c.Message = fmt.Sprintf("Trying the default credentials of %s (%d of %d). Refused so far: %s", user, l.trial.Position+1, len(l.defaults), l.trial.Tried(l.defaults))
 	}
 	return c
 }

@@ -290,7 +290,7 @@ func TestALockedOutBMCIsLeftWithoutAnotherAttempt(t *testing.T) {
 		s.settle(t)
 		s.settle(t)
 		before := s.bmc.Logins()
-		s.Farewell = &leaver{t: t, f: s.rack.Fleet, times: 1}
+		s.Unsubscriber = &unsubscriber{t: t, f: s.rack.Fleet, times: 1}
 		s.Remove(t, s.read(t))
 		s.Settle(t, s.Reconciler, "b")
 		s.rack.Pass(time.Second)

@@ -20,10 +20,10 @@ import (
 )
 
 var (
-	errNoWay = errors.New("BMCs of this make cannot be restarted over SSH")
+	errNoMethod = errors.New("BMCs of this make cannot be restarted over SSH")
 	// errUntrusted comes with a bmc.KindUntrusted.
-	errUntrusted = errors.New("who answers in its place is told no password, by whatever way")
-	errUnknown   = errors.New("nothing is known any more of what became of it")
+	errUntrusted = errors.New("the certificate is not trusted, so Farrier sends no password by any method")
+	errUnknown   = errors.New("the result of the operation is unknown")
 )
 
 // resets are the restarts that this process has begun. One that an annotation tells of and that is not
@@ -93,7 +93,7 @@ func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error
 	}
 	if operation == metalv1.OperationRetry {
 		r.hangUp(obj.Name)
-		r.event(obj, corev1.EventTypeNormal, "Retried", "Asked again on request")
+		r.event(obj, corev1.EventTypeNormal, "Retried", "Connecting again, as requested")
 		return true, nil
 	}
 	r.event(obj, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on a BMC", operation))
@@ -150,7 +150,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, step resetStep, p *rese
 	case stepAwait:
 	case stepSubmit:
 		if err := r.submit(s, p); err != nil {
-			return true, fmt.Errorf("restart the BMC over %s: %w", p.way, err)
+			return true, fmt.Errorf("restart the BMC over %s: %w", p.method, err)
 		}
 	case stepSent:
 		if err := r.rememberSent(ctx, s, p); err != nil {
@@ -168,27 +168,27 @@ func (r *Reconciler) take(ctx context.Context, s *scope, step resetStep, p *rese
 	}
 	r.resets.set(s.obj.UID, p)
 	if step == stepSent && sent != "" && sent != string(bmc.ResetGracefulRestart) {
-		r.event(s.obj, corev1.EventTypeNormal, "NearestReset", "The BMC does not offer GracefulRestart and was told "+sent)
+		r.event(s.obj, corev1.EventTypeNormal, "NearestReset", "The BMC does not offer GracefulRestart. Farrier sent "+sent)
 	}
 	return step == stepAwait || step == stepSettle, nil
 }
 
-// failure says why no way has worked, and of a host key what a person can do.
+// failure returns why no method has worked, and for a host key what a person can do.
 func failure(name string, v resetView) error {
 	key, unaccepted := errors.AsType[*bmcreset.HostKeyError](v.err)
 	switch {
 	case unaccepted && key.Changed:
-		return fmt.Errorf("%w; no password was sent. If it is the BMC's all the same: kubectl annotate --overwrite bmc %s %s=%s",
+		return fmt.Errorf("%w; no password was sent. If the new key is the BMC's: kubectl annotate --overwrite bmc %s %s=%s",
 			v.err, name, metalv1.AnnotationSSHHostKey, key.Fingerprint)
 	case unaccepted:
-		return fmt.Errorf("%w; no password was sent. Compare it with what the BMC shows; then: kubectl annotate bmc %s %s=%s",
+		return fmt.Errorf("%w; no password was sent. Compare the key with the one that the BMC shows, then: kubectl annotate bmc %s %s=%s",
 			v.err, name, metalv1.AnnotationSSHHostKey, key.Fingerprint)
 	case v.err != nil:
 		return v.err
 	case bmc.KindOf(v.observation.Err) == bmc.KindUntrusted:
 		return fmt.Errorf("%w: %w", errUntrusted, v.observation.Err)
 	}
-	return errNoWay
+	return errNoMethod
 }
 
 // resetReason is what a restart failed for, in one word.
@@ -205,10 +205,10 @@ func resetReason(err error) string {
 	return metalv1.ReasonResetFailed
 }
 
-// outcome looks up what became of the way that was taken. It returns the reset type that was sent.
+// outcome looks up the result of the method in use. It returns the reset type that was sent.
 func (r *Reconciler) outcome(s *scope, p *reset, v *resetView) string {
-	switch p.way {
-	case wayRedfish:
+	switch p.method {
+	case methodRedfish:
 		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.id(s.obj))
 		if !known && p.sent.IsZero() {
 			v.err = errUnknown
@@ -216,7 +216,7 @@ func (r *Reconciler) outcome(s *scope, p *reset, v *resetView) string {
 			v.ended, v.at, v.err = true, status.End, told(status)
 		}
 		return string(status.Sent)
-	case waySSH:
+	case methodSSH:
 		if result, ended := r.SSH.Result(p.id(s.obj)); ended {
 			v.ended, v.at, v.err = true, result.End, result.Err
 		}
@@ -225,14 +225,14 @@ func (r *Reconciler) outcome(s *scope, p *reset, v *resetView) string {
 }
 
 func (p *reset) id(obj *metalv1.BMC) string {
-	return strings.Join([]string{string(obj.UID), p.started, string(p.way)}, "/")
+	return strings.Join([]string{string(obj.UID), p.started, string(p.method)}, "/")
 }
 
 // resetBudget is how long a BMC that answers may take to accept its restart.
 const resetBudget = time.Minute
 
 func (r *Reconciler) submit(s *scope, p *reset) error {
-	if p.way == wayRedfish {
+	if p.method == methodRedfish {
 		return r.Fleet.Submit(fleet.Key(s.target.Endpoint.Key()), fleet.Command{
 			ID: p.id(s.obj), Kind: fleet.ResetManager, Reset: bmc.ResetGracefulRestart, Budget: resetBudget,
 			Account: throttle.Account(throttle.KindBMC, s.obj.Name),
@@ -296,7 +296,7 @@ func (r *Reconciler) end(ctx context.Context, s *scope, kind, reason, message st
 func (r *Reconciler) outcomeUnknown(ctx context.Context, s *scope, started string) error {
 	operation, _, _ := strings.Cut(started, "@")
 	return r.end(ctx, s, corev1.EventTypeWarning, metalv1.ReasonOperationOutcomeUnknown,
-		fmt.Sprintf("Operation %.64q was begun before a restart; whether it was carried out is not known, and it is not repeated", operation))
+		fmt.Sprintf("Operation %.64q began before Farrier restarted. Its result is unknown, and Farrier does not repeat it", operation))
 }
 
 // resetSilent begins the restart of a BMC that has failed for too long.
@@ -319,7 +319,7 @@ func (r *Reconciler) resetSilent(ctx context.Context, s *scope) error {
 	if err := r.begin(ctx, s.obj, operationAutoReset); err != nil {
 		return err
 	}
-	r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonAutoResetting, "The BMC has failed for too long and is restarted: "+s.observation.Err.Error())
+	r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonAutoResetting, "The BMC has failed for too long, restarting it: "+s.observation.Err.Error())
 	return r.advanceReset(ctx, s)
 }
 

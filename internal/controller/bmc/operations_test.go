@@ -184,7 +184,7 @@ func TestForceNeedsAMakeThatCan(t *testing.T) {
 		s.settle(t)
 		s.asks(t, metalv1.OperationForceRestartBMC)
 		s.settle(t)
-		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonResetFailed, errNoWay.Error())
+		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonResetFailed, errNoMethod.Error())
 		if got := s.bmc.Restarts(); len(got) != 0 {
 			t.Errorf("restarts %v", got)
 		}

@@ -20,20 +20,20 @@ const (
 	checkEvery = 10 * time.Second
 )
 
-// way is how a BMC is told to restart.
-type way string
+// resetMethod is how a BMC is told to restart.
+type resetMethod string
 
 const (
-	wayNone    way = ""
-	wayRedfish way = "Redfish"
-	waySSH     way = "SSH"
+	methodNone    resetMethod = ""
+	methodRedfish resetMethod = "Redfish"
+	methodSSH     resetMethod = "SSH"
 )
 
 // reset is a restart of a BMC that this process has begun.
 type reset struct {
 	// started is the value of the annotation that says so; operation what was asked for.
 	started, operation string
-	way                way
+	method             resetMethod
 	// sent is when the BMC was told.
 	sent time.Time
 	// looked says that it was asked about everything since.
@@ -45,7 +45,7 @@ type resetView struct {
 	now time.Time
 	// ssh says that the BMC's make can be restarted over SSH.
 	ssh bool
-	// ended says that the way that was taken has come to its end, at that time and with that error.
+	// ended says that the method in use has ended, at that time and with that error.
 	ended bool
 	at    time.Time
 	err   error
@@ -57,13 +57,13 @@ type resetView struct {
 type resetStep string
 
 const (
-	stepSubmit   resetStep = "Submit"   // by reset.way
-	stepAwait    resetStep = "Await"    // the way's end, which wakes us
+	stepSubmit   resetStep = "Submit"   // by reset.method
+	stepAwait    resetStep = "Await"    // the end of the method, which triggers the controller
 	stepSent     resetStep = "Sent"     // remember that the BMC was told
 	stepLook     resetStep = "Look"     // ask the BMC about everything
 	stepSettle   resetStep = "Settle"   // come back later
 	stepComplete resetStep = "Complete" // the BMC answers again
-	stepFail     resetStep = "Fail"     // no way has worked
+	stepFail     resetStep = "Fail"     // no method has worked
 )
 
 // decide says what to do next, and how it stands then.
@@ -71,10 +71,10 @@ func (p reset) decide(v resetView) (resetStep, reset) {
 	switch {
 	case !p.sent.IsZero():
 		return p.settle(v)
-	case p.way == wayNone && bmc.KindOf(v.observation.Err) == bmc.KindUntrusted:
+	case p.method == methodNone && bmc.KindOf(v.observation.Err) == bmc.KindUntrusted:
 		return stepFail, p // who is there is not the BMC, as far as anybody knows
-	case p.way == wayNone:
-		if p.way = p.firstWay(v); p.way == wayNone {
+	case p.method == methodNone:
+		if p.method = p.firstMethod(v); p.method == methodNone {
 			return stepFail, p
 		}
 		return stepSubmit, p
@@ -83,23 +83,23 @@ func (p reset) decide(v resetView) (resetStep, reset) {
 	case v.err == nil:
 		p.sent = v.at
 		return stepSent, p
-	case p.way == wayRedfish && v.ssh && bmc.KindOf(v.err) != bmc.KindUntrusted:
-		p.way = waySSH
+	case p.method == methodRedfish && v.ssh && bmc.KindOf(v.err) != bmc.KindUntrusted:
+		p.method = methodSSH
 		return stepSubmit, p
 	}
 	return stepFail, p
 }
 
 // firstWay prefers Redfish while that answers.
-func (p reset) firstWay(v resetView) way {
+func (p reset) firstMethod(v resetView) resetMethod {
 	force := p.operation == metalv1.OperationForceRestartBMC
 	switch {
 	case v.ssh && (force || silent(v.observation.Err)):
-		return waySSH
+		return methodSSH
 	case force:
-		return wayNone
+		return methodNone
 	}
-	return wayRedfish
+	return methodRedfish
 }
 
 // settle waits until the BMC answers after its restart.
@@ -118,7 +118,7 @@ func (p reset) settle(v resetView) (resetStep, reset) {
 }
 
 // due is when a BMC that fails is restarted though nobody asks for it, and whether it ever is. One that answers
-// and refuses our password is well, one that is not trusted is to be told none by whatever way; after a restart the
+// and refuses our password works; one that is not trusted must get no password by any method; after a restart the
 // delay begins anew.
 func due(delay time.Duration, o fleet.Observation, lastReset time.Time) (time.Time, bool) {
 	if delay <= 0 || o.Err == nil {
@@ -134,7 +134,7 @@ func due(delay time.Duration, o fleet.Observation, lastReset time.Time) (time.Ti
 	return since.Add(delay), true
 }
 
-// told says whether the BMC was told to restart by a command that has ended. That the connection broke
+// told returns nil if the BMC was told to restart by a command that has ended. That the connection broke
 // after the request is what a restart looks like.
 func told(s fleet.CommandStatus) error {
 	if s.State == fleet.Succeeded || s.Sent != "" && silent(s.Err) {
@@ -143,7 +143,7 @@ func told(s fleet.CommandStatus) error {
 	return s.Err
 }
 
-// silent says that a BMC does not answer Redfish.
+// silent reports whether the error means that a BMC does not answer Redfish.
 func silent(err error) bool {
 	kind := bmc.KindOf(err)
 	return kind == bmc.KindConnection || kind == bmc.KindTimeout

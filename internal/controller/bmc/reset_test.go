@@ -24,42 +24,44 @@ func TestWhatARestartDoesNext(t *testing.T) {
 	graceful, force, auto := metalv1.OperationGracefulRestartBMC, metalv1.OperationForceRestartBMC, operationAutoReset
 	well := fleet.Observation{Sequence: 1, Time: now}
 	hangs := fleet.Observation{Err: errHangs}
-	told := func(d time.Duration) reset { return reset{operation: graceful, way: wayRedfish, sent: now.Add(-d)} }
+	told := func(d time.Duration) reset {
+		return reset{operation: graceful, method: methodRedfish, sent: now.Add(-d)}
+	}
 	looked := told(settleTime)
 	looked.looked = true
 	for name, tc := range map[string]struct {
-		reset reset
-		view  resetView
-		step  resetStep
-		way   way
+		reset  reset
+		view   resetView
+		step   resetStep
+		method resetMethod
 	}{
-		"Redfish while it answers":                 {reset{operation: graceful}, resetView{ssh: true, observation: well}, stepSubmit, wayRedfish},
-		"SSH where it does not":                    {reset{operation: graceful}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
-		"Redfish where there is no other":          {reset{operation: graceful}, resetView{observation: hangs}, stepSubmit, wayRedfish},
-		"force is SSH":                             {reset{operation: force}, resetView{ssh: true, observation: well}, stepSubmit, waySSH},
-		"or nothing":                               {reset{operation: force}, resetView{observation: well}, stepFail, wayNone},
-		"unasked over SSH":                         {reset{operation: auto}, resetView{ssh: true, observation: hangs}, stepSubmit, waySSH},
-		"unasked over Redfish if that answers":     {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errItself}}, stepSubmit, wayRedfish},
-		"the end is awaited":                       {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true}, stepAwait, wayRedfish},
-		"then it is noted":                         {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, at: now}, stepSent, wayRedfish},
-		"SSH after Redfish":                        {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true, ended: true, err: errItself}, stepSubmit, waySSH},
-		"if there is SSH":                          {reset{operation: graceful, way: wayRedfish}, resetView{ended: true, err: errItself}, stepFail, wayRedfish},
-		"nothing where who answers is not trusted": {reset{operation: graceful}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
-		"nor by force":                             {reset{operation: force}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
-		"nor unasked":                              {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, wayNone},
-		"nor where Redfish found that out":         {reset{operation: graceful, way: wayRedfish}, resetView{ssh: true, ended: true, err: errUntrustedPeer}, stepFail, wayRedfish},
-		"nothing after SSH":                        {reset{operation: graceful, way: waySSH}, resetView{ssh: true, ended: true, err: errors.New("no")}, stepFail, waySSH},
-		"an answer too early is not believed":      {told(settleTime - 1), resetView{observation: well}, stepSettle, wayRedfish},
-		"then the BMC is asked":                    {told(settleTime), resetView{observation: well}, stepLook, wayRedfish},
-		"an old answer is none":                    {looked, resetView{observation: fleet.Observation{Time: now.Add(-1)}}, stepSettle, wayRedfish},
-		"a new one ends it":                        {looked, resetView{observation: well}, stepComplete, wayRedfish},
-		"an error does not":                        {looked, resetView{observation: fleet.Observation{Time: now, Err: errHangs}}, stepSettle, wayRedfish},
+		"Redfish while it answers":                 {reset{operation: graceful}, resetView{ssh: true, observation: well}, stepSubmit, methodRedfish},
+		"SSH where it does not":                    {reset{operation: graceful}, resetView{ssh: true, observation: hangs}, stepSubmit, methodSSH},
+		"Redfish where there is no other":          {reset{operation: graceful}, resetView{observation: hangs}, stepSubmit, methodRedfish},
+		"force is SSH":                             {reset{operation: force}, resetView{ssh: true, observation: well}, stepSubmit, methodSSH},
+		"or nothing":                               {reset{operation: force}, resetView{observation: well}, stepFail, methodNone},
+		"unasked over SSH":                         {reset{operation: auto}, resetView{ssh: true, observation: hangs}, stepSubmit, methodSSH},
+		"unasked over Redfish if that answers":     {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errItself}}, stepSubmit, methodRedfish},
+		"the end is awaited":                       {reset{operation: graceful, method: methodRedfish}, resetView{ssh: true}, stepAwait, methodRedfish},
+		"then it is noted":                         {reset{operation: graceful, method: methodRedfish}, resetView{ended: true, at: now}, stepSent, methodRedfish},
+		"SSH after Redfish":                        {reset{operation: graceful, method: methodRedfish}, resetView{ssh: true, ended: true, err: errItself}, stepSubmit, methodSSH},
+		"if there is SSH":                          {reset{operation: graceful, method: methodRedfish}, resetView{ended: true, err: errItself}, stepFail, methodRedfish},
+		"nothing where who answers is not trusted": {reset{operation: graceful}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, methodNone},
+		"nor by force":                             {reset{operation: force}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, methodNone},
+		"nor unasked":                              {reset{operation: auto}, resetView{ssh: true, observation: fleet.Observation{Err: errUntrustedPeer}}, stepFail, methodNone},
+		"nor where Redfish found that out":         {reset{operation: graceful, method: methodRedfish}, resetView{ssh: true, ended: true, err: errUntrustedPeer}, stepFail, methodRedfish},
+		"nothing after SSH":                        {reset{operation: graceful, method: methodSSH}, resetView{ssh: true, ended: true, err: errors.New("no")}, stepFail, methodSSH},
+		"an answer too early is not believed":      {told(settleTime - 1), resetView{observation: well}, stepSettle, methodRedfish},
+		"then the BMC is asked":                    {told(settleTime), resetView{observation: well}, stepLook, methodRedfish},
+		"an old answer is none":                    {looked, resetView{observation: fleet.Observation{Time: now.Add(-1)}}, stepSettle, methodRedfish},
+		"a new one ends it":                        {looked, resetView{observation: well}, stepComplete, methodRedfish},
+		"an error does not":                        {looked, resetView{observation: fleet.Observation{Time: now, Err: errHangs}}, stepSettle, methodRedfish},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.view.now = now
 			step, next := tc.reset.decide(tc.view)
-			if step != tc.step || next.way != tc.way {
-				t.Errorf("%s over %q, want %s over %q", step, next.way, tc.step, tc.way)
+			if step != tc.step || next.method != tc.method {
+				t.Errorf("%s over %q, want %s over %q", step, next.method, tc.step, tc.method)
 			}
 			if step == stepSent && !next.sent.Equal(now) {
 				t.Errorf("sent at %s", next.sent)

@@ -53,23 +53,23 @@ func (r *rotations) forget(uid types.UID) {
 // rotating is a rotation in one look at its BMC.
 type rotating struct {
 	rotation
-	vault vault
+	stored storedCredentials
 	// said is the condition that follows.
 	said *metav1.Condition
 }
 
-// isRotation says whether the operation that was begun is a rotation.
+// isRotation reports whether the operation that was begun is a rotation.
 func isRotation(started string) bool {
 	return strings.HasPrefix(started, metalv1.OperationRotateCredentials+"@")
 }
 
-// mark is what the vault of a rotation that succeeded carries.
+// mark identifies a rotation in the annotation of the secret that it has changed.
 func (p rotation) mark(obj *metalv1.BMC) string { return string(obj.UID) + "/" + p.started }
 
 func (p rotation) holder(obj *metalv1.BMC) string { return "rotation of " + obj.Name }
 
-// beginRotation notes that a rotation was begun. It happens at most once: what was chosen and sent is found again in the
-// vault, whoever goes on.
+// beginRotation records that a rotation has begun. It happens at most once: whoever continues it finds the chosen password in
+// the stored credentials.
 func (r *Reconciler) beginRotation(ctx context.Context, obj *metalv1.BMC) error {
 	before := obj.DeepCopy()
 	started := metalv1.OperationRotateCredentials + "@" + obj.ResourceVersion
@@ -85,18 +85,18 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 	if !isRotation(started) {
 		return nil
 	}
-	v, err := r.openVault(ctx, s.target.Secret)
+	v, err := r.readStored(ctx, s.target.Secret)
 	if err != nil {
 		return err
 	}
-	s.rotating = &rotating{rotation: r.rotations.of(s.obj.UID, started, r.Clock.Now()), vault: v}
+	s.rotating = &rotating{rotation: r.rotations.of(s.obj.UID, started, r.Clock.Now()), stored: v}
 	if until, resting := s.rests(v); resting && r.Clock.Now().Before(until) {
 		r.hangUp(s.obj.Name)
 		s.again(until.Sub(r.Clock.Now()))
 		s.unresolved = reconcileerror.Terminalf(metalv1.ReasonAuthenticationFailed,
-			"the BMC refused the password in %s, and the new one of a rotation; the next attempt is at %s", v, until.UTC().Format(time.RFC3339))
+			"the BMC refused the password in %s and the new password of a rotation; the next attempt is at %s", v, until.UTC().Format(time.RFC3339))
 		s.rotating.say(metav1.ConditionFalse, metalv1.ReasonBothPasswordsRefused,
-			fmt.Sprintf("The BMC takes neither key %q of %s nor %q; set the right one, or wait until both are tried again at %s",
+			fmt.Sprintf("The BMC refuses the passwords in keys %[1]q and %[3]q of %[2]s. Correct the password, or wait for the next attempt at %[4]s",
 				metalv1.BMCSecretPasswordKey, v, metalv1.BMCSecretNextPasswordKey, until.UTC().Format(time.RFC3339)))
 		return nil
 	}
@@ -107,7 +107,7 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 }
 
 // rests says until when a BMC that refused both passwords is left alone, unless somebody has changed them since.
-func (s *scope) rests(v vault) (until time.Time, resting bool) {
+func (s *scope) rests(v storedCredentials) (until time.Time, resting bool) {
 	at, version, ok := strings.Cut(s.obj.Annotations[metalv1.AnnotationRotationRefused], "@")
 	since, err := time.Parse(time.RFC3339, at)
 	if !ok || err != nil || version != v.object().GetResourceVersion() {
@@ -127,7 +127,7 @@ func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
 	}
 	if s.unresolved != nil { // whom to ask, or as whom, is not known
 		if s.rotating.said == nil {
-			s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is to be changed: "+s.unresolved.Error())
+			s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Waiting to change the password: "+s.unresolved.Error())
 		}
 		return nil
 	}
@@ -150,9 +150,9 @@ func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
 func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, error) {
 	p := s.rotating
 	v := rotationView{
-		now: r.Clock.Now(), done: p.vault.rotated(p.mark(s.obj)), stored: p.vault.next() != "", observation: s.observation, heldBy: s.heldBy,
+		now: r.Clock.Now(), done: p.stored.rotated(p.mark(s.obj)), stored: p.stored.next() != "", observation: s.observation, overriddenBy: s.overriddenBy,
 	}
-	v.unsafe = v.stored && len(p.vault.writers(s.obj)) > 0 || !v.stored && p.chosen != ""
+	v.unsafe = v.stored && len(p.stored.writers(s.obj)) > 0 || !v.stored && p.chosen != ""
 	if s.obj.Annotations[metalv1.AnnotationRotationRefused] != "" {
 		v.unsafe = false // a person was asked to mend the secret
 	}
@@ -177,18 +177,18 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 	case rotateAwait:
 		keep()
 		s.again(max(rotationCheck, next.notBefore.Sub(r.Clock.Now())))
-		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		return true, nil
 	case rotateReplace:
 		return true, r.replace(ctx, s)
 	case rotateMeasure, rotateSet:
-		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(rotationCheck)
 		return true, r.orderRotation(s, key, step == rotateSet, next)
 	case rotateStore:
 		made := next.work.made
 		next.work, next.doubt = nil, false
-		if err := r.writeVault(ctx, p.vault, func(v vault) { v.store(made) }); err != nil {
+		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.store(made) }); err != nil {
 			return true, err // as it was: the BMC has not heard of it
 		}
 		next.chosen = made
@@ -197,17 +197,17 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 	case rotateTryNext:
 		keep()
 		r.hangUp(s.obj.Name) // what it said was about the old password
-		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password is being changed: "+why)
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(time.Second)
 		return true, nil
 	case rotatePromote:
-		if err := r.writeVault(ctx, p.vault, func(v vault) { v.promote(p.mark(s.obj)) }); err != nil {
+		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.promote(p.mark(s.obj)) }); err != nil {
 			return true, err
 		}
 		next.next = false
 		keep()
-		s.target.Credentials.Password = p.vault.current()
-		s.observation, s.heldBy = r.observe(s.obj, s.target.Spec)
+		s.target.Credentials.Password = p.stored.current()
+		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
 		return false, nil
 	case rotateRest:
 		keep()
@@ -215,7 +215,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 	case rotateFail:
 		return true, r.failRotation(ctx, s, why)
 	}
-	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, which is in "+p.vault.String()+p.vault.instead())
+	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, stored in "+p.stored.String()+p.stored.instead())
 	return true, r.endRotation(ctx, s, corev1.EventTypeNormal, metalv1.ReasonRotated)
 }
 
@@ -224,13 +224,13 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 	holder := next.holder(s.obj)
 	switch err := r.Fleet.Lock(key, holder, rotationLock); {
 	case errors.Is(err, fleet.ErrLocked), errors.Is(err, fleet.ErrBusy):
-		s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "The password will be changed when the BMC is free: "+err.Error())
+		s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Waiting for the BMC to change the password: "+err.Error())
 		return nil
 	case err != nil:
-		return fmt.Errorf("keep others off the BMC: %w", err)
+		return fmt.Errorf("lock the BMC: %w", err)
 	}
 	work := &rotationWork{
-		username: s.target.Credentials.Username, old: s.target.Credentials.Password, next: s.rotating.vault.next(),
+		username: s.target.Credentials.Username, old: s.target.Credentials.Password, next: s.rotating.stored.next(),
 		doubt: next.doubt, last: next.attempts >= rotationAttempts,
 	}
 	run := work.measure
@@ -249,33 +249,33 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 
 // replace gives the BMC credentials of its own, and says why.
 func (r *Reconciler) replace(ctx context.Context, s *scope) error {
-	old := s.rotating.vault
+	old := s.rotating.stored
 	why, err := r.fixed(ctx, s)
 	if err != nil {
 		return err
 	}
 	if why == "" {
-		why = "was written by somebody else while the password was being changed"
+		why = "was written by somebody else during the rotation"
 	}
 	instead := fmt.Sprintf("%s %s and stays as it is", old, why)
-	if err := r.replaceVault(ctx, s, old, instead); err != nil {
+	if err := r.replaceStored(ctx, s, old, instead); err != nil {
 		return err
 	}
 	r.event(s.obj, corev1.EventTypeNormal, metalv1.ReasonSecretReplaced, fmt.Sprintf("%s; the BMC now has BMCSecret %q", instead, s.obj.Spec.BMCSecretRef.Name))
 	s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating,
-		fmt.Sprintf("The password is being changed: the BMC got BMCSecret %q of its own. %s", s.obj.Spec.BMCSecretRef.Name, instead))
+		fmt.Sprintf("Changing the password: the BMC now has its own BMCSecret %q. %s", s.obj.Spec.BMCSecretRef.Name, instead))
 	return nil
 }
 
 // fixed says why credentials cannot be changed where they are; empty: they can be.
 func (r *Reconciler) fixed(ctx context.Context, s *scope) (why string, _ error) {
-	if s.rotating.vault.immutable() {
+	if s.rotating.stored.immutable() {
 		return "is immutable", nil
 	}
 	if others, err := r.sharers(ctx, s); err != nil || len(others) > 0 {
 		return "is also used by " + some(others), err
 	}
-	if writers := s.rotating.vault.writers(s.obj); len(writers) > 0 {
+	if writers := s.rotating.stored.writers(s.obj); len(writers) > 0 {
 		return "is also written by " + some(writers), nil
 	}
 	return "", nil
@@ -294,13 +294,13 @@ func some(names []string) string {
 func (r *Reconciler) restRotation(ctx context.Context, s *scope) error {
 	r.unlock(s)
 	before := s.obj.DeepCopy()
-	refused := r.Clock.Now().UTC().Format(time.RFC3339) + "@" + s.rotating.vault.object().GetResourceVersion()
+	refused := r.Clock.Now().UTC().Format(time.RFC3339) + "@" + s.rotating.stored.object().GetResourceVersion()
 	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationRefused, refused)
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return err
 	}
 	r.hangUp(s.obj.Name)
-	message := fmt.Sprintf("The BMC takes neither the old password nor the new; both are in %s", s.rotating.vault)
+	message := fmt.Sprintf("The BMC refuses both the old and the new password. Both are in %s", s.rotating.stored)
 	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonBothPasswordsRefused, message)
 	r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonBothPasswordsRefused, message)
 	return nil
@@ -308,14 +308,14 @@ func (r *Reconciler) restRotation(ctx context.Context, s *scope) error {
 
 // failRotation ends a rotation after which the old password holds.
 func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) error {
-	if s.rotating.vault.next() != "" {
-		if err := r.writeVault(ctx, s.rotating.vault, vault.drop); err != nil {
+	if s.rotating.stored.next() != "" {
+		if err := r.writeStored(ctx, s.rotating.stored, storedCredentials.drop); err != nil {
 			return err
 		}
 	}
 	s.rotating.chosen = "" // it was dropped on purpose
 	r.rotations.set(s.obj.UID, s.rotating.rotation)
-	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonRotationFailed, "The password is the old one: "+why)
+	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonRotationFailed, "The password was not changed: "+why)
 	return r.endRotation(ctx, s, corev1.EventTypeWarning, metalv1.ReasonRotationFailed)
 }
 
@@ -338,7 +338,7 @@ func (r *Reconciler) unlock(s *scope) {
 
 // sharers names the other objects whose BMCs have these credentials: they would be locked out.
 func (r *Reconciler) sharers(ctx context.Context, s *scope) ([]string, error) {
-	names, err := r.sameVault(ctx, s.rotating.vault)
+	names, err := r.sharingSecret(ctx, s.rotating.stored)
 	if err != nil {
 		return nil, err
 	}
@@ -357,8 +357,8 @@ func (r *Reconciler) sharers(ctx context.Context, s *scope) ([]string, error) {
 	return others, nil
 }
 
-// sameVault lists the BMCSecrets that stand for the same secret.
-func (r *Reconciler) sameVault(ctx context.Context, v vault) ([]string, error) {
+// sharingSecret lists the BMCSecrets that refer to the same secret.
+func (r *Reconciler) sharingSecret(ctx context.Context, v storedCredentials) ([]string, error) {
 	if v.core == nil {
 		return []string{v.secret.Name}, nil
 	}

@@ -64,7 +64,7 @@ func (s *stand) over(t *testing.T, sets int) {
 	}
 	s.rack.Pass(time.Second)
 	if o, _ := s.Fleet.Observe(address); o.LockedBy != "" {
-		t.Errorf("the BMC is still held by %q", o.LockedBy)
+		t.Errorf("the BMC is still locked by %q", o.LockedBy)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestARotationThatTheBMCRefuses(t *testing.T) {
 			return false, &bmc.Error{Kind: bmc.KindRejected, Op: "PATCH", StatusCode: 400, MessageID: "PropertyValueFormatError"}
 		})
 		b := s.pass(t, 3*time.Minute)
-		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionRotated, metav1.ConditionFalse, metalv1.ReasonRotationFailed, "old one", "PropertyValueFormatError")
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionRotated, metav1.ConditionFalse, metalv1.ReasonRotationFailed, "was not changed", "PropertyValueFormatError")
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
 		if secret := s.secret(t); string(secret.Data["password"]) != "right" || secret.Data["password.next"] != nil {
 			t.Errorf("the secret has %d keys", len(secret.Data))
@@ -345,7 +345,7 @@ func TestARotationOfABMCThatCannotBeAskedIsGivenUp(t *testing.T) {
 		says  string
 	}{
 		"it does not answer":      {func(s *stand) { s.bmc.Fails(errHangs) }, "does not answer"},
-		"it refuses the password": {func(s *stand) { s.bmc.Wants("another") }, "refuses the present password"},
+		"it refuses the password": {func(s *stand) { s.bmc.Wants("another") }, "refuses the current password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stands(t, func(t *testing.T, s *stand) {

@@ -50,8 +50,8 @@ type rotationView struct {
 	now time.Time
 	// done says that the password in use is this rotation's.
 	done bool
-	// heldBy is who has other credentials for the BMC, which are used.
-	heldBy string
+	// overriddenBy is the object whose other credentials are used for this BMC.
+	overriddenBy string
 	// alone says that the credentials may be changed where they are: no other BMC has them, nobody else writes them, and they
 	// are not immutable.
 	alone bool
@@ -94,26 +94,26 @@ func (p rotation) decide(v rotationView) (rotationStep, rotation, string) {
 		return rotatePromote, p, ""
 	case p.next && refused:
 		p.next, p.doubt = false, true
-		return rotateRest, p, "the BMC refuses both the old password and the new"
+		return rotateRest, p, "the BMC refuses both the old and the new password"
 	case refused && v.stored:
 		p.next = true
 		return rotateTryNext, p, "the BMC refuses the old password"
-	case v.heldBy != "" && !v.stored:
-		return rotateFail, p, "the credentials of " + v.heldBy + " are used, which names the same BMC"
+	case v.overriddenBy != "" && !v.stored:
+		return rotateFail, p, v.overriddenBy + " names the same BMC, and its credentials are used"
 	case refused:
-		return rotateFail, p, "the BMC refuses the present password"
+		return rotateFail, p, "the BMC refuses the current password"
 	case !answered && !v.stored && v.now.Sub(p.since) >= rotationPatience:
 		return rotateFail, p, "the BMC does not answer"
 	case !answered:
 		return rotateAwait, p, "the BMC does not answer"
 	case v.now.Before(p.notBefore):
-		return rotateAwait, p, "the last attempt has no certain end"
+		return rotateAwait, p, "the result of the last attempt is unknown"
 	case !v.stored && !v.alone:
 		return rotateReplace, p, ""
 	case !v.stored:
-		return rotateMeasure, p, "the BMC is asked what passwords it takes"
+		return rotateMeasure, p, "reading the BMC's password rules"
 	}
-	return rotateSet, p, "the BMC is told the new password"
+	return rotateSet, p, "setting the new password"
 }
 
 // follow looks at the job under way.
@@ -122,9 +122,9 @@ func (p rotation) follow(v rotationView) (rotationStep, rotation, string) {
 	switch {
 	case v.lost:
 		p.job, p.work, p.doubt = "", nil, v.stored
-		return rotateAwait, p, "the BMC is asked anew"
+		return rotateAwait, p, "connecting again"
 	case !v.ended:
-		return rotateAwait, p, "the BMC is at work"
+		return rotateAwait, p, "waiting for the BMC"
 	}
 	p.job, p.work = "", nil
 	switch work.end {
@@ -137,14 +137,14 @@ func (p rotation) follow(v rotationView) (rotationStep, rotation, string) {
 		return rotateFail, p, v.err.Error()
 	case passwordsRefused:
 		p.doubt = true
-		return rotateRest, p, "the BMC refuses both the old password and the new"
+		return rotateRest, p, "the BMC refuses both the old and the new password"
 	}
 	return p.again(v)
 }
 
 // again waits after an attempt that has no certain end.
 func (p rotation) again(v rotationView) (rotationStep, rotation, string) {
-	reason := "the attempt has no certain end"
+	reason := "the result of the attempt is unknown"
 	if v.err != nil {
 		reason = v.err.Error()
 	}

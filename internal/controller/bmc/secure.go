@@ -14,15 +14,15 @@ import (
 func secureCondition(e bmc.Endpoint, skipVerify bool, o fleet.Observation) *metav1.Condition {
 	switch {
 	case !e.Secure():
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonPlainHTTP, Message: "Credentials travel unencrypted to " + e.Key()}
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonPlainHTTP, Message: "Farrier sends credentials unencrypted to " + e.Key()}
 	case bmc.KindOf(o.Err) == bmc.KindUntrusted:
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonUntrusted, Message: "Who answers at " + e.Key() + " did not prove that it is the BMC, and was told nothing"}
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonUntrusted, Message: "The certificate at " + e.Key() + " is not trusted. Farrier sent no credentials"}
 	case skipVerify:
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonNotVerified, Message: "Nobody verifies who answers at " + e.Key()}
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonNotVerified, Message: "Farrier does not verify the certificate at " + e.Key()}
 	case !handshaken(o):
-		return &metav1.Condition{Status: metav1.ConditionUnknown, Reason: metalv1.ReasonNotObserved, Message: "Whether the certificate at " + e.Key() + " is good is known once a TLS handshake has succeeded"}
+		return &metav1.Condition{Status: metav1.ConditionUnknown, Reason: metalv1.ReasonNotObserved, Message: "Waiting for the first TLS handshake with " + e.Key()}
 	}
-	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonVerified, Message: "TLS with a certificate that is verified"}
+	return &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonVerified, Message: "TLS with a verified certificate"}
 }
 
 // handshaken reports whether something was heard over a connection to the BMC: an answer since the start, whatever has become of the BMC after it, or an

@@ -16,6 +16,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // annotationCopiedLabels lists the labels that were copied from the BMC, so that one which is
@@ -93,7 +94,7 @@ func (r *Reconciler) create(ctx context.Context, obj *metalv1.BMC, system *fleet
 func (r *Reconciler) update(ctx context.Context, server *metalv1.Server, obj *metalv1.BMC, system *fleet.SystemObservation) error {
 	before := server.DeepCopy()
 	copyLabels(server, obj.Labels)
-	if server.Spec.SystemUUID == "" {
+	if identity.MachineUUID(server.Spec.SystemUUID) == "" && system.UUID != "" {
 		server.Spec.SystemUUID = system.UUID
 	}
 	server.Spec.SystemURI = system.URI // firmware may have moved it

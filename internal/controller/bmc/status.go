@@ -43,7 +43,7 @@ func describe(s *scope, skipVerify bool) {
 	if s.target.Secret != nil {
 		set(metalv1.ConditionDefaultCredentials, s.login.condition())
 	}
-	set(metalv1.ConditionCredentialsUsed, heldCondition(s.heldBy))
+	set(metalv1.ConditionCredentialsUsed, credentialsUsedCondition(s.overriddenBy))
 	if s.rotating != nil && s.rotating.said != nil {
 		set(metalv1.ConditionRotated, s.rotating.said)
 	}
@@ -96,7 +96,7 @@ func condition(o fleet.Observation, resolveErr error, secret string) metav1.Cond
 			c.Message += ". " + todo
 		}
 	case o.Time.IsZero():
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, metalv1.ReasonNotObserved, "The BMC has not been heard of yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, metalv1.ReasonNotObserved, "Waiting for the BMC's first answer"
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonConnected, answers(o.Symptoms.Basic)
 	}
@@ -126,12 +126,12 @@ func resetCondition(s *scope) *metav1.Condition {
 	started := s.obj.Annotations[metalv1.AnnotationOperationStarted]
 	switch {
 	case started != "" && !isRotation(started):
-		c := &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonUserRequested, Message: "The BMC is being restarted"}
+		c := &metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonUserRequested, Message: "Restarting the BMC"}
 		if strings.HasPrefix(started, operationAutoReset+"@") {
 			c.Reason = metalv1.ReasonAutoResetting
 		}
-		if s.reset != nil && s.reset.way != wayNone {
-			c.Message = fmt.Sprintf("The BMC is being restarted over %s", s.reset.way)
+		if s.reset != nil && s.reset.method != methodNone {
+			c.Message = fmt.Sprintf("Restarting the BMC over %s", s.reset.method)
 		}
 		return c
 	case s.resetErr != nil:
@@ -139,18 +139,18 @@ func resetCondition(s *scope) *metav1.Condition {
 	case earlier != nil && earlier.Status == metav1.ConditionFalse:
 		return earlier
 	case earlier != nil || !lastReset(s.obj).IsZero():
-		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonResetComplete, Message: "No restart is under way"}
+		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonResetComplete, Message: "No restart in progress"}
 	}
 	return nil
 }
 
 // heldCondition says that somebody else's credentials are used; nil if nobody's are.
-func heldCondition(by string) *metav1.Condition {
+func credentialsUsedCondition(by string) *metav1.Condition {
 	if by == "" {
 		return nil
 	}
 	return &metav1.Condition{
 		Status: metav1.ConditionFalse, Reason: metalv1.ReasonOtherHolder,
-		Message: by + " names the same BMC with other credentials, and those are used",
+		Message: by + " names the same BMC with other credentials, and Farrier uses those",
 	}
 }

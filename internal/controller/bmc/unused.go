@@ -20,9 +20,9 @@ func (r *Reconciler) findUnused(ctx context.Context, s *scope) error {
 	for n := 1; n <= maxNames; n++ {
 		secret := &metav1.PartialObjectMetadata{}
 		secret.SetGroupVersionKind(metalv1.GroupVersion.WithKind("BMCSecret"))
-		err := r.Get(ctx, client.ObjectKey{Name: vaultName(s.obj, n)}, secret)
+		err := r.Get(ctx, client.ObjectKey{Name: credentialsName(s.obj, n)}, secret)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("BMCSecret %q: %w", vaultName(s.obj, n), err)
+			return fmt.Errorf("BMCSecret %q: %w", credentialsName(s.obj, n), err)
 		}
 		made := secret.Annotations[metalv1.AnnotationCredentialsOf] == string(s.obj.UID)
 		if err == nil && made && secret.Name != s.obj.Spec.BMCSecretRef.Name {
@@ -37,5 +37,5 @@ func (s *scope) hint() string {
 	if s.unused == "" {
 		return ""
 	}
-	return fmt.Sprintf(". BMCSecret %q was made for this BMC when its password was rotated: name it in spec.bmcSecretRef, in place of %q", s.unused, s.obj.Spec.BMCSecretRef.Name)
+	return fmt.Sprintf(". Farrier made BMCSecret %q for this BMC when it rotated its password. Name it in spec.bmcSecretRef instead of %q", s.unused, s.obj.Spec.BMCSecretRef.Name)
 }

@@ -13,10 +13,10 @@ import (
 // k8s.io/apimachinery/pkg/util/managedfields): that is nobody.
 const beforeFirstApply = "before-first-apply"
 
-// writers names those beside Farrier that have set the credentials in a vault, in order. They go on from what they wrote
-// last: what is put there beside it, they take away, and what is changed there, they change back. A vault that was made for this BMC because of them is
+// writers names those beside Farrier that have set the stored credentials, in order. They continue from what they wrote
+// last: they remove what is added, and revert what is changed. A secret that was made for this BMC because of them is
 // Farrier's, whoever has mended it since.
-func (v vault) writers(obj *metalv1.BMC) []string {
+func (v storedCredentials) writers(obj *metalv1.BMC) []string {
 	if v.object().GetAnnotations()[metalv1.AnnotationCredentialsOf] == string(obj.UID) {
 		return nil
 	}

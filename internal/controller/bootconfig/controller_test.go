@@ -21,8 +21,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/image"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 const (
@@ -52,7 +52,7 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 		API:   controllertest.NewAPI(t, append(objects, newServer())...),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
 	}
-	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0", func(next http.Handler) http.Handler {
+	remote, err := localregistry.Start(t.Context(), "127.0.0.1:0", func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.pause.RLock()
 			defer s.pause.RUnlock()
@@ -62,15 +62,15 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = registry.Stop() })
-	images, err := image.NewResolver(image.Options{
-		AllowedRegistries: []string{registry.Address()}, PlainHTTP: []string{registry.Address()},
+	t.Cleanup(func() { _ = remote.Stop() })
+	images, err := registry.NewResolver(registry.Options{
+		AllowedRegistries: []string{remote.Address()}, PlainHTTP: []string{remote.Address()},
 		Refresh: time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.registry = registry
+	s.registry = remote
 	s.Reconciler = &Reconciler{Client: s.API, APIReader: s.API, Images: images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
 	s.interest.init()
 	images.Subscribe(s.interest.wake)
@@ -335,7 +335,7 @@ func TestAnotherImageChangesTheURLs(t *testing.T) {
 	}
 	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "IPXEBootConfig") // Ready was about the generation before
 	checkState(t, s.delivered(t), metalv1.ServerBootConfigurationStateReady)
-	if _, wanted := s.interest.waiting[keyOf(image.Request{Reference: p.Reference, Architecture: "amd64"})]; wanted {
+	if _, wanted := s.interest.waiting[keyOf(registry.Request{Reference: p.Reference, Architecture: "amd64"})]; wanted {
 		t.Error("the image that nobody boots any more is still followed")
 	}
 }
@@ -473,7 +473,7 @@ func TestAnImageIsForgottenWithItsLastBootConfiguration(t *testing.T) {
 	if len(s.interest.waiting)+len(s.interest.images) != 0 {
 		t.Errorf("still of interest: %v", s.interest.waiting)
 	}
-	if _, known := s.Images.Lookup(image.Request{Reference: p.Reference, Architecture: "amd64"}); known {
+	if _, known := s.Images.Lookup(registry.Request{Reference: p.Reference, Architecture: "amd64"}); known {
 		t.Error("the resolver has not forgotten it")
 	}
 }

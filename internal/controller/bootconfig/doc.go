@@ -6,6 +6,6 @@
 // tell.go makes events of what cannot be booted. With another boot provider, pending.go says of what is new that it is Pending, and
 // nothing else here runs.
 //
-// The registry is never asked here: internal/image resolves in the background
+// The registry is never asked here: internal/image/registry resolves in the background
 // and wakes this controller when it knows.
 package bootconfig

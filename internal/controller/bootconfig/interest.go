@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // interest remembers which boot configurations wait for which image, so that news
@@ -23,7 +23,7 @@ type interest struct {
 
 	mu      sync.Mutex
 	waiting map[imageKey]map[reconcile.Request]struct{}
-	images  map[reconcile.Request]image.Request
+	images  map[reconcile.Request]registry.Request
 }
 
 // imageKey is what makes two requests for an image the same.
@@ -32,17 +32,17 @@ type imageKey struct {
 	secret                  [sha256.Size]byte
 }
 
-func keyOf(r image.Request) imageKey {
+func keyOf(r registry.Request) imageKey {
 	return imageKey{r.Reference, r.Architecture, sha256.Sum256(r.PullSecret)}
 }
 
 func (i *interest) init() {
 	i.waiting = map[imageKey]map[reconcile.Request]struct{}{}
-	i.images = map[reconcile.Request]image.Request{}
+	i.images = map[reconcile.Request]registry.Request{}
 }
 
 // set says that req boots the image; forget is called for one that nobody boots now.
-func (i *interest) set(req reconcile.Request, img image.Request, forget func(image.Request)) {
+func (i *interest) set(req reconcile.Request, img registry.Request, forget func(registry.Request)) {
 	i.mu.Lock()
 	old, had := i.images[req]
 	if had && keyOf(old) == keyOf(img) {
@@ -62,7 +62,7 @@ func (i *interest) set(req reconcile.Request, img image.Request, forget func(ima
 }
 
 // drop says that req is gone.
-func (i *interest) drop(req reconcile.Request, forget func(image.Request)) {
+func (i *interest) drop(req reconcile.Request, forget func(registry.Request)) {
 	i.mu.Lock()
 	old, had := i.images[req]
 	last := had && i.remove(req, old)
@@ -72,7 +72,7 @@ func (i *interest) drop(req reconcile.Request, forget func(image.Request)) {
 	}
 }
 
-func (i *interest) remove(req reconcile.Request, img image.Request) (last bool) {
+func (i *interest) remove(req reconcile.Request, img registry.Request) (last bool) {
 	delete(i.images, req)
 	delete(i.waiting[keyOf(img)], req)
 	if len(i.waiting[keyOf(img)]) > 0 {
@@ -82,7 +82,7 @@ func (i *interest) remove(req reconcile.Request, img image.Request) (last bool) 
 	return true
 }
 
-func (i *interest) wake(img image.Request) {
+func (i *interest) wake(img registry.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for req := range i.waiting[keyOf(img)] {

@@ -10,14 +10,23 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
-	"github.com/farrier-dev/farrier/internal/image"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// shelf records what is needed.
-type shelf map[string]image.Need
+// shelf records what is pinned.
+type shelf map[string]pinned
 
-func (s shelf) Need(owner string, n image.Need) error { s[owner] = n; return nil }
-func (s shelf) Release(owner string)                  { delete(s, owner) }
+type pinned struct {
+	plan       registry.Plan
+	pullSecret []byte
+}
+
+func (s shelf) Unpin(owner string) { delete(s, owner) }
+
+func (s shelf) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
+	s[owner] = pinned{plan, pullSecret}
+	return nil
+}
 
 func TestThePullSecretReachesTheRegistry(t *testing.T) {
 	s := newStand(t)
@@ -49,8 +58,8 @@ func TestThePullSecretReachesTheRegistry(t *testing.T) {
 	content := fmt.Sprintf(`{"auths":{%q:{"username":"robot","password":"s3cret"}}}`, s.registry.Address())
 	with(content)
 	checkState(t, s.resolved(t), metalv1.ServerBootConfigurationStatePending)
-	if need := needed["ServerBootConfiguration/ns/c"]; need.Plan.Digest != p.Digest || string(need.PullSecret) != content {
-		t.Errorf("needed is plan %q", need.Plan.Digest)
+	if need := needed["ServerBootConfiguration/ns/c"]; need.plan.Digest != p.Digest || string(need.pullSecret) != content {
+		t.Errorf("needed is plan %q", need.plan.Digest)
 	}
 
 	s.Remove(t, config)

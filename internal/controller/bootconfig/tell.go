@@ -32,9 +32,9 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 		r.failed.Store(client.ObjectKeyFromObject(now), true)
 	}
 	switch {
-	case failing && (!failed || Problem(before) != Problem(now)):
+	case failing && (!failed || events.Differ(ready(before), ready(now))):
 		if !ofClaim(now) { // the claim's own controller says it too, of the claim
-			r.Logger.Info("Boot configuration cannot be booted", "config", name, "server", now.Spec.ServerRef.Name, "cause", Problem(now))
+			r.Logger.Info("boot configuration cannot be booted", "bootConfiguration", name, "server", now.Spec.ServerRef.Name, "message", Problem(now))
 		}
 		r.event(now, corev1.EventTypeWarning, whyNot(now), Problem(now))
 		if v.boots() {
@@ -53,6 +53,10 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 
 func (r *Reconciler) event(about runtime.Object, kind, reason, note string) {
 	events.Send(r.Recorder, about, nil, kind, reason, note)
+}
+
+func ready(config *metalv1.ServerBootConfiguration) *metav1.Condition {
+	return apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionReady)
 }
 
 // whyNot is the reason why a boot configuration cannot be booted: the image's, where that is wrong.

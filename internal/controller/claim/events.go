@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -10,10 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 )
-
-// maxNote is how long the text of an event may be (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
-const maxNote = 1024
 
 // Reasons of conditions and events about the boot of a claim beside those that the API names.
 const (
@@ -24,20 +21,12 @@ const (
 	reasonBootTaken   = "BootConfigurationTaken"
 )
 
-// event tells whoever looks at an object of a step.
+// event makes an event of an object.
 func (r *Reconciler) event(about, related runtime.Object, kind, reason, format string, args ...any) {
-	if r.Recorder == nil {
-		return
-	}
-	note := fmt.Sprintf(format, args...)
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("…")], "") + "…"
-	}
-	r.Recorder.Eventf(about, related, kind, reason, reason, "%s", note)
+	events.Send(r.Recorder, about, related, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// tell makes an event and a log line of what a claim's status says now and did not say before. Status lasts, so
-// another process repeats nothing.
+// tell makes an event and a log line of what is new in a claim's status. Status lasts, so another process repeats nothing.
 func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
 	if c := news(before, now, metalv1.ConditionBound); c != nil {
 		r.tellBound(now, c)
@@ -47,8 +36,8 @@ func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
 	}
 }
 
-// news is a condition that differs from what it was; nil where it does not. The message of a claim that waits has counts, which change
-// all the time.
+// news returns a condition that has changed; nil if it has not. The message of a claim that waits has counts, which change
+// all the time: only the reason counts there.
 func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(now.Status.Conditions, kind)
 	switch {
@@ -56,7 +45,7 @@ func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
 		return nil
 	case was == nil, was.Status != is.Status, was.Reason != is.Reason:
 		return is
-	case kind == metalv1.ConditionBootReady && was.Message != is.Message:
+	case kind == metalv1.ConditionBootReady && events.Differ(was, is):
 		return is
 	}
 	return nil
@@ -66,13 +55,13 @@ func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition
 	name, kind := obj.Namespace+"/"+obj.Name, corev1.EventTypeNormal
 	switch bound.Reason {
 	case metalv1.ReasonAllocated:
-		r.event(obj, nil, kind, bound.Reason, "%s belongs to the claim", bound.Message)
+		r.event(obj, nil, kind, bound.Reason, "%s is bound to the claim", bound.Message)
 		return
 	case metalv1.ReasonAllMatchingServersBusy:
-		r.Logger.V(1).Info("Claim waits", "claim", name, "cause", bound.Message)
+		r.Logger.V(1).Info("claim waits for a server", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	default: // waiting alone may not help
 		kind = corev1.EventTypeWarning
-		r.Logger.Info("Claim has no server", "claim", name, "reason", bound.Reason, "cause", bound.Message)
+		r.Logger.Info("claim has no server", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	}
 	r.event(obj, nil, kind, bound.Reason, "%s", bound.Message)
 }
@@ -84,12 +73,12 @@ func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) 
 	case boot.Reason == reasonBootError && obj.Spec.Image == "": // it asks for nothing to boot
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	case boot.Reason == reasonBootReady:
-		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s can be booted", name)
-		r.Logger.V(1).Info("Boot of a claim is ready", "claim", name)
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s is ready to boot", name)
+		r.Logger.V(1).Info("claim is ready to boot", "claim", name)
 	case boot.Reason == metalv1.ReasonReinstallPending:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	default:
 		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)
-		r.Logger.Info("Claim cannot be booted", "claim", name, "reason", boot.Reason, "cause", boot.Message)
+		r.Logger.Info("claim cannot boot", "claim", name, "reason", boot.Reason, "message", boot.Message)
 	}
 }

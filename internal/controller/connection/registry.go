@@ -15,8 +15,8 @@ type Registry struct {
 	mu    sync.RWMutex
 	byKey map[fleet.Key]map[listener]struct{}
 	keyOf map[listener]fleet.Key
-	// holdings are the credentials that objects have for the BMCs they are bound to.
-	holdings map[listener]*holding
+	// candidates are the credentials that objects have for the BMCs they are bound to.
+	candidates map[listener]*candidacy
 }
 
 type listener struct {
@@ -27,7 +27,7 @@ type listener struct {
 // NewRegistry makes an empty registry and subscribes it to the fleet.
 func NewRegistry(f *fleet.Fleet) *Registry {
 	r := &Registry{
-		fleet: f, byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}, holdings: map[listener]*holding{},
+		fleet: f, byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}, candidates: map[listener]*candidacy{},
 	}
 	f.Subscribe(r.notify)
 	return r
@@ -103,7 +103,7 @@ func (r *Registry) unbind(l listener) {
 	if !bound {
 		return
 	}
-	r.release(l)
+	r.withdraw(l)
 	delete(r.keyOf, l)
 	delete(r.byKey[key], l)
 	if len(r.byKey[key]) == 0 {

@@ -90,9 +90,7 @@ func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1
 	if t.Endpoint, err = Endpoint(t.Address.IP, obj.Spec.Protocol); err != nil {
 		return t, err
 	}
-	if uuid, err := identity.UUID(obj.Spec.BMCUUID); err == nil {
-		t.ManagerUUID = uuid
-	}
+	t.ManagerUUID = identity.MachineUUID(obj.Spec.BMCUUID)
 	t.Secret, t.Credentials, err = secrets.Read(ctx, obj.Spec.BMCSecretRef.Name)
 	return t, err
 }
@@ -106,10 +104,10 @@ func SystemOf(server *metalv1.Server, systems []fleet.SystemObservation) (found 
 	if at >= 0 && (systems[at].Seen.IsZero() || IsSystem(server, systems[at].System) && systems[at].UUID != "") {
 		return at, nil // it is there, or cannot be told from what another says
 	}
-	uuid, err := identity.UUID(server.Spec.SystemUUID)
+	uuid := identity.MachineUUID(server.Spec.SystemUUID)
 	var same []int
 	for i := range systems {
-		if err == nil && systems[i].UUID == uuid {
+		if uuid != "" && systems[i].UUID == uuid {
 			same, shared = append(same, i), append(shared, systems[i].URI)
 		}
 	}
@@ -127,8 +125,8 @@ func SystemOf(server *metalv1.Server, systems []fleet.SystemObservation) (found 
 // IsSystem says whether a Server stands for a system of its BMC. The UUID decides where both have one:
 // a chassis that loses a blade may give its URI to the next, and that is another machine.
 func IsSystem(server *metalv1.Server, system bmc.System) bool {
-	uuid, err := identity.UUID(server.Spec.SystemUUID)
-	if err == nil && system.UUID != "" {
+	uuid := identity.MachineUUID(server.Spec.SystemUUID)
+	if uuid != "" && system.UUID != "" {
 		return uuid == system.UUID
 	}
 	return server.Spec.SystemURI != "" && server.Spec.SystemURI == system.URI

@@ -92,15 +92,30 @@ func builder(t testing.TB) (*fake.ClientBuilder, *tracker) {
 		}
 	}
 	objects := &tracker{ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
-	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(
-		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{},
-		&metalv1.ServerMaintenance{}, &metalv1.BIOSSettings{}, &metalv1.ServerReadinessRule{},
-		&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
-	)
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(withStatus(t, scheme)...)
 	if err := index.Register(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)
 	}
 	return b, objects
+}
+
+// withStatus returns an object of each of our kinds that has a status, which is written apart from the rest.
+func withStatus(t testing.TB, scheme *runtime.Scheme) []client.Object {
+	t.Helper()
+	var found []client.Object
+	for kind, goType := range scheme.AllKnownTypes() {
+		if _, ok := goType.FieldByName("Status"); !ok || kind.Group == corev1.GroupName {
+			continue
+		}
+		obj, err := scheme.New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := obj.(client.Object); ok {
+			found = append(found, o)
+		}
+	}
+	return found
 }
 
 // indexer lets the product register its indexes with the fake.

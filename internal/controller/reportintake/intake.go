@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -81,7 +81,7 @@ func (i *Intake) store(ctx context.Context, server *metalv1.Server, r inspection
 	}
 	obj := machinerecord.New(i.Namespace, machinerecord.InspectionName(server.Name), machinerecord.KindInspection, server.Name, r.Attempt, content)
 	obj.Annotations[machinerecord.AnnotationCapabilities] = capabilities(r.Data.Capabilities)
-	if bootview.IsMachineUUID(r.SystemUUID) {
+	if identity.MachineUUID(r.SystemUUID) != "" {
 		obj.Annotations[machinerecord.AnnotationSystemUUID] = r.SystemUUID
 	}
 	err = i.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
@@ -206,7 +206,7 @@ func (i *Intake) nameless(ctx context.Context, attemptID string) ([]metalv1.Serv
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return nil, err
-		case err == nil && server.Spec.SystemUUID == "":
+		case err == nil && identity.MachineUUID(server.Spec.SystemUUID) == "":
 			found = append(found, server)
 		}
 	}

@@ -2,13 +2,17 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -100,11 +104,70 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 	return nil
 }
 
-// reason is the reason that a Terminal error names, or otherwise what is given.
-func reason(err error, otherwise string) string {
-	var terminal reconcileerror.Terminal
-	if errors.As(err, &terminal) {
-		return terminal.Reason
+// keepRecords writes, deletes and prunes the records of cleanups.
+func (r *Reconciler) keepRecords(ctx context.Context, v *View, p *Plan) error {
+	if p.Record != nil {
+		if err := machinerecord.PutCleanup(ctx, r.Client, r.APIReader, r.Namespace, *p.Record); err != nil {
+			return fmt.Errorf("write the record of the cleanup: %w", err)
+		}
 	}
-	return otherwise
+	if p.Forget {
+		obj := &corev1.ConfigMap{}
+		obj.Namespace, obj.Name = r.Namespace, machinerecord.CleanupName(v.Server.Name, v.claimedBy())
+		if err := client.IgnoreNotFound(r.Delete(ctx, obj)); err != nil {
+			return fmt.Errorf("delete the record of an earlier cleanup: %w", err)
+		}
+	}
+	if p.Prune {
+		return r.prune(ctx, v)
+	}
+	return nil
+}
+
+// keptCleanups is how many records of cleanups are kept of each server.
+const keptCleanups = 5
+
+// prune deletes the oldest records of the cleanups of a server, but for the newest few.
+func (r *Reconciler) prune(ctx context.Context, v *View) error {
+	records, err := r.cleanups(ctx, v.Server.Name)
+	if err != nil {
+		return err
+	}
+	for i := keptCleanups; i < len(records); i++ {
+		old := &records[i]
+		if old.Name == machinerecord.CleanupName(v.Server.Name, v.claimedBy()) {
+			continue
+		}
+		if err := client.IgnoreNotFound(r.Delete(ctx, old)); err != nil {
+			return fmt.Errorf("delete an old record: %w", err)
+		}
+	}
+	return nil
+}
+
+// cleanups are the records of the cleanups of a server, the newest first.
+func (r *Reconciler) cleanups(ctx context.Context, server string) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := r.List(ctx, list, client.InNamespace(r.Namespace), client.MatchingFields{index.CleanupByServer: server}); err != nil {
+		return nil, fmt.Errorf("records of cleanups: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b metav1.PartialObjectMetadata) int {
+		if n := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list.Items, nil
+}
+
+// defaultsJob is that order.
+func defaultsJob(id, system, account string) fleet.Job {
+	return fleet.Job{ID: id, Account: account, Run: func(ctx context.Context, s fleet.Services) error {
+		bios, err := s.BIOS(ctx, system)
+		if err != nil {
+			return err
+		}
+		return s.ResetBIOS(ctx, bios)
+	}}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,17 +60,6 @@ func (v *View) restoreDefaults(p *Plan) bool {
 		p.Defaults = v.due(p, stepDefaults, v.Defaults)
 	}
 	return false
-}
-
-// defaultsJob is that order.
-func defaultsJob(id, system, account string) fleet.Job {
-	return fleet.Job{ID: id, Account: account, Run: func(ctx context.Context, s fleet.Services) error {
-		bios, err := s.BIOS(ctx, system)
-		if err != nil {
-			return err
-		}
-		return s.ResetBIOS(ctx, bios)
-	}}
 }
 
 // restoreBootOrder orders the boot order that the server had when it became available first, and says

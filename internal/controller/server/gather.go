@@ -6,16 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // gather reads everything that a decision may look at, from caches except where believing one that
@@ -95,30 +101,6 @@ func noBoot(server *metalv1.Server, o fleet.Observation) string {
 		return o.Others[0]
 	}
 	return ""
-}
-
-// keyOf finds the BMC: the one that is referred to, or the one inline.
-func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
-	server := v.Server
-	if inline := server.Spec.BMC; inline != nil {
-		return r.hold(ctx, v, inline)
-	}
-	r.letGo(server.Name)
-	if server.Spec.BMCRef == nil {
-		return "", reconcileerror.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
-	}
-	var bmc metalv1.BMC
-	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {
-		return "", reconcileerror.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
-	} else if err != nil {
-		return "", err
-	}
-	address, err := connection.AddressOf(ctx, r, &bmc)
-	if err != nil {
-		return "", err
-	}
-	endpoint, err := connection.Endpoint(address.IP, bmc.Spec.Protocol)
-	return fleet.Key(endpoint.Key()), err
 }
 
 // gatherClaim reads the claim, and forgets it when it is not the one that the server was
@@ -202,4 +184,115 @@ func (r *Reconciler) lastOf(key fleet.Key, base string) (last fleet.CommandStatu
 			return last
 		}
 	}
+}
+
+// gatherRecords reads what the objects of record say of themselves. That a server is clean is not
+// believed of a cache that may lag: its disks would be the next user's.
+func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
+	reader := client.Reader(r)
+	if id, _ := v.held(); id != "" {
+		reader = r.APIReader // that nobody has registered is what a machine is switched off for
+	}
+	inspected, err := r.recordMeta(ctx, reader, machinerecord.InspectionName(v.Server.Name))
+	if err != nil {
+		return err
+	}
+	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
+	v.InspectedAt = inspected.CreationTimestamp.Time
+	v.Told = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
+	if err := r.gatherNamesake(ctx, v); err != nil {
+		return err
+	}
+	for word := range strings.SplitSeq(inspected.Annotations[machinerecord.AnnotationCapabilities], ",") {
+		if word != "" {
+			v.Capabilities = append(v.Capabilities, inspection.Capability(word))
+		}
+	}
+	owner := v.claimedBy()
+	if owner == "" {
+		return nil
+	}
+	for _, reader := range []client.Reader{r, r.APIReader} {
+		cleaned, err := r.recordMeta(ctx, reader, machinerecord.CleanupName(v.Server.Name, owner))
+		if err != nil {
+			return err
+		}
+		if v.Cleaned = nil; cleaned.Name == "" {
+			return nil
+		}
+		meta := machinerecord.CleanupMetaOf(cleaned)
+		v.Cleaned = &meta
+	}
+	return nil
+}
+
+// recordMeta is the metadata of an object of record; it is empty where there is none.
+func (r *Reconciler) recordMeta(ctx context.Context, from client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	if err := from.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, meta); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("object of record %s: %w", name, err)
+	} else if err != nil {
+		return &metav1.PartialObjectMetadata{}, nil
+	}
+	return meta, nil
+}
+
+// gatherNamesake finds who else has the UUID that the probe told of a server without one.
+func (r *Reconciler) gatherNamesake(ctx context.Context, v *View) error {
+	if identity.MachineUUID(v.Server.Spec.SystemUUID) != "" || v.Told == "" {
+		return nil
+	}
+	var list metalv1.ServerList
+	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(v.Told)}); err != nil {
+		return fmt.Errorf("servers with system UUID %s: %w", v.Told, err)
+	}
+	for i := range list.Items {
+		if list.Items[i].Name != v.Server.Name {
+			v.Namesake = list.Items[i].Name
+			return nil
+		}
+	}
+	return nil
+}
+
+// gatherTwin finds out of a server that is about to be discovered whether another one stands for the same machine and comes before it.
+// Discovery switches a machine off, by force if need be, and that one may run for a claim: where a BMC is deleted, which leaves claimed
+// Servers alone, and is made anew under another name, each of its systems is a Server a second time. Admission refuses that by the
+// UUID, where there is one and where its webhook is installed.
+func (r *Reconciler) gatherTwin(ctx context.Context, v *View, key fleet.Key) error {
+	if v.System == nil || v.Inspected != "" || v.Server.Spec.ServerClaimRef != nil || v.claimedBy() != "" || v.BootInternal {
+		return nil
+	}
+	var others metalv1.ServerList
+	if uuid := v.System.UUID; uuid != "" {
+		if err := r.List(ctx, &others, client.MatchingFields{index.ServerByUUID: index.UUID(uuid)}); err != nil {
+			return fmt.Errorf("servers with system UUID %s: %w", uuid, err)
+		}
+	}
+	for _, name := range r.Registry.Bound(&r.Wake, key) { // what has no UUID is known by its BMC and URI
+		var other metalv1.Server
+		if err := r.Get(ctx, client.ObjectKey{Name: name}, &other); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("Server %q: %w", name, err)
+		} else if err == nil && connection.IsSystem(&other, v.System.System) {
+			others.Items = append(others.Items, other)
+		}
+	}
+	for i := range others.Items {
+		if other := &others.Items[i]; other.Name != v.Server.Name && precedes(other, v.Server) {
+			v.Twin = other.Name
+		}
+	}
+	return nil
+}
+
+// precedes says whether a server is the one of two that goes on: one that somebody has, or had and that is not clean, then the older one.
+func precedes(s, newcomer *metalv1.Server) bool {
+	switch {
+	case s.Spec.ServerClaimRef != nil || s.Annotations[metalv1.AnnotationClaimedBy] != "":
+		return true
+	case !s.CreationTimestamp.Equal(&newcomer.CreationTimestamp):
+		return s.CreationTimestamp.Before(&newcomer.CreationTimestamp)
+	}
+	return s.Name < newcomer.Name
 }

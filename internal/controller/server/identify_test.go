@@ -2,6 +2,7 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,4 +67,23 @@ func TestAUUIDIsNotGivenTwice(t *testing.T) {
 		}
 		s.says(t, conditionIdentified, metav1.ConditionTrue, "Identified", uuid)
 	}, namesake)
+}
+
+// TestAPlaceholderIdentifiesNoServer: two boards with the UUID that their vendor ships are two machines, and a condition says by what
+// each is known.
+func TestAPlaceholderIdentifiesNoServer(t *testing.T) {
+	const placeholder = "03000200-0400-0500-0006-000700080009"
+	other := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "an-older-one", Annotations: map[string]string{metalv1.AnnotationOperation: metalv1.OperationIgnore}}}
+	other.Spec.SystemUUID = placeholder
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.hides()
+		s.settle(t)
+		s.change(t, func(o *metalv1.Server) { o.Spec.SystemUUID = placeholder })
+		s.discovering(t)
+		s.reportsAs(t, placeholder)
+		s.pass(t, 10*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		s.says(t, conditionIdentified, metav1.ConditionTrue, "NoSystemUUID", "MAC addresses")
+	}, other)
 }

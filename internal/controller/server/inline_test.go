@@ -79,10 +79,10 @@ func TestACoreSecretWakesServersWithAnInlineBMC(t *testing.T) {
 	}, core, team, backed, inline("backed"))
 }
 
-// leaver is a Farewell that is not over at once.
-type leaver struct{ asked int }
+// unsubscriber is an Unsubscriber that is not over at once.
+type unsubscriber struct{ asked int }
 
-func (l *leaver) LeaveServer(*metalv1.Server, fleet.Key) (bool, error) {
+func (l *unsubscriber) UnsubscribeServer(*metalv1.Server, fleet.Key) (bool, error) {
 	l.asked++
 	return l.asked > 1, nil
 }
@@ -91,8 +91,8 @@ func TestAnInlineBMCIsLeftBeforeItsServerGoes(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		server := s.look(t, "inline")
-		l := &leaver{}
-		s.Reconciler.Farewell = l
+		l := &unsubscriber{}
+		s.Reconciler.Unsubscriber = l
 		s.Remove(t, server)
 		s.Step(t, s.Reconciler, "inline")
 		if controllertest.Gone[metalv1.Server](t, s.API, "inline") {

@@ -2,30 +2,19 @@ package server
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
-
-// maxReportSize bounds a stored report when it is unpacked.
-const maxReportSize = 8 << 20
 
 // observed copies what the BMC says into status.
 func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
@@ -115,28 +104,6 @@ func interfaces(list []bmc.Interface) []metalv1.NetworkInterface {
 		out = append(out, metalv1.NetworkInterface{Name: cmp.Or(n.ID, n.Name), MACAddress: n.MACAddress, IPs: validIPs(n.IPs)})
 	}
 	return out
-}
-
-// inspected fills in what a probe reported, once for each report: the condition Discovered tells.
-func (r *Reconciler) inspected(ctx context.Context, v *View) error {
-	discovered := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionDiscovered)
-	known := discovered != nil && discovered.Status == metav1.ConditionTrue && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected))
-	if v.Inspected == "" || known {
-		return nil
-	}
-	var obj corev1.ConfigMap
-	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: machinerecord.InspectionName(v.Server.Name)}, &obj); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("record of the inspection: %w", err))
-	}
-	registration, err := inspection.Unpack(obj.BinaryData[machinerecord.Key], maxReportSize)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "The record of the inspection is damaged", "record", obj.Name)
-		return nil
-	}
-	if network := reported(&registration.Data); len(network) > 0 {
-		v.Server.Status.NetworkInterfaces = network
-	}
-	return nil
 }
 
 // attemptSuffix ends the message of the Discovered condition.

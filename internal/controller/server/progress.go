@@ -49,9 +49,6 @@ var stages = []struct {
 	{metalv1.ConditionIgnitionDataFetched, stageSystem},
 }
 
-// started says that the boot of v.Boot has begun and that the machine was seen on.
-func (v *View) started() bool { return v.Attempt.Begun() && v.Attempt.Started != nil }
-
 // progress is how far the boot of v.Boot, which has started, has come, and since when.
 func (v *View) progress() (stage, time.Time) {
 	at, since := stageNothing, *v.Attempt.Started

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +11,12 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
-	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
 // report writes status, once, and only if it says anything new.
@@ -51,7 +53,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if before.Status.State != status.State {
-		r.Logger.Info("Server is "+string(status.State), "server", v.Server.Name)
+		r.Logger.Info("server changed state", "server", v.Server.Name, "state", status.State)
 	}
 	return nil
 }
@@ -82,150 +84,121 @@ func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 	return nil
 }
 
-// conditions sets every condition of the server from what the view shows and what the plan left; of
-// two of one type the later counts. A condition that no longer holds goes back to False.
-func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
-	set := []metav1.Condition{reachable(v), lateness(v, ph), claimable(v, ph)}
-	if v.System != nil {
-		set = append(set, uefiHTTPBoot(v))
-		set = append(set, powerConditions(v)...)
+// alarmed says in the condition BootAlarm what the newest alarm is, and takes it back when a later boot has begun without one. It reports
+// whether that is news. An alarm of before a restart is known by the condition alone.
+func (r *Reconciler) alarmed(v *View) (news bool) {
+	if r.Alarms == nil {
+		return false
 	}
-	if v.Inspected != "" {
-		set = append(set, metav1.Condition{
-			Type: metalv1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: "ReportStored",
-			Message: "The report is on record: " + attemptSuffix(v.Inspected),
-		})
+	conditions := &v.Server.Status.Conditions
+	old := apimeta.FindStatusCondition(*conditions, metalv1.ConditionBootAlarm)
+	newest, raised := r.Alarms.Of(v.Server.Name)
+	laterBoot := func(at metav1.Time) bool {
+		return v.Attempt.Begun() && v.Attempt.Started != nil && v.Attempt.Started.After(at.Time)
 	}
-	if ph.state == metalv1.ServerStateParked && bootRef(v.Server) != nil && v.Boot == nil {
-		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "BootConfigurationMissing", Message: "The boot configuration is gone"})
+	if raised && newest.Attempt != v.attemptID() && laterBoot(metav1.NewTime(newest.At)) {
+		r.Alarms.Clear(v.Server.Name)
+		raised = false
 	}
-	if bootRef(v.Server) == nil {
-		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
-	}
-	if ph.state == metalv1.ServerStateReserved {
-		set = append(set, metav1.Condition{Type: metalv1.ConditionCleaned, Status: metav1.ConditionFalse, Reason: "InUse", Message: "The server belongs to a claim"})
-	}
-	if v.Server.Spec.BMC != nil {
-		set = append(set, credentialsUsed(v))
-	}
-	if waits := deletionWaits(v.Server); waits.Type != "" {
-		set = append(set, waits)
-	}
-	if v.Foreign.has() || apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionForeignMaintenance) != nil {
-		set = append(set, foreignMaintenance(v))
-	}
-	set = append(set, p.Conditions...)
-	for i, c := range set {
-		if slices.ContainsFunc(set[i+1:], func(later metav1.Condition) bool { return later.Type == c.Type }) {
-			continue // setting both would be a transition, and a write, each time
-		}
-		c.ObservedGeneration = v.Server.Generation
-		c.LastTransitionTime = metav1.NewTime(v.Now)
-		apimeta.SetStatusCondition(&v.Server.Status.Conditions, c)
-	}
-}
-
-// claimable reports whether a claim may take the server. While nothing was observed, which is the case after a start, a server
-// that was claimable stays so.
-func claimable(v *View, ph phase) metav1.Condition {
-	c := metav1.Condition{Type: metalv1.ConditionClaimable, Status: metav1.ConditionFalse}
-	was := apimeta.IsStatusConditionTrue(v.Server.Status.Conditions, c.Type)
+	c := metav1.Condition{Type: metalv1.ConditionBootAlarm, ObservedGeneration: v.Server.Generation, LastTransitionTime: metav1.NewTime(v.Now)}
 	switch {
-	case ph.state != metalv1.ServerStateAvailable:
-		c.Reason, c.Message = metalv1.ReasonNotAvailable, "The server is not Available"
-	case v.System == nil && was, v.off() && !v.unsettled():
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, metalv1.ReasonClaimable, "A claim may take the server"
+	case raised:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, newest.Reason, newest.Message
+		news = events.Differ(old, &c)
+	case old != nil && old.Status == metav1.ConditionTrue && laterBoot(old.LastTransitionTime):
+		c.Status, c.Reason = metav1.ConditionFalse, "NoAlarm"
 	default:
-		c.Reason, c.Message = metalv1.ReasonNotOff, "Waiting for the machine to be off"
+		return false
 	}
-	return c
+	apimeta.SetStatusCondition(conditions, c)
+	return news
 }
 
-// reachable says whether the BMC answers, for this server.
-func reachable(v *View) metav1.Condition {
-	ready := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Reachable", Message: "The BMC answers"}
-	switch {
-	case v.Unreachable != nil:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason(v.Unreachable, "BMCUnreachable"), v.Unreachable.Error()
-	case v.Missing:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC shows no such system"
-	case v.System == nil:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "NotObserved", "The BMC has not been heard of yet"
-	}
-	return ready
+// tellAlarm makes an event of an alarm that is news.
+func (r *Reconciler) tellAlarm(v *View) {
+	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionBootAlarm)
+	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Reason, "%s", c.Message)
+	r.Logger.Info("boot alarm", "server", v.Server.Name, "reason", c.Reason, "message", c.Message)
 }
 
-// powerConditions says in both power conditions what the BMC is doing, in both directions.
-func powerConditions(v *View) []metav1.Condition {
-	poweringOn := metav1.Condition{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionFalse, Reason: "Idle"}
-	waiting := metav1.Condition{Type: metalv1.ConditionWaitingForPowerOff, Status: metav1.ConditionFalse, Reason: "Idle"}
-	c := v.System.Command
-	on, off := v.trouble(fleet.PowerOn), v.trouble(fleet.PowerOff)
-	switch {
-	case !c.State.Ended() && on != nil:
-		poweringOn.Status, poweringOn.Reason, poweringOn.Message = metav1.ConditionTrue, reasonCommandFailed, on.Error()
-	case !c.State.Ended() && off != nil:
-		waiting.Status, waiting.Reason, waiting.Message = metav1.ConditionTrue, reasonCommandFailed, off.Error()
-	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOn:
-		poweringOn.Reason, poweringOn.Message = reasonCommandFailed, c.Err.Error()
-	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOff:
-		waiting.Reason, waiting.Message = reasonCommandFailed, c.Err.Error()
-	case c.State == fleet.Succeeded && c.Kind == fleet.PowerOff && c.Forced:
-		waiting.Reason, waiting.Message = "ForcedOff", "The machine did not shut down when it was asked to, and was forced off"
-	}
-	return []metav1.Condition{poweringOn, waiting}
-}
-
-// lateness says that a server has been longer in its state than is usual.
-func lateness(v *View, ph phase) metav1.Condition {
-	late := metav1.Condition{Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state)}
-	passed := func(at time.Time) bool { return !at.IsZero() && !v.Now.Before(at) }
-	switch expected, _ := usual(ph.state); {
-	case passed(v.powerDue(ph)):
-		late.Message = fmt.Sprintf("For longer than the usual %s an order about its power does not come true; the conditions %s and %s say why",
-			usualPower.Round(time.Minute), metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff)
-	case passed(v.stateDue(ph)):
-		late.Message = fmt.Sprintf("Longer than the usual %s in state %s", expected.Round(time.Minute), ph.state)
-	default:
-		return metav1.Condition{Type: conditionLate, Status: metav1.ConditionFalse, Reason: "OnTime"}
-	}
-	return late
-}
-
-// lateAt is when the server will be late; zero: never.
-func (v *View) lateAt(ph phase) time.Time {
-	power, state := v.powerDue(ph), v.stateDue(ph)
-	if power.IsZero() || !state.IsZero() && state.Before(power) {
-		return state
-	}
-	return power
-}
-
-// stateDue is when the server will have been longer in its state than is usual; zero: never. When
-// a state began follows from what was made for it.
-func (v *View) stateDue(ph phase) time.Time {
-	expected, bounded := usual(ph.state)
-	if !bounded {
-		return time.Time{}
-	}
-	since := v.Server.CreationTimestamp.Time
-	switch ph.state {
-	case metalv1.ServerStateInitial:
-		if t := discoveryNotBefore(v.Server); t.After(since) {
-			since = t
+// tellTrouble tells once, by an event and in the log, that an order about power does not come true. What the conditions said before
+// decides whether that is news: each attempt would be, otherwise.
+func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
+	for _, kind := range []string{metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff} {
+		is, was := apimeta.FindStatusCondition(v.Server.Status.Conditions, kind), apimeta.FindStatusCondition(before, kind)
+		if is == nil || is.Reason != reasonCommandFailed || was != nil && was.Reason == reasonCommandFailed {
+			continue
 		}
-	case metalv1.ServerStateDiscovery:
-		if v.Boot != nil {
-			since = v.Boot.CreationTimestamp.Time
-		}
-		if v.Attempt.Open() {
-			since = *v.Attempt.Ordered
-		}
-	case metalv1.ServerStateCleanup:
-		since = v.Now // where nothing is booted
-		if v.BootInternal && v.Boot != nil {
-			since = v.Boot.CreationTimestamp.Time
-		}
+		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, reasonCommandFailed, reasonCommandFailed, "%s", is.Message)
+		r.Logger.Info("power command failed", "server", v.Server.Name, "condition", kind, "message", is.Message)
 	}
-	return since.Add(expected)
+}
+
+// tellForeign tells once that a server is left to somebody else.
+func (r *Reconciler) tellForeign(v *View, before []metav1.Condition) {
+	is := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionForeignMaintenance)
+	if is == nil || is.Status != metav1.ConditionTrue || apimeta.IsStatusConditionTrue(before, conditionForeignMaintenance) {
+		return
+	}
+	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeNormal, conditionForeignMaintenance, conditionForeignMaintenance, "%s", is.Message)
+}
+
+// inspected fills in what a probe reported, once for each report: the condition Discovered tells.
+func (r *Reconciler) inspected(ctx context.Context, v *View) error {
+	discovered := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionDiscovered)
+	known := discovered != nil && discovered.Status == metav1.ConditionTrue && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected))
+	if v.Inspected == "" || known {
+		return nil
+	}
+	var obj corev1.ConfigMap
+	if err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: machinerecord.InspectionName(v.Server.Name)}, &obj); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("record of the inspection: %w", err))
+	}
+	registration, err := inspection.Unpack(obj.BinaryData[machinerecord.Key], maxReportSize)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "inspection record is damaged", "record", obj.Name)
+		return nil
+	}
+	if network := reported(&registration.Data); len(network) > 0 {
+		v.Server.Status.NetworkInterfaces = network
+	}
+	return nil
+}
+
+// maxReportSize bounds a stored report when it is unpacked.
+const maxReportSize = 8 << 20
+
+// How long status is not written for what is usually over by then.
+const (
+	// moment is what this process and its boot servers need.
+	moment = 2 * time.Second
+	// while is what a BMC or a registry needs, or a queue of a thousand other servers. Only a server of which nothing has
+	// been said yet, or whose machine goes off to be Available, is silent for so long.
+	while = 15 * time.Second
+)
+
+// firstWord is how long v may be silent of what is awaited.
+func (v *View) firstWord() time.Duration {
+	if v.Server.Status.State == "" && v.OverriddenBy == "" {
+		return while
+	}
+	return moment
+}
+
+// brief is Unsettled for a time from since on.
+func (p *Plan) brief(now, since time.Time, usual time.Duration) {
+	if now.Before(since.Add(usual)) {
+		p.Unsettled = true
+		p.after(now, since.Add(usual))
+	}
+}
+
+// reports says whether status is to be written for a server of which status says that it is in state before.
+// What the plan writes beside status wakes the server again at once: what there is to say is said then,
+// unless by then the server is in another state and this one would never be seen.
+func (p *Plan) reports(before, state metalv1.ServerState) bool {
+	if p.Event.Reason != "" {
+		return true // the condition that goes with it keeps it from being told again
+	}
+	return !p.Unsettled && p.Attempt == nil && (!p.Prepare || before != state)
 }

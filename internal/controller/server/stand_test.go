@@ -209,6 +209,12 @@ func (s *stand) discovering(t *testing.T) {
 // reports is the probe that reports.
 func (s *stand) reports(t *testing.T) {
 	t.Helper()
+	s.reportsAs(t, uuid)
+}
+
+// reportsAs is the probe that reports of a machine with this system UUID.
+func (s *stand) reportsAs(t *testing.T, uuid string) {
+	t.Helper()
 	intake := reportintake.Intake{Client: s.API, APIReader: s.API, Namespace: namespace, Clock: s.API.Clock}
 	r := inspection.Registration{SystemUUID: uuid, Attempt: s.attempt(t, namespace+"/"+host).ID}
 	r.Data.NetworkInterfaces = []inspection.NetworkInterface{

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -8,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -71,8 +74,8 @@ type View struct {
 	Missing bool
 	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
-	// HeldBy is who names the inline BMC with other credentials, which are used in place of this server's.
-	HeldBy string
+	// OverriddenBy is the object that names the inline BMC with other credentials, which are used instead of this server's.
+	OverriddenBy string
 	// Inspected is the ID of the attempt whose report is stored, and InspectedAt when it was; empty: none is.
 	Inspected   string
 	InspectedAt time.Time
@@ -91,7 +94,8 @@ type View struct {
 	NewID func() string
 }
 
-func (v *View) on() bool  { return v.System != nil && v.System.PowerState == bmc.PowerOn }
+func (v *View) on() bool { return v.System != nil && v.System.PowerState == bmc.PowerOn }
+
 func (v *View) off() bool { return v.System != nil && v.System.PowerState == bmc.PowerOff }
 
 // running says that the machine is not off, and not unknown to be.
@@ -114,4 +118,91 @@ func (v *View) hasTaint(key string) bool {
 		}
 	}
 	return false
+}
+
+// foreign is what is known of a maintenance that is not ours. Its zero value: there is none, or there is none any more.
+type foreign struct {
+	// group is that of the object; empty: it was not found.
+	group string
+	// why is why it was not found.
+	why string
+	// looked is when.
+	looked time.Time
+}
+
+// has reports whether it has the server.
+func (f foreign) has() bool { return f.group != "" || f.why != "" }
+
+// foreignRepeat is how long what was found out of a foreign maintenance holds. Its operator removes the reference when it is over,
+// which is seen at once; this is for where it does not.
+const foreignRepeat = 30 * time.Second
+
+// ahead is how far in the future a moment may lie that was written down: clocks of managers that take turns differ by less. What lies
+// further off was written while the clock was wrong. It would be waited for until then, for years perhaps.
+const ahead = 5 * time.Minute
+
+// inFuture says that a moment was written by a clock that has been set back since.
+func (v *View) inFuture(t time.Time) bool { return t.After(v.Now.Add(ahead)) }
+
+// rewound is the boot attempt with the moments that lie in the future set to now, so that its times begin now; nil: none does.
+func (v *View) rewound() *bootattempt.Attempt {
+	if v.Attempt == nil {
+		return nil
+	}
+	a, wrong := *v.Attempt, false
+	for _, t := range []**time.Time{&a.First, &a.Ordered, &a.Off, &a.Started, &a.Defaults, &a.Installed} {
+		if *t != nil && v.inFuture(**t) {
+			*t, wrong = &v.Now, true
+		}
+	}
+	if !wrong {
+		return nil
+	}
+	return &a
+}
+
+// released says that the machine is off and that nothing is under way that switches it on: an order of
+// the claim that is gone would otherwise come true for the next one.
+func (v *View) released() bool {
+	return v.off() && (v.System.Command.ID == "" || v.System.Command.State.Ended())
+}
+
+// comingOn says that an order to switch the machine on is under way, which was not seen on yet.
+func (v *View) comingOn() bool {
+	return v.off() && v.System.Command.Kind == fleet.PowerOn && !v.released()
+}
+
+// unsettled says that the machine was seen off before the last order about its power, of which it is not known what it came to.
+func (v *View) unsettled() bool {
+	last := v.System.Command
+	return v.off() && (!v.released() || last.State == fleet.Failed && !v.System.Seen.After(last.End))
+}
+
+func (v *View) attemptID() string {
+	if v.Attempt == nil {
+		return "none"
+	}
+	return v.Attempt.ID
+}
+
+// started says that the boot of v.Boot has begun and that the machine was seen on.
+func (v *View) started() bool { return v.Attempt.Begun() && v.Attempt.Started != nil }
+
+// held is since when probes of an attempt are not told any more to wipe; empty: they are.
+func (v *View) held() (attemptID string, since time.Time) {
+	id, at, _ := strings.Cut(v.Server.Annotations[metalv1.AnnotationCleanupHeld], "@")
+	since, err := time.Parse(time.RFC3339, at)
+	if err != nil || v.inFuture(since) {
+		return "", time.Time{} // somebody else's writing; it is written anew
+	}
+	return id, since
+}
+
+// reason is the reason that a Terminal error names, or otherwise what is given.
+func reason(err error, otherwise string) string {
+	var terminal reconcileerror.Terminal
+	if errors.As(err, &terminal) {
+		return terminal.Reason
+	}
+	return otherwise
 }

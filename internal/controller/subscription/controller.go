@@ -28,11 +28,11 @@ type Reconciler struct {
 	Fleet *fleet.Fleet
 	// Registry is one of its own: it shall not keep an actor alive whose BMC is gone.
 	Registry *connection.Registry
-	// Wake is the way in for observations of BMC objects, WakeServers for those of inline BMCs.
+	// Wake triggers the controller when the observation of a BMC object changes, WakeServers that of an inline BMC.
 	Wake, WakeServers trigger.Source
-	// HeldByBMC says whether there is a BMC object for the BMC of a Server, which is subscribed then. If it is nil there is none.
-	HeldByBMC func(fleet.Key) bool
-	Paths     bmcevents.Paths
+	// NamedByBMC reports whether there is a BMC object for the BMC of a Server, which is subscribed then. If it is nil there is none.
+	NamedByBMC func(fleet.Key) bool
+	Paths      bmcevents.Paths
 	// URL is under which BMCs reach the receiver. If it is empty no events are wanted, and what was
 	// subscribed before is removed.
 	URL string
@@ -46,7 +46,7 @@ type Reconciler struct {
 	mu    sync.Mutex
 	known map[string]*memory // by subject.id
 	jobs  int
-	told  tellings
+	told  eventBudget
 }
 
 // Reconcile looks at one BMC.

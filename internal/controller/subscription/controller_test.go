@@ -202,7 +202,7 @@ func (s *stand) leave() {
 	s.t.Helper()
 	b := controllertest.Read[metalv1.BMC](s.t, s.API, "b")
 	for range 10 {
-		over, err := s.Leave(b, s.key)
+		over, err := s.Unsubscribe(b, s.key)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestCriticalEventsAreTold(t *testing.T) {
 		if d := cmp.Diff([]string{"BMCCriticalEvent: Power.Lost: Supply 2 failed"}, s.notes); d != "" {
 			t.Error(d)
 		}
-		s.pass(tellAgain)
+		s.pass(eventEvery)
 		critical.Message = strings.Repeat("é\x1b", maxEventMessage)
 		s.Heard("b", []bmcevents.Event{critical})
 		if len(s.notes) != 2 || len(s.notes[1]) > maxEventMessage+50 || strings.ContainsRune(s.notes[1], '\x1b') {
@@ -306,14 +306,14 @@ func TestAllBMCsTogetherTellABoundedNumber(t *testing.T) {
 		s.Reconciler.Recorder = nil
 		s.known = map[string]*memory{}
 		told := 0
-		for i := range 2 * maxTellings {
+		for i := range 2 * maxEvents {
 			name := fmt.Sprint("b", i)
 			s.known[name] = &memory{uid: name}
-			if _, may := s.mayTell(name); may {
+			if _, may := s.mayRecordEvent(name); may {
 				told++
 			}
 		}
-		if told != maxTellings {
+		if told != maxEvents {
 			t.Errorf("%d told", told)
 		}
 	})

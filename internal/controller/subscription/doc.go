@@ -1,5 +1,5 @@
-// Package subscription keeps a BMC subscribed to the receiver of events (internal/bmcevents), and
-// brings what it hears to where it is of use.
+// Package subscription keeps the receiver of events (internal/bmcevents) subscribed to each BMC, and
+// acts on the events.
 //
 //	BMC object ──▶ controller.go ──job──▶ fleet ──▶ work.go: what is there? what is missing?
 //	                    ▲    │                            │
@@ -8,12 +8,12 @@
 //	                    │
 //	                 memory.go: which job is under way, when to look again
 //
-//	receiver ──▶ news.go: the actor polls early; a critical event is told on the BMC object
+//	receiver ──▶ events.go: the actor polls soon; a critical event becomes an event on the BMC object
 //
-// Where a subscription is, is not remembered: it is found again at the BMC by its destination, which only
-// this installation can have made. So a wiped status makes no second subscription, and one that was
-// left behind by an earlier object, or has an earlier address of the receiver, is removed. What is
-// looked at: after the start, when the BMC has been away, and twice a day.
+// The controller does not remember where a subscription is: it finds it at the BMC by its destination, which only
+// this installation can have made. So a wiped status leads to no second subscription, and the controller removes one that
+// an earlier object left behind, or that has an earlier address of the receiver. It checks the subscriptions
+// after the start, when the BMC has been away, and twice a day.
 //
-// Everything goes through the fleet's queue of the BMC, as a job; no reconcile waits for it.
+// All requests go through the fleet's queue of the BMC, as a job; no reconcile waits for them.
 package subscription

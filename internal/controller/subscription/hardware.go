@@ -38,19 +38,19 @@ func aboutHardware(e bmcevents.Event) bool {
 }
 
 // reread has a BMC asked about everything where an event told of other hardware. It returns when to look again, 0: not
-// because of this. r.mu is held.
-func (r *Reconciler) reread(m *memory, key fleet.Key, now time.Time) time.Duration {
+// because of this. The caller has locked r.mu.
+func (r *Reconciler) refreshHardware(m *memory, key fleet.Key, now time.Time) time.Duration {
 	if m.changed.IsZero() {
 		return 0
 	}
 	at := m.changed.Add(rereadDelay)
-	if earliest := m.reread.Add(rereadEvery); earliest.After(at) {
+	if earliest := m.refreshed.Add(rereadEvery); earliest.After(at) {
 		at = earliest
 	}
 	if wait := at.Sub(now); wait > 0 {
 		return wait
 	}
-	m.changed, m.reread = time.Time{}, now
+	m.changed, m.refreshed = time.Time{}, now
 	r.Fleet.Refresh(key)
 	return 0
 }

@@ -18,13 +18,13 @@ func (r *Reconciler) look(s subject, key fleet.Key) (time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.memory(s)
-	if m.leaving { // the cache has not heard yet
+	if m.deleted { // the cache is behind
 		return 0, nil
 	}
 	r.Registry.Bind(r.source(s), s.name, key)
 	now := r.Clock.Now()
 	wait, err := r.lookAfter(s, m, key, now)
-	if soon := r.reread(m, key, now); soon > 0 && (wait == 0 || soon < wait) {
+	if soon := r.refreshHardware(m, key, now); soon > 0 && (wait == 0 || soon < wait) {
 		wait = soon
 	}
 	return wait, err
@@ -58,7 +58,7 @@ func (r *Reconciler) lookAfter(s subject, m *memory, key fleet.Key, now time.Tim
 	return jobCheck, r.order(m, key, r.URL)
 }
 
-// order submits a job, r.mu held; the change of the observation at its end wakes the object.
+// order submits a job, r.mu locked; the change of the observation at its end wakes the object.
 func (r *Reconciler) order(m *memory, key fleet.Key, base string) error {
 	knows := func(string) bool { return false }
 	if r.Receiver != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) order(m *memory, key fleet.Key, base string) error {
 	return err
 }
 
-// memory returns what is known of a subject's BMC; an object made anew begins anew. r.mu is held.
+// memory returns what is known of a subject's BMC; an object created again begins anew. The caller has locked r.mu.
 func (r *Reconciler) memory(s subject) *memory {
 	m := r.known[s.id]
 	if m == nil || m.uid != s.uid {
@@ -95,14 +95,14 @@ func (r *Reconciler) forget(s subject) {
 	}
 }
 
-// Leave removes the subscriptions of a BMC that is being deleted, while its actor still lives. It says
-// whether that is over; if not, a change of the BMC's observation tells when to call again. A BMC that
-// does not answer is not waited for: whatever it sends will be answered 404.
-func (r *Reconciler) Leave(obj *metalv1.BMC, key fleet.Key) (over bool, err error) {
-	return r.leave(ofBMC(obj), key)
+// Unsubscribe removes the subscriptions of a BMC that is being deleted, while its actor still runs. It reports
+// whether that is over; if not, call it again when the BMC's observation changes. It does not wait for a BMC that
+// does not answer: the receiver answers its events with 404.
+func (r *Reconciler) Unsubscribe(obj *metalv1.BMC, key fleet.Key) (over bool, err error) {
+	return r.unsubscribe(ofBMC(obj), key)
 }
 
-func (r *Reconciler) leave(s subject, key fleet.Key) (over bool, err error) {
+func (r *Reconciler) unsubscribe(s subject, key fleet.Key) (over bool, err error) {
 	if r.Receiver != nil {
 		r.Receiver.Forget(s.id)
 	}
@@ -113,7 +113,7 @@ func (r *Reconciler) leave(s subject, key fleet.Key) (over bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.memory(s)
-	m.leaving = true
+	m.deleted = true
 	ended := m.take(r.Fleet, key, r.Clock.Now())
 	observation, known := r.Fleet.Observe(key)
 	switch {
@@ -121,12 +121,12 @@ func (r *Reconciler) leave(s subject, key fleet.Key) (over bool, err error) {
 		return true, nil
 	case observation.Sequence == 0, !ended:
 		return false, nil
-	case m.farewell:
+	case m.unsubscribing:
 		return true, nil // as well as it could be done
 	}
 	if err := r.order(m, key, ""); err != nil {
 		return false, err
 	}
-	m.farewell = true
+	m.unsubscribing = true
 	return m.job == "", nil
 }

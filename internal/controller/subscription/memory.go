@@ -39,14 +39,14 @@ type memory struct {
 	err    error     // what the BMC said to it
 	absent bool      // the BMC did not answer since
 
-	leaving  bool // the object is being deleted
-	farewell bool // and the job for that is ordered
+	deleted       bool // the object is being deleted
+	unsubscribing bool // and the job for that is ordered
 
-	born     time.Time // when this process met the BMC
-	heard    time.Time // when the last event came
-	changed  time.Time // when one came that tells of other hardware, and was not read since; zero: none
-	reread   time.Time // when all was read again because of such
-	critical time.Time // when a critical event was told last
+	born      time.Time // when this process met the BMC
+	heard     time.Time // when the last event came
+	changed   time.Time // when one came that tells of other hardware, and was not read since; zero: none
+	refreshed time.Time // when all was read again because of such
+	critical  time.Time // when a critical event was told last
 }
 
 // take looks what has become of the job under way. It says whether it has ended, or there is none.

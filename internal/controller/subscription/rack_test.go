@@ -200,7 +200,7 @@ func TestRack(t *testing.T) {
 			t.Errorf("%s has %d subscriptions", b.Name, n)
 		}
 		s.until(b.Name+" is left", func() bool {
-			over, err := s.Leave(controllertest.Read[metalv1.BMC](t, s.api, b.Name), s.keys[i])
+			over, err := s.Unsubscribe(controllertest.Read[metalv1.BMC](t, s.api, b.Name), s.keys[i])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -122,7 +122,7 @@ func (r *Reconciler) inlineKey(obj *metalv1.Server) (fleet.Key, bool) {
 		return "", false // the condition Ready says it
 	}
 	key := fleet.Key(endpoint.Key())
-	return key, r.HeldByBMC == nil || !r.HeldByBMC(key)
+	return key, r.NamedByBMC == nil || !r.NamedByBMC(key)
 }
 
 // reportServer writes what change changes of a Server's status.
@@ -139,10 +139,10 @@ func (r *Reconciler) reportServer(ctx context.Context, before *metalv1.Server, c
 	return nil
 }
 
-// LeaveServer is Leave for a Server with an inline BMC.
-func (r *Reconciler) LeaveServer(obj *metalv1.Server, key fleet.Key) (over bool, err error) {
+// UnsubscribeServer is Unsubscribe for a Server with an inline BMC.
+func (r *Reconciler) UnsubscribeServer(obj *metalv1.Server, key fleet.Key) (over bool, err error) {
 	if _, ours := r.inlineKey(obj); !ours {
 		return true, nil
 	}
-	return r.leave(ofServer(obj), key)
+	return r.unsubscribe(ofServer(obj), key)
 }

@@ -50,7 +50,7 @@ func TestAnInlineBMCIsSubscribed(t *testing.T) {
 		}
 		for over := false; !over; s.pass(time.Second) {
 			var err error
-			if over, err = s.LeaveServer(server, s.key); err != nil {
+			if over, err = s.UnsubscribeServer(server, s.key); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,13 +61,13 @@ func TestAnInlineBMCIsSubscribed(t *testing.T) {
 func TestABMCObjectIsSubscribedInPlaceOfAServer(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.inlines()
-		s.HeldByBMC = func(key fleet.Key) bool { return key == s.key }
+		s.NamedByBMC = func(key fleet.Key) bool { return key == s.key }
 		server := s.settleServer()
 		s.expect("of a Server whose BMC has an object")
 		if len(server.Status.Conditions) != 0 {
 			t.Errorf("conditions %+v", server.Status.Conditions)
 		}
-		if over, err := s.LeaveServer(server, s.key); !over || err != nil {
+		if over, err := s.UnsubscribeServer(server, s.key); !over || err != nil {
 			t.Errorf("left: %v, %v", over, err)
 		}
 		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Spec.BMC = nil })

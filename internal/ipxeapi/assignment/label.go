@@ -1,7 +1,6 @@
 package assignment
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -89,20 +88,8 @@ func CanonicalValue(key, value string) string {
 	return value
 }
 
-// placeholders are what manufacturers leave where a value should be, in lower case.
-var placeholders = []string{
-	"to be filled by o.e.m.", "to be filled by o.e.m", "default string", "not specified", "not applicable", "none", "n/a", "na",
-	"system serial number", "system product name", "system manufacturer", "chassis serial number", "no asset tag", "no asset information",
-	"asset-1234567890", "0123456789", "123456789", "unknown", "empty", "o.e.m.", "oem", "invalid", "x.x", "0", "00000000",
-	"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "03000200-0400-0500-0006-000700080009",
-	"00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff",
-}
-
 // Placeholder reports whether a canonical value of a key that should identify a machine
 // identifies none.
 func Placeholder(key, value string) bool {
-	if class := ClassOf(key); class != Hardware {
-		return false
-	}
-	return slices.Contains(placeholders, strings.ToLower(value)) || strings.Trim(value, "0-:. ") == ""
+	return ClassOf(key) == Hardware && identity.Placeholder(value)
 }

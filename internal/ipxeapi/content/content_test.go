@@ -11,10 +11,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // patience is how long is waited for what comes at once on a machine that is not busy.
@@ -122,42 +122,83 @@ func TestAServerThatHangs(t *testing.T) {
 	}
 }
 
+// script answers requests with what a test hands it, in the test's own time.
+type script struct {
+	asked chan struct{}
+	next  chan scripted
+}
+
+type scripted struct {
+	body string
+	err  error
+}
+
+func (s script) ask(ctx context.Context, _ Request) ([]byte, error) {
+	select {
+	case s.asked <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case answer := <-s.next:
+		return []byte(answer.body), answer.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 func TestTheLastGoodAnswerStays(t *testing.T) {
-	c := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
-	r := NewResolver(Options{Hosts: hosts(t, "example.com"), MaxBytes: 100, Clock: c})
-	told := 0
-	r.Subscribe(func(Request) { told++ })
-	request := Request{URL: "https://example.com/"}
-	r.Lookup(request)
-	for i, step := range []struct {
-		body  string
-		err   error
-		pause time.Duration
-		told  int
-	}{
-		{body: "v1", pause: Refresh, told: 1},
-		{body: "v1", pause: Refresh, told: 1},
-		{err: context.DeadlineExceeded, pause: firstRetry, told: 2},
-		{err: context.DeadlineExceeded, pause: 2 * firstRetry, told: 2},
-		{body: "v2", pause: Refresh, told: 3},
-	} {
-		e, pause := r.next()
-		if e == nil {
-			t.Fatalf("step %d: nothing is due for %s", i, pause)
+	synctest.Test(t, func(t *testing.T) {
+		r := NewResolver(Options{Hosts: hosts(t, "example.com"), MaxBytes: 100, Clock: clock.RealClock{}})
+		server := script{make(chan struct{}), make(chan scripted)}
+		r.ask = server.ask
+		told := 0
+		r.Subscribe(func(Request) { told++ })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		request := Request{URL: "https://example.com/"}
+		r.Lookup(request)
+		for i, step := range []struct {
+			body  string
+			err   error
+			pause time.Duration
+			told  int
+		}{
+			{body: "v1", pause: Refresh, told: 1},
+			{body: "v1", pause: Refresh, told: 1},
+			{err: context.DeadlineExceeded, pause: firstRetry, told: 2},
+			{err: context.DeadlineExceeded, pause: 2 * firstRetry, told: 2},
+			{body: "v2", pause: Refresh, told: 3},
+		} {
+			synctest.Wait()
+			select {
+			case <-server.asked:
+			default:
+				t.Fatalf("step %d: nobody is asked", i)
+			}
+			server.next <- scripted{step.body, step.err}
+			synctest.Wait()
+			if told != step.told {
+				t.Errorf("step %d: told %d times, want %d", i, told, step.told)
+			}
+			if got, _ := r.Lookup(request); !got.Found || step.err != nil && string(got.Bytes) != "v1" {
+				t.Errorf("step %d: %q, found %t", i, got.Bytes, got.Found)
+			}
+			time.Sleep(step.pause - 1)
+			synctest.Wait()
+			if r.answers.Busy() > 0 {
+				t.Errorf("step %d: asked again within %s", i, step.pause)
+			}
+			time.Sleep(1)
+			synctest.Wait()
 		}
-		r.finish(e, []byte(step.body), step.err)
-		if _, pause := r.next(); pause != step.pause || told != step.told {
-			t.Errorf("step %d: pause %s, told %d times; want %s, %d", i, pause, told, step.pause, step.told)
+		r.Forget(request)
+		cancel()
+		if err := <-done; err != nil || r.answers.Len() > 0 {
+			t.Errorf("%v; what was forgotten is asked again", err)
 		}
-		if got, _ := r.Lookup(request); !got.Found || step.err != nil && string(got.Bytes) != "v1" {
-			t.Errorf("step %d: %q, found %t", i, got.Bytes, got.Found)
-		}
-		c.Step(step.pause)
-	}
-	r.Forget(request)
-	if e, _ := r.next(); e != nil {
-		t.Error("what was forgotten is asked again")
-	}
+	})
 }
 
 func TestHosts(t *testing.T) {

@@ -5,10 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/resolver"
 )
 
 const (
@@ -35,21 +36,8 @@ type Options struct {
 // Resolver asks servers and keeps what they answer. Run has to run for it to ask.
 type Resolver struct {
 	options Options
-
-	mu      sync.Mutex
-	entries map[[sha256.Size]byte]*inquiry
-	notify  []func(Request)
-	changed chan struct{} // has room for one: something is due
-}
-
-// inquiry is a request that somebody is interested in.
-type inquiry struct {
-	request  Request
-	result   Result
-	answered bool // or failed
-	running  bool
-	failures int
-	due      time.Time
+	answers *resolver.Resolver[[sha256.Size]byte, Request, []byte]
+	ask     func(context.Context, Request) ([]byte, error) // fetch; a test has another
 }
 
 // NewResolver returns a resolver that has asked nobody.
@@ -57,122 +45,37 @@ func NewResolver(o Options) *Resolver {
 	if o.Timeout == 0 {
 		o.Timeout = Timeout
 	}
-	return &Resolver{options: o, entries: map[[sha256.Size]byte]*inquiry{}, changed: make(chan struct{}, 1)}
+	r := &Resolver{options: o}
+	r.ask = r.fetch
+	r.answers = resolver.New(resolver.Config[[sha256.Size]byte, Request, []byte]{
+		Resolve:  func(ctx context.Context, request Request) ([]byte, error) { return r.ask(ctx, request) },
+		Parallel: concurrent, MinBackoff: firstRetry, MaxBackoff: Refresh, Clock: o.Clock,
+		Refresh: func(Request) time.Duration { return Refresh },
+		Changed: differ,
+	})
+	return r
 }
 
 // Subscribe has f called when the result of a request has changed. It must not block.
-func (r *Resolver) Subscribe(f func(Request)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notify = append(r.notify, f)
-}
+func (r *Resolver) Subscribe(f func(Request)) { r.answers.Subscribe(f) }
 
-// Lookup returns what is known, and whether the server has been asked yet. From the first
-// lookup on the answer is kept fresh until it is forgotten.
+// Lookup returns what is known, and whether the server has been asked yet. From the first lookup on the answer is kept fresh until it is
+// forgotten.
 func (r *Resolver) Lookup(request Request) (Result, bool) {
 	if err := r.options.Hosts.Check(request.URL); err != nil {
 		return Result{Err: err}, true
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entries[request.ID()]
-	if e == nil {
-		e = &inquiry{request: request, due: r.options.Clock.Now()}
-		r.entries[request.ID()] = e
-		r.wake()
-	}
-	return e.result, e.answered
+	found, asked := r.answers.Lookup(request.ID(), request)
+	return Result{Bytes: found.Value, Found: !found.At.IsZero(), Err: found.Err}, asked
 }
 
 // Forget says that nobody needs an answer any more.
-func (r *Resolver) Forget(request Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.entries, request.ID())
-}
-
-func (r *Resolver) wake() {
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
-}
+func (r *Resolver) Forget(request Request) { r.answers.Forget(request.ID()) }
 
 // Run asks what is due, until its context ends.
-func (r *Resolver) Run(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	slots := make(chan struct{}, concurrent)
-	for ctx.Err() == nil {
-		next, pause := r.next()
-		if next == nil {
-			timer := r.options.Clock.NewTimer(pause)
-			select {
-			case <-ctx.Done():
-			case <-r.changed:
-			case <-timer.C():
-			}
-			timer.Stop()
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case slots <- struct{}{}:
-		}
-		running.Go(func() {
-			defer func() { <-slots }()
-			body, err := r.fetch(ctx, next.request)
-			if ctx.Err() == nil {
-				r.finish(next, body, err)
-			}
-		})
-	}
-	return nil
-}
+func (r *Resolver) Run(ctx context.Context) error { return r.answers.Run(ctx) }
 
-// next takes the inquiry that has been due for longest; without one it says for how long
-// nothing is.
-func (r *Resolver) next() (*inquiry, time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var first *inquiry
-	for _, e := range r.entries {
-		if !e.running && (first == nil || e.due.Before(first.due)) {
-			first = e
-		}
-	}
-	if first == nil {
-		return nil, Refresh
-	}
-	if pause := first.due.Sub(r.options.Clock.Now()); pause > 0 {
-		return nil, pause
-	}
-	first.running = true
-	return first, 0
-}
-
-// finish keeps an answer and tells those who wait for it, if it is another than before.
-func (r *Resolver) finish(e *inquiry, body []byte, err error) {
-	r.mu.Lock()
-	before, first := e.result, !e.answered
-	e.running, e.answered = false, true
-	e.result.Err = err
-	pause := Refresh
-	if err == nil {
-		e.result.Bytes, e.result.Found, e.failures = body, true, 0
-	} else {
-		pause = min(firstRetry<<min(e.failures, 10), Refresh)
-		e.failures++
-	}
-	e.due = r.options.Clock.Now().Add(pause)
-	changed := first || !bytes.Equal(before.Bytes, e.result.Bytes) || before.Found != e.result.Found || fmt.Sprint(before.Err) != fmt.Sprint(err)
-	notify := r.notify
-	r.mu.Unlock()
-	r.wake()
-	if changed {
-		for _, f := range notify {
-			f(e.request)
-		}
-	}
+// differ reports whether a result is another one than before for those who read it: profiles show the text of the error.
+func differ(before, after resolver.Result[[]byte]) bool {
+	return !bytes.Equal(before.Value, after.Value) || before.At.IsZero() != after.At.IsZero() || fmt.Sprint(before.Err) != fmt.Sprint(after.Err)
 }

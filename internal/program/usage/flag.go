@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says what is wrong with a flag in the words of whoever typed it: what the parser of the flag's value calls it is not
-// of interest to him.
+// flagError describes the problem of a flag in the user's words, without the vocabulary of the parser.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if name := unknown.GetSpecifiedName(); name != "" && unknown.GetSpecifiedShortnames() == "" {
@@ -27,11 +26,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// wanted is what a value of a type of flag looks like.
+// wanted describes a valid value for each type of flag.
 var wanted = map[string]string{
 	"int":      "a whole number",
 	"int64":    "a whole number",
-	"uint":     "a whole number of zero or more",
+	"uint":     "a whole number, zero or greater",
 	"float64":  "a number",
 	"bool":     "true or false",
 	"duration": "a duration, such as 30s or 1h30m",

@@ -17,12 +17,12 @@ import (
 const (
 	success = iota
 	failure
-	// misuse is a command line that makes no sense.
+	// misuse is an invalid command line.
 	misuse
 )
 
-// Main runs a command line until it is done or one of the signals comes, and returns the exit code: 0 for success, 1 for
-// failure, 2 for a command line that makes no sense.
+// Main runs a command line until it ends or one of the signals arrives, and returns the exit code: 0 for success, 1 for
+// failure, 2 for an invalid command line.
 func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals ...os.Signal) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
@@ -43,24 +43,28 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals 
 	return failure
 }
 
-// prepare gives a command and all below it what they have in common.
+// prepare sets what a command and all its subcommands have in common.
 func prepare(cmd *cobra.Command) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.Version = version.String()
 	cmd.SetVersionTemplate("{{.Root.Name}} {{.Version}}\n")
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	cmd.Flags().Lookup("help").Usage = "print this help and exit"
+	cmd.Flags().Lookup("version").Usage = "print the version and exit"
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Error(flagError(cmd, err)) })
 	for _, below := range cmd.Commands() {
 		prepare(below)
 	}
 }
 
-// wrong is an error of whoever typed the command.
+// wrong is an error in the command line.
 type wrong struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error itself.
 func (w wrong) Unwrap() error { return w.error }
 
-// Error marks an error as one of whoever typed the command. It is nil for nil.
+// Error marks an error as one in the command line. It returns nil for nil.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -68,10 +72,10 @@ func Error(err error) error {
 	return wrong{err}
 }
 
-// Errorf is Error for an error that is made of a format.
+// Errorf is Error with an error that it formats.
 func Errorf(format string, args ...any) error { return wrong{fmt.Errorf(format, args...)} }
 
-// NoArgs refuses arguments: of a command that has others below it, those are names of commands that there are not.
+// NoArgs refuses arguments. An argument of a command with subcommands is the name of an unknown one.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -82,7 +86,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return Errorf("unexpected argument %q: %s takes none", args[0], cmd.CommandPath())
 }
 
-// Args marks what others find wrong with arguments.
+// Args marks the errors of another check as errors in the command line.
 func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return Error(check(cmd, args)) }
 }
