@@ -36,7 +36,7 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 	if unsaid > 0 {
 		said = append(said, "othersUnsaid", unsaid)
 	}
-	s.cfg.Logger.Info("A machine asked what to boot, and there is nothing for it", said...)
+	s.cfg.Logger.Info("unknown machine asked what to boot", said...)
 }
 
 // unassigned is unknown for a machine that names itself.

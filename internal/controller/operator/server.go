@@ -186,6 +186,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, as Identity) error {
 type connections struct{ logr.Logger }
 
 func (c connections) Write(p []byte) (int, error) {
-	c.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	c.V(1).Info("connection failed", "error", strings.TrimSpace(string(p)))
 	return len(p), nil
 }
