@@ -42,7 +42,7 @@ func (s *settings) checkConnections() error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("limit of open files: %w", err)
 	}
-	s.descriptors = uint64(files.Cur)
+	s.descriptors = uint64(files.Cur) //nolint:unconvert // signed on FreeBSD
 	var err error
 	s.shares, err = inbound.Derive(s.descriptors, s.MaxConnections, s.MaxConnectionsPerAddress)
 	return err

@@ -140,7 +140,7 @@ func TestWhatIsNeededTakesRoom(t *testing.T) {
 // share, and no stranger takes a pin.
 func TestRoomsAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(t.TempDir(), "") //nolint:usetesting // one for each try, below the test's
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 func numbered(i int) string { return registry.DigestOf([]byte(strconv.Itoa(i))) }
@@ -58,11 +59,7 @@ func (s *serving) begin(ctx context.Context, clients *sync.WaitGroup, address st
 
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(imagetest.Patience); !check(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
+	await.True(t, what, check)
 }
 
 // TestUnneededBlobsTakeNoNeededPlace: all places and the whole queue of what nobody needs are taken, and the next is

@@ -296,7 +296,7 @@ func (u *Client) get(ctx context.Context, client *auth.Client, ref Reference, pa
 			}
 		}
 	}
-	resp, err := u.send(ctx, client, ref, path, header)
+	resp, err := u.send(ctx, client, ref, path, header) //nolint:bodyclose // accept closes it
 	if err != nil {
 		return nil, err
 	}
