@@ -33,16 +33,16 @@ func (s *settings) bootPace() inbound.Pace {
 // checkConnections shares out the connections that this process can hold. Go has raised its soft limit to the hard one (package os).
 func (s *settings) checkConnections() error {
 	if s.MaxConnections < 0 {
-		return fmt.Errorf("--max-connections: %d is no number of connections", s.MaxConnections)
+		return fmt.Errorf("--max-connections: %d is negative", s.MaxConnections)
 	}
 	if s.MaxConnectionsPerAddress < 0 {
-		return fmt.Errorf("--max-connections-per-address: %d is no number of connections", s.MaxConnectionsPerAddress)
+		return fmt.Errorf("--max-connections-per-address: %d is negative", s.MaxConnectionsPerAddress)
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("limit of open files: %w", err)
 	}
-	s.descriptors = uint64(files.Cur)
+	s.descriptors = uint64(files.Cur) //nolint:unconvert // signed on FreeBSD
 	var err error
 	s.shares, err = inbound.Derive(s.descriptors, s.MaxConnections, s.MaxConnectionsPerAddress)
 	return err
@@ -56,10 +56,10 @@ func (s *System) newCallers() {
 	}
 	shares := s.settings.shares
 	s.callers = callers{machines: budget("machines", shares.Machines), bmcs: budget("BMCs", shares.BMCs), operators: budget("operators", shares.Operators)}
-	logger.V(1).Info("Connections", "files", s.settings.descriptors, "machines", shares.Machines, "BMCs", shares.BMCs, "operators", shares.Operators)
+	logger.V(1).Info("connection limits set", "openFiles", s.settings.descriptors, "machines", shares.Machines, "bmcs", shares.BMCs, "operators", shares.Operators)
 	if s.settings.descriptors < fewDescriptors {
-		logger.V(1).Info("Few files can be opened (ulimit -n, LimitNOFILE=), so few connections are taken", "files", s.settings.descriptors,
-			"machines", shares.Machines.Total, "perAddress", shares.Machines.PerAddress)
+		logger.V(1).Info("open-file limit is low (ulimit -n, LimitNOFILE=), which limits connections", "openFiles", s.settings.descriptors,
+			"total", shares.Machines.Total, "perAddress", shares.Machines.PerAddress)
 	}
 }
 

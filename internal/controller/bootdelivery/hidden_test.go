@@ -8,6 +8,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -25,22 +26,22 @@ func TestWhatIsWrittenByHandSaysThatItIsHidden(t *testing.T) {
 	s := newStand(t, append(ours(ordered("boot-1")), handWritten("hand"))...)
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionTrue, bootv1.IPXEBootConfigStateReady, "Ready")
-	s.woken(kindIPXE)
+	s.woken(bootmethod.IPXE.Kind)
 
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionFalse, bootv1.IPXEBootConfigStatePending, "Overridden", "IPXEBootConfig/ns/c")
 
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); len(woken) > 0 {
+	if woken := s.woken(bootmethod.IPXE.Kind); len(woken) > 0 {
 		t.Errorf("nothing has changed, and %v are woken", woken)
 	}
 	controllertest.Change(t, s.API, "s", func(server *metalv1.Server) { server.Spec.BootConfigurationRef = nil })
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")
@@ -52,10 +53,10 @@ func TestWhatIsWrittenByHandSaysThatItIsHidden(t *testing.T) {
 	s.Settle(t, s.ipxe, "ns/c")
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionFalse, bootv1.IPXEBootConfigStatePending, "Overridden")
-	s.woken(kindIPXE)
+	s.woken(bootmethod.IPXE.Kind)
 	s.Remove(t, s.readIPXE(t, "ns/c"))
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken by what is gone: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")
@@ -88,7 +89,7 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 		"a bad one by the old name":  {spec: bootv1.HTTPBootConfigSpec{SystemIPs: []string{"x"}, UKIURL: uki}, field: "spec.systemIPs[0]"},
 		"no UUID":                    {spec: bootv1.HTTPBootConfigSpec{SystemUUID: "not-a-uuid", UKIURL: uki}, field: "spec.systemUUID"},
 		"a UUID that thousands have": {spec: bootv1.HTTPBootConfigSpec{SystemUUID: "00000000-0000-0000-0000-000000000000", UKIURL: uki}, field: "spec.systemUUID"},
-		"nobody":                     {spec: bootv1.HTTPBootConfigSpec{UKIURL: uki}, field: "spec: it names no machine"},
+		"nobody":                     {spec: bootv1.HTTPBootConfigSpec{UKIURL: uki}, field: "spec names no machine"},
 		"a file":                     {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "file:///etc/passwd"}, field: "spec.ukiURL"},
 		"no host":                    {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "http:///uki"}, field: "spec.ukiURL"},
 		"no URL":                     {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "uki.efi"}, field: "spec.ukiURL"},
@@ -111,9 +112,9 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 		})
 	}
 	for field, spec := range map[string]bootv1.IPXEBootConfigSpec{
-		"spec.systemUUID":           {SystemUUID: "x"},
-		"spec.systemIPs[0]":         {SystemIPs: []string{"x"}},
-		"spec: it names no machine": {},
+		"spec.systemUUID":       {SystemUUID: "x"},
+		"spec.systemIPs[0]":     {SystemIPs: []string{"x"}},
+		"spec names no machine": {},
 	} {
 		c := handWritten("c")
 		c.Spec.SystemUUID, c.Spec.SystemIPs = spec.SystemUUID, spec.SystemIPs

@@ -74,16 +74,16 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 	case err == nil:
 		return result, nil
 	case errors.As(err, &paused):
-		log.FromContext(ctx).V(1).Info("Paused", "for", paused.For, "cause", paused.Error())
+		log.FromContext(ctx).V(1).Info("reconcile paused", "retryAfter", paused.For, "error", paused)
 		return reconcile.Result{RequeueAfter: paused.For}, nil
 	case errors.As(err, &waiting):
-		log.FromContext(ctx).V(1).Info("Waiting", "on", waiting.On)
+		log.FromContext(ctx).V(1).Info("reconcile waits", "message", waiting.On)
 		return result, nil
 	case errors.As(err, &terminal):
-		log.FromContext(ctx).Info("Cannot go on until something changes", "reason", terminal.Reason, "cause", terminal.Error())
+		log.FromContext(ctx).Info("reconcile failed, waiting for a change", "reason", terminal.Reason, "error", terminal)
 		return result, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		log.FromContext(ctx).V(1).Info("The namespace is being deleted", "cause", err.Error())
+		log.FromContext(ctx).V(1).Info("namespace is being deleted", "error", err)
 		return result, nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil

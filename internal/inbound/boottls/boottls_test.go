@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -310,10 +311,10 @@ func TestRun(t *testing.T) {
 	clock.Step(filesInterval)
 	<-logged
 	cancel()
-	if err := <-ended; err != context.Canceled {
+	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if text := said.text.String(); !strings.Contains(text, FlagKey) || !strings.Contains(text, "the one before is kept") {
+	if text := said.text.String(); !strings.Contains(text, FlagKey) || !strings.Contains(text, "keeping the previous one") {
 		t.Errorf("logged %s", text)
 	}
 }
