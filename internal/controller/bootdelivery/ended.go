@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -62,7 +63,11 @@ func (d *Delivery) unattempted(ctx context.Context, k kind, obj client.Object) [
 		requests = bootOf(ctx, server)
 	}
 	list, uuid := k.list(), identity.MachineUUID(server.Spec.SystemUUID)
-	if uuid == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}) != nil {
+	if uuid == "" {
+		return requests
+	}
+	if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server.Name)
 		return requests
 	}
 	for _, item := range items(list) {

@@ -14,6 +14,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller. No claim is reconciled before the pool knows all servers: a source
@@ -84,6 +85,7 @@ func (r *Reconciler) claimsOf(ctx context.Context, server *metalv1.Server) []rec
 	requests := owner(server)
 	var naming metalv1.ServerClaimList
 	if err := r.List(ctx, &naming, client.MatchingFields{index.ClaimByServer: server.Name}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server.Name)
 		return requests
 	}
 	for i := range naming.Items {

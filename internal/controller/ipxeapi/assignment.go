@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,6 +68,7 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 	for _, value := range index.Uses(obj) {
 		var users ipxev1.AssignmentList
 		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
+			reconcileerror.LogUnlisted(ctx, err, "profile", klog.KObj(obj))
 			return nil
 		}
 		for i := range users.Items {

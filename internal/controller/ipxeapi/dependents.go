@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // dependents remembers on what objects depend, so that news of a thing finds those it
@@ -69,6 +71,7 @@ func requests(names []types.NamespacedName) []reconcile.Request {
 // inNamespace finds all objects of a kind in a namespace; list is an empty one of that kind.
 func inNamespace(ctx context.Context, from client.Reader, list client.ObjectList, namespace string) (found []reconcile.Request) {
 	if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "namespace", namespace)
 		return nil
 	}
 	// It fails for what is no list and for items that are no objects, and neither is given.

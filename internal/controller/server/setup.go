@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,6 +22,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -66,6 +68,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 	}
 	var has metalv1.ServerList
 	if err := r.List(ctx, &has, client.MatchingFields{index.ServerByClaim: string(claim.UID)}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "claim", klog.KObj(claim))
 		return requests
 	}
 	for i := range has.Items {
@@ -91,6 +94,7 @@ func (r *Reconciler) with(field string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list metalv1.ServerList
 		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
+			reconcileerror.LogUnlisted(ctx, err, "object", obj.GetName())
 			return nil
 		}
 		var requests []reconcile.Request
