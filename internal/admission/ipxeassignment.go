@@ -122,9 +122,9 @@ func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment
 	if !c.created() && reflect.DeepEqual(now.Spec, before.Spec) {
 		return nil
 	}
-	twin := index.Twin(now)
-	others, err := holders(ctx, c, &ipxev1.AssignmentList{}, index.AssignmentByTwin, twin, func(o *ipxev1.Assignment) bool {
-		return index.Twin(o) == twin && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
+	selection := index.Selection(now)
+	others, err := holders(ctx, c, &ipxev1.AssignmentList{}, index.AssignmentBySelection, selection, func(o *ipxev1.Assignment) bool {
+		return index.Selection(o) == selection && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
 			!reflect.DeepEqual(o.Spec.ProfileSelectors, now.Spec.ProfileSelectors))
 	})
 	if err != nil || len(others) == 0 {

@@ -115,7 +115,7 @@ func (x *Assignments) overlapping(a *assignment.Assignment) []types.NamespacedNa
 				found = append(found, nameOf(peer))
 			}
 		}
-		for _, peer := range rules.Yielding(a) {
+		for _, peer := range rules.Affected(a) {
 			if assignment.Overlap(a, peer) {
 				found = append(found, nameOf(peer))
 			}

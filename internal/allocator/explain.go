@@ -8,14 +8,14 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// explained is how many servers are looked at one by one to say why a claim has none. One label, or none,
-// needs no look: those counts are kept.
+// explained bounds how many servers are compared one by one to explain why a claim has none. One label, or none,
+// needs no comparison: those counts are kept.
 const explained = 1024
 
-// Verdict is why a claim has no Server.
+// Verdict says why a claim has no Server.
 type Verdict struct{ Reason, Message string }
 
-// Explain says why a claim cannot be bound now, and for how many Servers each reason holds.
+// Explain says why a claim cannot be bound now, and to how many Servers each reason applies.
 func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
 	req, err := newRequest(c)
 	switch {
@@ -32,7 +32,7 @@ func (p *Pool) Explain(c *metalv1.ServerClaim) Verdict {
 	return p.count(req).verdict(len(p.servers), req)
 }
 
-// explainNamed is about the one server that the claim names.
+// explainNamed explains a claim that names its server.
 func (p *Pool) explainNamed(req *request) Verdict {
 	s := p.servers[req.server]
 	switch {
@@ -55,7 +55,7 @@ func (p *Pool) explainNamed(req *request) Verdict {
 	case notAvailable:
 		text = "is in state " + string(s.state)
 		if s.state == "" {
-			text = "has not been looked at yet"
+			text = "has no state yet"
 		}
 	}
 	return Verdict{is.reason, fmt.Sprintf("Server %q: %s", s.name, text)}
@@ -66,11 +66,11 @@ type tally struct {
 	standing [standings]int
 	tainted  int
 	matching int
-	// partly says that there are more servers than were looked at.
+	// partly reports whether there are more servers than were compared.
 	partly bool
 }
 
-// count is exact where the counts are kept, and looks at no more than explained servers where not.
+// count is exact where the counts are kept, and compares at most explained servers where not.
 func (p *Pool) count(req *request) tally {
 	var sum tally
 	terms := p.narrowest(req, func(list *posting) int { return len(list.all) })
@@ -121,15 +121,15 @@ func (t *tally) add(req *request, s *server) {
 	t.standing[s.counted]++
 }
 
-// verdict names the reason of the servers nearest to fitting, and counts all.
+// verdict gives the reason of the servers that are nearest to fitting, and the counts of all reasons.
 func (t tally) verdict(all int, req *request) Verdict {
 	scope := ""
 	if t.partly {
-		scope = fmt.Sprintf(" of the first %d that were looked at", explained)
+		scope = fmt.Sprintf(" of the first %d compared", explained)
 	}
 	if t.matching == 0 {
 		if all == 0 {
-			return Verdict{metalv1.ReasonNoMatchingServer, "There is no Server"}
+			return Verdict{metalv1.ReasonNoMatchingServer, "No Server exists"}
 		}
 		return Verdict{metalv1.ReasonNoMatchingServer, fmt.Sprintf("spec.serverSelector (%s) matches none of %d Servers%s", req.selector, all, scope)}
 	}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// candidates is how many free servers are compared for one claim.
+// candidates bounds how many free servers are compared for one claim.
 const candidates = 64
 
 // Match assumes a free Server for each claim that waits, the oldest first, until no claim is left that a free Server
@@ -46,7 +46,7 @@ func (p *Pool) Match() (assumed []Assumption, unmatched []types.NamespacedName) 
 	return assumed, unmatched
 }
 
-// pick returns the free server, of those that fit, that the fewest other requests fit too.
+// pick returns the free server that fits and that the fewest other requests fit too.
 func (p *Pool) pick(req *request) *server {
 	if req.server != "" {
 		s := p.servers[req.server]

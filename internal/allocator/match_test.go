@@ -22,7 +22,7 @@ func TestWhatAClaimGets(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"none exists":      {asking("c"), nil, "", metalv1.ReasonNoMatchingServer, "no Server"},
+		"none exists":      {asking("c"), nil, "", metalv1.ReasonNoMatchingServer, "No Server"},
 		"any":              {asking("c"), []*metalv1.Server{available("b"), available("a")}, "a", "", ""},
 		"by label":         {asking("c", selecting("size", "m")), []*metalv1.Server{available("a"), available("b", m)}, "b", "", ""},
 		"no label matches": {asking("c", selecting("size", "l")), []*metalv1.Server{available("a", m)}, "", metalv1.ReasonNoMatchingServer, "none of 1"},

@@ -9,14 +9,14 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// server is what the pool knows of a Server.
+// server is a Server in the pool.
 type server struct {
 	name    string
 	labels  map[string]string
 	taints  *taintSet
-	version string // resource version of what is known
+	version string // resource version
 	seen    standing
-	// owner is who has a server that is taken, for people.
+	// owner is the claim of a server that is taken, for people.
 	owner string
 	state metalv1.ServerState
 
@@ -38,7 +38,7 @@ func (s *server) now() standing {
 	return s.seen
 }
 
-// terms are all terms that a server has.
+// terms visits all terms of a server.
 func (s *server) terms(visit func(term)) {
 	visit(anything)
 	for key, value := range s.labels {
@@ -100,8 +100,8 @@ func without(list []*server, s *server) []*server {
 	return list
 }
 
-// taintSet is a set of taints that servers have. There are few; servers with the same share one, so
-// that whether a claim tolerates them is asked once.
+// taintSet is a set of taints. There are few; servers with the same taints share one, so
+// that the pool asks once whether a claim tolerates them.
 type taintSet struct {
 	key     string
 	taints  []metalv1.Taint

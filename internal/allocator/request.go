@@ -14,21 +14,21 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// request is what claims ask for. Those that ask for the same share one.
+// request is what a claim asks for. Claims that ask for the same share one.
 type request struct {
 	key         string
 	server      string // empty: not by name
 	selector    labels.Selector
 	tolerations []metalv1.Toleration
-	// positive are the requirements that some label must fulfil, each as the terms of which a server has one.
+	// positive holds the requirements that need a label, each as the terms of which a server must have one.
 	positive [][]term
-	// simple says that the selector is at most one requirement, and that one positive: its
-	// terms find all that it matches, and nothing else.
+	// simple reports whether the selector has at most one requirement, and that one is positive: its
+	// terms find exactly the servers that it matches.
 	simple bool
 
 	waiting []*pending // oldest first
 	filed   []term
-	// unmatched says that nothing fits, and that nothing which fits has become free since.
+	// unmatched reports whether no free server fits, and none that fits has become free since.
 	unmatched bool
 }
 
@@ -38,12 +38,12 @@ type term struct {
 	any        bool
 }
 
-// anything is the term under which every server stands.
+// anything is the term that every server has.
 var anything = term{any: true}
 
-// errNameless is about a claim that names a Server without saying which. It must not get any: what it has is written where it has
-// written nothing, and that is fixed.
-var errNameless = errors.New("spec.serverRef names no Server: a claim that takes any Server has no spec.serverRef, and has to be made anew without it")
+// errNameless is for a claim whose spec.serverRef has no name. It cannot be bound: the name would have to be written into a field that is
+// immutable.
+var errNameless = errors.New("spec.serverRef has no name. Delete the claim and create it again without spec.serverRef, or with a name")
 
 // newRequest reads what a claim asks for.
 func newRequest(c *metalv1.ServerClaim) (*request, error) {
@@ -72,7 +72,7 @@ func newRequest(c *metalv1.ServerClaim) (*request, error) {
 	return req, nil
 }
 
-// positive returns the terms of which a server must have one; none where the requirement is about what it has not.
+// positive returns the terms of which a server must have one; none for a requirement that forbids labels.
 func positive(r labels.Requirement) []term {
 	var terms []term
 	switch r.Operator() {
@@ -96,12 +96,12 @@ func tolerationsKey(tolerations []metalv1.Toleration) string {
 	return strings.Join(slices.Compact(keys), ",")
 }
 
-// matches says whether a server is what is asked for, be it free or not.
+// matches reports whether a server is what the request asks for, free or not.
 func (req *request) matches(s *server) bool {
 	return (req.server == "" || req.server == s.name) && req.selector.Matches(labels.Set(s.labels))
 }
 
-// tolerates says whether none of the taints keeps the claim away. An empty effect is NoBind; Evict does nothing.
+// tolerates reports whether no taint keeps the claim away. An empty effect is NoBind; Evict does nothing.
 func (req *request) tolerates(taints []metalv1.Taint) bool {
 	return firstTaint(taints, req.tolerations) == nil
 }
@@ -115,7 +115,7 @@ func firstTaint(taints []metalv1.Taint, tolerations []metalv1.Toleration) *metal
 	return nil
 }
 
-// Fits says whether a server, as it is now, may be given to a claim.
+// Fits reports whether a claim may get a server as it is now.
 func Fits(c *metalv1.ServerClaim, s *metalv1.Server) bool {
 	req, err := newRequest(c)
 	return err == nil && Free(s) && req.matches(&server{name: s.Name, labels: s.Labels}) && req.tolerates(s.Spec.Taints)

@@ -104,7 +104,7 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request, s *sender) res
 	}
 	m, err := Decode(body)
 	if err != nil {
-		r.options.Logger.V(1).Info("Message of a BMC not understood", "bmc", s.owner.name, "error", err.Error())
+		r.options.Logger.V(1).Info("BMC event not decoded", "bmc", s.owner.name, "error", err)
 		return malformed
 	}
 	if !r.take(s, m) {

@@ -74,7 +74,7 @@ func (s *Server) refuseLookup(w http.ResponseWriter, r *http.Request, m *bootvie
 	case bootview.Unsynced:
 		unavailable(w, r, textUnsynced)
 	case bootview.Conflict:
-		s.cfg.Logger.V(1).Info("Conflicting boot configurations", "path", r.URL.Path, "entries", m.Conflict)
+		s.cfg.Logger.V(1).Info("boot configurations conflict", "path", r.URL.Path, "bootConfigurations", m.Conflict)
 		refuse(w, r, http.StatusConflict, textConflict)
 	default:
 		notFound(w, r)

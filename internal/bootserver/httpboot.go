@@ -155,7 +155,7 @@ func (s *Server) trusted(a netip.Addr) bool {
 func warnForwarders(log logr.Logger, prefixes []netip.Prefix) {
 	for _, prefix := range prefixes {
 		if !prefix.IsSingleIP() && !prefix.Addr().IsLoopback() {
-			log.Info("Every host of this network may ask /httpboot in the name of any machine", "trustedForwarder", prefix.String())
+			log.Info("any host on a trusted network can impersonate a machine at /httpboot", "network", prefix.String(), "flag", "--trusted-forwarders")
 		}
 	}
 }

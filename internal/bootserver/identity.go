@@ -278,7 +278,7 @@ func (s *Server) alarm(q request, what DeliveryKind, why doubt) {
 	if m.Session == nil || !m.Session.Raise(what, q.caller.Addr) {
 		return
 	}
-	s.cfg.Logger.Info("Somebody else asks for what is for one machine", "systemUUID", m.UUID, "what", what, "from", q.caller.Addr.String(), "mac", q.caller.MAC, "why", why.text(q))
+	s.cfg.Logger.Info("another client requested what is for one machine only", "systemUUID", m.UUID, "delivery", what, "address", q.caller.Addr.String(), "mac", q.caller.MAC, "message", why.text(q))
 	s.cfg.Alarm(Alarm{
 		Server: m.Session.Terms().Server, UUID: m.UUID, Attempt: m.Attempt.ID, What: what, Caller: q.caller, Bound: m.Session.Bound(), Why: why.text(q), Time: s.cfg.Clock.Now(),
 	})

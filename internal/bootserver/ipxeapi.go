@@ -111,7 +111,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 	if err != nil {
 		release(buf, *buf)
 		if script.Assignment != nil && errors.Is(err, profile.ErrBroken) {
-			s.cfg.Logger.V(1).Info("Assignment cannot be served", "assignment", script.Assignment.Key(), "reason", err.Error())
+			s.cfg.Logger.V(1).Info("assignment cannot be served", "assignment", script.Assignment.Key(), "error", err)
 			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable, 0)
 		}
 		s.refuseAssigned(w, r, err)
@@ -166,7 +166,7 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 	case errors.Is(err, profile.ErrForbidden):
 		s.refuseProblem(w, r, http.StatusForbidden, codeForbidden, "The URL is not signed, or has expired.")
 	default:
-		s.cfg.Logger.V(1).Info("Config cannot be served", "config", id, "reason", err.Error())
+		s.cfg.Logger.V(1).Info("config cannot be served", "config", id, "error", err)
 		s.refuseAssigned(w, r, err)
 	}
 }

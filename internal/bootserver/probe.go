@@ -299,7 +299,7 @@ func (s *Server) store(w http.ResponseWriter, r *http.Request, what, uuid string
 	if err == nil {
 		return http.StatusCreated
 	}
-	s.cfg.Logger.Info("Not stored", "message", what, "systemUUID", uuid, "reason", err.Error())
+	s.cfg.Logger.Info("probe report not stored", "report", what, "systemUUID", uuid, "error", err)
 	switch {
 	case errors.Is(err, inspection.ErrTooLarge): // it will be the next time too
 		refuse(w, r, http.StatusRequestEntityTooLarge, textTooLarge)

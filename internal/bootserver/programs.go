@@ -58,7 +58,7 @@ func (s *Server) openProgram(path string) (*os.File, fs.FileInfo) {
 	}
 	f, err := s.programs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		s.cfg.Logger.Info("Boot program cannot be read", "file", path, "reason", err.Error())
+		s.cfg.Logger.Info("boot program cannot be read", "file", path, "error", err)
 		return nil, nil
 	}
 	info, err := f.Stat()

@@ -70,14 +70,14 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
-		cfg.Logger.Info("Ignition is served to whoever asks", "ignitionAccess", cfg.IgnitionAccess)
+		cfg.Logger.Info("any client can read the ignition of any machine", "flag", "--ignition-access")
 	}
 	s.limiter = newLimiter(cfg.RateLimit, cfg.Clock)
 	if s.programs, err = openPrograms(cfg.ProgramsDir); err != nil {
 		return nil, err
 	}
 	if cfg.TrustPrivateNetworks {
-		cfg.Logger.Info("Every host of a private network may ask /httpboot in the name of any machine, since no trusted forwarders are named")
+		cfg.Logger.Info("any host on a private network can impersonate a machine at /httpboot", "flag", "--trusted-forwarders")
 	}
 	warnForwarders(cfg.Logger, cfg.TrustedForwarders)
 	return s, nil
@@ -176,6 +176,6 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 type logWriter struct{ s *Server }
 
 func (l logWriter) Write(p []byte) (int, error) {
-	l.s.cfg.Logger.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	l.s.cfg.Logger.V(1).Info("connection failed", "message", strings.TrimSpace(string(p)))
 	return len(p), nil
 }

@@ -34,9 +34,9 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 		}
 	}
 	if unsaid > 0 {
-		said = append(said, "othersUnsaid", unsaid)
+		said = append(said, "suppressed", unsaid)
 	}
-	s.cfg.Logger.Info("A machine asked what to boot, and there is nothing for it", said...)
+	s.cfg.Logger.Info("unknown machine asked for a boot", said...)
 }
 
 // unassigned is unknown for a machine that names itself.

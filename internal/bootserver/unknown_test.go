@@ -73,7 +73,7 @@ func TestAFloodOfUnknownMachinesIsNotAFloodOfLines(t *testing.T) {
 	}
 	clock.SetTime(now.Add(time.Minute))
 	ask(s, "10.2.0.1:1", "/ipxe/"+uuidX)
-	if last := said[len(said)-1]; len(said) != linesAMinute+1 || !strings.Contains(last, `"othersUnsaid"=990`) {
+	if last := said[len(said)-1]; len(said) != linesAMinute+1 || !strings.Contains(last, `"suppressed"=990`) {
 		t.Errorf("%d lines, the last is %s", len(said), last)
 	}
 }

@@ -60,8 +60,9 @@ type Entry struct {
 	Script Script
 	// Ignition is nil when the object refers to none.
 	Ignition *Ignition
-	// UKIURL is what /httpboot answers.
-	UKIURL string
+	// HTTPBoot says that the entry speaks for UEFI HTTP boot, UKIURL is what /httpboot answers; empty: nothing yet, or no longer.
+	HTTPBoot bool
+	UKIURL   string
 
 	Attempt Attempt
 	Terms   Terms
@@ -161,6 +162,7 @@ type entry struct {
 	script   Script
 	ignition *Ignition
 	ukiURL   string
+	httpBoot bool
 	site     string
 	attempt  Attempt
 	session  *Session // set by the view
@@ -169,7 +171,7 @@ type entry struct {
 func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
-		ignition: e.Ignition, ukiURL: e.UKIURL, site: e.Site, attempt: e.Attempt,
+		ignition: e.Ignition, ukiURL: e.UKIURL, httpBoot: e.HTTPBoot, site: e.Site, attempt: e.Attempt,
 		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
 	}
 	if k, ok := parseUUID(e.UUID); ok {

@@ -17,7 +17,7 @@ type Machine struct {
 	Conflict []string
 	// ScriptEntry, IgnitionEntry and UKIEntry are the names of the entries that
 	// the answers come from; empty: no entry has one. UKIEntry is also set for an
-	// HTTPBootConfig that has no URL yet.
+	// entry that speaks for UEFI HTTP boot and has no URL yet.
 	ScriptEntry string
 	// UUID is canonical; empty while nobody knows it.
 	UUID string
@@ -42,9 +42,6 @@ type Machine struct {
 	// rivals are the UUIDs of the machines that one address is said to belong to.
 	rivals []string
 }
-
-// kindHTTP is the kind whose entries speak for UEFI HTTP boot.
-const kindHTTP = "HTTPBootConfig"
 
 // Same says whether m and o are one machine.
 func (m *Machine) Same(o *Machine) bool {
@@ -124,7 +121,7 @@ func (m *Machine) take(e *entry) {
 	if m.IgnitionEntry == "" && e.ignition != nil {
 		m.Ignition, m.IgnitionEntry = e.ignition, e.name
 	}
-	if m.UKIEntry == "" && (e.ukiURL != "" || e.kind() == kindHTTP) {
+	if m.UKIEntry == "" && (e.ukiURL != "" || e.httpBoot) {
 		m.UKIURL, m.UKIEntry = e.ukiURL, e.name
 	}
 }

@@ -80,7 +80,7 @@ func together(entries []Entry) answer {
 		if a.Ignition == "" && e.Ignition != nil {
 			a.Ignition, a.Payload = e.Name, string(e.Ignition.Payload)
 		}
-		if a.UKI == "" && (e.UKIURL != "" || kindOf(e) == "HTTPBootConfig") {
+		if a.UKI == "" && (e.UKIURL != "" || e.HTTPBoot) {
 			a.UKI = e.Name
 		}
 	}

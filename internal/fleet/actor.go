@@ -96,7 +96,7 @@ func (a *actor) disconnect(ctx context.Context, at time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	defer cancel()
 	if err := client.Disconnect(ctx); err != nil {
-		a.log.V(1).Info("connection not closed", "error", err.Error())
+		a.log.V(1).Info("connection not closed", "error", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func (a *actor) failed(err error) {
 			a.report(o, c.status)
 		}
 	})
-	a.log.V(1).Info("BMC does not answer as it should", "error", err.Error(), "retry", a.schedule.notBefore)
+	a.log.V(1).Info("BMC request failed", "error", err, "retryAt", a.schedule.notBefore)
 }
 
 // next is when there is something to do again.
@@ -283,7 +283,7 @@ func (a *actor) expire(now time.Time) {
 func (a *actor) end(c *command, state CommandState, err error) {
 	c.finish(state, err, a.options.Clock.Now())
 	a.publish(func(o *Observation) { a.report(o, c.status) })
-	a.log.V(1).Info("command ended", "id", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
+	a.log.V(1).Info("command ended", "command", c.ID, "kind", c.Kind, "system", c.System, "state", state, "error", err)
 }
 
 // publish makes a new observation of the last one and tells the subscribers if
@@ -346,7 +346,7 @@ func (a *actor) leave(ctx context.Context) {
 
 func (a *actor) hangUp(ctx context.Context) {
 	if err := a.client.Close(ctx); err != nil {
-		a.log.V(1).Info("session not deleted", "error", err.Error())
+		a.log.V(1).Info("session not deleted", "error", err)
 	}
 }
 

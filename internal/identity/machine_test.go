@@ -77,7 +77,10 @@ func TestMachineIdentitiesDoNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = MachineUUIDOctets(canonical)
 		_, _ = MachineUUIDOctets(upper)
+		_, _ = MachineUUIDOctets("no UUID")
+		_, _ = MachineUUIDOctets("{4C4C4544004335108052B7C04F4E4D32}")
 		_, _ = MachineMACOctets("02-FA-44-00-00-0A")
+		_, _, _ = Placeholder("S1"), Placeholder("To Be Filled By O.E.M."), Placeholder(canonical)
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

@@ -1,36 +1,29 @@
 package identity
 
-// UUIDOctets returns the 16 octets of a UUID, in any spelling that UUID takes. It does not allocate for one with hyphens, in either
-// case.
-func UUIDOctets(s string) (octets [16]byte, ok bool) {
-	if octets, ok = hyphenated(s); ok {
-		return octets, true
-	}
-	canonical, err := UUID(s)
-	if err != nil {
-		return octets, false
-	}
-	return hyphenated(canonical)
-}
+import "strings"
 
-// hyphenated parses the form of RFC 9562 §4.
-func hyphenated(s string) (octets [16]byte, ok bool) {
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return octets, false
+const urnPrefix = "urn:uuid:"
+
+// UUIDOctets returns the 16 octets of a UUID, in any spelling that UUID takes, without allocating, also for what is no UUID.
+func UUIDOctets(s string) (octets [16]byte, ok bool) {
+	s = strings.TrimSpace(s)
+	if len(s) >= len(urnPrefix) && strings.EqualFold(s[:len(urnPrefix)], urnPrefix) {
+		s = s[len(urnPrefix):]
 	}
-	at := 0
-	for i := range octets {
-		if s[at] == '-' {
-			at++
+	s = strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}")
+	digits := 0
+	for i := range len(s) {
+		if s[i] == '-' {
+			continue
 		}
-		high, low := hexValue(s[at]), hexValue(s[at+1])
-		if high > 0xf || low > 0xf {
-			return octets, false
+		v := hexValue(s[i])
+		if v > 0xf || digits == 2*len(octets) {
+			return [16]byte{}, false
 		}
-		octets[i] = high<<4 | low
-		at += 2
+		octets[digits/2] = octets[digits/2]<<4 | v
+		digits++
 	}
-	return octets, true
+	return octets, digits == 2*len(octets)
 }
 
 // MACOctets returns the 6 octets of a MAC address, in any spelling that MAC takes, without allocating: DHCP servers name

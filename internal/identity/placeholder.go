@@ -19,7 +19,7 @@ var placeholderUUIDs = octetsOf(
 func octetsOf(uuids ...string) map[[16]byte]bool {
 	all := map[[16]byte]bool{}
 	for _, uuid := range uuids {
-		octets, ok := hyphenated(uuid)
+		octets, ok := UUIDOctets(uuid)
 		if !ok {
 			panic("identity: " + uuid)
 		}
@@ -59,9 +59,26 @@ const filler = "0-_:.*? \t"
 // filler, is a text that vendors leave there, or a UUID or MAC address that is a placeholder.
 func Placeholder(s string) bool {
 	s = strings.TrimSpace(s)
-	if strings.Trim(s, filler) == "" || placeholderTexts[strings.ToLower(s)] || placeholderUUID(s) {
+	if strings.Trim(s, filler) == "" || placeholderText(s) || placeholderUUID(s) {
 		return true
 	}
 	octets, ok := MACOctets(s)
 	return ok && placeholderMACs[octets]
+}
+
+// placeholderText reports whether s is one of placeholderTexts, in whatever case, without allocating: boot servers ask it of each label
+// of each request.
+func placeholderText(s string) bool {
+	var lower [32]byte // no text is longer
+	if len(s) > len(lower) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return placeholderTexts[string(lower[:len(s)])]
 }

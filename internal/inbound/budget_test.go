@@ -159,7 +159,7 @@ func TestNoticesAreFew(t *testing.T) {
 	}
 	s.clock.SetTime(s.clock.Now().Add(noticeInterval))
 	s.open("10.0.0.1/next")
-	if len(s.log) != 2 || !strings.Contains(s.log[1], `"notSaid"=48`) {
+	if len(s.log) != 2 || !strings.Contains(s.log[1], `"suppressed"=48`) {
 		t.Errorf("log: %q", s.log)
 	}
 }

@@ -19,29 +19,29 @@ type notice struct {
 
 	mu     sync.Mutex
 	last   time.Time
-	silent int // what was not said since
+	silent int // lines suppressed since
 }
 
-var texts = [outcomes]string{
-	replaced:       "Too many connections from one address: those of it that wait longest are closed",
-	made:           "Many connections: those that wait longest are closed, of the addresses that have most of them",
-	refusedAddress: "Too many connections from one address, with requests under way on all: new ones are closed",
-	refusedTotal:   "Too many connections: new ones are closed",
-	refusedPace:    "Too many TLS handshakes with one address: new connections of it are closed",
-	failed:         "A connection could not be accepted; it is tried again",
+// causes tell what an outcome does to connections.
+var causes = [outcomes]string{
+	replaced:       "one address is at its limit: closing its longest idle connections",
+	made:           "the total is at its limit: closing the longest idle connections of the addresses with most of them",
+	refusedAddress: "one address is at its limit with requests in progress on all connections: closing its new ones",
+	refusedTotal:   "the total is at its limit: closing new connections",
+	refusedPace:    "one address makes too many TLS handshakes: closing its new connections",
 }
 
 func (n *notice) tell(name string, address netip.Addr, what outcome, holding int, limits Limits) {
 	if silent, ok := n.due(); ok {
-		n.logger.Info(texts[what], "connections", name, "address", address.String(), "held", holding,
-			"perAddress", limits.PerAddress, "total", limits.Total, "notSaid", silent)
+		n.logger.Info("connections limited", "clients", name, "message", causes[what], "address", address.String(), "connections", holding,
+			"perAddress", limits.PerAddress, "total", limits.Total, "suppressed", silent)
 	}
 }
 
 // tellError is tell for an Accept that failed.
 func (n *notice) tellError(name string, err error) {
 	if silent, ok := n.due(); ok {
-		n.logger.Info(texts[failed], "connections", name, "reason", err.Error(), "notSaid", silent)
+		n.logger.Info("connection not accepted, retrying", "clients", name, "error", err, "suppressed", silent)
 	}
 }
 

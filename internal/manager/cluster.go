@@ -22,10 +22,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
-// requestTimeout bounds each question that is asked before the start.
+// requestTimeout bounds each request before the start.
 const requestTimeout = 15 * time.Second
 
-// connect finds the API and sees that what is needed is there, so that what is missing is said once, in words.
+// connect finds the API and checks its prerequisites, so that a missing one is reported once, in words.
 func connect(ctx context.Context, o options) (*rest.Config, error) {
 	config, err := clientConfig(o.kubeconfig)
 	if err != nil {
@@ -40,8 +40,7 @@ func connect(ctx context.Context, o options) (*rest.Config, error) {
 	return config, nil
 }
 
-// clientConfig reads the kubeconfig that is named, or that the environment names, or takes the credentials that a
-// cluster gives its pods.
+// clientConfig reads the kubeconfig of the flag or the environment, or takes the credentials that a cluster gives its pods.
 func clientConfig(kubeconfig string) (*rest.Config, error) {
 	flag := "--kubeconfig"
 	if kubeconfig == "" {
@@ -56,7 +55,7 @@ func clientConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("there is no Kubernetes API: --kubeconfig names none, and this does not run in a cluster")
+		return nil, errors.New("no Kubernetes API: set --kubeconfig, or run in a cluster")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("credentials of the cluster: %w", err)
@@ -72,7 +71,7 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 		return err
 	}
 	if _, err := api.ServerVersion(); err != nil {
-		return fmt.Errorf("does not answer: %w", err)
+		return fmt.Errorf("no answer: %w", err)
 	}
 	wanted, err := manifests.CRDs()
 	if err != nil {
@@ -88,13 +87,13 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 		return err
 	}
 	if len(absent) > 0 {
-		return fmt.Errorf("these kinds are not installed: %s; apply config/crd, or start with --install-crds", strings.Join(absent, ", "))
+		return fmt.Errorf("missing CRDs: %s; apply config/crd, or start with --install-crds", strings.Join(absent, ", "))
 	}
 	return checkNamespace(ctx, asking, o.ManagerNamespace)
 }
 
-// missing lists the definitions whose resources the API does not serve. It asks for what is served and not for the
-// definitions: a manager needs no right to read those.
+// missing lists the CRDs whose resources the API does not serve. It reads the served resources and not the CRDs, because a
+// manager needs no right to read those.
 func missing(api discovery.DiscoveryInterface, wanted []*apiextensionsv1.CustomResourceDefinition) ([]string, error) {
 	served := map[string]bool{}
 	asked := map[string]bool{}
@@ -133,9 +132,9 @@ func checkNamespace(ctx context.Context, config *rest.Config, name string) error
 	err = c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("--manager-namespace: there is no namespace %q", name)
+		return fmt.Errorf("--manager-namespace: namespace %q does not exist", name)
 	case apierrors.IsForbidden(err):
-		return nil // it is not ours to look at; what is missing in it will be said by who misses it
+		return nil // no right to read it: whatever needs an object in it reports what is missing
 	case err != nil:
 		return fmt.Errorf("--manager-namespace: %w", err)
 	}

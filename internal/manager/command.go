@@ -19,13 +19,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
-// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for a command line that
-// makes no sense.
+// Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid command line.
 func Main(args []string, stdout, stderr io.Writer) int {
 	return usage.Main(newCommand(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
 }
 
-// options are those of the manager alone, and the system's.
+// options are the flags of farrier-manager: its own and those of the system.
 type options struct {
 	system.Options
 	kubeconfig  string
@@ -47,7 +46,7 @@ others keep their caches filled and stand by.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
-			klog.SetLogger(system.Quiet(o.Logger)) // client-go's, of leases for example
+			klog.SetLogger(system.LowerVerbosity(o.Logger)) // client-go's, of leases for example
 			return run(cmd.Context(), o)
 		},
 	}
@@ -64,15 +63,15 @@ others keep their caches filled and stand by.`,
 	return cmd
 }
 
-// run runs until it is told to stop, or a part of it fails.
+// run runs until ctx ends or a part fails.
 func run(ctx context.Context, o options) (err error) {
 	memory, err := tuneMemory(os.LookupEnv, os.ReadFile)
 	if err != nil {
 		return err
 	}
-	o.Logger.V(1).Info("Memory", "gc", memory.gcPercent, "limit", memory.limit)
+	o.Logger.V(1).Info("garbage collection tuned", "percent", memory.gcPercent, "limit", memory.limit)
 	if memory.gcPercent > 0 {
-		go watchRoom(ctx)
+		go watchHeap(ctx)
 	}
 	webhooks, err := o.webhooks.Server()
 	if err != nil {
@@ -94,17 +93,17 @@ func run(ctx context.Context, o options) (err error) {
 	if err := s.Start(ctx, config); err != nil {
 		return err
 	}
-	o.Logger.Info("Started", "version", version.String(), "api", config.Host, "boot", s.BootURL)
+	o.Logger.Info("started", "version", version.String(), "api", config.Host, "url", s.BootURL)
 	synced := s.Synced()
 	for {
 		select {
 		case <-synced:
-			o.Logger.Info("Caches are full")
+			o.Logger.Info("caches filled")
 			synced = nil
 		case err := <-s.Failed():
 			return err
 		case <-ctx.Done():
-			o.Logger.Info("Stopping")
+			o.Logger.Info("stopping")
 			return nil
 		}
 	}

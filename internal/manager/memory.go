@@ -6,17 +6,17 @@ import (
 	"github.com/farrier-dev/farrier/internal/host/cgroup"
 )
 
-// gcPercent trades processor time, of which an idle fleet needs next to none, for memory: the heap may grow by half
-// of what is live, and not to twice as much, before it is collected.
+// gcPercent is how much the heap may grow over its live size before a collection, in percent. Half of the default saves memory
+// and costs processor time, of which an idle fleet needs next to none.
 const gcPercent = 50
 
-// memory is what the garbage collector is told; zero: nothing, because somebody else has.
+// memory holds the settings of the garbage collector. Zero: none, because GOGC or GOMEMLIMIT is set.
 type memory struct {
 	gcPercent int
 	limit     int64
 }
 
-// tuneMemory tells the garbage collector how much memory there is, unless whoever started us has (GOGC, GOMEMLIMIT).
+// tuneMemory configures the garbage collector for the memory that this process may use, unless GOGC or GOMEMLIMIT is set.
 func tuneMemory(lookup func(string) (string, bool), read func(string) ([]byte, error)) (memory, error) {
 	m, err := decideMemory(lookup, read)
 	if err != nil {

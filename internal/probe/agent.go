@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg Config, hw Hardware) error {
 		return err
 	}
 	if p.cfg.Disks == nil {
-		p.cfg.Logger.Info("ordered to clean, and cannot", "mode", mandate.Mode())
+		p.cfg.Logger.Info("this probe cannot clean as ordered", "mode", mandate.Mode())
 		return nil
 	}
 	records := p.clean(ctx, mandate)
@@ -125,7 +125,7 @@ func (p *poster) clean(ctx context.Context, mandate inspection.Mandate) []inspec
 	p.cfg.Logger.Info("cleaning", "mode", mandate.Mode())
 	records, err := disk.Clean(ctx, mandate, p.cfg.Disks, disk.Options{Logger: p.cfg.Logger, Clock: p.cfg.Clock})
 	if err != nil {
-		p.cfg.Logger.Error(err, "nothing is clean")
+		p.cfg.Logger.Error(err, "no disk was cleaned")
 		return []inspection.DiskCleanup{{Method: string(disk.MethodNone), Result: inspection.CleanedFailed, Error: err.Error()}}
 	}
 	if records == nil {

@@ -76,7 +76,7 @@ func (l *Listener) Hear(ctx context.Context, links func() map[int]linkState) ins
 		return heard // the next report tries again
 	}
 	if err != nil {
-		l.Logger.Info("LLDP is not listened to", "reason", err.Error())
+		l.Logger.Info("not listening for LLDP", "error", err)
 	}
 	l.done, l.heard = true, heard
 	return heard
@@ -113,7 +113,7 @@ func (l *Listener) listen(ctx context.Context, links func() map[int]linkState) (
 		}
 		neighbor, gone, err := parseLLDP(buf[:n])
 		if err != nil {
-			l.Logger.V(1).Info("frame is not understood", "link", e.links[link].name, "reason", err.Error())
+			l.Logger.V(1).Info("LLDP frame not decoded", "link", e.links[link].name, "error", err)
 			continue
 		}
 		if e.hear(link, neighbor, gone); e.content() {

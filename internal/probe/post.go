@@ -46,7 +46,7 @@ func (p *poster) untilAccepted(ctx context.Context, path string, body func(conte
 	for attempt := 1; ; attempt++ {
 		mandate, retryAfter, err := p.try(ctx, path, body, p.left(start))
 		if err == nil {
-			p.cfg.Logger.Info("accepted", "message", path, "attempt", attempt)
+			p.cfg.Logger.Info("report accepted", "path", path, "attempt", attempt)
 			return mandate, nil
 		}
 		if rejected := (*RejectedError)(nil); errors.As(err, &rejected) {
@@ -56,7 +56,7 @@ func (p *poster) untilAccepted(ctx context.Context, path string, body func(conte
 		if wait >= p.left(start) {
 			return none, fmt.Errorf("%s: given up after %d attempts in %s: %w", path, attempt, p.cfg.Clock.Since(start), err)
 		}
-		p.cfg.Logger.Info("not accepted, trying again", "message", path, "attempt", attempt, "in", wait.String(), "reason", err.Error())
+		p.cfg.Logger.Info("report not accepted, retrying", "path", path, "attempt", attempt, "retryAfter", wait.String(), "error", err)
 		if ctxErr := p.sleep(ctx, wait); ctxErr != nil {
 			return none, fmt.Errorf("%s: stopped after %d attempts: %w: %w", path, attempt, ctxErr, err)
 		}
@@ -111,7 +111,7 @@ func (p *poster) try(ctx context.Context, path string, body func(context.Context
 		// receiver keeps one report an attempt.
 		mandate, err := inspection.ReadMandate(resp)
 		if errors.Is(err, inspection.ErrMalformed) {
-			p.cfg.Logger.Error(err, "the order in the answer cannot be understood and is not carried out")
+			p.cfg.Logger.Error(err, "order of the boot server not decoded and not carried out")
 			err = nil
 		}
 		return mandate, 0, err

@@ -37,7 +37,7 @@ func (r *Rack) StartAdmin(ctx context.Context, address string) (netip.AddrPort, 
 	server := &http.Server{Handler: r.AdminHandler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	r.spawn(func() {
 		if err := server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			r.opts.Logger.Error(err, "the admin listener ended")
+			r.opts.Logger.Error(err, "admin listener ended")
 		}
 	})
 	r.spawn(func() {

@@ -90,7 +90,7 @@ func newMachine(b *bmc, number int, inv inventory, ip netip.Addr) *Machine {
 func bootReference(i int) string { return fmt.Sprintf("Boot%04d", i+1) }
 
 // log is made when something is said: ten thousand machines rarely say anything.
-func (m *Machine) log() logr.Logger { return m.rack.opts.Logger.WithValues("machine", m.uuid) }
+func (m *Machine) log() logr.Logger { return m.rack.opts.Logger.WithValues("systemUUID", m.uuid) }
 
 // UUID is the machine's SMBIOS UUID, canonical.
 func (m *Machine) UUID() string { return m.uuid }
@@ -172,7 +172,7 @@ func (m *Machine) settle(e *episode, outcome Outcome, why string) {
 		return
 	}
 	e.record.Outcome, e.record.Why, e.record.Settled = outcome, why, m.rack.opts.Clock.Now()
-	m.log().V(1).Info("boot settled", "boot", e.record.Number, "outcome", outcome, "why", why)
+	m.log().V(1).Info("boot ended", "boot", e.record.Number, "result", outcome, "message", why)
 }
 
 // retries takes back what an episode came to: its firmware tries again.

@@ -234,7 +234,7 @@ func (r *Rack) listen(ctx context.Context) ([]net.Listener, error) {
 		if !errors.Is(err, errCannotShare) {
 			return nil, fmt.Errorf("address %q: %w", r.opts.Address, err)
 		}
-		r.opts.Logger.Info("every BMC gets a port of its own", "reason", err.Error())
+		r.opts.Logger.Info("each BMC has a port of its own", "error", err)
 		host = "127.0.0.1"
 	}
 	return r.listenEach(ctx, host, int(port))
@@ -302,7 +302,7 @@ func (r *Rack) serve(listeners []net.Listener) {
 		}
 		r.running.Go(func() {
 			if err := r.server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-				r.opts.Logger.Error(err, "a BMC listener ended", "address", l.Addr().String())
+				r.opts.Logger.Error(err, "BMC listener ended", "address", l.Addr().String())
 			}
 		})
 	}

@@ -210,7 +210,7 @@ func (s *System) publishBootCA(ctx context.Context, c client.Client, live client
 		data[bootAuthorityKey] = string(s.bootCA)
 	}
 	if err := operator.PublishData(ctx, c, live, s.settings.ManagerNamespace, bootAuthority, data); err != nil {
-		s.logger.Info("Whom machines are to trust is published in the data directory alone", "file", s.BootCAFile(), "reason", err.Error())
+		s.logger.Info("boot authority not published in the API, only in the data directory", "file", s.BootCAFile(), "error", err)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (s *System) serveBootTLS(ctx context.Context, boot *bootserver.Server) erro
 	if err != nil {
 		return err
 	}
-	s.logger.V(1).Info("Boot server listens, TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
+	s.logger.V(1).Info("boot server listens for TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
 	return boot.ServeTLS(ctx, s.callers.machines.TLSListener(listener, s.settings.bootPace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
 }
 

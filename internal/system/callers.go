@@ -56,10 +56,10 @@ func (s *System) newCallers() {
 	}
 	shares := s.settings.shares
 	s.callers = callers{machines: budget("machines", shares.Machines), bmcs: budget("BMCs", shares.BMCs), operators: budget("operators", shares.Operators)}
-	logger.V(1).Info("Connections", "files", s.settings.descriptors, "machines", shares.Machines, "BMCs", shares.BMCs, "operators", shares.Operators)
+	logger.V(1).Info("connection limits set", "openFiles", s.settings.descriptors, "machines", shares.Machines, "bmcs", shares.BMCs, "operators", shares.Operators)
 	if s.settings.descriptors < fewDescriptors {
-		logger.V(1).Info("Few files can be opened (ulimit -n, LimitNOFILE=), so few connections are taken", "files", s.settings.descriptors,
-			"machines", shares.Machines.Total, "perAddress", shares.Machines.PerAddress)
+		logger.V(1).Info("open-file limit is low (ulimit -n, LimitNOFILE=), which limits connections", "openFiles", s.settings.descriptors,
+			"total", shares.Machines.Total, "perAddress", shares.Machines.PerAddress)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *System) newDefaultUKI() *defaultUKI {
 	update := func() {
 		result, _ := s.images.Lookup(request)
 		if result.Err != nil {
-			s.logger.Info("The default image of --default-httpboot-oci-image is not resolved", "reason", result.Err.Error())
+			s.logger.Info("default image not resolved", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage, "error", result.Err)
 		}
 		if result.Plan.Digest == "" {
 			return
@@ -30,7 +30,7 @@ func (s *System) newDefaultUKI() *defaultUKI {
 		// As in objects: images may be served elsewhere.
 		url := registry.UKIURL(cmp.Or(s.settings.ImageServerURL, s.BootURL), result.Plan)
 		if url == "" {
-			s.logger.Info("The default image of --default-httpboot-oci-image has no UKI", "image", s.settings.DefaultUKIImage)
+			s.logger.Info("default image has no UKI", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage)
 		}
 		d.url.Store(&url)
 		_ = s.blobs.Pin("--default-httpboot-oci-image", result.Plan, nil) // fails for pull secrets only

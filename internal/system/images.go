@@ -62,7 +62,7 @@ func (s *System) pinImages() {
 		update := func() {
 			result, _ := s.images.Lookup(request)
 			if result.Err != nil {
-				s.logger.Info("An image of --pinned-images is not resolved", "image", reference, "reason", result.Err.Error())
+				s.logger.Info("pinned image not resolved", "flag", "--pinned-images", "image", reference, "error", result.Err)
 			}
 			if result.Plan.Digest != "" {
 				_ = s.blobs.Pin("--pinned-images "+reference, result.Plan, nil) // fails for pull secrets only

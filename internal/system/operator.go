@@ -105,9 +105,9 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		if err != nil {
 			return err
 		}
-		s.logger.V(1).Info("Operators are answered", "address", listener.Addr().String(), "url", s.OperatorURL)
+		s.logger.V(1).Info("operator server listens", "address", listener.Addr().String(), "url", s.OperatorURL)
 		if err := operator.Publish(ctx, mgr.GetClient(), mgr.GetAPIReader(), s.settings.ManagerNamespace, operator.Address{URL: s.OperatorURL, CA: s.operatorCA}); err != nil {
-			s.logger.Info("Where operators are answered is published nowhere: 'farrier timeline' has to be told by flags", "reason", err.Error())
+			s.logger.Info("operator address not published: 'farrier timeline' needs --operator-url", "error", err)
 		}
 		return server.Serve(ctx, s.callers.operators.TLSListener(listener, operatorPace), identity)
 	}))

@@ -169,8 +169,8 @@ func DefaultOptions() Options {
 
 		BootNamespaces:    []string{AllNamespaces},
 		NoAssignment:      http.StatusServiceUnavailable,
-		BootProvider:      partOurs,
-		ServerLifecycle:   partOurs,
+		BootProvider:      doneByFarrier,
+		ServerLifecycle:   doneByFarrier,
 		BMCPollInterval:   2 * time.Minute,
 		BMCFastPoll:       5 * time.Second,
 		BMCRequestTimeout: 10 * time.Second,
@@ -251,7 +251,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkParts(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
 	return s, errors.Join(errs...)
 }
 

@@ -178,6 +178,6 @@ func (s *System) health() http.Handler {
 type details struct{ logr.Logger }
 
 func (d details) Write(p []byte) (int, error) {
-	d.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	d.V(1).Info("connection failed", "message", strings.TrimSpace(string(p)))
 	return len(p), nil
 }

@@ -32,14 +32,14 @@ func (s *settings) checkProbeImages() error {
 func (s *System) checkProbe() {
 	o := s.settings
 	if o.AllowUnauthenticatedProbe {
-		s.logger.Info("Warning: reports of the probe are taken without a token (--allow-unauthenticated-probe): whoever reaches the boot server can say what is in a machine that is being discovered")
+		s.logger.Info("any client of the boot server can report the hardware of a machine that is being discovered", "flag", "--allow-unauthenticated-probe")
 	}
 	switch {
 	case o.cleanup == inspection.CleanNone:
 	case o.ProbeImage == "":
-		s.logger.Info("Warning: servers that come back cannot be cleaned without a probe image (--probe-os-image), and wait for one; --cleanup=none hands them on as they are", "cleanup", o.cleanup)
+		s.logger.Info("no probe image: servers wait in the state Cleanup after their claim; set --probe-os-image, or --cleanup=none to skip cleaning", "cleanup", o.cleanup)
 	case !ours(o.ProbeImage):
-		s.logger.Info("Warning: the probe image is not Farrier's. If its agent cannot clean, servers that come back wait in Cleanup (ProbeCannotClean); --cleanup=none hands them on as they are", "probeImage", o.ProbeImage, "cleanup", o.cleanup)
+		s.logger.Info("probe image is not Farrier's: if its agent cannot clean, servers wait in the state Cleanup after their claim; set --cleanup=none to skip cleaning", "image", o.ProbeImage, "cleanup", o.cleanup)
 	}
 }
 

@@ -96,7 +96,7 @@ func New(options Options) (*System, error) {
 		return nil, err
 	}
 	s := &System{logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
-	ctrl.SetLogger(Quiet(options.Logger))
+	ctrl.SetLogger(LowerVerbosity(options.Logger))
 	s.newCallers()
 	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
 		return nil, errors.Join(err, s.Stop())
@@ -189,12 +189,12 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	for _, part := range []manager.Runnable{
 		named("fleet", s.fleet.Run),
 		named("receiver of BMC events", s.serveEvents),
-		s.outliving(ctx, "image resolver", s.images.Run),
-		s.outliving(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
-		s.outliving(ctx, "boot server over TLS", func(ctx context.Context) error { return s.serveBootTLS(ctx, boot) }),
-		s.outliving(ctx, "certificate of the boot server", s.renewBootTLS),
+		s.untilStop(ctx, "image resolver", s.images.Run),
+		s.untilStop(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
+		s.untilStop(ctx, "boot server over TLS", func(ctx context.Context) error { return s.serveBootTLS(ctx, boot) }),
+		s.untilStop(ctx, "certificate of the boot server", s.renewBootTLS),
 		named("boot authority", func(ctx context.Context) error { return s.publishBootCA(ctx, mgr.GetClient(), mgr.GetAPIReader()) }),
-		s.outliving(ctx, "image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }),
+		s.untilStop(ctx, "image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }),
 	} {
 		if err := mgr.Add(part); err != nil {
 			return nil, err
@@ -226,7 +226,7 @@ func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
 	if err != nil {
 		return err
 	}
-	s.logger.V(1).Info("Boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
+	s.logger.V(1).Info("boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
 	return boot.Serve(ctx, s.callers.machines.Listener(listener))
 }
 

@@ -195,8 +195,9 @@ func TestNobodyTakesAServerBetweenMaintenances(t *testing.T) {
 	p.serverIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	var lives []string
 	for line := range strings.Lines(p.Log()) {
-		if _, state, is := strings.Cut(line, "Server is "); is {
-			lives = append(lives, strings.Fields(state)[0])
+		if _, keys, is := strings.Cut(line, "server changed state "); is {
+			_, state, _ := strings.Cut(keys, "state=")
+			lives = append(lives, strings.TrimSpace(state))
 		}
 	}
 	lives = lives[slices.Index(lives, string(metalv1.ServerStateMaintenance)):]

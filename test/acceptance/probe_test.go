@@ -194,7 +194,7 @@ func TestReportsWithoutToken(t *testing.T) {
 	l := newLab(t, 1)
 	p := l.up(t, "--allow-unauthenticated-probe")
 	l.discover(p)
-	if !strings.Contains(p.Log(), "(--allow-unauthenticated-probe)") {
+	if !strings.Contains(p.Log(), "flag=--allow-unauthenticated-probe") {
 		t.Error("nothing warns of it")
 	}
 	const nobodys = "00000000-1111-2222-3333-444444444444"

@@ -183,7 +183,7 @@ func TestAResetThatTheBMCDoesNotCarryOut(t *testing.T) {
 		if c := apimeta.FindStatusCondition(s.Status.Conditions, metalv1.ConditionPoweringOn); c == nil || c.Reason != "CommandFailed" || !strings.Contains(c.Message, word) {
 			t.Errorf("%s is not in %s", word, testlab.ConditionsText(s.Status.Conditions))
 		}
-		if n := strings.Count(p.Log(), "does not come true"); n != 1 || !strings.Contains(p.Log(), word) {
+		if n := strings.Count(p.Log(), "power command failed"); n != 1 || !strings.Contains(p.Log(), word) {
 			t.Errorf("%d lines of log; %q in it: %v", n, word, strings.Contains(p.Log(), word))
 		}
 	}

@@ -196,7 +196,7 @@ func TestRandomDigestsStopNoBoot(t *testing.T) {
 	if n := liar.asked.Load(); n > 200 {
 		t.Errorf("the registry was asked %d times on behalf of strangers", n)
 	}
-	if n := strings.Count(p.Log(), "no boot configuration names are refused"); n < 1 || n > 10 {
+	if n := strings.Count(p.Log(), "refused requests for images that no boot configuration names"); n < 1 || n > 10 {
 		t.Errorf("%d lines of the log say that strangers are refused, want a few", n)
 	}
 }

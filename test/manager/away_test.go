@@ -58,7 +58,7 @@ func TestAnswersWithoutAPI(t *testing.T) {
 	s.registry.SetAway(true)
 	s.api.Kill()
 	eventually(t, "the lease is lost", func() error {
-		if !strings.Contains(m.Log(), "the lease is lost") {
+		if !strings.Contains(m.Log(), "lost lease") {
 			return errors.New("nothing is said")
 		}
 		return nil

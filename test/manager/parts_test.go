@@ -62,7 +62,7 @@ func TestPartsRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--boot-provider", "nobody"}, `--boot-provider: "nobody" is neither farrier nor external`},
-		{[]string{"--boot-provider", "external", "--server-lifecycle", "external"}, "nothing is left to do"},
+		{[]string{"--boot-provider", "external", "--server-lifecycle", "external"}, "only one of them can be external"},
 		{[]string{"--default-httpboot-oci-image", "a:b:c"}, "--default-httpboot-oci-image: "},
 	} {
 		if got := refused(t, tc.args...); !strings.Contains(got, tc.want) {

@@ -59,7 +59,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	response, err := h.judge(r.Context(), review.Request)
 	if err != nil {
-		h.logger.Error(err, "A request for admission was not judged", "kind", review.Request.Kind.Kind, "name", review.Request.Name)
+		h.logger.Error(err, "admission request not reviewed", "kind", review.Request.Kind.Kind, "name", review.Request.Name)
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -67,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(&answer); err != nil {
-		h.logger.V(1).Info("The API server did not take an answer", "error", err.Error())
+		h.logger.V(1).Info("API server did not accept the admission response", "error", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
@@ -124,13 +125,12 @@ func (s Source) config(ctx context.Context, t *Timeline, key client.ObjectKey) [
 		objects = append(objects, about{&config, "ServerBootConfiguration", config.Status.Conditions, config.Status.DeliveryAttempt})
 		t.attempt(&config)
 	}
-	var ipxe bootv1.IPXEBootConfig
-	if s.get(ctx, t, "IPXEBootConfig", key, &ipxe) {
-		objects = append(objects, about{&ipxe, "IPXEBootConfig", ipxe.Status.Conditions, ipxe.Status.DeliveryAttempt})
-	}
-	var http bootv1.HTTPBootConfig
-	if s.get(ctx, t, "HTTPBootConfig", key, &http) {
-		objects = append(objects, about{&http, "HTTPBootConfig", http.Status.Conditions, http.Status.DeliveryAttempt})
+	for _, m := range bootmethod.Methods {
+		obj := m.New()
+		if s.get(ctx, t, m.Kind, key, obj) {
+			its := bootmethod.ConfigOf(obj)
+			objects = append(objects, about{obj, m.Kind, *its.Conditions, *its.DeliveryAttempt})
+		}
 	}
 	return objects
 }

@@ -106,7 +106,10 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 	s := newStand(t, sim.Standard)
 	s.Add(t, wanted())
 	s.grants(t)
-	s.until(t, "under way", func(b *metalv1.BIOSSettings) bool { return progressOf(b).active() })
+	s.until(t, "past the first step", func(b *metalv1.BIOSSettings) bool {
+		p := progressOf(b)
+		return p.active() && p.Step != stepBegin // before that nothing has been touched, and a deletion waits for nothing
+	})
 	s.Remove(t, s.settings(t))
 	s.Step(t, s.Reconciler, "b")
 	if controllertest.Gone[metalv1.BIOSSettings](t, s.API, "b") {

@@ -49,7 +49,7 @@ func (r *Reconciler) recordReady(before, now *metalv1.BMC) {
 	case is == nil:
 	case is.Status == metav1.ConditionFalse && fails(before.Status.State, was, *is):
 		r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
-		r.Logger.Info("BMC failed", "bmc", now.Name, "reason", is.Reason, "error", is.Message)
+		r.Logger.Info("BMC failed", "bmc", now.Name, "reason", is.Reason, "message", is.Message)
 	case is.Status == metav1.ConditionTrue && before.Status.State == metalv1.BMCStateError:
 		r.event(now, corev1.EventTypeNormal, is.Reason, "The BMC answers again")
 		r.Logger.Info("BMC works again", "bmc", now.Name)

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
@@ -123,17 +123,16 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 			_ = r.Artifacts.Pin(owner(key), v.image.Plan, secret)
 		}
 	}
-	var ipxe bootv1.IPXEBootConfig
-	if found, err := r.find(ctx, key, &ipxe); err != nil {
-		return err
-	} else if found {
-		v.ipxe = &ipxe
-	}
-	var http bootv1.HTTPBootConfig
-	if found, err := r.find(ctx, key, &http); err != nil {
-		return err
-	} else if found {
-		v.http = &http
+	for _, m := range bootmethod.Methods {
+		c, obj := child{method: m}, m.New()
+		found, err := r.find(ctx, key, obj)
+		if err != nil {
+			return err
+		}
+		if found {
+			c.have = obj
+		}
+		v.children = append(v.children, c)
 	}
 	r.locate(v)
 	return nil
@@ -154,58 +153,57 @@ func (r *Reconciler) gone(ctx context.Context, config *metalv1.ServerBootConfigu
 	return err == nil && (now.UID != config.UID || !now.DeletionTimestamp.IsZero()), err
 }
 
-// apply makes the delivery objects what was decided.
+// apply makes the boot configs what was decided.
 func (r *Reconciler) apply(ctx context.Context, v *view) (err error) {
-	v.ipxe, err = keep(ctx, r, v, "IPXEBootConfig", v.ipxe, v.wantIPXE != nil, func(o *bootv1.IPXEBootConfig) { o.Spec = *v.wantIPXE })
-	if err != nil {
-		return err
+	for i := range v.children {
+		c := &v.children[i]
+		if c.have, err = r.keep(ctx, v, c); err != nil {
+			return err
+		}
 	}
-	v.http, err = keep(ctx, r, v, "HTTPBootConfig", v.http, v.wantHTTP != nil, func(o *bootv1.HTTPBootConfig) { o.Spec = *v.wantHTTP })
-	return err
+	return nil
 }
 
-// delivery is a kind of delivery object.
-type delivery[T any] interface {
-	*T
-	client.Object
-	DeepCopy() *T
-}
-
-// keep creates, changes or deletes one delivery object and returns what there is of it then. One that
+// keep creates, changes or deletes one boot config and returns what there is of it then. One that
 // belongs to somebody else is never touched: that is said in status instead.
-func keep[T any, P delivery[T]](ctx context.Context, r *Reconciler, v *view, kind string, have P, wanted bool, set func(P)) (P, error) {
+func (r *Reconciler) keep(ctx context.Context, v *view, c *child) (bootmethod.Object, error) {
+	have := c.have
 	orphan := have != nil && orphaned(have)
 	switch {
 	case have != nil && !metav1.IsControlledBy(have, v.config) && !orphan:
-		if wanted {
-			v.problem = fmt.Sprintf("%s %s/%s exists and is not of this boot configuration", kind, have.GetNamespace(), have.GetName())
+		if c.want != nil {
+			v.problem = fmt.Sprintf("%s %s/%s exists and is not of this boot configuration", c.method.Kind, have.GetNamespace(), have.GetName())
 		}
 		return nil, nil
-	case !wanted && (have == nil || !v.known):
+	case c.want == nil && (have == nil || !v.known):
 		return have, nil
-	case !wanted:
+	case c.want == nil:
 		return nil, client.IgnoreNotFound(r.Delete(ctx, have))
 	case have == nil:
-		obj := P(new(T))
-		obj.SetNamespace(v.config.Namespace)
-		obj.SetName(v.config.Name)
-		set(obj)
-		if err := r.own(v, obj); err != nil {
-			return nil, err
-		}
-		return obj, r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
+		return r.create(ctx, v, c)
 	}
-	obj := P(have.DeepCopy())
+	obj := have.DeepCopyObject().(bootmethod.Object)
 	if orphan {
 		if err := r.own(v, obj); err != nil {
 			return nil, err
 		}
 	}
-	if set(obj); equality.Semantic.DeepEqual(have, obj) {
+	if c.want(obj); equality.Semantic.DeepEqual(have, obj) {
 		return have, nil
 	}
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
+}
+
+func (r *Reconciler) create(ctx context.Context, v *view, c *child) (bootmethod.Object, error) {
+	obj := c.method.New()
+	obj.SetNamespace(v.config.Namespace)
+	obj.SetName(v.config.Name)
+	c.want(obj)
+	if err := r.own(v, obj); err != nil {
+		return nil, err
+	}
+	return obj, r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager))
 }
 
 // own makes an object the boot configuration's.
@@ -227,7 +225,8 @@ func orphaned(obj client.Object) bool {
 
 // removeOrphans deletes what was made for a boot configuration that is gone, where the garbage collector was asked to leave it.
 func (r *Reconciler) removeOrphans(ctx context.Context, key client.ObjectKey) error {
-	for _, obj := range []client.Object{&bootv1.IPXEBootConfig{}, &bootv1.HTTPBootConfig{}} {
+	for _, m := range bootmethod.Methods {
+		obj := m.New()
 		found, err := r.find(ctx, key, obj)
 		if found && orphaned(obj) {
 			uid := obj.GetUID()
@@ -291,12 +290,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}
 		return requests
 	}
-	return ctrl.NewControllerManagedBy(mgr).
-		Named("bootconfig").
-		For(&metalv1.ServerBootConfiguration{}).
+	b := ctrl.NewControllerManagedBy(mgr).Named("bootconfig").For(&metalv1.ServerBootConfiguration{})
+	for _, m := range bootmethod.Methods {
 		// They have the name of their boot configuration; a foreign one in their place is of interest too.
-		Watches(&bootv1.IPXEBootConfig{}, &handler.EnqueueRequestForObject{}).
-		Watches(&bootv1.HTTPBootConfig{}, &handler.EnqueueRequestForObject{}).
+		b = b.Watches(m.New(), &handler.EnqueueRequestForObject{})
+	}
+	return b.
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(ofServer), onHardwareChange()).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.withPullSecret), builder.OnlyMetadata).
 		WatchesRawSource(&r.interest.source).

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
@@ -24,22 +26,26 @@ type view struct {
 	server    *metalv1.Server
 	image     registry.Result
 	resolved  bool
-	ipxe      *bootv1.IPXEBootConfig
-	http      *bootv1.HTTPBootConfig
+	children  []child
 	bootURL   string
 	site      string // that the server's label names
 	elsewhere bool   // the site is not configured
 
-	// known says that wantIPXE and wantHTTP are an answer; nil in one of them then
-	// means that there shall be none.
-	known    bool
-	wantIPXE *bootv1.IPXEBootConfigSpec
-	wantHTTP *bootv1.HTTPBootConfigSpec
+	// known says that what the children want is an answer.
+	known bool
 	// problem is what is wrong, in words; it makes the state Error. misnamed says that it is a reference that nothing can have.
 	problem  string
 	misnamed bool
 	// waiting is what is awaited, in words; it makes the state Pending.
 	waiting string
+}
+
+// child is the boot config of one boot method.
+type child struct {
+	method bootmethod.Method
+	have   bootmethod.Object // nil: there is none
+	// want writes its spec; nil: there shall be none, if that is known.
+	want func(bootmethod.Object)
 }
 
 // decide chooses the boot method.
@@ -73,32 +79,14 @@ func ignitionName(config *metalv1.ServerBootConfiguration) string {
 	return config.Spec.IgnitionSecretRef.Name
 }
 
-// plan fills in the delivery objects from what the image holds.
+// plan decides for each boot method whether the image boots by it.
 func (v *view) plan() {
-	p := v.image.Plan
-	var secret *bootv1.LocalObjectReference
+	m := bootmethod.Machine{Server: v.server, BootURL: v.bootURL}
 	if name := ignitionName(v.config); name != "" {
-		secret = &bootv1.LocalObjectReference{Name: name}
+		m.Ignition = &bootv1.LocalObjectReference{Name: name}
 	}
-	var ips, ids []string
-	for _, n := range v.server.Status.NetworkInterfaces {
-		ips = append(ips, n.IPs...)
-		ids = append(append(ids, n.IPs...), n.MACAddress)
-	}
-	if p.Kernel != nil && p.Initramfs != nil {
-		v.wantIPXE = &bootv1.IPXEBootConfigSpec{
-			SystemUUID: v.server.Spec.SystemUUID, SystemIPs: ips,
-			KernelURL: registry.LayerURL(v.bootURL, p, *p.Kernel), InitrdURL: registry.LayerURL(v.bootURL, p, *p.Initramfs),
-			IgnitionSecretRef: secret,
-		}
-		if p.Squashfs != nil {
-			v.wantIPXE.SquashfsURL = registry.LayerURL(v.bootURL, p, *p.Squashfs)
-		}
-	}
-	if p.UKI != nil {
-		v.wantHTTP = &bootv1.HTTPBootConfigSpec{
-			SystemUUID: v.server.Spec.SystemUUID, NetworkIdentifiers: ids, UKIURL: registry.UKIURL(v.bootURL, p), IgnitionSecretRef: secret,
-		}
+	for i := range v.children {
+		v.children[i].want = v.children[i].method.Plan(v.image.Plan, m)
 	}
 	v.known = true
 }
@@ -106,7 +94,7 @@ func (v *view) plan() {
 // remakes says that something is to be made which was made before, or another kind of it: status tells of what there was. Most
 // often it was deleted together with its boot configuration, and the news of that is still to come.
 func (v *view) remakes() bool {
-	return v.config.Status.State != "" && (v.wantIPXE != nil && v.ipxe == nil || v.wantHTTP != nil && v.http == nil)
+	return v.config.Status.State != "" && slices.ContainsFunc(v.children, func(c child) bool { return c.want != nil && c.have == nil })
 }
 
 // describe writes status: the state is the children's, for this generation only.
@@ -151,7 +139,7 @@ func describe(v *view) {
 // meanwhile says what a machine is given that boots by itself while it is not known what it should be given: what it
 // was given before. A machine that restarts should not lose its system to a mistyped tag.
 func (v *view) meanwhile() string {
-	if v.known || v.ipxe == nil && v.http == nil {
+	if v.known || !slices.ContainsFunc(v.children, func(c child) bool { return c.have != nil }) {
 		return ""
 	}
 	return "; until then the machine is served what it was before"
@@ -180,14 +168,14 @@ func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, rea
 	}
 }
 
-// collect finds out what the delivery objects lack; both have to be ready for their own
+// collect finds out what the boot configs lack; all have to be ready for their own
 // generation.
 func (v *view) collect() {
-	if v.wantIPXE != nil && v.ipxe != nil {
-		v.child("IPXEBootConfig", string(v.ipxe.Status.State), v.ipxe.Status.ObservedGeneration == v.ipxe.Generation, v.ipxe.Status.Conditions)
-	}
-	if v.wantHTTP != nil && v.http != nil {
-		v.child("HTTPBootConfig", string(v.http.Status.State), v.http.Status.ObservedGeneration == v.http.Generation, v.http.Status.Conditions)
+	for _, c := range v.children {
+		if c.want != nil && c.have != nil {
+			its := bootmethod.ConfigOf(c.have)
+			v.child(c.method.Kind, *its.State, *its.ObservedGeneration == c.have.GetGeneration(), *its.Conditions)
+		}
 	}
 }
 
@@ -197,9 +185,9 @@ func (v *view) child(kind, state string, current bool, conditions []metav1.Condi
 		message = cmp.Or(ready.Message, message)
 	}
 	switch {
-	case !current || state == string(bootv1.IPXEBootConfigStatePending) || state == "":
+	case !current || state == bootmethod.StatePending || state == "":
 		v.waiting = kind + ": " + message
-	case state == string(bootv1.IPXEBootConfigStateError):
+	case state == bootmethod.StateError:
 		v.problem = kind + ": " + message
 	}
 }

@@ -1,19 +1,27 @@
 package bootconfig
 
 import (
+	"slices"
+
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 )
 
-// mirrored are the conditions about deliveries that a boot configuration copies from its boot configs.
-var mirrored = []string{
-	metalv1.ConditionIPXEScriptFetched, metalv1.ConditionIgnitionDataFetched, bootv1.ConditionKernelFetched, bootv1.ConditionUKIFetched,
-	bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent,
-}
+// mirrored are the conditions about deliveries that a boot configuration copies from its boot configs: what was fetched, by each method.
+var mirrored = func() []string {
+	kinds := []string{bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionContent}
+	for _, m := range bootmethod.Methods {
+		for _, types := range m.Conditions {
+			kinds = append(kinds, types[0])
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}()
 
 // report is what one boot config reports in its status.
 type report struct {
@@ -23,11 +31,11 @@ type report struct {
 
 func (v *view) reports() []report {
 	var all []report
-	if v.ipxe != nil {
-		all = append(all, report{v.ipxe.Status.Conditions, v.ipxe.Status.DeliveryAttempt, v.ipxe.Status.IgnitionFingerprint})
-	}
-	if v.http != nil {
-		all = append(all, report{v.http.Status.Conditions, v.http.Status.DeliveryAttempt, v.http.Status.IgnitionFingerprint})
+	for _, c := range v.children {
+		if c.have != nil {
+			its := bootmethod.ConfigOf(c.have)
+			all = append(all, report{*its.Conditions, *its.DeliveryAttempt, *its.IgnitionFingerprint})
+		}
 	}
 	return all
 }

@@ -34,7 +34,7 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 	switch {
 	case failing && (!failed || events.Differ(ready(before), ready(now))):
 		if !ofClaim(now) { // the claim's own controller says it too, of the claim
-			r.Logger.Info("Boot configuration cannot be booted", "config", name, "server", now.Spec.ServerRef.Name, "cause", Problem(now))
+			r.Logger.Info("boot configuration cannot be booted", "bootConfiguration", name, "server", now.Spec.ServerRef.Name, "message", Problem(now))
 		}
 		r.event(now, corev1.EventTypeWarning, whyNot(now), Problem(now))
 		if v.boots() {

@@ -34,8 +34,8 @@ func (a Attempts) Setup(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Add(&syncer{delivery: a.Delivery, cache: mgr.GetCache(), kinds: []kind{
-		{name: kindConfig, list: func() client.ObjectList { return &metalv1.ServerBootConfigurationList{} }},
+	return mgr.Add(&syncer{delivery: a.Delivery, cache: mgr.GetCache(), kinds: []listed{
+		{kindConfig, func() client.ObjectList { return &metalv1.ServerBootConfigurationList{} }},
 	}})
 }
 

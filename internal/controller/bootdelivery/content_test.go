@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -25,7 +25,7 @@ func TestAChangeInsideAnIgnitionSecretIsTold(t *testing.T) {
 		t.Helper()
 		var woken []string
 		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "secret"}}
-		for _, request := range s.usersOf(kind{list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }})(t.Context(), meta) {
+		for _, request := range s.usersOf(bootmethod.IPXE)(t.Context(), meta) {
 			woken = append(woken, request.String())
 			s.Settle(t, s.ipxe, request.String())
 		}

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
@@ -74,42 +74,28 @@ type Delivery struct {
 // Setup registers both reconcilers.
 func (d *Delivery) Setup(mgr ctrl.Manager) error {
 	d.notes.init()
-	kinds := []kind{
-		{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }},
-		{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }, list: func() client.ObjectList { return &bootv1.HTTPBootConfigList{} }},
-	}
-	for _, k := range kinds {
-		if err := d.setup(mgr, k); err != nil {
+	all := make([]listed, 0, len(bootmethod.Methods))
+	for _, m := range bootmethod.Methods {
+		if err := d.setup(mgr, m); err != nil {
 			return err
 		}
+		all = append(all, listed{m.Kind, func() client.ObjectList { return m.NewList() }})
 	}
-	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache(), kinds: kinds})
+	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache(), kinds: all})
 }
 
-const (
-	kindIPXE = "IPXEBootConfig"
-	kindHTTP = "HTTPBootConfig"
-)
-
-// kind is what differs between the two kinds of boot config.
-type kind struct {
-	name   string
-	object func() client.Object
-	list   func() client.ObjectList
-}
-
-func (d *Delivery) setup(mgr ctrl.Manager, k kind) error {
-	r := &reconciler{Delivery: d, kind: k}
+func (d *Delivery) setup(mgr ctrl.Manager, m bootmethod.Method) error {
+	r := &reconciler{Delivery: d, method: m}
 	b := ctrl.NewControllerManagedBy(mgr).
-		Named("bootdelivery-"+k.name).
-		For(k.object()).
+		Named("bootdelivery-"+m.Kind).
+		For(m.New()).
 		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // children have its name
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(bootOf), onIdentityChange()).
-		Watches(&metalv1.Server{}, d.whenOff(k)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(k)), builder.OnlyMetadata).
-		WatchesRawSource(d.notes.source(k.name)).
+		Watches(&metalv1.Server{}, d.whenOff(m)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(m)), builder.OnlyMetadata).
+		WatchesRawSource(d.notes.source(m.Kind)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers})
-	return d.watchRivals(b, k).Complete(r)
+	return d.watchRivals(b, m).Complete(r)
 }
 
 // bootOf finds the boot configs that a Server refers to, or did before it changed.
@@ -128,9 +114,9 @@ func bootOf(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 // usersOf finds the boot configs of a kind that refer to a Secret.
-func (d *Delivery) usersOf(k kind) handler.MapFunc {
+func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		list := k.list()
+		list := m.NewList()
 		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
 			reconcileerror.LogUnlisted(ctx, err, "secret", klog.KObj(obj))
 			return nil
@@ -143,16 +129,16 @@ func (d *Delivery) usersOf(k kind) handler.MapFunc {
 	}
 }
 
-// reconciler renders the objects of one kind.
+// reconciler renders the boot configs of one boot method.
 type reconciler struct {
 	*Delivery
-	kind kind
+	method bootmethod.Method
 }
 
 // Reconcile renders one boot config into the view and writes its status.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	name := entryName(r.kind.name, req.Namespace, req.Name)
-	obj := r.kind.object()
+	name := entryName(r.method.Kind, req.Namespace, req.Name)
+	obj := client.Object(r.method.New())
 	if err := r.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.withdraw(name)
@@ -208,7 +194,7 @@ func (r *reconciler) wakeShadows(before map[string][]string) {
 // deliver puts an entry into the view and says in status how it is, unless it is too early for that; then it says for how
 // long.
 func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) (early time.Duration, err error) {
-	in := source{name: name, object: obj}
+	in := source{name: name, object: obj, method: r.method}
 	if err := r.gather(ctx, &in); err != nil {
 		return 0, err
 	}
@@ -258,7 +244,7 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 	before := obj.DeepCopyObject().(client.Object)
 	in.endings = r.notes.endings(name)
 	status := r.describe(in, problem)
-	news := r.fetched(in, *status.conditions)
+	news := r.fetched(in, *status.Conditions)
 	if reflect.DeepEqual(before, obj) {
 		r.notes.told(name, in.endings)
 		early := r.gathers(in, news)
@@ -267,8 +253,8 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 		}
 	}
 	for _, n := range news {
-		apimeta.SetStatusCondition(status.conditions, n.condition)
-		*status.deliveryAttempt = in.open()
+		apimeta.SetStatusCondition(status.Conditions, n.condition)
+		*status.DeliveryAttempt = in.open()
 	}
 	err = r.Status().Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 	if err == nil {
@@ -285,18 +271,19 @@ func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
 	if !in.attempt.Open() || !r.View.Serves(in.name, in.attempt.ID) {
 		return nil
 	}
-	other := kind{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }}
-	if r.kind.name == kindHTTP {
-		other = kind{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }}
-	}
-	obj := other.object()
-	err := r.Get(ctx, client.ObjectKeyFromObject(in.object), obj)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return err
-	case err == nil && obj.GetDeletionTimestamp().IsZero() && metav1.IsControlledBy(obj, in.config) &&
-		!r.View.Serves(entryName(other.name, obj.GetNamespace(), obj.GetName()), in.attempt.ID):
-		return nil
+	for _, other := range bootmethod.Methods {
+		if other.Kind == r.method.Kind {
+			continue
+		}
+		obj := other.New()
+		err := r.Get(ctx, client.ObjectKeyFromObject(in.object), obj)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return err
+		case err == nil && obj.GetDeletionTimestamp().IsZero() && metav1.IsControlledBy(obj, in.config) &&
+			!r.View.Serves(entryName(other.Kind, obj.GetNamespace(), obj.GetName()), in.attempt.ID):
+			return nil
+		}
 	}
 	if r.attempts.add(in.attempt.ID) {
 		r.WakeServer(in.server.Name)

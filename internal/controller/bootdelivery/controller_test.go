@@ -15,6 +15,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
@@ -48,9 +49,9 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 	}
 	s.notes.init()
 	s.View.SetSynced(true)
-	s.ipxe = &reconciler{Delivery: s.Delivery, kind: kind{name: kindIPXE, object: func() client.Object { return &bootv1.IPXEBootConfig{} }, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }}}
-	s.http = &reconciler{Delivery: s.Delivery, kind: kind{name: kindHTTP, object: func() client.Object { return &bootv1.HTTPBootConfig{} }, list: func() client.ObjectList { return &bootv1.HTTPBootConfigList{} }}}
-	for _, k := range []string{kindIPXE, kindHTTP} {
+	s.ipxe = &reconciler{Delivery: s.Delivery, method: bootmethod.IPXE}
+	s.http = &reconciler{Delivery: s.Delivery, method: bootmethod.HTTP}
+	for _, k := range []string{bootmethod.IPXE.Kind, bootmethod.HTTP.Kind} {
 		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 		t.Cleanup(queue.ShutDown)
 		if err := s.notes.source(k).Start(t.Context(), queue); err != nil {
@@ -373,12 +374,12 @@ func TestAConflictIsSaidOnBothAndEndsForBoth(t *testing.T) {
 	checkReady(t, s.readIPXE(t, "ns/a"))
 	s.Settle(t, s.ipxe, "ns/b")
 	checkError(t, s.readIPXE(t, "ns/b"), "IPXEBootConfig/ns/a")
-	if got := s.woken(kindIPXE); !slices.Equal(got, []string{"ns/a"}) {
+	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/a"}) {
 		t.Fatalf("woken by the conflict: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/a")
 	checkError(t, s.readIPXE(t, "ns/a"), "IPXEBootConfig/ns/b")
-	if got := s.woken(kindIPXE); len(got) != 0 {
+	if got := s.woken(bootmethod.IPXE.Kind); len(got) != 0 {
 		t.Errorf("they wake each other for ever: %v", got)
 	}
 	if _, status := s.View.ByUUID(uuid); status != bootview.Conflict {
@@ -387,7 +388,7 @@ func TestAConflictIsSaidOnBothAndEndsForBoth(t *testing.T) {
 
 	s.Remove(t, s.readIPXE(t, "ns/b"))
 	s.Settle(t, s.ipxe, "ns/b")
-	if got := s.woken(kindIPXE); !slices.Equal(got, []string{"ns/a"}) {
+	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/a"}) {
 		t.Fatalf("woken by its end: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/a")
@@ -400,12 +401,12 @@ func TestTheServersOwnConfigIsInNoConflictWithHandWrittenOnes(t *testing.T) {
 	for _, name := range []string{"ns/a", "ns/b", "ns/a"} {
 		s.Settle(t, s.ipxe, name)
 	}
-	s.woken(kindIPXE)
+	s.woken(bootmethod.IPXE.Kind)
 	s.Settle(t, s.ipxe, "ns/c")
 	if m := s.machine(t); m.ScriptEntry != "IPXEBootConfig/ns/c" {
 		t.Errorf("served is %s", m.ScriptEntry)
 	}
-	if got := s.woken(kindIPXE); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
+	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
 		t.Errorf("woken, for they are hidden now: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/a")
@@ -414,7 +415,7 @@ func TestTheServersOwnConfigIsInNoConflictWithHandWrittenOnes(t *testing.T) {
 	// And back: the server lets go of it.
 	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Spec.BootConfigurationRef = nil })
 	s.Settle(t, s.ipxe, "ns/c")
-	if got := s.woken(kindIPXE); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
+	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/a", "ns/b"}) {
 		t.Errorf("woken, for they are in conflict again: %v", got)
 	}
 }

@@ -9,18 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 )
-
-// conditionsOf names the conditions that a delivery turns to True.
-var conditionsOf = map[bootview.DeliveryKind][]string{
-	bootview.DeliveredScript:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
-	bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
-	bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
-	bootview.DeliveredArtifact: {bootv1.ConditionKernelFetched},
-}
 
 // note is the newest delivery of one kind for one boot config.
 type note struct {
@@ -47,7 +40,10 @@ type notes struct {
 func (n *notes) init() {
 	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
 	n.reported = bounded.NewCache[string, time.Time](maxReported)
-	n.sources = map[string]*trigger.Source{kindIPXE: {}, kindHTTP: {}}
+	n.sources = map[string]*trigger.Source{}
+	for _, m := range bootmethod.Methods {
+		n.sources[m.Kind] = &trigger.Source{}
+	}
 }
 
 func (n *notes) source(kind string) *trigger.Source { return n.sources[kind] }
@@ -59,8 +55,9 @@ func (d *Delivery) Delivered(delivery bootview.Delivery) {
 		d.notes.reported.Add(delivery.Attempt, now)
 	}
 	kind, _, _ := strings.Cut(delivery.Entry, "/")
-	if _, counted := conditionsOf[delivery.Kind]; !counted || delivery.Stranger || delivery.Status >= 300 || d.notes.sources[kind] == nil {
-		return // what has no boot config, such as an assignment, has no conditions here
+	method, known := bootmethod.ByKind(kind) // what has no boot config, such as an assignment, has no conditions
+	if _, counted := method.Conditions[delivery.Kind]; !known || !counted || delivery.Stranger || delivery.Status >= 300 {
+		return
 	}
 	if d.notes.add(delivery, now) {
 		d.notes.wakeAfter(d.Patience, delivery.Entry)
@@ -117,33 +114,33 @@ func (n *notes) drop(entry string) {
 }
 
 // takeBack resets the conditions that refer to an earlier boot than the one that is under way.
-func (in *source) takeBack(status status) {
+func (in *source) takeBack(status *bootmethod.Config) {
 	current := in.open()
 	kept := false
 	reset := func(kind string, stale bool) {
 		switch {
-		case !apimeta.IsStatusConditionTrue(*status.conditions, kind):
+		case !apimeta.IsStatusConditionTrue(*status.Conditions, kind):
 		case stale:
-			apimeta.SetStatusCondition(status.conditions, metav1.Condition{
+			apimeta.SetStatusCondition(status.Conditions, metav1.Condition{
 				Type: kind, Status: metav1.ConditionFalse, Reason: "BootOrdered", ObservedGeneration: in.object.GetGeneration(),
 			})
 		default:
 			kept = true
 		}
 	}
-	for _, types := range conditionsOf {
+	for _, types := range in.method.Conditions {
 		for _, t := range types {
-			c := apimeta.FindStatusCondition(*status.conditions, t)
-			reset(t, in.endings > 0 || in.rewritten(c) || in.earlier(*status.deliveryAttempt, c))
+			c := apimeta.FindStatusCondition(*status.Conditions, t)
+			reset(t, in.endings > 0 || in.rewritten(c) || in.earlier(*status.DeliveryAttempt, c))
 		}
 	}
-	again := apimeta.FindStatusCondition(*status.conditions, bootv1.ConditionIgnitionReadAgain)
-	reset(bootv1.ConditionIgnitionReadAgain, in.earlier(*status.deliveryAttempt, again))
+	again := apimeta.FindStatusCondition(*status.Conditions, bootv1.ConditionIgnitionReadAgain)
+	reset(bootv1.ConditionIgnitionReadAgain, in.earlier(*status.DeliveryAttempt, again))
 	switch {
 	case !kept:
-		*status.deliveryAttempt = ""
+		*status.DeliveryAttempt = ""
 	case current != "":
-		*status.deliveryAttempt = current // an older version did not write it
+		*status.DeliveryAttempt = current // an older version did not write it
 	}
 }
 

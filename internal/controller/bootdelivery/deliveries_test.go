@@ -11,6 +11,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
@@ -28,7 +29,7 @@ func TestADeliveryIsSaidOnceForEachAttempt(t *testing.T) {
 	conditions := func() []metav1.Condition { return s.readIPXE(t, "ns/c").Status.Conditions }
 
 	s.Delivered(fetched(bootview.DeliveredScript, "first", "10.0.0.7"))
-	if got := s.woken(kindIPXE); !slices.Equal(got, []string{"ns/c"}) {
+	if got := s.woken(bootmethod.IPXE.Kind); !slices.Equal(got, []string{"ns/c"}) {
 		t.Fatalf("woken: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/c")
@@ -39,7 +40,7 @@ func TestADeliveryIsSaidOnceForEachAttempt(t *testing.T) {
 	// The second time in one attempt is no news.
 	s.ForgetWrites()
 	s.Delivered(fetched(bootview.DeliveredScript, "first", "10.0.0.8"))
-	if got := s.woken(kindIPXE); len(got) != 0 {
+	if got := s.woken(bootmethod.IPXE.Kind); len(got) != 0 {
 		t.Errorf("woken again: %v", got)
 	}
 	s.Settle(t, s.ipxe, "ns/c")
@@ -106,7 +107,7 @@ func TestAHandWrittenConfigSaysDeliveriesToo(t *testing.T) {
 	d := fetched(bootview.DeliveredUKI, "", "10.0.0.7")
 	d.Entry = "HTTPBootConfig/ns/h"
 	s.Delivered(d)
-	if got := s.woken(kindHTTP); !slices.Equal(got, []string{"ns/h"}) {
+	if got := s.woken(bootmethod.HTTP.Kind); !slices.Equal(got, []string{"ns/h"}) {
 		t.Fatalf("woken: %v", got)
 	}
 	s.Settle(t, s.http, "ns/h")
@@ -187,7 +188,7 @@ func TestASecretWakesThoseWhoReferToIt(t *testing.T) {
 	elsewhere := with("elsewhere", "x", "")
 	elsewhere.SetNamespace("other")
 	s := newStand(t, with("ignition", "x", ""), with("script", "", "x"), with("both", "x", "x"), with("neither", "y", "z"), elsewhere)
-	users := s.usersOf(kind{name: kindIPXE, list: func() client.ObjectList { return &bootv1.IPXEBootConfigList{} }})
+	users := s.usersOf(bootmethod.IPXE)
 	var names []string
 	for _, req := range users(t.Context(), secret("x", nil)) {
 		names = append(names, req.String())

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -24,10 +25,10 @@ import (
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // whenOff ends the boot of those boot configs of a kind that a Server which goes off has booted by.
-func (d *Delivery) whenOff(k kind) handler.EventHandler {
+func (d *Delivery) whenOff(m bootmethod.Method) handler.EventHandler {
 	end := func(ctx context.Context, obj client.Object, q queue) {
-		for _, req := range d.unattempted(ctx, k, obj) {
-			d.notes.end(entryName(k.name, req.Namespace, req.Name))
+		for _, req := range d.unattempted(ctx, m, obj) {
+			d.notes.end(entryName(m.Kind, req.Namespace, req.Name))
 			q.Add(req)
 		}
 	}
@@ -53,7 +54,7 @@ func isOff(obj client.Object) bool {
 
 // unattempted finds the boot configs of a Server's machine that no attempt of ours stands behind: those that name its
 // UUID and were written by hand, and where somebody else orders boots those that it refers to.
-func (d *Delivery) unattempted(ctx context.Context, k kind, obj client.Object) []reconcile.Request {
+func (d *Delivery) unattempted(ctx context.Context, m bootmethod.Method, obj client.Object) []reconcile.Request {
 	server, ok := obj.(*metalv1.Server)
 	if !ok {
 		return nil
@@ -62,7 +63,7 @@ func (d *Delivery) unattempted(ctx context.Context, k kind, obj client.Object) [
 	if d.ForeignLifecycle {
 		requests = bootOf(ctx, server)
 	}
-	list, uuid := k.list(), identity.MachineUUID(server.Spec.SystemUUID)
+	list, uuid := m.NewList(), identity.MachineUUID(server.Spec.SystemUUID)
 	if uuid == "" {
 		return requests
 	}

@@ -12,6 +12,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
@@ -28,10 +29,10 @@ func (s *stand) setPower(t *testing.T, state metalv1.PowerState) *metalv1.Server
 }
 
 // power is what a Server's status says, and the event that it makes.
-func (s *stand) power(t *testing.T, k kind, state metalv1.PowerState) {
+func (s *stand) power(t *testing.T, k bootmethod.Method, state metalv1.PowerState) {
 	t.Helper()
 	before := controllertest.Read[metalv1.Server](t, s.API, "s")
-	s.whenOff(k).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: s.setPower(t, state)}, s.queues[k.name])
+	s.whenOff(k).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: s.setPower(t, state)}, s.queues[k.Kind])
 }
 
 // alone is a boot config that somebody wrote for the machine of a Server, which refers to nothing.
@@ -61,7 +62,7 @@ func TestDeliveriesOfEachBootWithoutAttempts(t *testing.T) {
 			var last metav1.Time
 			for boot := range 3 {
 				at := controllertest.Start.Add(time.Duration(boot+1) * time.Hour)
-				s.power(t, s.ipxe.kind, metalv1.PowerStatePoweringOn)
+				s.power(t, s.ipxe.method, metalv1.PowerStatePoweringOn)
 				for range 2 { // a machine that asks twice has not booted twice
 					d := fetched(bootview.DeliveredScript, "", "10.0.0.7")
 					d.Time = at
@@ -70,7 +71,7 @@ func TestDeliveriesOfEachBootWithoutAttempts(t *testing.T) {
 				s.Settle(t, s.ipxe, "ns/c")
 				controllertest.Says(t, conditions(), bootv1.ConditionIPXEScriptFetched, metav1.ConditionTrue, "Delivered", "10.0.0.7")
 				s.ForgetWrites()
-				s.power(t, s.ipxe.kind, metalv1.PowerStateOn)
+				s.power(t, s.ipxe.method, metalv1.PowerStateOn)
 				s.Delivered(fetched(bootview.DeliveredScript, "", "10.0.0.8"))
 				s.Settle(t, s.ipxe, "ns/c")
 				if w := s.Writes("IPXEBootConfig"); len(w) != 0 {
@@ -81,9 +82,9 @@ func TestDeliveriesOfEachBootWithoutAttempts(t *testing.T) {
 					t.Errorf("boot %d: since %s, the one before since %s", boot, is.LastTransitionTime, last)
 				}
 				last = is.LastTransitionTime
-				s.woken(kindIPXE)
-				s.power(t, s.ipxe.kind, metalv1.PowerStateOff)
-				if got := s.woken(kindIPXE); !slices.Contains(got, "ns/c") {
+				s.woken(bootmethod.IPXE.Kind)
+				s.power(t, s.ipxe.method, metalv1.PowerStateOff)
+				if got := s.woken(bootmethod.IPXE.Kind); !slices.Contains(got, "ns/c") {
 					t.Errorf("boot %d: woken by power off: %v", boot, got)
 				}
 				s.Settle(t, s.ipxe, "ns/c")
@@ -100,7 +101,7 @@ func TestAFetchBetweenTwoLooksIsOfTheNextBoot(t *testing.T) {
 	s.Delivered(fetched(bootview.DeliveredScript, "", "10.0.0.7"))
 	s.Settle(t, s.ipxe, "ns/c")
 	first := apimeta.FindStatusCondition(s.readIPXE(t, "ns/c").Status.Conditions, bootv1.ConditionIPXEScriptFetched)
-	s.power(t, s.ipxe.kind, metalv1.PowerStateOff)
+	s.power(t, s.ipxe.method, metalv1.PowerStateOff)
 	d := fetched(bootview.DeliveredScript, "", "10.0.0.9")
 	d.Time = d.Time.Add(time.Hour)
 	s.Delivered(d)
@@ -118,7 +119,7 @@ func TestOurOwnAttemptsAreNotEndedByPower(t *testing.T) {
 	s.Delivered(fetched(bootview.DeliveredScript, "a", "10.0.0.7"))
 	s.Settle(t, s.ipxe, "ns/c")
 	s.ForgetWrites()
-	s.power(t, s.ipxe.kind, metalv1.PowerStateOff)
+	s.power(t, s.ipxe.method, metalv1.PowerStateOff)
 	s.Settle(t, s.ipxe, "ns/c")
 	if w := s.Writes("IPXEBootConfig"); len(w) != 0 {
 		t.Errorf("written: %v", w)
@@ -168,7 +169,7 @@ func TestAMachineThatIsOffAtTheStart(t *testing.T) {
 		reason string
 	}{{metalv1.PowerStateOn, metav1.ConditionTrue, "Delivered"}, {metalv1.PowerStateOff, metav1.ConditionFalse, "BootOrdered"}} {
 		s.notes.init()
-		s.whenOff(s.ipxe.kind).Create(t.Context(), event.CreateEvent{Object: s.setPower(t, c.state)}, s.queues[kindIPXE])
+		s.whenOff(s.ipxe.method).Create(t.Context(), event.CreateEvent{Object: s.setPower(t, c.state)}, s.queues[bootmethod.IPXE.Kind])
 		s.Settle(t, s.ipxe, "ns/c")
 		controllertest.Says(t, s.readIPXE(t, "ns/c").Status.Conditions, bootv1.ConditionIPXEScriptFetched, c.status, c.reason)
 	}

@@ -7,20 +7,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/events"
 )
 
 // tell sends an event for each condition that has become bad with the status that was just written.
 func (d *Delivery) tell(in *source, before, after client.Object) {
 	find := func(obj client.Object, kind string) *metav1.Condition {
-		return apimeta.FindStatusCondition(*statusOf(obj).conditions, kind)
+		return apimeta.FindStatusCondition(*bootmethod.ConfigOf(obj).Conditions, kind)
 	}
 	for _, bad := range []struct {
 		kind, reason string
 		is           bool
 	}{
 		{conditionReady, "IgnitionWarning", in.warning != "" && isTrue(find(after, conditionReady))},
-		{conditionReady, "NotDeliverable", apimeta.IsStatusConditionFalse(*statusOf(after).conditions, conditionReady)},
+		{conditionReady, "NotDeliverable", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, conditionReady)},
 		{bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionReadAgain, isTrue(find(after, bootv1.ConditionIgnitionReadAgain))},
 	} {
 		if is := find(after, bad.kind); bad.is && events.Differ(find(before, bad.kind), is) {

@@ -45,7 +45,7 @@ func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
 			found = append(found, news{c, heard})
 		}
 	}
-	for kind, types := range conditionsOf {
+	for kind, types := range in.method.Conditions {
 		made, noted := d.notes.get(in.name, kind)
 		if !noted || in.config != nil && made.attempt != current {
 			continue

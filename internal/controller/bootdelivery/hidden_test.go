@@ -8,6 +8,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -25,22 +26,22 @@ func TestWhatIsWrittenByHandSaysThatItIsHidden(t *testing.T) {
 	s := newStand(t, append(ours(ordered("boot-1")), handWritten("hand"))...)
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionTrue, bootv1.IPXEBootConfigStateReady, "Ready")
-	s.woken(kindIPXE)
+	s.woken(bootmethod.IPXE.Kind)
 
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionFalse, bootv1.IPXEBootConfigStatePending, "Overridden", "IPXEBootConfig/ns/c")
 
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); len(woken) > 0 {
+	if woken := s.woken(bootmethod.IPXE.Kind); len(woken) > 0 {
 		t.Errorf("nothing has changed, and %v are woken", woken)
 	}
 	controllertest.Change(t, s.API, "s", func(server *metalv1.Server) { server.Spec.BootConfigurationRef = nil })
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")
@@ -52,10 +53,10 @@ func TestWhatIsWrittenByHandSaysThatItIsHidden(t *testing.T) {
 	s.Settle(t, s.ipxe, "ns/c")
 	s.Settle(t, s.ipxe, "ns/hand")
 	ready(t, s, metav1.ConditionFalse, bootv1.IPXEBootConfigStatePending, "Overridden")
-	s.woken(kindIPXE)
+	s.woken(bootmethod.IPXE.Kind)
 	s.Remove(t, s.readIPXE(t, "ns/c"))
 	s.Settle(t, s.ipxe, "ns/c")
-	if woken := s.woken(kindIPXE); !slices.Contains(woken, "ns/hand") {
+	if woken := s.woken(bootmethod.IPXE.Kind); !slices.Contains(woken, "ns/hand") {
 		t.Fatalf("woken by what is gone: %v", woken)
 	}
 	s.Settle(t, s.ipxe, "ns/hand")

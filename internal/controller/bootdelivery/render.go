@@ -13,6 +13,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
@@ -26,6 +27,7 @@ const kindSecret = "Secret"
 type source struct {
 	name   string
 	object client.Object
+	method bootmethod.Method
 	// config and server are nil for a boot config written by hand.
 	config  *metalv1.ServerBootConfiguration
 	server  *metalv1.Server
@@ -48,13 +50,8 @@ type source struct {
 }
 
 func (in *source) refs() (ignitionRef, scriptRef *bootv1.LocalObjectReference) {
-	switch o := in.object.(type) {
-	case *bootv1.IPXEBootConfig:
-		return o.Spec.IgnitionSecretRef, o.Spec.IPXEScriptSecretRef
-	case *bootv1.HTTPBootConfig:
-		return o.Spec.IgnitionSecretRef, nil
-	}
-	return nil, nil
+	config := bootmethod.ConfigOf(in.object)
+	return config.Ignition, config.Script
 }
 
 // left says that the boot configuration which made it is gone. The garbage collector is about to delete it, with all that
@@ -135,23 +132,9 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in), Terms: r.terms(in)}
 	identify(&e, in.server)
 	e.Site = r.site(in.server)
-	var problem string
-	switch o := in.object.(type) {
-	case *bootv1.IPXEBootConfig:
-		in.speaksFor(&e, o.Spec.SystemUUID, o.Spec.SystemIPs)
-		problem = r.renderScript(in, o, &e)
-	case *bootv1.HTTPBootConfig:
-		in.speaksFor(&e, o.Spec.SystemUUID, append(append([]string(nil), o.Spec.NetworkIdentifiers...), o.Spec.SystemIPs...))
-		// An installed machine is told none: what it would boot installs it again.
-		switch {
-		case o.Spec.UKIURL == "":
-			problem = "spec.ukiURL is empty"
-		case !bootview.Fetchable(o.Spec.UKIURL):
-			problem = fmt.Sprintf("spec.ukiURL: %.64q: firmware fetches http:// and https:// URLs only", o.Spec.UKIURL)
-		case !in.attempt.Exits():
-			e.UKIURL = o.Spec.UKIURL
-		}
-	}
+	config := bootmethod.ConfigOf(in.object)
+	in.speaksFor(&e, config.SystemUUID, config.AllAddresses())
+	problem := r.method.Render(in.object, r.boot(in, config.Script, e.Site), &e)
 	if p := r.renderIgnition(in, &e); problem == "" {
 		problem = p
 	}
@@ -184,27 +167,18 @@ func unidentified(obj client.Object) string {
 	if configOf(obj) != nil {
 		return ""
 	}
-	var uuid string
-	var networkIdentifiers, ips []string
-	switch o := obj.(type) {
-	case *bootv1.IPXEBootConfig:
-		uuid, ips = o.Spec.SystemUUID, o.Spec.SystemIPs
-	case *bootv1.HTTPBootConfig:
-		uuid, networkIdentifiers, ips = o.Spec.SystemUUID, o.Spec.NetworkIdentifiers, o.Spec.SystemIPs
-	}
-	if uuid == "" && len(networkIdentifiers)+len(ips) == 0 {
+	config := bootmethod.ConfigOf(obj)
+	uuid := config.SystemUUID
+	if uuid == "" && len(config.AllAddresses()) == 0 {
 		return "spec: it names no machine, neither by its UUID nor by an address"
 	}
 	if uuid != "" && identity.MachineUUID(uuid) == "" {
 		return fmt.Sprintf("spec.systemUUID: %.64q is no UUID of a machine", uuid)
 	}
-	for _, list := range []struct {
-		field  string
-		values []string
-	}{{"networkIdentifiers", networkIdentifiers}, {"systemIPs", ips}} {
-		for i, value := range list.values {
+	for _, list := range config.Addresses {
+		for i, value := range list.Values {
 			if !identity.IsMachineAddress(value) {
-				return fmt.Sprintf("spec.%s[%d]: %.64q is neither an IP nor a MAC address of a machine", list.field, i, value)
+				return fmt.Sprintf("spec.%s[%d]: %.64q is neither an IP nor a MAC address of a machine", list.Field, i, value)
 			}
 		}
 	}
@@ -283,37 +257,25 @@ func rankOf(config *metalv1.ServerBootConfiguration, server *metalv1.Server) boo
 	return bootview.Stale
 }
 
-func (r *reconciler) renderScript(in *source, o *bootv1.IPXEBootConfig, e *bootview.Entry) string {
-	if in.attempt.Exits() {
-		e.Script = bootview.ExitScript()
-		return ""
-	}
-	if ref := o.Spec.IPXEScriptSecretRef; ref != nil && ref.Name != "" {
-		switch {
-		case in.script == nil:
-			return in.missing("spec.ipxeScriptSecretRef", ref.Name)
-		case len(in.script.Data[bootv1.SecretKeyIPXEScript]) == 0:
-			return fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q has no key %q", ref.Name, bootv1.SecretKeyIPXEScript)
-		}
-		e.Script = bootview.CustomScript(in.script.Data[bootv1.SecretKeyIPXEScript])
-		return ""
-	}
-	params := bootview.DefaultScriptParams{
-		BootURL: r.Sites.Of(e.Site).Object(), KernelURL: o.Spec.KernelURL, InitrdURL: o.Spec.InitrdURL, SquashfsURL: o.Spec.SquashfsURL, Attempt: e.Attempt,
-	}
+// boot is what the boot config is rendered for.
+func (r *reconciler) boot(in *source, scriptRef *bootv1.LocalObjectReference, site string) bootmethod.Boot {
+	b := bootmethod.Boot{BootURL: r.Sites.Of(site).Object(), Installed: in.attempt.Exits()}
 	if in.server != nil {
-		params.KernelArgs = in.server.Annotations[metalv1.AnnotationKernelArgs]
-		field := fmt.Sprintf("Server %q: metadata.annotations[%s]", in.server.Name, metalv1.AnnotationKernelArgs)
-		if err := bootview.CheckArguments(field, params.KernelArgs); err != nil {
-			return err.Error()
-		}
+		b.KernelArgs = in.server.Annotations[metalv1.AnnotationKernelArgs]
+		b.KernelArgsField = fmt.Sprintf("Server %q: metadata.annotations[%s]", in.server.Name, metalv1.AnnotationKernelArgs)
 	}
-	script, err := bootview.DefaultScript(params)
-	if err != nil {
-		return "spec." + err.Error()
+	if scriptRef == nil || scriptRef.Name == "" {
+		return b
 	}
-	e.Script = script
-	return ""
+	switch {
+	case in.script == nil:
+		b.ScriptProblem = in.missing("spec.ipxeScriptSecretRef", scriptRef.Name)
+	case len(in.script.Data[bootv1.SecretKeyIPXEScript]) == 0:
+		b.ScriptProblem = fmt.Sprintf("spec.ipxeScriptSecretRef: Secret %q has no key %q", scriptRef.Name, bootv1.SecretKeyIPXEScript)
+	default:
+		b.Script = in.script.Data[bootv1.SecretKeyIPXEScript]
+	}
+	return b
 }
 
 func (d *Delivery) renderIgnition(in *source, e *bootview.Entry) string {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
@@ -85,7 +85,8 @@ func identitiesOf(obj client.Object) [][2]string {
 
 // rival names a boot config of another namespace that comes first for a machine.
 func (d *Delivery) rival(ctx context.Context, obj client.Object, place *assignment.Tenancy, machine string) (string, error) {
-	for kind, list := range map[string]client.ObjectList{kindIPXE: &bootv1.IPXEBootConfigList{}, kindHTTP: &bootv1.HTTPBootConfigList{}} {
+	for _, m := range bootmethod.Methods {
+		list := m.NewList()
 		if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: machine}); err != nil {
 			return "", err
 		}
@@ -98,7 +99,7 @@ func (d *Delivery) rival(ctx context.Context, obj client.Object, place *assignme
 				continue // it does not count before its namespace is known
 			}
 			if missing == "" && assignment.Precedes(other.GetNamespace(), theirs, obj.GetNamespace(), place) {
-				return entryName(kind, other.GetNamespace(), other.GetName()), nil
+				return entryName(m.Kind, other.GetNamespace(), other.GetName()), nil
 			}
 		}
 	}
@@ -107,23 +108,24 @@ func (d *Delivery) rival(ctx context.Context, obj client.Object, place *assignme
 
 // watchRivals wakes boot configs of a kind when those of other namespaces that name the same machine change, and when what a
 // namespace may say does.
-func (d *Delivery) watchRivals(b *builder.Builder, k kind) *builder.Builder {
-	rivals := handler.EnqueueRequestsFromMapFunc(d.rivalsOf(k))
+func (d *Delivery) watchRivals(b *builder.Builder, m bootmethod.Method) *builder.Builder {
+	rivals := handler.EnqueueRequestsFromMapFunc(d.rivalsOf(m))
 	changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	return b.Watches(&bootv1.IPXEBootConfig{}, rivals, changed).
-		Watches(&bootv1.HTTPBootConfig{}, rivals, changed).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(k)), builder.WithPredicates(standing.News()))
+	for _, any := range bootmethod.Methods {
+		b = b.Watches(any.New(), rivals, changed)
+	}
+	return b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(m)), builder.WithPredicates(standing.News()))
 }
 
 // rivalsOf finds the boot configs of a kind that people wrote in other namespaces for the machine of this one.
-func (d *Delivery) rivalsOf(k kind) handler.MapFunc {
+func (d *Delivery) rivalsOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		if configOf(obj) != nil {
 			return nil
 		}
 		var requests []reconcile.Request
 		for _, machine := range index.Machines(obj) {
-			list := k.list()
+			list := m.NewList()
 			if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: machine}); err != nil {
 				reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 				continue
@@ -139,17 +141,18 @@ func (d *Delivery) rivalsOf(k kind) handler.MapFunc {
 }
 
 // ofNamespace finds the boot configs of a kind that people wrote in a Namespace, and those of others that they are rivals of.
-func (d *Delivery) ofNamespace(k kind) handler.MapFunc {
+func (d *Delivery) ofNamespace(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
-		for _, list := range []client.ObjectList{&bootv1.IPXEBootConfigList{}, &bootv1.HTTPBootConfigList{}} {
+		for _, any := range bootmethod.Methods {
+			list := any.NewList()
 			if err := d.List(ctx, list, client.InNamespace(obj.GetName())); err != nil {
 				reconcileerror.LogUnlisted(ctx, err, "namespace", obj.GetName())
 				continue
 			}
 			for _, own := range items(list) {
 				if configOf(own) == nil {
-					requests = append(append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(own)}), d.rivalsOf(k)(ctx, own)...)
+					requests = append(append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(own)}), d.rivalsOf(m)(ctx, own)...)
 				}
 			}
 		}

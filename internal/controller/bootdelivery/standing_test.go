@@ -17,6 +17,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
@@ -28,7 +29,7 @@ func begun(s *stand, names ...string) *bool {
 	complete := new(bool)
 	var entries []string
 	for _, name := range names {
-		entries = append(entries, entryName(kindIPXE, "ns", name))
+		entries = append(entries, entryName(bootmethod.IPXE.Kind, "ns", name))
 	}
 	s.initial.begin(entries, func() { *complete = true; s.View.SetSynced(true) })
 	return complete
@@ -166,7 +167,7 @@ func TestOfTwoNamespacesOneSpeaksForAMachine(t *testing.T) {
 			if its := m.UKIEntry != ""; its != (c.served == "theirs") {
 				t.Errorf("the UKI is of %q", m.UKIEntry)
 			}
-			woken := s.rivalsOf(s.ipxe.kind)(t.Context(), client.Object(theirs))
+			woken := s.rivalsOf(s.ipxe.method)(t.Context(), client.Object(theirs))
 			if len(woken) != 1 || woken[0] != request("c") {
 				t.Errorf("a change of theirs wakes %v", woken)
 			}

@@ -16,37 +16,18 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 )
 
 // conditionReady is the condition that says, in words, what the state says in one.
 const conditionReady = metalv1.ConditionReady
 
-// status is what the statuses of both kinds of boot config have in common.
-type status struct {
-	state                                func(string)
-	observedGeneration                   *int64
-	deliveryAttempt, ignitionFingerprint *string
-	conditions                           *[]metav1.Condition
-}
-
-func statusOf(obj client.Object) status {
-	switch o := obj.(type) {
-	case *bootv1.IPXEBootConfig:
-		s := &o.Status
-		return status{func(state string) { s.State = bootv1.IPXEBootConfigState(state) }, &s.ObservedGeneration, &s.DeliveryAttempt, &s.IgnitionFingerprint, &s.Conditions}
-	case *bootv1.HTTPBootConfig:
-		s := &o.Status
-		return status{func(state string) { s.State = bootv1.HTTPBootConfigState(state) }, &s.ObservedGeneration, &s.DeliveryAttempt, &s.IgnitionFingerprint, &s.Conditions}
-	}
-	return status{}
-}
-
 // describe writes the status of a boot config: whether it can be delivered, and what is true no longer of what has been. It
 // returns the status.
-func (d *Delivery) describe(in *source, problem string) status {
+func (d *Delivery) describe(in *source, problem string) *bootmethod.Config {
 	generation := in.object.GetGeneration()
 	ready := metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Ready", Message: in.warning, ObservedGeneration: generation}
-	state := string(bootv1.IPXEBootConfigStateReady)
+	state := bootmethod.StateReady
 	if problem != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Error", problem
 		switch {
@@ -55,18 +36,17 @@ func (d *Delivery) describe(in *source, problem string) status {
 		case in.misnamed:
 			ready.Reason = "InvalidName"
 		}
-		state = string(bootv1.IPXEBootConfigStateError)
+		state = bootmethod.StateError
 	} else if len(in.hidden) > 0 {
 		// It is well, and will be served once that is gone.
 		ready.Status, ready.Reason = metav1.ConditionFalse, ipxev1.ReasonOverridden
 		ready.Message = "its machine is given " + strings.Join(in.hidden, ", ") + ", which comes before what is written by hand"
-		state = string(bootv1.IPXEBootConfigStatePending)
+		state = bootmethod.StatePending
 	}
-	status := statusOf(in.object)
-	status.state(state)
-	*status.observedGeneration, *status.ignitionFingerprint = generation, in.content
-	apimeta.SetStatusCondition(status.conditions, ready)
-	describeContent(in, status.conditions)
+	status := bootmethod.ConfigOf(in.object)
+	*status.State, *status.ObservedGeneration, *status.IgnitionFingerprint = state, generation, in.content
+	apimeta.SetStatusCondition(status.Conditions, ready)
+	describeContent(in, status.Conditions)
 	in.takeBack(status)
 	return status
 }

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // maxAcknowledged bounds how many attempts are remembered; the oldest are forgotten. A fleet has one
@@ -155,7 +156,13 @@ func (d *Delivery) Answering() time.Time {
 type syncer struct {
 	delivery *Delivery
 	cache    cache.Cache
-	kinds    []kind
+	kinds    []listed
+}
+
+// listed is a kind whose objects the view holds.
+type listed struct {
+	name string
+	list func() client.ObjectList
 }
 
 // Start is called by the manager.

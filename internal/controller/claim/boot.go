@@ -16,8 +16,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 )
 
-// bootConfiguration makes the claim's boot configuration what the claim says. It returns what there is to say of
-// it: the claim is what its user looks at.
+// bootConfiguration writes the claim's boot configuration and returns the claim's condition BootReady: users look at their
+// claim.
 func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) (boot metav1.Condition, _ error) {
 	var config metalv1.ServerBootConfiguration
 	err := r.Get(ctx, client.ObjectKeyFromObject(obj), &config)
@@ -26,11 +26,11 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 		return boot, err
 	}
 	if exists && leftBehind(&config, obj) {
-		// The news of its end wakes the claim.
-		return metav1.Condition{Reason: reasonBootPending, Message: "What a former claim of this name has left is removed first"}, r.removeConfig(ctx, &config)
+		// Its end triggers the claim.
+		return metav1.Condition{Reason: reasonBootPending, Message: "Farrier removes the ServerBootConfiguration of an earlier claim of this name first"}, r.removeConfig(ctx, &config)
 	}
 	if exists && !isOf(&config, obj) {
-		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and is not of this claim: it has to be deleted, or the claim made under another name", obj.Namespace, obj.Name)
+		message := fmt.Sprintf("ServerBootConfiguration %s/%s exists and belongs to something else. Delete it, or create the claim under another name", obj.Namespace, obj.Name)
 		return metav1.Condition{Reason: reasonBootTaken, Message: message}, nil
 	}
 	if ref := obj.Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
@@ -38,7 +38,7 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 			return metav1.Condition{Reason: allocator.ReasonInvalidName, Message: "spec.ignitionSecretRef: " + problem}, nil
 		}
 	}
-	wanted, err := r.wantedConfig(obj, &config, server)
+	wanted, err := r.requestedConfig(obj, &config, server)
 	switch {
 	case err != nil:
 	case !exists:
@@ -50,8 +50,8 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 	return r.bootReady(wanted, server), err
 }
 
-// wantedConfig is the boot configuration that a claim asks for, with what others have written on it.
-func (r *Reconciler) wantedConfig(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration, server *metalv1.Server) (*metalv1.ServerBootConfiguration, error) {
+// requestedConfig returns the boot configuration that a claim requests, with what others wrote on it.
+func (r *Reconciler) requestedConfig(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration, server *metalv1.Server) (*metalv1.ServerBootConfiguration, error) {
 	wanted := config.DeepCopy()
 	wanted.Namespace, wanted.Name = obj.Namespace, obj.Name
 	wanted.Spec = metalv1.ServerBootConfigurationSpec{ServerRef: metalv1.LocalObjectReference{Name: server.Name}, Image: obj.Spec.Image}
@@ -66,19 +66,18 @@ func (r *Reconciler) wantedConfig(obj *metalv1.ServerClaim, config *metalv1.Serv
 	return wanted, controllerutil.SetControllerReference(obj, wanted, r.Scheme())
 }
 
-// isOf reports whether a boot configuration is this claim's: by its owner, or by the mark that it carries where somebody has taken its owner
-// away.
+// isOf reports whether a boot configuration is this claim's: by its owner, or by its mark where somebody removed the owner.
 func isOf(config *metalv1.ServerBootConfiguration, obj *metalv1.ServerClaim) bool {
 	return metav1.IsControlledBy(config, obj) || metav1.GetControllerOf(config) == nil && config.Annotations[metalv1.AnnotationClaimedBy] == string(obj.UID)
 }
 
-// leftBehind reports whether a boot configuration was made for a claim of the same name before this one, and nobody is about to delete it.
+// leftBehind reports whether a boot configuration belonged to an earlier claim of the same name and has no owner with which it would be deleted.
 func leftBehind(config *metalv1.ServerBootConfiguration, obj *metalv1.ServerClaim) bool {
 	mark := config.Annotations[metalv1.AnnotationClaimedBy]
 	return metav1.GetControllerOf(config) == nil && mark != "" && mark != string(obj.UID)
 }
 
-// removeBootConfiguration deletes the boot configuration of a claim that goes.
+// removeBootConfiguration deletes the boot configuration of a claim that is deleted.
 func (r *Reconciler) removeBootConfiguration(ctx context.Context, obj *metalv1.ServerClaim) error {
 	var config metalv1.ServerBootConfiguration
 	if err := r.Get(ctx, client.ObjectKeyFromObject(obj), &config); err != nil || !isOf(&config, obj) {
@@ -94,7 +93,7 @@ func (r *Reconciler) removeConfig(ctx context.Context, config *metalv1.ServerBoo
 	return client.IgnoreNotFound(r.Delete(ctx, config, client.Preconditions{UID: &config.UID}))
 }
 
-// passOn copies the annotations that steer a boot from the claim. A reinstall is asked for by each new value.
+// passOn copies the annotations about booting from the claim. Each new value of reinstall requests one.
 func passOn(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) {
 	for _, key := range []string{metalv1.AnnotationBootPolicy, metalv1.AnnotationImagePullSecret, metalv1.AnnotationReinstall} {
 		value, set := obj.Annotations[key]
@@ -109,7 +108,8 @@ func passOn(obj *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) {
 	}
 }
 
-// bootReady says what a boot configuration says of its present generation, and what the server says of installing it.
+// bootReady returns the condition BootReady: from the boot configuration's status of its present generation, and from a reinstall that the
+// server waits for.
 func (r *Reconciler) bootReady(config *metalv1.ServerBootConfiguration, server *metalv1.Server) metav1.Condition {
 	if c := reinstallPending(server); c != nil {
 		return metav1.Condition{Reason: c.Reason, Message: c.Message}
@@ -127,8 +127,8 @@ func (r *Reconciler) bootReady(config *metalv1.ServerBootConfiguration, server *
 	return metav1.Condition{Reason: reasonBootPending, Message: bootconfig.Problem(config)}
 }
 
-// reinstallPending is the condition with which a server says that something else is installed than its claim
-// names by now.
+// reinstallPending returns the server's condition that another image is installed than its claim
+// names now.
 func reinstallPending(server *metalv1.Server) *metav1.Condition {
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, metalv1.ConditionBootReady); c != nil && c.Reason == metalv1.ReasonReinstallPending {
 		return c

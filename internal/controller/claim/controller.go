@@ -22,14 +22,14 @@ import (
 type Reconciler struct {
 	// Client never reads back an older version than this process wrote: readcache makes it.
 	client.Client
-	// APIReader reads past the cache, where believing one that lags would give a claim a second server.
+	// APIReader reads past the cache, where one that lags would give a claim a second server.
 	APIReader client.Reader
 	Clock     clock.Clock
 	// Workers is how many claims are reconciled, and with it servers taken, at the same time.
 	Workers int
-	// ForeignBoot: somebody else makes boot configurations Ready, who may not say for which generation.
+	// ForeignBoot: another boot provider makes boot configurations Ready, and may not report for which generation.
 	ForeignBoot bool
-	// Recorder and Logger tell people what becomes of their claims. Recorder may be nil.
+	// Recorder and Logger report on claims to people. Recorder may be nil.
 	Recorder events.EventRecorder
 	Logger   logr.Logger
 
@@ -39,13 +39,13 @@ type Reconciler struct {
 	steps   steps
 }
 
-// begin makes what is remembered; the pool has to be told of servers then.
+// begin makes the allocator, which has to observe all servers before the first claim.
 func (r *Reconciler) begin() {
 	r.pool = allocator.NewPool()
 	r.matcher = newMatcher(r.pool, r.Clock)
 }
 
-// Reconcile looks at one claim.
+// Reconcile reconciles one claim.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var obj metalv1.ServerClaim
 	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
@@ -58,14 +58,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: again}, err)
 }
 
-// forget lets go of everything that is remembered of a claim.
+// forget drops all that is in memory about a claim.
 func (r *Reconciler) forget(name client.ObjectKey) {
 	r.said.forget(name)
 	r.steps.forget(name)
 	r.withdraw(name)
 }
 
-// withdraw takes the claim out of those that wait. What it was given is for the next one.
+// withdraw removes the claim from those that wait. A server that was assumed for it is free for another.
 func (r *Reconciler) withdraw(name client.ObjectKey) {
 	if r.pool.Withdraw(name) {
 		r.matcher.wake()
@@ -99,9 +99,9 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 	return 0, r.keep(ctx, obj, server)
 }
 
-// finalize lets the claim go at once. Its Server notices by itself that its claim is gone,
-// and no hung operating system can hold the claim back. Its boot configuration is deleted here: who deletes the claim may ask the
-// garbage collector to leave that, which would be in the way of the next claim of that name.
+// finalize removes the finalizer at once. The Server's state machine notices by itself that the claim is gone,
+// and no hung operating system can delay the deletion. The boot configuration is deleted here: who deletes the claim may tell the
+// garbage collector to orphan it, and it would block the next claim of that name.
 func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) error {
 	r.forget(client.ObjectKeyFromObject(obj))
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerServerClaim) {
@@ -115,10 +115,10 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerClaim) err
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))
 }
 
-// await puts the claim among those that wait, and says why it does when no server was found.
+// await adds the claim to those that wait, and explains why if there is no server for it.
 func (r *Reconciler) await(ctx context.Context, obj *metalv1.ServerClaim) (time.Duration, error) {
 	if obj.Spec.ServerRef != nil {
-		// Its user has named a server while another was being taken for it.
+		// Its user has named a server while another was bound to it.
 		if err := r.unbindSurplus(ctx, obj); err != nil {
 			return 0, err
 		}
@@ -133,12 +133,12 @@ func (r *Reconciler) await(ctx context.Context, obj *metalv1.ServerClaim) (time.
 	return r.explain(ctx, obj)
 }
 
-// keep writes what having a server means, in an order in which each may be the last that comes about: its name into the
-// claim, the boot configuration, status.
+// keep writes what follows from a bound server: its name into the claim, the boot configuration, status. The process may end after
+// each.
 func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) error {
 	switch err := r.name(ctx, obj, server); {
 	case apierrors.IsNotFound(err):
-		return nil // it is gone, as nothing held it back yet; its Server notices by itself
+		return nil // deleted before it had a finalizer; its Server notices by itself
 	case err != nil:
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	}
 	name := client.ObjectKeyFromObject(obj)
 	r.said.forget(name)
-	r.withdraw(name) // it may have been found to have a server while it waited for one
+	r.withdraw(name) // it may have waited when its server was found
 	if err := r.reportBound(ctx, obj, server, boot); err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (r *Reconciler) keep(ctx context.Context, obj *metalv1.ServerClaim, server 
 	return nil
 }
 
-// name writes the server's name into the claim, and with it the finalizer: a claim that has nothing needs none. If it is
-// deleted before, its Server still says whose it was, and is cleaned.
+// name writes the server's name into the claim, and with it the finalizer: a claim without a server needs none. If the claim is deleted
+// before, the mark on the Server still tells whose it was, and it is cleaned.
 func (r *Reconciler) name(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server) error {
 	before := obj.DeepCopy()
 	if !controllerutil.AddFinalizer(obj, metalv1.FinalizerServerClaim) && obj.Spec.ServerRef != nil {

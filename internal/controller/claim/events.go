@@ -21,13 +21,12 @@ const (
 	reasonBootTaken   = "BootConfigurationTaken"
 )
 
-// event tells whoever looks at an object of a step.
+// event makes an event of an object.
 func (r *Reconciler) event(about, related runtime.Object, kind, reason, format string, args ...any) {
 	events.Send(r.Recorder, about, related, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// tell makes an event and a log line of what a claim's status says now and did not say before. Status lasts, so
-// another process repeats nothing.
+// tell makes an event and a log line of what is new in a claim's status. Status lasts, so another process repeats nothing.
 func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
 	if c := news(before, now, metalv1.ConditionBound); c != nil {
 		r.tellBound(now, c)
@@ -37,8 +36,8 @@ func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
 	}
 }
 
-// news is a condition that differs from what it was; nil where it does not. The message of a claim that waits has counts, which change
-// all the time.
+// news returns a condition that has changed; nil if it has not. The message of a claim that waits has counts, which change
+// all the time: only the reason counts there.
 func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(now.Status.Conditions, kind)
 	switch {
@@ -56,13 +55,13 @@ func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition
 	name, kind := obj.Namespace+"/"+obj.Name, corev1.EventTypeNormal
 	switch bound.Reason {
 	case metalv1.ReasonAllocated:
-		r.event(obj, nil, kind, bound.Reason, "%s belongs to the claim", bound.Message)
+		r.event(obj, nil, kind, bound.Reason, "%s is bound to the claim", bound.Message)
 		return
 	case metalv1.ReasonAllMatchingServersBusy:
-		r.Logger.V(1).Info("Claim waits", "claim", name, "cause", bound.Message)
+		r.Logger.V(1).Info("claim waits for a server", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	default: // waiting alone may not help
 		kind = corev1.EventTypeWarning
-		r.Logger.Info("Claim has no server", "claim", name, "reason", bound.Reason, "cause", bound.Message)
+		r.Logger.Info("claim has no server", "claim", name, "reason", bound.Reason, "message", bound.Message)
 	}
 	r.event(obj, nil, kind, bound.Reason, "%s", bound.Message)
 }
@@ -74,12 +73,12 @@ func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) 
 	case boot.Reason == reasonBootError && obj.Spec.Image == "": // it asks for nothing to boot
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	case boot.Reason == reasonBootReady:
-		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s can be booted", name)
-		r.Logger.V(1).Info("Boot of a claim is ready", "claim", name)
+		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s is ready to boot", name)
+		r.Logger.V(1).Info("claim is ready to boot", "claim", name)
 	case boot.Reason == metalv1.ReasonReinstallPending:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	default:
 		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)
-		r.Logger.Info("Claim cannot be booted", "claim", name, "reason", boot.Reason, "cause", boot.Message)
+		r.Logger.Info("claim cannot boot", "claim", name, "reason", boot.Reason, "message", boot.Message)
 	}
 }

@@ -55,13 +55,13 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 			}
 		}
 	}
-	step("there is no server", func() {}, "ServerClaim c: Warning NoMatchingServer There is no Server")
+	step("there is no server", func() {}, "ServerClaim c: Warning NoMatchingServer No Server exists")
 	logged("ns/c", "NoMatchingServer")
 	step("there is a server", func() {
 		s := free("s")
 		api.Add(t, s)
 		controllertest.ChangeStatus(t, api, "s", becomesFree)
-	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s belongs to the claim")
+	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s is bound to the claim")
 	logged("claim has a server")
 	step("no image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateError, "image registry/os:1: not found") },
 		"ServerClaim c: Warning BootConfigurationError image registry/os:1: not found")
@@ -70,7 +70,7 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 		"ServerClaim c: Warning BootConfigurationError registry is not allowed")
 	logged("registry is not allowed")
 	step("an image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateReady, "") },
-		"ServerClaim c: Normal BootConfigurationReady ServerBootConfiguration ns/c can be booted")
+		"ServerClaim c: Normal BootConfigurationReady ServerBootConfiguration ns/c is ready to boot")
 	step("nothing new", func() {})
 	step("no server any more", func() { api.Remove(t, readServer(t, api, "s")) }, `ServerClaim c: Warning ServerNotFound spec.serverRef: Server "s" does not exist`)
 }
@@ -145,7 +145,7 @@ func TestAClaimOfAServerWithoutANameGetsNone(t *testing.T) {
 	api := controllertest.NewAPI(t, free("s"), newClaim("c", wants("")))
 	r := newReconciler(api)
 	api.Settle(t, r, "ns/c")
-	checkUnbound(t, api, "c", allocator.ReasonInvalidName, "spec.serverRef names no Server")
+	checkUnbound(t, api, "c", allocator.ReasonInvalidName, "spec.serverRef has no name")
 	if s := readServer(t, api, "s"); s.Spec.ServerClaimRef != nil {
 		t.Errorf("the server is %v's", s.Spec.ServerClaimRef)
 	}

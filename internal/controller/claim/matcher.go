@@ -11,15 +11,15 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 )
 
-// gathering is how long the matcher waits for what comes together: claims that are applied from one file,
-// servers of one rack. It is short beside what a claim waits for its machine.
+// gathering is how long the matcher waits for more claims, as of one file, or servers, as of one rack. It is short compared to the boot
+// of a machine.
 const gathering = 10 * time.Millisecond
 
-// matcher is the worker that gives servers to claims.
+// matcher is the worker that assumes servers for claims.
 type matcher struct {
 	pool  *allocator.Pool
 	clock clock.Clock
-	// claims wakes those that were given a server, or have to be told that there is none.
+	// claims queues claims that a server is assumed for, or that have to explain that there is none.
 	claims trigger.Source
 	signal chan struct{}
 }
@@ -28,11 +28,11 @@ func newMatcher(pool *allocator.Pool, c clock.Clock) *matcher {
 	return &matcher{pool: pool, clock: c, signal: make(chan struct{}, 1)}
 }
 
-// wake has the matcher look. It never blocks.
+// wake triggers a match. It never blocks.
 func (m *matcher) wake() {
 	select {
 	case m.signal <- struct{}{}:
-	default: // it is going to look anyway
+	default: // a match is due anyway
 	}
 }
 
@@ -55,11 +55,11 @@ func (m *matcher) Start(ctx context.Context) error {
 	}
 }
 
-// match gives out what can be given and wakes whom it concerns, whom it returns.
+// match runs one match, queues the claims that it concerns, and returns them.
 func (m *matcher) match() []types.NamespacedName {
-	given, concerned := m.pool.Match()
-	for _, g := range given {
-		concerned = append(concerned, g.Claim)
+	assumed, concerned := m.pool.Match()
+	for _, a := range assumed {
+		concerned = append(concerned, a.Claim)
 	}
 	for _, name := range concerned {
 		m.claims.Wake(name.Namespace, name.Name)

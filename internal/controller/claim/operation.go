@@ -9,7 +9,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// ignored reports whether a claim is to be left alone, be that asked of it or passed on to it.
+// ignored reports whether an annotation asks to leave a claim alone, set on it or propagated to it.
 func ignored(obj *metalv1.ServerClaim) bool {
 	switch obj.Annotations[metalv1.AnnotationOperation] {
 	case metalv1.OperationIgnore, metalv1.OperationIgnorePropagated:
@@ -18,8 +18,8 @@ func ignored(obj *metalv1.ServerClaim) bool {
 	return false
 }
 
-// dropOperation removes an operation, of which there are none on a claim, and says so. It reports whether there was one: its write wakes the
-// claim again.
+// dropOperation removes an operation with an event: claims have none. It reports whether there was one; the write triggers the claim
+// again.
 func (r *Reconciler) dropOperation(ctx context.Context, obj *metalv1.ServerClaim) (bool, error) {
 	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
 	if !asked {

@@ -12,14 +12,14 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// Reasons of the power conditions of a Server. Any other tells of an order that is under way, or of what became of it.
+// Reasons of the power conditions of a Server. Any other is about an order in progress, or its result.
 const (
 	reasonIdle     = "Idle"
 	reasonSelfTest = "SelfTest"
 	reasonStarted  = "Started"
 )
 
-// powerStep is what a Server says of an order about its power: one that is under way, or else how the last one ended; nil: nothing.
+// powerStep returns the Server's condition about an order to its power: one in progress, or else the result of the last one; nil if there is none.
 func powerStep(server *metalv1.Server) *metav1.Condition {
 	kinds := []string{metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff}
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse} {
@@ -32,7 +32,7 @@ func powerStep(server *metalv1.Server) *metav1.Condition {
 	return nil
 }
 
-// powerReason is the reason of powerStep; empty: there is none.
+// powerReason returns the reason of powerStep; empty if there is none.
 func powerReason(server *metalv1.Server) string {
 	if c := powerStep(server); c != nil {
 		return c.Reason
@@ -40,7 +40,7 @@ func powerReason(server *metalv1.Server) string {
 	return ""
 }
 
-// tellPower makes events of the claim of what is done about its machine's power: its user may not be one who may look at Servers.
+// tellPower makes events of the claim about the power of its machine: the user of a claim may have no access to Servers.
 func (r *Reconciler) tellPower(obj *metalv1.ServerClaim, server *metalv1.Server) {
 	step := powerStep(server)
 	if !r.steps.news(client.ObjectKeyFromObject(obj), powerReason(server)) {
@@ -53,22 +53,21 @@ func (r *Reconciler) tellPower(obj *metalv1.ServerClaim, server *metalv1.Server)
 	r.event(obj, nil, kind, step.Reason, "%s", step.Message)
 }
 
-// steps remembers what was told of the power of the machines of claims. What was the case when this process saw a claim first, another one
-// has told.
+// steps holds which power steps of each claim's machine have had an event. The step that this process finds first had its event from
+// another process.
 type steps struct {
 	mu   sync.Mutex
 	told map[client.ObjectKey]map[string]bool
 }
 
-// begin says that a claim has a server from now on.
+// begin records that a claim has a server from now on.
 func (s *steps) begin(name client.ObjectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(name, map[string]bool{})
 }
 
-// news reports whether a step is to be told: each once, until the machine has started. An order that fails and is given again, and
-// again, is no news.
+// news reports whether a step gets an event: each once until the machine has started. Repeats of an order that fails get none.
 func (s *steps) news(name client.ObjectKey, reason string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

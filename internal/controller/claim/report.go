@@ -14,12 +14,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/allocator"
 )
 
-// repeatAfter is how often a claim that waits says anew why: counts change all the time, and each write costs
-// every claim that waits.
+// repeatAfter is how often the explanation of a claim that waits is refreshed: its counts change all the time, and a write for each
+// change would be one for each claim that waits.
 const repeatAfter = time.Minute
 
-// explain says why the claim has no server: at once when the reason is another, its counts once in a while. It
-// returns when to look again.
+// explain writes why the claim has no server: at once when the reason changes, the counts once in a while. It
+// returns when to explain again.
 func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (time.Duration, error) {
 	name := client.ObjectKeyFromObject(obj)
 	verdict := r.pool.Explain(obj)
@@ -39,7 +39,7 @@ func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (tim
 	return repeatAfter, nil
 }
 
-// unbootable says why a claim without a server boots nothing.
+// unbootable returns the condition BootReady of a claim without a server.
 func unbootable(obj *metalv1.ServerClaim) metav1.Condition {
 	if problem := allocator.PowerProblem(obj.Spec.Power); problem != "" {
 		return metav1.Condition{Reason: metalv1.ReasonInvalidSpec, Message: "spec.power: " + problem}
@@ -74,13 +74,13 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 	return nil
 }
 
-// said remembers when a claim last said why it waits. After a start that is not known, and counts as just now.
+// said holds when the explanation of each claim was last written. After a start that is unknown and counts as just now.
 type said struct {
 	mu   sync.Mutex
 	when map[client.ObjectKey]time.Time
 }
 
-// since returns when the claim last said something; now, if that is not known.
+// since returns when the explanation was last written; now if that is unknown.
 func (s *said) since(name client.ObjectKey, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,10 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
-// SetupWithManager registers the controller. No claim is reconciled before the pool knows all servers: a source
-// counts as synced when its handler has had everything there was at the start.
+// SetupWithManager registers the controller. No claim is reconciled before the allocator has observed all servers: a source
+// is synced when its handler has had all objects of the start.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.begin()
 	if err := mgr.Add(r.matcher); err != nil {
@@ -27,7 +26,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("claim").
 		For(&metalv1.ServerClaim{}).
-		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // it has the name of its claim
+		Watches(&metalv1.ServerBootConfiguration{}, &handler.EnqueueRequestForObject{}). // its name is the claim's
 		Watches(&metalv1.Server{}, r.serverHandler()).
 		WatchesRawSource(&r.matcher.claims).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
@@ -36,8 +35,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// serverHandler keeps the pool up to date, and queues the claims that a change concerns by name. Those
-// that wait for any server are the matcher's.
+// serverHandler shows the allocator each change, and queues the claims that have or name the server. The matcher
+// queues those that wait for any server.
 func (r *Reconciler) serverHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.serverChanged(ctx, nil, e.Object, q) },
@@ -46,7 +45,7 @@ func (r *Reconciler) serverHandler() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			r.pool.Forget(e.Object.GetName())
-			r.matcher.wake() // what it was given to waits again
+			r.matcher.wake() // the claim that it was assumed for waits again
 			if server, ok := e.Object.(*metalv1.Server); ok {
 				enqueue(q, r.claimsOf(ctx, server))
 			}
@@ -70,7 +69,7 @@ func (r *Reconciler) serverChanged(ctx context.Context, oldObj, newObj client.Ob
 		enqueue(q, owner(server))
 	}
 	if ok && before.Spec.ServerClaimRef != nil && server.Spec.ServerClaimRef == nil {
-		enqueue(q, owner(before)) // it was taken away
+		enqueue(q, owner(before)) // it was unbound
 	}
 }
 
@@ -80,12 +79,12 @@ func enqueue(q queue, requests []reconcile.Request) {
 	}
 }
 
-// claimsOf finds the claims that a change of a Server is news for: its own, and those that name it.
+// claimsOf finds the claims that a change of a Server concerns: its own, and those that name it.
 func (r *Reconciler) claimsOf(ctx context.Context, server *metalv1.Server) []reconcile.Request {
 	requests := owner(server)
 	var naming metalv1.ServerClaimList
 	if err := r.List(ctx, &naming, client.MatchingFields{index.ClaimByServer: server.Name}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "server", server.Name)
+		r.Logger.Error(err, "claims of a server were not listed", "server", server.Name)
 		return requests
 	}
 	for i := range naming.Items {
@@ -94,7 +93,7 @@ func (r *Reconciler) claimsOf(ctx context.Context, server *metalv1.Server) []rec
 	return requests
 }
 
-// owner is the claim that a server belongs to.
+// owner returns the claim that a server is bound to.
 func owner(server *metalv1.Server) []reconcile.Request {
 	ref := server.Spec.ServerClaimRef
 	if ref == nil {

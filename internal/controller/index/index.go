@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -53,8 +53,8 @@ const (
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
 	CleanupByServer = "cleanupOf"
-	// AssignmentByTwin finds Assignments by what they select and at which priority, as Twin spells it.
-	AssignmentByTwin = "twin"
+	// AssignmentBySelection finds Assignments by what they select and at which priority, as Selection returns it.
+	AssignmentBySelection = "selection"
 	// AssignmentByProfile finds Assignments by the Profile that they may get, as Wanted and Uses spell it.
 	AssignmentByProfile = "profile"
 	// ProfileByLabel finds Profiles by each of their labels, as Labelled spells it.
@@ -63,13 +63,16 @@ const (
 	BySecret = "spec.secretRefs"
 )
 
+// row is one index.
+type row struct {
+	obj   client.Object
+	field string
+	value func(client.Object) []string
+}
+
 // Register adds every index to a manager's cache.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, i := range []struct {
-		obj   client.Object
-		field string
-		value func(client.Object) []string
-	}{
+	all := []row{
 		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
 		{&metalv1.Server{}, ServerByBMCSecret, of(inlineSecret)},
 		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
@@ -93,15 +96,15 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		})},
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
-		{&bootv1.IPXEBootConfig{}, BootConfigByMachine, Machines},
-		{&bootv1.HTTPBootConfig{}, BootConfigByMachine, Machines},
-		{&ipxev1.Assignment{}, AssignmentByTwin, of(Twin)},
+		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},
 		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
 		{&ipxev1.Profile{}, ProfileByLabel, Labelled},
 		{recordMeta(), CleanupByServer, cleanupOf},
-		{&bootv1.IPXEBootConfig{}, BySecret, secretsOfIPXE},
-		{&bootv1.HTTPBootConfig{}, BySecret, of(func(c *bootv1.HTTPBootConfig) string { return bootName(c.Spec.IgnitionSecretRef) })},
-	} {
+	}
+	for _, m := range bootmethod.Methods {
+		all = append(all, row{m.New(), BootConfigByMachine, Machines}, row{m.New(), BySecret, secrets})
+	}
+	for _, i := range all {
 		if err := indexer.IndexField(ctx, i.obj, i.field, i.value); err != nil {
 			return fmt.Errorf("index %T by %s: %w", i.obj, i.field, err)
 		}
@@ -149,28 +152,15 @@ func phase(c *metalv1.ServerClaim) string {
 	return string(c.Status.Phase)
 }
 
-func secretsOfIPXE(obj client.Object) []string {
-	config, ok := obj.(*bootv1.IPXEBootConfig)
-	if !ok {
-		return nil
+// secrets are the names of the Secrets that a boot config refers to.
+func secrets(obj client.Object) []string {
+	if config := bootmethod.ConfigOf(obj); config != nil {
+		return config.Secrets()
 	}
-	var names []string
-	for _, n := range []string{bootName(config.Spec.IgnitionSecretRef), bootName(config.Spec.IPXEScriptSecretRef)} {
-		if n != "" {
-			names = append(names, n)
-		}
-	}
-	return names
+	return nil
 }
 
 func name(ref *metalv1.LocalObjectReference) string {
-	if ref == nil {
-		return ""
-	}
-	return ref.Name
-}
-
-func bootName(ref *bootv1.LocalObjectReference) string {
 	if ref == nil {
 		return ""
 	}

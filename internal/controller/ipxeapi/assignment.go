@@ -41,8 +41,8 @@ type Assignments struct {
 
 	wake   trigger.Source
 	writes ownWrites
-	// peers are whom an assignment yields to, machines what identifies those that it names; unresolved are the namespaces of
-	// those that select profiles by labels and find none.
+	// peers are the assignments with precedence over each, machines the identities that each selects; unresolved are the namespaces of
+	// assignments that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
 	machines   dependents[string]
 	unresolved dependents[string]
@@ -156,7 +156,7 @@ func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
 	}
 }
 
-// withdraw takes an assignment out of the view and tells those that yielded to it.
+// withdraw removes an assignment from the view and triggers those that it affected.
 func (r *Assignments) withdraw(name types.NamespacedName) {
 	r.View.Delete(name.Namespace, name.Name)
 	r.peers.set(name)
@@ -212,8 +212,8 @@ func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
 	}
 	r.View.Put(a)
 	r.tell(r.peers.of(name))
-	for _, yielding := range r.View.Yielding(a) {
-		r.wake.Wake(yielding.Namespace, yielding.Name)
+	for _, other := range r.View.Affected(a) {
+		r.wake.Wake(other.Namespace, other.Name)
 	}
 }
 
@@ -223,13 +223,13 @@ func same(a, b *assignment.Assignment) bool {
 
 // others is what other assignments take from one.
 type others struct {
-	conflict *assignment.Conflict
-	losses   []assignment.Loss
+	conflict  *assignment.Conflict
+	overrides []assignment.Override
 	// all says that it decides no machine.
 	all bool
 }
 
-// others finds whom an assignment yields to, and to whom it loses machines. It looks again after it has said so: a peer
+// others finds the assignments that have precedence over this one, and those that override it. It looks again after it has said so: a peer
 // that went in between has not told it.
 func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment) others {
 	look := func() (found others, peers []types.NamespacedName) {
@@ -239,8 +239,8 @@ func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment
 				peers = append(peers, types.NamespacedName{Namespace: peer.Namespace, Name: peer.Name})
 			}
 		}
-		found.losses, found.all = r.View.Losses(a)
-		for _, loss := range found.losses {
+		found.overrides, found.all = r.View.Overrides(a)
+		for _, loss := range found.overrides {
 			peers = append(peers, types.NamespacedName{Namespace: loss.Winner.Namespace, Name: loss.Winner.Name})
 		}
 		return found, peers

@@ -30,7 +30,7 @@ const (
 	reasonBootConfig      = "BootConfiguration"
 )
 
-// resolved is the profile of an assignment.
+// resolved is the profile that an assignment gets.
 type resolved struct {
 	name   string
 	broken string // why there is none
@@ -46,11 +46,11 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 		var p ipxev1.Profile
 		err := r.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.ProfileName}, &p, client.UnsafeDisableDeepCopy)
 		if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
-			return resolved{name: a.Spec.ProfileName, broken: fmt.Sprintf("Profile %q is not there", a.Spec.ProfileName)}, nil
+			return resolved{name: a.Spec.ProfileName, broken: fmt.Sprintf("Profile %q does not exist", a.Spec.ProfileName)}, nil
 		}
 		return resolved{name: p.Name, ready: readiness(&p)}, err
 	}
-	// It is among the unresolved before anything is read, so that no profile comes unnoticed in between.
+	// It is marked unresolved before the read, so that no new profile goes unnoticed in between.
 	r.unresolved.set(name, a.Namespace)
 	found, err := r.selected(ctx, a)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 	if len(found) == 0 {
 		var all ipxev1.ProfileList
 		err := r.List(ctx, &all, client.InNamespace(a.Namespace), client.UnsafeDisableDeepCopy)
-		return resolved{broken: "no Profile has the labels of profileSelectors" + nearMiss(a, all.Items)}, err
+		return resolved{broken: "No Profile has the labels of spec.profileSelectors" + nearMiss(a, all.Items)}, err
 	}
 	r.unresolved.set(name)
 	slices.SortFunc(found, func(a, b *ipxev1.Profile) int { return index.Older(a, b) })
@@ -70,7 +70,7 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 	return result, nil
 }
 
-// selected are the profiles whose labels an assignment selects.
+// selected returns the profiles whose labels an assignment selects.
 func (r *Assignments) selected(ctx context.Context, a *ipxev1.Assignment) ([]*ipxev1.Profile, error) {
 	var some ipxev1.ProfileList
 	wanted := index.Wanted(a)
@@ -89,8 +89,8 @@ func (r *Assignments) selected(ctx context.Context, a *ipxev1.Assignment) ([]*ip
 	return found, nil
 }
 
-// readiness is what a profile's status says of it. Of one that has been edited since, it is what machines are answered by
-// until the edit is compiled, which is then told.
+// readiness returns the condition Ready of a profile. After an edit it is about the version that machines get until the edit is
+// compiled.
 func readiness(p *ipxev1.Profile) *metav1.Condition {
 	c := apimeta.FindStatusCondition(p.Status.Conditions, ipxev1.ConditionReady)
 	if c == nil {
@@ -99,7 +99,7 @@ func readiness(p *ipxev1.Profile) *metav1.Condition {
 	return &metav1.Condition{Status: c.Status, Reason: c.Reason, Message: c.Message}
 }
 
-// nearMiss names a profile that would be selected if keys were compared as people read them.
+// nearMiss names a profile that the assignment would select if the spelling of keys did not count.
 func nearMiss(a *ipxev1.Assignment, profiles []ipxev1.Profile) string {
 	for i := range profiles {
 		readable := map[string]string{}
@@ -109,7 +109,7 @@ func nearMiss(a *ipxev1.Assignment, profiles []ipxev1.Profile) string {
 		hints := make([]string, 0, len(a.Spec.ProfileSelectors))
 		for key, value := range a.Spec.ProfileSelectors {
 			if label, ok := readable[loose(key)+"="+strings.ToLower(value)]; ok {
-				hints = append(hints, fmt.Sprintf("%s=%s, which selector key %q with %q nearly is", label, profiles[i].Labels[label], key, value))
+				hints = append(hints, fmt.Sprintf("%s=%s, and the selector has %q with %q", label, profiles[i].Labels[label], key, value))
 			}
 		}
 		if len(hints) > 0 && len(hints) == len(a.Spec.ProfileSelectors) {
@@ -120,7 +120,7 @@ func nearMiss(a *ipxev1.Assignment, profiles []ipxev1.Profile) string {
 	return ""
 }
 
-// loose is what is left of a key when spelling does not count.
+// loose returns a key without what people spell differently.
 func loose(key string) string {
 	key = strings.ToLower(key)
 	for _, prefix := range []string{"assignment/", "assigment/", "assignments/", "asignment/"} {
@@ -135,8 +135,8 @@ func loose(key string) string {
 // identifying are the keys by which a Server and an assignment can mean the same machine, the surest first.
 var identifying = []string{assignment.KeyUUID, assignment.KeyMAC, assignment.KeySerial}
 
-// overrides names the machines that an assignment selects by what identifies them and that a boot configuration speaks
-// for, which wins.
+// overrides names the machines that an assignment selects by identity and that boot by a boot configuration, which has
+// precedence.
 func (r *Assignments) overrides(ctx context.Context, name types.NamespacedName, selector assignment.Selector) ([]string, error) {
 	at := slices.IndexFunc(identifying, func(key string) bool { return len(selector[key]) > 0 })
 	if at < 0 {
@@ -165,7 +165,7 @@ func (r *Assignments) overrides(ctx context.Context, name types.NamespacedName, 
 	return slices.Compact(found), nil
 }
 
-// means says whether nothing that is known of a server keeps its machine from being selected.
+// means reports whether the known identities of a server allow that its machine is selected.
 func means(selector assignment.Selector, s *metalv1.Server) bool {
 	known := index.Identities(s)
 	for _, key := range identifying {
@@ -177,15 +177,15 @@ func means(selector assignment.Selector, s *metalv1.Server) bool {
 	return true
 }
 
-// describeAssignment says in the status of an assignment what came of it.
-func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, found resolved, by others, overrides []string) {
+// describeAssignment writes the conditions of an assignment.
+func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, found resolved, by others, bootConfigs []string) {
 	n, conflict := a.Generation, by.conflict
 	a.Status.ObservedGeneration = n
 	set := func(c metav1.Condition) { apimeta.SetStatusCondition(&a.Status.Conditions, c) }
 
 	key, impossible := compiled.Selector.Impossible()
 	if impossible {
-		set(condition(ipxev1.ConditionAccepted, false, reasonMatchesNothing, n, fmt.Sprintf("label %q has no value that a machine could have", key)))
+		set(condition(ipxev1.ConditionAccepted, false, reasonMatchesNothing, n, fmt.Sprintf("label %q has no value that a machine can have", key)))
 	} else {
 		set(condition(ipxev1.ConditionAccepted, true, reasonAccepted, n))
 	}
@@ -203,12 +203,12 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 	} else {
 		set(condition(ipxev1.ConditionConflicted, true, string(conflict.Kind), n, conflictMessage(a.Namespace, conflict)))
 	}
-	lost := lossMessages(by.losses)
+	overridden := overrideMessages(by.overrides)
 	switch {
-	case len(overrides) > 0:
-		set(condition(ipxev1.ConditionOverridden, true, reasonBootConfig, n, append(overrides, lost...)...))
-	case len(lost) > 0:
-		set(condition(ipxev1.ConditionOverridden, true, ipxev1.ReasonAssignment, n, lost...))
+	case len(bootConfigs) > 0:
+		set(condition(ipxev1.ConditionOverridden, true, reasonBootConfig, n, append(bootConfigs, overridden...)...))
+	case len(overridden) > 0:
+		set(condition(ipxev1.ConditionOverridden, true, ipxev1.ReasonAssignment, n, overridden...))
 	default:
 		apimeta.RemoveStatusCondition(&a.Status.Conditions, ipxev1.ConditionOverridden)
 	}
@@ -216,43 +216,43 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 	case impossible:
 		set(condition(ipxev1.ConditionProgrammed, false, reasonMatchesNothing, n))
 	case found.broken != "":
-		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileMissing, n, "its machines wait: "+found.broken))
+		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileMissing, n, "The machines wait: "+found.broken))
 	case found.ready == nil:
-		set(condition(ipxev1.ConditionProgrammed, false, reasonPending, n, "the Profile is not compiled yet"))
+		set(condition(ipxev1.ConditionProgrammed, false, reasonPending, n, "The Profile is not compiled yet"))
 	case found.ready.Status != metav1.ConditionTrue:
-		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileNotReady, n, fmt.Sprintf("its machines wait: Profile %q: %s", found.name, found.ready.Message)))
-	case conflict != nil && conflict.Kind == assignment.Duplicate && !foreigner(a, by.losses):
-		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "the older one serves until it is gone: "+conflictMessage(a.Namespace, conflict)))
+		set(condition(ipxev1.ConditionProgrammed, false, reasonProfileNotReady, n, fmt.Sprintf("The machines wait: Profile %q: %s", found.name, found.ready.Message)))
+	case conflict != nil && conflict.Kind == assignment.Duplicate && !foreigner(a, by.overrides):
+		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonDuplicate, n, "The older Assignment has precedence: "+conflictMessage(a.Namespace, conflict)))
 	case by.all:
-		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonOverridden, n, lost...))
+		set(condition(ipxev1.ConditionProgrammed, false, ipxev1.ReasonOverridden, n, overridden...))
 	default:
 		set(condition(ipxev1.ConditionProgrammed, true, reasonProgrammed, n))
 	}
 }
 
 // foreigner reports whether an assignment of another namespace decides machines of this one.
-func foreigner(a *ipxev1.Assignment, losses []assignment.Loss) bool {
-	return slices.ContainsFunc(losses, func(l assignment.Loss) bool { return l.Winner.Namespace != a.Namespace })
+func foreigner(a *ipxev1.Assignment, overrides []assignment.Override) bool {
+	return slices.ContainsFunc(overrides, func(l assignment.Override) bool { return l.Winner.Namespace != a.Namespace })
 }
 
-// maxLost bounds how many machines a message names; maxWinners bounds by how many assignments.
+// maxOverridden bounds how many machines a message names, maxWinners how many assignments.
 const (
-	maxLost    = 16
-	maxWinners = 8
+	maxOverridden = 16
+	maxWinners    = 8
 )
 
-// lossMessages say which machines other assignments decide, and name these, whatever namespace they are of: whoever has lost a
-// machine has to find out to whom.
-func lossMessages(losses []assignment.Loss) []string {
-	messages := make([]string, 0, len(losses))
-	for i, l := range losses {
+// overrideMessages say which machines other assignments decide. They name these in any namespace: whoever misses a machine has to find
+// out who has it.
+func overrideMessages(overrides []assignment.Override) []string {
+	messages := make([]string, 0, len(overrides))
+	for i, l := range overrides {
 		if i == maxWinners {
-			messages = append(messages, fmt.Sprintf("and %d more Assignments decide others", len(losses)-i))
+			messages = append(messages, fmt.Sprintf("and %d more Assignments decide others", len(overrides)-i))
 			break
 		}
 		machines := "all machines"
 		if l.Key != "" {
-			shown := l.Values[:min(len(l.Values), maxLost)]
+			shown := l.Values[:min(len(l.Values), maxOverridden)]
 			machines = l.Key + " " + strings.Join(shown, ", ")
 			if more := len(l.Values) - len(shown); more > 0 {
 				machines += fmt.Sprintf(" and %d more", more)
@@ -263,19 +263,19 @@ func lossMessages(losses []assignment.Loss) []string {
 	return messages
 }
 
-// conflictMessage names peers; what is in other namespaces is not for everybody to know.
+// conflictMessage names the peers in this namespace; users of one namespace may not see into others.
 func conflictMessage(namespace string, conflict *assignment.Conflict) string {
 	var names []string
 	for _, peer := range conflict.Peers {
 		if name := peer.Name; peer.Namespace == namespace {
 			names = append(names, fmt.Sprintf("Assignment %q", name))
 		} else {
-			names = append(names, "one in another namespace")
+			names = append(names, "an Assignment in another namespace")
 		}
 	}
-	what := "the same machines, the same priority and another profile: "
+	what := "Same machines and priority, another profile: "
 	if conflict.Kind == assignment.Ambiguous {
-		what = "some machines are selected by both, and neither is more specific: "
+		what = "Both select some machines, and neither is more specific: "
 	}
 	return what + strings.Join(names, ", ")
 }

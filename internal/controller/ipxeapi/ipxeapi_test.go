@@ -154,7 +154,7 @@ func TestContentOfAProfile(t *testing.T) {
 	}{
 		"inline":                       {content: ipxev1.AdditionalContent{Inline: ptr("a=b")}, script: "a=b"},
 		"a Secret":                     {content: ipxev1.AdditionalContent{SecretRef: key("", "s")}, objects: []client.Object{secret("default", "s", "v\n", nil)}, script: "v"},
-		"a Secret that is not there":   {content: ipxev1.AdditionalContent{SecretRef: key("", "s")}, reason: reasonContentUnavailable, says: `Secret "s" is not there`},
+		"a Secret that is not there":   {content: ipxev1.AdditionalContent{SecretRef: key("", "s")}, reason: reasonContentUnavailable, says: `Secret "s" does not exist`},
 		"a command in a Secret":        {content: ipxev1.AdditionalContent{SecretRef: key("", "s")}, objects: []client.Object{secret("default", "s", "v\nshell", nil)}, reason: reasonContentUnavailable, says: "newline"},
 		"the keys of everything":       {content: ipxev1.AdditionalContent{SecretRef: key("", "farrier-keys")}, objects: []client.Object{secret("default", "farrier-keys", "v", nil)}, reason: reasonContentUnavailable, says: "not for machines"},
 		"another namespace":            {content: ipxev1.AdditionalContent{SecretRef: key("other", "s")}, objects: []client.Object{secret("other", "s", "v", nil)}, reason: reasonContentUnavailable, says: "does not allow it"},

@@ -80,7 +80,7 @@ func TestAWebhookThatDemandsACertificate(t *testing.T) {
 		"the key of another":         {secret: map[string][]byte{"tls.crt": certificate, "tls.key": foreignKey, "ca.crt": authority}, says: "tls.crt and tls.key are no pair"},
 		"what is no authority":       {secret: map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": []byte("x")}, says: "ca.crt holds no PEM certificate"},
 		"a Secret without the key":   {secret: map[string][]byte{"tls.crt": certificate, "ca.crt": authority}, says: `Secret "mtls" has no key "tls.key"`},
-		"a Secret that is not there": {says: `Secret "mtls" is not there`},
+		"a Secret that is not there": {says: `Secret "mtls" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, newProfile("p", "#!ipxe\necho {{ .c }}\n", ipxev1.AdditionalContent{

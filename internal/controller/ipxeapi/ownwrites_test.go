@@ -12,7 +12,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
-// TestACacheThatIsBehindHidesNothing: at a start one of two twins is looked at before the other one is known, and once more right after, when the cache
+// TestACacheThatIsBehindHidesNothing: at a start one of two duplicates is looked at before the other one is known, and once more right after, when the cache
 // still has what the former process said of it, which would be right.
 func TestACacheThatIsBehindHidesNothing(t *testing.T) {
 	s := newStand(t, newProfile("p", "#!ipxe\n"), newProfile("q", "#!ipxe\n"), newAssignment("a", "p", map[string]string{"uuid": uuid}), newAssignment("b", "q", map[string]string{"uuid": uuid}))

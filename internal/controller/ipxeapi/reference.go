@@ -113,7 +113,7 @@ func (r *Profiles) read(ctx context.Context, ref reference, namespace string, in
 	case apierrors.IsNotFound(err) && ref.name.Namespace != namespace:
 		return errNoGrant, nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s %q is not there", ref.kind, ref.name.Name), nil
+		return fmt.Errorf("%s %q does not exist", ref.kind, ref.name.Name), nil
 	case err != nil:
 		return nil, fmt.Errorf("read %s %s: %w", ref.kind, ref.name, err)
 	case !Granted(into, namespace):

@@ -147,7 +147,7 @@ func (f *filler) Start(ctx context.Context) error {
 	}
 	for i := range servers.Items {
 		if err := f.put(ctx, &servers.Items[i]); err != nil {
-			ctrl.LoggerFrom(ctx).Info("Metadata incomplete, it is tried again", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("metadata is incomplete, retrying", "error", err)
 		}
 	}
 	f.Instances.SetSynced(true)

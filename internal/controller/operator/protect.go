@@ -75,7 +75,7 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 		case err != nil:
 			if !errors.Is(err, errBusy) {
-				s.Logger.Info("An operator could not be identified", "reason", err.Error())
+				s.Logger.Info("operator not authenticated", "error", err)
 			}
 			w.Header().Set("Retry-After", "5")
 			http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)

@@ -90,7 +90,7 @@ func (s *Server) answer(ask func(ctx context.Context, uuid string) ([]byte, erro
 		case errors.Is(err, errNotFound):
 			http.Error(w, http.StatusText(http.StatusNotFound), http.StatusNotFound)
 		case err != nil:
-			s.Logger.Error(err, "An operator was not answered", "path", r.URL.Path)
+			s.Logger.Error(err, "operator request failed", "path", r.URL.Path)
 			http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		case body == nil:
 			w.WriteHeader(http.StatusNoContent)
@@ -186,6 +186,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, as Identity) error {
 type connections struct{ logr.Logger }
 
 func (c connections) Write(p []byte) (int, error) {
-	c.V(1).Info("Connection", "problem", strings.TrimSpace(string(p)))
+	c.V(1).Info("connection failed", "message", strings.TrimSpace(string(p)))
 	return len(p), nil
 }

@@ -73,13 +73,13 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 	case err == nil:
 		return result, nil
 	case errors.As(err, &paused):
-		log.FromContext(ctx).V(1).Info("reconcile paused", "for", paused.For, "error", paused.Err)
+		log.FromContext(ctx).V(1).Info("reconcile paused", "retryAfter", paused.For, "error", paused)
 		return reconcile.Result{RequeueAfter: paused.For}, nil
 	case errors.As(err, &waiting):
-		log.FromContext(ctx).V(1).Info("waiting", "on", waiting.On)
+		log.FromContext(ctx).V(1).Info("reconcile waits", "message", waiting.On)
 		return result, nil
 	case errors.As(err, &terminal):
-		log.FromContext(ctx).Info("cannot continue until something changes", "reason", terminal.Reason, "error", terminal.Err)
+		log.FromContext(ctx).Info("reconcile failed, waiting for a change", "reason", terminal.Reason, "error", terminal)
 		return result, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		log.FromContext(ctx).V(1).Info("namespace is being deleted", "error", err)

@@ -53,7 +53,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if before.Status.State != status.State {
-		r.Logger.Info("Server is "+string(status.State), "server", v.Server.Name)
+		r.Logger.Info("server changed state", "server", v.Server.Name, "state", status.State)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 func (r *Reconciler) tellAlarm(v *View) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionBootAlarm)
 	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Reason, "%s", c.Message)
-	r.Logger.Info("Alarm", "server", v.Server.Name, "reason", c.Reason, "message", c.Message)
+	r.Logger.Info("boot alarm", "server", v.Server.Name, "reason", c.Reason, "message", c.Message)
 }
 
 // tellTrouble tells once, by an event and in the log, that an order about power does not come true. What the conditions said before
@@ -130,7 +130,7 @@ func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
 			continue
 		}
 		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, reasonCommandFailed, reasonCommandFailed, "%s", is.Message)
-		r.Logger.Info("An order about power does not come true", "server", v.Server.Name, "condition", kind, "cause", is.Message)
+		r.Logger.Info("power command failed", "server", v.Server.Name, "condition", kind, "message", is.Message)
 	}
 }
 
@@ -156,7 +156,7 @@ func (r *Reconciler) inspected(ctx context.Context, v *View) error {
 	}
 	registration, err := inspection.Unpack(obj.BinaryData[machinerecord.Key], maxReportSize)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "The record of the inspection is damaged", "record", obj.Name)
+		log.FromContext(ctx).Error(err, "inspection record is damaged", "record", obj.Name)
 		return nil
 	}
 	if network := reported(&registration.Data); len(network) > 0 {

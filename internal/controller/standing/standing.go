@@ -73,7 +73,7 @@ func (n *Namespaces) read(ctx context.Context, namespace, text string) read {
 	var err error
 	if fresh.grant, err = assignment.ParseGrant(text); err != nil {
 		fresh.problem = fmt.Sprintf("the annotation %s of Namespace %q grants nothing, as it cannot be read: %v", ipxev1.AnnotationBootIdentities, namespace, err)
-		log.FromContext(ctx).Info("Grant of machines cannot be read, and grants nothing", "namespace", namespace, "cause", err.Error())
+		log.FromContext(ctx).Info("grant of machines is invalid and grants nothing", "namespace", namespace, "error", err)
 	}
 	if n.known == nil {
 		n.known = map[string]read{}

@@ -116,10 +116,10 @@ func (r *Reporter) Look(ctx context.Context) time.Time {
 		case apierrors.IsNotFound(err), err == nil && over:
 			r.Throttle.forget(s, o)
 		case err != nil:
-			r.Logger.V(1).Info("object without progress not reported", "kind", s.Kind, "object", s.String(), "error", err)
+			r.Logger.V(1).Info("throttled object not reported", "kind", s.Kind, "object", s.String(), "error", err)
 		case !o.told:
 			r.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, metalv1.ReasonNoProgress, metalv1.ReasonNoProgress, "%s", message(o.what))
-			r.Logger.Info("object makes no progress and is throttled", "kind", s.Kind, "object", s.String(), "reason", metalv1.ReasonNoProgress, "what", o.what.String())
+			r.Logger.Info("object makes no progress and is throttled", "kind", s.Kind, "object", s.String(), "reason", metalv1.ReasonNoProgress, "requests", o.what.String())
 			r.Throttle.reported(s)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 )
 
 // Staged returns what only the object's own controller knows of its progress, beside spec, state and conditions.
@@ -84,14 +84,13 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BIOSSettings:
 		return &o.Status.Conditions
-	case *bootv1.IPXEBootConfig:
-		return &o.Status.Conditions
-	case *bootv1.HTTPBootConfig:
-		return &o.Status.Conditions
 	case *ipxev1.Profile:
 		return &o.Status.Conditions
 	case *ipxev1.Assignment:
 		return &o.Status.Conditions
+	}
+	if config := bootmethod.ConfigOf(obj); config != nil {
+		return config.Conditions
 	}
 	return nil
 }

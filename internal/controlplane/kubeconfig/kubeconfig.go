@@ -109,7 +109,7 @@ func (a *Admin) Run(ctx context.Context) {
 			continue
 		}
 		if err := a.issue(); err != nil {
-			a.Logger.Error(err, "The administrator's certificate was not renewed, it is tried again")
+			a.Logger.Error(err, "administrator's certificate not renewed, retrying")
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (d *download) run(ctx context.Context, b *Cache) {
 		if !d.needed {
 			log = log.V(1) // anybody can ask for anything; refusals tells of those
 		}
-		log.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err.Error())
+		log.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err)
 		d.giveUp(b, err)
 	}
 	if !d.needed {
@@ -155,7 +155,7 @@ func (d *download) fill(ctx context.Context, b *Cache) error {
 		if d.file == nil || !resumable(err) || failures > maxResumes || ctx.Err() != nil {
 			return err
 		}
-		b.opts.Logger.V(1).Info("download broke off", "image", d.ref.Name(), "digest", d.digest, "at", d.written, "error", err.Error())
+		b.opts.Logger.V(1).Info("download interrupted", "image", d.ref.Name(), "digest", d.digest, "bytes", d.written, "error", err)
 		if err := pause(ctx, b, failures-1); err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ func (r *Resolver) resolve(ctx context.Context, q question) (Plan, error) {
 	defer cancel()
 	plan, err := r.plan(ctx, q)
 	if err != nil {
-		r.opts.Logger.V(1).Info("image not resolved", "image", q.ref.String(), "error", err.Error())
+		r.opts.Logger.V(1).Info("image not resolved", "image", q.ref.String(), "error", err)
 	}
 	return plan, err
 }

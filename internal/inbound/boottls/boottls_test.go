@@ -313,7 +313,7 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != context.Canceled {
 		t.Error(err)
 	}
-	if text := said.text.String(); !strings.Contains(text, FlagKey) || !strings.Contains(text, "the one before is kept") {
+	if text := said.text.String(); !strings.Contains(text, FlagKey) || !strings.Contains(text, "keeping the previous one") {
 		t.Errorf("logged %s", text)
 	}
 }

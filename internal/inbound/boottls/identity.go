@@ -97,7 +97,7 @@ func (i *Identity) Run(ctx context.Context) error {
 		case <-tick.C():
 		}
 		if err := i.update(); err != nil {
-			i.logger.Error(err, "The certificate of the boot server is not renewed, the one before is kept", "ends", i.current.Load().Leaf.NotAfter.UTC().Format(time.RFC3339))
+			i.logger.Error(err, "certificate of the boot server not renewed, keeping the previous one", "expires", i.current.Load().Leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (i *Identity) update() error {
 		return err
 	}
 	if i.current.Swap(i.turns.inTurn(next)) != nil {
-		i.logger.Info("The boot server has a new certificate", "ends", next.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		i.logger.Info("boot server has a new certificate", "expires", next.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func TestImpossible(t *testing.T) {
 		t.Error("a placeholder identifies a machine")
 	}
 	x.Delete("ns", "a")
-	if x.Len() != 0 || len(x.twins) != 0 {
+	if x.Len() != 0 || len(x.duplicates) != 0 {
 		t.Error("something is left")
 	}
 }
@@ -308,7 +308,7 @@ func TestIndexIsTheSameAsLookingAtAll(t *testing.T) {
 			namespace, name, _ := strings.Cut(key, "/")
 			x.Delete(namespace, name)
 		}
-		if len(x.shapes)+len(x.anchored)+len(x.twins)+len(x.byKey) != 0 {
+		if len(x.shapes)+len(x.anchored)+len(x.duplicates)+len(x.byKey) != 0 {
 			t.Fatal("an empty index holds something")
 		}
 	})

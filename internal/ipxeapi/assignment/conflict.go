@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// ConflictKind says how two assignments get in each other's way.
+// ConflictKind is the kind of a conflict between two assignments.
 type ConflictKind string
 
 const (
-	// Duplicate: the same machines, the same priority, another profile. The older serves.
+	// Duplicate: the same machines, the same priority, another profile. The older one has precedence.
 	Duplicate ConflictKind = "Duplicate"
-	// Ambiguous: some machines are selected by both, and neither is the more special one.
-	// Order decides, but hardly what its author meant.
+	// Ambiguous: both select some machines, and neither is more specific. The order decides, which is hardly what their
+	// authors meant.
 	Ambiguous ConflictKind = "Ambiguous"
 )
 
@@ -23,18 +23,18 @@ const (
 	maxLooked = 4096
 )
 
-// Conflict is said of the assignment that yields.
+// Conflict is a conflict of an assignment with others that have precedence.
 type Conflict struct {
 	Kind  ConflictKind
 	Peers []*Assignment
 }
 
-// Conflicts tells whether an assignment yields to others that it could not be ordered
-// against by what it selects. It need not be in the index: admission asks before.
+// Conflicts returns the conflict of an assignment with others that have precedence, and reports whether there is one. What they
+// select does not order them. The assignment need not be in the index: admission asks before it is.
 func (x *Index) Conflicts(a *Assignment) (Conflict, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, peer := range x.twins[twinsOf(a)] {
+	for _, peer := range x.duplicates[duplicateKeyOf(a)] {
 		if peer.Key() != a.Key() && better(peer, a) && !sameProfile(peer, a) {
 			return Conflict{Kind: Duplicate, Peers: []*Assignment{peer}}, true
 		}
@@ -76,7 +76,7 @@ func (s *shape) sharing(selector Selector, look func(*Assignment) bool) {
 	}
 }
 
-// candidates are the buckets to look into. Among attributes that have no key in common
+// candidates returns the buckets to look into. Among attributes that have no key in common
 // every pair of assignments overlaps; a shape that has very many of them is left out.
 func (s *shape) candidates(selector Selector) []string {
 	// A machine that says both may be meant by either, so that what one of them has in a bucket's key says little.
@@ -106,7 +106,7 @@ func (s *shape) sharesIdentity(selector Selector) bool {
 	})
 }
 
-// fixed are the shape's hash keys that a selector allows, nil if it leaves one open.
+// fixed returns the shape's hash keys that a selector allows, nil if it leaves one open.
 func (s *shape) fixed(selector Selector) []string {
 	combined := []string{""}
 	for _, key := range s.keys {
@@ -131,8 +131,8 @@ func sameProfile(a, b *Assignment) bool {
 	return a.Namespace == b.Namespace && a.Profile == b.Profile && a.Profile != ""
 }
 
-// Overlap reports whether some machine is selected by both, at the same priority, while neither is the more special
-// one and they give it different profiles: that is [Ambiguous], whichever of the two yields.
+// Overlap reports whether some machine is selected by both, at the same priority, while neither is more specific
+// and they give it different profiles: that is [Ambiguous], whichever of the two has precedence.
 func Overlap(a, b *Assignment) bool { return ambiguous(a, b) }
 
 // ambiguous reports whether a machine can be selected by both, of the same class and

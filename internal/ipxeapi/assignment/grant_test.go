@@ -123,9 +123,9 @@ func TestNobodyBuysAPlaceByANumber(t *testing.T) {
 	}
 }
 
-// TestLosses: what an assignment is told that it loses it decides for no machine, what it is not told it decides for one, and
+// TestOverrides: what an assignment is told that it loses it decides for no machine, what it is not told it decides for one, and
 // whoever takes it is told of the other.
-func TestLosses(t *testing.T) {
+func TestOverrides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys, values := []string{"uuid", "serial", "region", "zone"}, []string{"u1", "u2"}
 		var all []*Assignment
@@ -146,13 +146,13 @@ func TestLosses(t *testing.T) {
 			all = append(all, a)
 		}
 		for _, a := range all {
-			losses, whole := x.Losses(a)
+			losses, whole := x.Overrides(a)
 			lostValues := map[string]*Assignment{}
 			for _, l := range losses {
 				for _, v := range l.Values {
 					lostValues[v] = l.Winner
 				}
-				if !containsAssignment(x.Yielding(l.Winner), a) {
+				if !containsAssignment(x.Affected(l.Winner), a) {
 					t.Fatalf("%s loses to %s, which does not tell it", a.Key(), l.Winner.Key())
 				}
 			}

@@ -22,17 +22,19 @@ type Index struct {
 	// anchored are the shapes by their first key, so that a machine that does not name it
 	// looks at none of them. Those without a key are under "".
 	anchored map[string][]*shape
-	// twins are assignments with the same selector and priority, the best first.
-	twins map[twinKey][]*Assignment
+	// duplicates are assignments with the same selector and priority, the best first.
+	duplicates map[duplicateKey][]*Assignment
 }
 
-type twinKey struct {
+type duplicateKey struct {
 	class    Class
 	selector string
 	priority int32
 }
 
-func twinsOf(a *Assignment) twinKey { return twinKey{a.Class(), a.Selector.String(), a.Priority} }
+func duplicateKeyOf(a *Assignment) duplicateKey {
+	return duplicateKey{a.Class(), a.Selector.String(), a.Priority}
+}
 
 // shape holds the assignments that select by the same keys.
 type shape struct {
@@ -51,7 +53,7 @@ type shape struct {
 // NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
-		byKey: map[string]*Assignment{}, shapes: map[string]*shape{}, anchored: map[string][]*shape{}, twins: map[twinKey][]*Assignment{},
+		byKey: map[string]*Assignment{}, shapes: map[string]*shape{}, anchored: map[string][]*shape{}, duplicates: map[duplicateKey][]*Assignment{},
 	}
 }
 
@@ -61,8 +63,8 @@ func (x *Index) Put(a *Assignment) {
 	defer x.mu.Unlock()
 	x.remove(a.Key())
 	x.byKey[a.Key()] = a
-	twins := twinsOf(a)
-	x.twins[twins] = insert(x.twins[twins], a)
+	same := duplicateKeyOf(a)
+	x.duplicates[same] = insert(x.duplicates[same], a)
 	keys, combined := expand(a.Selector)
 	if combined == nil {
 		return // nothing can match it
@@ -106,9 +108,9 @@ func (x *Index) remove(key string) {
 		return
 	}
 	delete(x.byKey, key)
-	twins := twinsOf(a)
-	if x.twins[twins] = without(x.twins[twins], a); len(x.twins[twins]) == 0 {
-		delete(x.twins, twins)
+	same := duplicateKeyOf(a)
+	if x.duplicates[same] = without(x.duplicates[same], a); len(x.duplicates[same]) == 0 {
+		delete(x.duplicates, same)
 	}
 	keys, combined := expand(a.Selector)
 	if combined == nil {

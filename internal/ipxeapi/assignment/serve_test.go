@@ -54,7 +54,7 @@ func TestPairsThatOnlyOrderDecides(t *testing.T) {
 			a.Class() != Attribute && !shareKey(first, second, a.Class())
 		if !told {
 			_, conflict := x.Conflicts(b)
-			losses, _ := x.Losses(b)
+			losses, _ := x.Overrides(b)
 			told = conflict || len(losses) > 0 || a.Priority != b.Priority && a.Namespace == b.Namespace
 		}
 		if !told {
@@ -84,7 +84,7 @@ func TestAllIsLostExactlyWhereNoMachineIsLeft(t *testing.T) {
 			}
 		}
 		for _, a := range all {
-			losses, lost := x.Losses(a)
+			losses, lost := x.Overrides(a)
 			if lost == served[a.Key()] {
 				t.Fatalf("%s %s: all lost %t, serves %t, among %v", a.Key(), a.Selector, lost, served[a.Key()], all)
 			}
@@ -92,7 +92,7 @@ func TestAllIsLostExactlyWhereNoMachineIsLeft(t *testing.T) {
 				t.Fatalf("%s %s: nobody is named", a.Key(), a.Selector)
 			}
 			for _, l := range losses {
-				if !slices.Contains(x.Yielding(l.Winner), a) {
+				if !slices.Contains(x.Affected(l.Winner), a) {
 					t.Fatalf("%s %s (default %t) loses to %s %s (default %t, %v), which tells it nothing when it goes", a.Key(), a.Selector, a.Default, l.Winner.Key(), l.Winner.Selector, l.Winner.Default, l)
 				}
 			}

@@ -46,7 +46,7 @@ func (v *View) problem(a *assignment.Assignment) string {
 	p, ok := v.Profile(a.Namespace, a.Profile)
 	switch {
 	case !ok:
-		return "Profile " + a.Profile + " is not there, or cannot be used"
+		return "Profile " + a.Profile + " does not exist or is not usable"
 	case p.broken != nil:
 		return "Profile " + a.Profile + ": " + p.broken.Error()
 	}

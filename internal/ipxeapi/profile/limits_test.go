@@ -150,7 +150,7 @@ type forever struct {
 }
 
 func (f forever) render(ctx context.Context, namespace string) error {
-	leave, err := f.turns.enter(ctx, namespace)
+	leave, err := f.limit.enter(ctx, namespace)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f forever) render(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// One namespace's scripts leave turns to others, and no more of them wait than is worth it.
+// One namespace's scripts leave room for others, and a bounded number of them waits.
 func TestNamespacesDoNotWaitForOneAnother(t *testing.T) {
 	v, _ := stand(t, nil)
 	v.PutProfile(compile(t, "#!ipxe\n{{ if .Subject.uuid }}mine{{ end }}", nil))
@@ -173,9 +173,9 @@ func TestNamespacesDoNotWaitForOneAnother(t *testing.T) {
 		<-f.begun
 	}
 	for inside := 0; inside < flood; {
-		v.turns.mu.Lock()
-		inside = v.turns.namespaces["tenant"].inside
-		v.turns.mu.Unlock()
+		v.limit.mu.Lock()
+		inside = v.limit.namespaces["tenant"].inside
+		v.limit.mu.Unlock()
 		runtime.Gosched()
 	}
 	if err := f.render(t.Context(), "tenant"); !errors.Is(err, ErrBusy) {
@@ -199,29 +199,29 @@ func TestNamespacesDoNotWaitForOneAnother(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(v.turns.namespaces) != 0 || len(v.turns.running) != 0 {
+	if len(v.limit.namespaces) != 0 || len(v.limit.running) != 0 {
 		t.Error("somebody is left in line")
 	}
 }
 
 func TestWhoeverHangsUpLeavesTheLine(t *testing.T) {
-	var turns turns
+	var limit renderLimit
 	leave := make([]func(), maxOfNamespace)
 	for i := range leave {
 		var err error
-		if leave[i], err = turns.enter(t.Context(), "tenant"); err != nil {
+		if leave[i], err = limit.enter(t.Context(), "tenant"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := turns.enter(gone, "tenant"); !errors.Is(err, context.Canceled) {
+	if _, err := limit.enter(gone, "tenant"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	for _, f := range leave {
 		f()
 	}
-	if len(turns.namespaces) != 0 || len(turns.running) != 0 {
+	if len(limit.namespaces) != 0 || len(limit.running) != 0 {
 		t.Error("somebody is left in line")
 	}
 }

@@ -51,7 +51,7 @@ type View struct {
 	owners map[string]owner // by config ID
 	tell   []func(namespace, name string)
 
-	turns turns
+	limit renderLimit
 }
 
 // owner is whose a config is, and under which name.
@@ -170,7 +170,7 @@ func (v *View) AppendScript(ctx context.Context, dst []byte, subject assignment.
 		return s, err
 	}
 	if s.Profile.parts == nil {
-		leave, err := v.turns.enter(ctx, s.Profile.Namespace)
+		leave, err := v.limit.enter(ctx, s.Profile.Namespace)
 		if err != nil {
 			return s, err
 		}
@@ -206,7 +206,7 @@ func (v *View) scriptFor(subject assignment.Subject) (Script, error) {
 		return s, fmt.Errorf("%w: %s", ErrBroken, winner.Broken)
 	}
 	if s.Profile = v.profiles[profileKey{winner.Namespace, winner.Profile}]; s.Profile == nil {
-		return s, fmt.Errorf("%w: profile %s/%s is not there", ErrBroken, winner.Namespace, winner.Profile)
+		return s, fmt.Errorf("%w: profile %s/%s does not exist", ErrBroken, winner.Namespace, winner.Profile)
 	}
 	return s, nil
 }

@@ -105,7 +105,7 @@ func (c *cleaner) group(ctx context.Context, disks []Disk, g *group) {
 		s := c.session(disks[i])
 		if why := exempt(disks[i]); why != "" {
 			s.notes = []string{why}
-			s.log.Info("left alone", "because", why)
+			s.log.Info("disk left alone", "message", why)
 			c.records[i] = s.record(inspection.CleanedExempt)
 			continue
 		}

@@ -182,7 +182,7 @@ func (s *session) sanitize(ctx context.Context, c NVMeController, action uint32)
 	if st, err := readSanitizeStatus(ctx, c); err != nil {
 		return err
 	} else if st.state == sanitizeRunning {
-		s.log.Info("a sanitize operation is running already, waiting for its end")
+		s.log.Info("another sanitize operation is running, waiting for its end")
 		if _, err := s.awaitSanitize(ctx, c); err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func (s *session) erase(ctx context.Context, list []Method, done *erasure) error
 			return errors.Join(append(failed, err)...)
 		}
 		s.method, s.told = m, 0
-		s.log.Info("wiping", "method", m)
+		s.log.Info("wiping disk", "method", m)
 		err := s.run(ctx, m)
 		if err == nil && m != MethodMetadata {
 			err = s.checkGone(ctx, m.zeroes())
@@ -130,7 +130,7 @@ func (s *session) erase(ctx context.Context, list []Method, done *erasure) error
 		}
 		err = fmt.Errorf("%s: %w", m, err)
 		failed = append(failed, err)
-		s.log.Info("method failed", "method", m, "reason", err.Error())
+		s.log.Info("wipe method failed", "method", m, "error", err)
 	}
 	return errors.Join(failed...)
 }
@@ -207,7 +207,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 func (s *session) progress(done, of int64) {
 	percent := int64(float64(done) / float64(of) * 100)
 	if percent/10 > s.told/10 {
-		s.log.Info("wiping", "method", s.method, "percent", percent)
+		s.log.Info("wiping disk", "method", s.method, "percent", percent)
 		s.told = percent
 	}
 }

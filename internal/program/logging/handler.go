@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Handler is a slog.Handler that writes one line a record: time of day, what happened, then the
-// attributes. Warnings and errors say so; information does not.
+// Handler is a slog.Handler that writes one line for each record: the time of day, the message, then the attributes. Lines of
+// warnings and errors carry the level.
 type Handler struct {
 	out    *output
 	level  slog.Level
@@ -21,8 +21,8 @@ type Handler struct {
 	with   *with
 }
 
-// with are attributes of every record, after those of before. They are put together when there is something to say: a
-// controller makes a logger for each reconcile, and most say nothing.
+// with holds attributes of every record, after those of before. They are formatted when a line is written: a controller makes a
+// logger for each reconcile, and most log nothing.
 type with struct {
 	before *with
 	prefix string
@@ -92,7 +92,13 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// noise are attributes that controller-runtime adds and that say nothing a person needs beside the rest.
+// errorKey is the key of an error in every line; logr's own key for the error of Error is logrErrorKey.
+const (
+	errorKey     = "error"
+	logrErrorKey = "err"
+)
+
+// noise holds the attributes of controller-runtime that repeat what other attributes say.
 var noise = map[string]bool{
 	"reconcileID": true, "controllerGroup": true, "controllerKind": true, "namespace": true, "name": true, "logger": true,
 }
@@ -108,6 +114,9 @@ func appendAttr(b *bytes.Buffer, prefix string, a slog.Attr) {
 		}
 		return
 	}
+	if a.Key == logrErrorKey {
+		a.Key = errorKey
+	}
 	b.WriteByte(' ')
 	b.WriteString(prefix + a.Key)
 	b.WriteByte('=')
@@ -118,7 +127,7 @@ func appendAttr(b *bytes.Buffer, prefix string, a slog.Attr) {
 	b.WriteString(text)
 }
 
-// oneLine keeps what a message quotes from outside from looking like lines of its own.
+// oneLine replaces line breaks and control characters, so that text from outside does not look like lines of its own.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || !unicode.IsPrint(r) && r != ' ' {

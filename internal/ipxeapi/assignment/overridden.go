@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// maxMachines bounds how many machines of an assignment are tried to find one that it decides.
+// maxMachines bounds how many machines of an assignment Overrides tries to find one that it decides.
 const maxMachines = 4096
 
-// Loss is what an assignment selects and another one decides: [Index.Losses].
-type Loss struct {
+// Override names the machines of an assignment that another one decides.
+type Override struct {
 	Winner *Assignment
 	By     Rule
-	// Key and Values say which machines, in the words of the losing assignment; no key: all of them, whatever they are known by.
+	// Key and Values say which machines, by a label of the overridden assignment; no key means all of them.
 	Key    string
 	Values []string
 }
 
-// Losses are the machines of an assignment that other assignments of its class decide, with another profile, whatever else these
-// machines say of themselves; all says that none is left. Machines that an assignment of a stronger class has are
-// not counted: to be special is what that is for.
+// Overrides returns the machines of an assignment that other assignments of its class decide, with another profile, whatever other
+// labels these machines report; all reports whether none is left. Machines that an assignment of a stronger class decides do not
+// count: that is what classes are for.
 //
-// An assignment that wins for certain selects by no key that the loser lacks. So it is found by one lookup for each of the
-// loser's first key's values and each shape of its own keys, however many assignments there are.
-func (x *Index) Losses(a *Assignment) (losses []Loss, all bool) {
+// An assignment that wins for certain selects by no key that the overridden one lacks. So one lookup finds it, for each value of the
+// overridden one's first key and each shape of its keys, however many assignments there are.
+func (x *Index) Overrides(a *Assignment) (overrides []Override, all bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if _, impossible := a.Selector.Impossible(); impossible {
@@ -33,34 +33,34 @@ func (x *Index) Losses(a *Assignment) (losses []Loss, all bool) {
 	shapes := x.within(a)
 	if len(keys) == 0 {
 		if winner := best(shapes, a, "", ""); winner != nil {
-			return lost(nil, a, winner, "", ""), true
+			return addOverride(nil, a, winner, "", ""), true
 		}
 		return nil, false
 	}
 	var open []string // values of which no single assignment has all machines
 	for _, value := range a.Selector[keys[0]] {
 		if winner := best(shapes, a, keys[0], value); winner != nil {
-			losses = lost(losses, a, winner, keys[0], value)
+			overrides = addOverride(overrides, a, winner, keys[0], value)
 		} else {
 			open = append(open, value)
 		}
 	}
 	shared, all := x.shared(a, keys, open)
 	if !all {
-		return losses, false
+		return overrides, false
 	}
 	for _, l := range shared {
-		losses = lost(losses, a, l.Winner, l.Key, l.Values[0])
+		overrides = addOverride(overrides, a, l.Winner, l.Key, l.Values[0])
 	}
-	return losses, true
+	return overrides, true
 }
 
-// shared are the losses of an assignment to several others that have its machines of some values between them; all says that these
-// are all of its machines.
+// shared returns the overrides of an assignment to several others that have its machines of some values between them; all reports whether
+// these are all of its machines.
 //
-// Whoever says of himself what the assignment selects by, and nothing else, is selected by the fewest others. If those decide
-// each such machine, they decide every one.
-func (x *Index) shared(a *Assignment, keys, open []string) (losses []Loss, all bool) {
+// A machine that reports the labels that the assignment selects by, and no others, is selected by the fewest other assignments. If
+// these decide each such machine, they decide every machine.
+func (x *Index) shared(a *Assignment, keys, open []string) (overrides []Override, all bool) {
 	tried := 0
 	for _, value := range open {
 		some := Selector{keys[0]: {value}}
@@ -72,17 +72,17 @@ func (x *Index) shared(a *Assignment, keys, open []string) (losses []Loss, all b
 			if tried++; tried > maxMachines || winner == nil || winner.Key() == a.Key() || !better(winner, a) || sameProfile(winner, a) {
 				return false
 			}
-			losses = append(losses, Loss{Winner: winner, Key: keys[0], Values: []string{value}})
+			overrides = append(overrides, Override{Winner: winner, Key: keys[0], Values: []string{value}})
 			return true
 		})
 		if !ok {
 			return nil, false
 		}
 	}
-	return losses, true
+	return overrides, true
 }
 
-// each goes through the machines that say of themselves one value of each key, while look wants more; it reports whether it always did.
+// each calls look with each machine that reports one value of each key, until look returns false; it reports whether look never did.
 func (s Selector) each(keys []string, look func(Subject) bool) bool {
 	at := make([]int, len(keys))
 	for {
@@ -107,7 +107,7 @@ func (s Selector) each(keys []string, look func(Subject) bool) bool {
 	}
 }
 
-// within are the shapes of an assignment's class that have no key that it lacks.
+// within returns the shapes of an assignment's class that have no key that it lacks.
 func (x *Index) within(a *Assignment) []*shape {
 	var found []*shape
 	anchors := append([]string{""}, a.Selector.keys()...)
@@ -122,8 +122,8 @@ func (x *Index) within(a *Assignment) []*shape {
 	return found
 }
 
-// best is the assignment that decides all machines of a which have that value of the key; nil: a does, or it gives them the
-// same profile.
+// best returns the assignment that decides all machines of a with that value of the key; nil if a does, or if the profile is the
+// same.
 func best(shapes []*shape, a *Assignment, key, value string) *Assignment {
 	winner := a
 	var room [256]byte
@@ -166,20 +166,20 @@ func covers(outer, inner Selector, key, value string) bool {
 	return true
 }
 
-func lost(losses []Loss, a, winner *Assignment, key, value string) []Loss {
-	at := slices.IndexFunc(losses, func(l Loss) bool { return l.Winner == winner })
+func addOverride(overrides []Override, a, winner *Assignment, key, value string) []Override {
+	at := slices.IndexFunc(overrides, func(l Override) bool { return l.Winner == winner })
 	if at < 0 {
 		_, by := Compare(winner, a)
-		losses, at = append(losses, Loss{Winner: winner, By: by, Key: key}), len(losses)
+		overrides, at = append(overrides, Override{Winner: winner, By: by, Key: key}), len(overrides)
 	}
-	if key != "" && !slices.Contains(losses[at].Values, value) {
-		losses[at].Values = append(losses[at].Values, value)
+	if key != "" && !slices.Contains(overrides[at].Values, value) {
+		overrides[at].Values = append(overrides[at].Values, value)
 	}
-	return losses
+	return overrides
 }
 
-// defeats reports whether a decides machines of other for certain, alone or with others: the other side of Losses. It selects by nothing
-// that other does not select by as well.
+// defeats reports whether a decides machines of other for certain, alone or with others: the reverse of Overrides. It selects by no
+// key that other lacks.
 func defeats(a, other *Assignment) bool {
 	if sameProfile(a, other) || !better(a, other) {
 		return false

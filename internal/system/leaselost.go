@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// leaseLost is all that controller-runtime says of the one error that is told apart here (pkg/manager, OnStoppedLeading).
+	// leaseLost is the whole text of controller-runtime's error for a lost lease (pkg/manager, OnStoppedLeading). The error has
+	// no type, so its text tells it apart.
 	leaseLost = "leader election lost"
-	// returnInterval is how often a process that has lost its lease asks whether the API is back, and askTimeout how long one
-	// question may take.
+	// returnInterval is how often a process without its lease asks whether the API answers again, and askTimeout bounds one
+	// request.
 	returnInterval = 2 * time.Second
 	askTimeout     = 5 * time.Second
 )
 
-// errReturned ends a process that lost its lease: controllers cannot be started twice, and what is acted upon has to be
-// read anew.
-var errReturned = errors.New("the lease was lost while the Kubernetes API did not answer; it answers again, and a new start is needed to act")
+// errReturned ends a process that lost its lease once the API answers again: controllers cannot be started twice, and the caches
+// have to be filled anew.
+var errReturned = errors.New("lost the lease while the Kubernetes API did not answer; it answers again, so restart to resume control")
 
-// outliving is a part that begins with our turn, as the others do, and ends with the system, not with the turn: it answers
-// machines from what is known, and acts on nothing (docs/dev/decisions/012).
-func (s *System) outliving(running context.Context, name string, run func(context.Context) error) manager.Runnable {
+// untilStop is a runnable that starts with leadership, like the others, but runs until the system stops: it keeps answering
+// machines from what is known and changes nothing (docs/dev/decisions/012).
+func (s *System) untilStop(running context.Context, name string, run func(context.Context) error) manager.Runnable {
 	return manager.RunnableFunc(func(turn context.Context) error {
 		part, ended := named(name, run), make(chan error, 1)
 		s.parts.Go(func() { ended <- part.Start(running) })
@@ -37,7 +38,7 @@ func (s *System) outliving(running context.Context, name string, run func(contex
 			return err
 		case <-turn.Done():
 		}
-		if running.Err() != nil { // the lease is given back when nothing answers any more
+		if running.Err() != nil { // the lease is released after the last answer
 			return <-ended
 		}
 		s.parts.Go(func() {
@@ -49,19 +50,19 @@ func (s *System) outliving(running context.Context, name string, run func(contex
 	})
 }
 
-// act runs everything that acts until the system stops, a part fails, or the lease is lost and the API back again.
+// act runs the controllers until the system stops, a part fails, or the lease is lost and the API answers again.
 func (s *System) act(running context.Context, mgr ctrl.Manager, direct client.Client) error {
 	err := mgr.Start(running)
 	if err == nil || running.Err() != nil || err.Error() != leaseLost {
 		return err
 	}
-	s.logger.Info("The Kubernetes API has not answered in time and the lease is lost: nothing acts any more, machines are answered from what is known")
+	s.logger.Info("lost lease: controllers stopped, serving the last boot view")
 	return s.awaitReturn(running, func(ctx context.Context) error {
 		return direct.Get(ctx, client.ObjectKey{Namespace: s.settings.ManagerNamespace, Name: s.leaseName()}, &coordinationv1.Lease{})
 	})
 }
 
-// awaitReturn asks until the API answers, and says meanwhile at the health address what is the case.
+// awaitReturn waits until the API answers. Meanwhile it serves the state of the process at the health address.
 func (s *System) awaitReturn(running context.Context, ask func(context.Context) error) error {
 	health := pageServer(stale(), s.logger)
 	defer func() { _ = health.Close() }()
@@ -90,13 +91,13 @@ func (s *System) awaitReturn(running context.Context, ask func(context.Context) 
 	}
 }
 
-// stale is the health of a process that answers from its last view: alive, so that nobody kills what machines boot from, and not
-// ready, so that one that knows more is preferred where there is one.
+// stale is the health of a process that answers from its last view: alive, so that nothing kills it while machines boot from it,
+// and not ready, so that a replica with a newer view is preferred.
 func stale() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "the lease is lost: machines are answered from the last view", http.StatusServiceUnavailable)
+		http.Error(w, "lost lease: serving the last boot view", http.StatusServiceUnavailable)
 	})
 	return mux
 }

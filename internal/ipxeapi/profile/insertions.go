@@ -12,8 +12,8 @@ import (
 // part is a piece of a script: text, the URL of a config, or a label of the machine.
 type part struct{ text, id, label string }
 
-// partsOf cuts a script that only inserts into parts, which is what nearly all scripts are; nil where it
-// decides or calls functions, and has to be executed.
+// partsOf cuts a script that only inserts into parts; nearly all scripts do. It returns nil for one that
+// decides or calls functions: that has to be executed.
 func partsOf(statements []statement) []part {
 	parts, text := []part{}, []byte{}
 	add := func(p part) {
@@ -45,7 +45,7 @@ func partsOf(statements []statement) []part {
 	return parts
 }
 
-// brokenContent says which content keeps machines from the script.
+// brokenContent returns an error that names the content without which machines do not get the script.
 func brokenContent(configs map[string]Content) error {
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		if configs[name].Err != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
-// Twin is the same for Assignments that select the same machines at the same priority, however their labels are spelled.
-func Twin(a *ipxev1.Assignment) string {
+// Selection returns the same for Assignments that select the same machines at the same priority, however their labels are spelled.
+func Selection(a *ipxev1.Assignment) string {
 	selector, isDefault := spelling.Selector(&a.Spec)
 	return fmt.Sprintf("%d %t %s", a.Spec.Priority, isDefault, selector)
 }

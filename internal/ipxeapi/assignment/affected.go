@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Yielding are the assignments that have a conflict with this one and yield to it, or lose machines to it: the other
-// side of [Index.Conflicts] and [Index.Losses], for whoever tells them when it comes or goes.
-func (x *Index) Yielding(a *Assignment) []*Assignment {
+// Affected returns the assignments that have a conflict with this one in which it has precedence, and those that it overrides: the
+// reverse of [Index.Conflicts] and [Index.Overrides]. Their status changes when this one comes or goes.
+func (x *Index) Affected(a *Assignment) []*Assignment {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found []*Assignment
-	for _, other := range x.twins[twinsOf(a)] {
+	for _, other := range x.duplicates[duplicateKeyOf(a)] {
 		if other.Key() != a.Key() && better(a, other) && !sameProfile(a, other) {
 			found = append(found, other)
 		}

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestOutliving: a part that answers does not end with the turn, but with the system; its failure afterwards ends that.
-func TestOutliving(t *testing.T) {
+// TestRunsUntilStop: a part that answers does not end with the turn, but with the system; its failure afterwards ends that.
+func TestRunsUntilStop(t *testing.T) {
 	running, stop := context.WithCancel(t.Context())
 	turn, lose := context.WithCancel(t.Context())
 	s := &System{failed: make(chan error, 1)}
 	begun, fail := make(chan struct{}), make(chan error)
-	part := s.outliving(running, "part", func(ctx context.Context) error {
+	part := s.untilStop(running, "part", func(ctx context.Context) error {
 		close(begun)
 		select {
 		case err := <-fail:
