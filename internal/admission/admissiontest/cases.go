@@ -1,6 +1,9 @@
 package admissiontest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Case is a request and what becomes of it. In manifests $ns is a namespace and $n two hexadecimal digits, both of the case alone.
 type Case struct {
@@ -22,7 +25,7 @@ const bootAPI = "apiVersion: boot.ironcore.dev/v1alpha1\n"
 
 func manifest(kind, metadata, rest string) string {
 	api := metalAPI
-	if kind == "IPXEBootConfig" || kind == "HTTPBootConfig" {
+	if strings.HasSuffix(kind, "BootConfig") {
 		api = bootAPI
 	}
 	return api + "kind: " + kind + "\nmetadata: {" + metadata + "}\n" + rest
