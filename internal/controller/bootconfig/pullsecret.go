@@ -41,7 +41,7 @@ func (r *Reconciler) withPullSecret(ctx context.Context, obj client.Object) []re
 	var list metalv1.ServerBootConfigurationList
 	err := r.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BootConfigByPullSecret: obj.GetName()})
 	if err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "secret", klog.KObj(obj))
+		reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

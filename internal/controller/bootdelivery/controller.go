@@ -118,7 +118,7 @@ func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		list := m.NewList()
 		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "secret", klog.KObj(obj))
+			reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 			return nil
 		}
 		var requests []reconcile.Request

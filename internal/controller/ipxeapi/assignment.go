@@ -68,7 +68,7 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 	for _, value := range index.Uses(obj) {
 		var users ipxev1.AssignmentList
 		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "profile", klog.KObj(obj))
+			reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 			return nil
 		}
 		for i := range users.Items {

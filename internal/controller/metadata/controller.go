@@ -67,7 +67,7 @@ func serverOf(_ context.Context, obj client.Object) []reconcile.Request {
 func (r *Reconciler) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	var claims metalv1.ServerClaimList
 	if err := r.List(ctx, &claims, client.InNamespace(obj.GetNamespace()), client.MatchingFields{claimByUserData: obj.GetName()}); err != nil {
-		log.FromContext(ctx).Error(err, "objects to reconcile not listed", "secret", klog.KObj(obj))
+		log.FromContext(ctx).Error(err, "objects to reconcile not listed", "object", klog.KObj(obj))
 		return nil
 	}
 	var requests []reconcile.Request

@@ -70,7 +70,7 @@ func (r *Servers) SetupWithManager(mgr ctrl.Manager) error {
 func (r *Servers) all(ctx context.Context, rule client.Object) []reconcile.Request {
 	var list metalv1.ServerList
 	if err := r.List(ctx, &list); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "rule", rule.GetName())
+		reconcileerror.LogUnlisted(ctx, err, "object", rule.GetName())
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
