@@ -100,7 +100,7 @@ func boot(ctx context.Context, r stormRequest, i int, took *[steps]time.Duration
 		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", path, r.Address, header); err != nil {
 			return fmt.Errorf("%s: %w", stepNames[step], err)
 		}
-		resp, err := http.ReadResponse(in, nil)
+		resp, err := http.ReadResponse(in, nil) //nolint:bodyclose // it is read to its end, and the connection is ours
 		if err != nil {
 			return fmt.Errorf("%s: %w", stepNames[step], err)
 		}

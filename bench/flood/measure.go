@@ -120,7 +120,7 @@ func askOnce(ctx context.Context, address, from string) error {
 	if _, err := fmt.Fprintf(conn, "GET /ipxe/%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", victim, address); err != nil {
 		return err
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it is read to its end, and the connection is ours
 	if err != nil {
 		return err
 	}

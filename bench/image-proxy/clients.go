@@ -65,7 +65,7 @@ func client(ctx context.Context, r clientsRequest, end time.Time, total *atomic.
 		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", r.Path, r.Address); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
-		resp, err := http.ReadResponse(in, nil)
+		resp, err := http.ReadResponse(in, nil) //nolint:bodyclose // the connection is read in its place
 		if err != nil {
 			return fmt.Errorf("answer: %w", err)
 		}

@@ -38,7 +38,7 @@ func operations(_ context.Context, c *check) error {
 	if c.Old != nil && c.Old.GetAnnotations()[metalv1.AnnotationOperation] == operation {
 		return nil
 	}
-	c.warn(annotation(metalv1.AnnotationOperation), "%.64q is no operation and will be removed", operation)
+	c.warn(annotation(metalv1.AnnotationOperation), "%.64q is not an operation and will be removed", operation)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func httpURL(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig) er
 	}
 	c.url(path, value, value)
 	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !bootview.Fetchable(value) {
-		c.warn(path, "%.64q is neither a http:// nor a https:// URL, and firmware fetches no other", value)
+		c.warn(path, "%.64q is not an http:// or https:// URL; firmware fetches no other", value)
 	}
 	return nil
 }
@@ -67,14 +67,14 @@ func httpMachine(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig
 
 func (c *check) systemUUID(now, before string) {
 	if now != "" && now != before && identity.MachineUUID(now) == "" {
-		c.warn(field.NewPath("spec", "systemUUID"), "%.64q is no UUID of a machine, and nothing is served by it", now)
+		c.warn(field.NewPath("spec", "systemUUID"), "%.64q is not the UUID of a machine; nothing is served by it", now)
 	}
 }
 
 func (c *check) addresses(name string, now, before []string) {
 	for i, value := range now {
 		if !slices.Contains(before, value) && !identity.IsMachineAddress(value) {
-			c.warn(field.NewPath("spec", name).Index(i), "%.64q is neither an IP nor a MAC address of a machine, and nothing is served by it", value)
+			c.warn(field.NewPath("spec", name).Index(i), "%.64q is not an IP or MAC address of a machine; nothing is served by it", value)
 			return
 		}
 	}
@@ -136,7 +136,7 @@ func oneConfig[T any, P object[T]](ctx context.Context, c *check, now, before P,
 			return err
 		}
 		if len(others) > 0 {
-			c.warn(field.NewPath("spec"), "%s has %s already: one of them is served, not both", identifier, c.whose(others[0]))
+			c.warn(field.NewPath("spec"), "%s already has %s; only one of them is served", identifier, c.whose(others[0]))
 			return nil
 		}
 	}

@@ -89,7 +89,7 @@ func claimSelection(ctx context.Context, c *check, now, before *metalv1.ServerCl
 	}
 	name, path := now.Spec.ServerRef.Name, field.NewPath("spec", "serverRef")
 	if name == "" {
-		c.refuse(field.Required(path.Child("name"), "a claim that takes any Server has no spec.serverRef"))
+		c.refuse(field.Required(path.Child("name"), "a claim for any Server must not set spec.serverRef"))
 		return nil
 	}
 	var server metalv1.Server
@@ -105,7 +105,7 @@ func claimSelection(ctx context.Context, c *check, now, before *metalv1.ServerCl
 	case missing:
 		c.warn(path, "Server %q does not exist; the claim waits for it", name)
 	case server.Name != "" && !selector.Matches(labels.Set(server.Labels)):
-		c.warn(path, "the labels of Server %q do not match spec.serverSelector, and both can not be changed: the claim will not be bound while they do not", name)
+		c.warn(path, "the labels of Server %q do not match spec.serverSelector, so the claim stays unbound until they do", name)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func claimSecrets(ctx context.Context, c *check, now, before *metalv1.ServerClai
 			return err
 		}
 		if secret != nil && secret.Type != metalv1.UserDataSecretType {
-			c.warn(path, "Secret %q is of type %q and has to be of type %q", name, secret.Type, metalv1.UserDataSecretType)
+			c.warn(path, "Secret %q has the type %q, but must have the type %q", name, secret.Type, metalv1.UserDataSecretType)
 		}
 	}
 	if name, set := annotated(now, before, metalv1.AnnotationImagePullSecret); set && name != "" {

@@ -38,13 +38,13 @@ func assignmentSelectors(_ context.Context, c *check, now, before *ipxev1.Assign
 		return nil
 	}
 	for _, key := range spelling.Uncounted(&now.Spec) {
-		c.warn(selectorPath(now).Key(key), "does not count: isDefault has it be for all machines of its architectures")
+		c.warn(selectorPath(now).Key(key), "is ignored, because isDefault is true: only the architecture counts")
 	}
 	if now.Spec.IsDefault != nil {
 		several = maps.Clone(several)
 		maps.DeleteFunc(several, func(_ string, values []string) bool { return len(values) == 0 }) // as that version leaves them
 		if !*now.Spec.IsDefault && len(single)+len(several) == 0 {
-			c.warn(selectorPath(now), "it selects nothing and isDefault is false, so it is for no machine")
+			c.warn(selectorPath(now), "matches no machine: it selects nothing and isDefault is false")
 		}
 	}
 	lists := make(map[string][]string, len(single))
@@ -72,10 +72,10 @@ func (c *check) selector(path *field.Path, lists map[string][]string) {
 		}
 		written[canonical] = key
 		if !slices.Contains(knownLabels, canonical) && !strings.Contains(strings.ToLower(key), "extrinsic") {
-			c.warn(at, "no machine says this of itself; only one whose boot URL adds it is selected")
+			c.warn(at, "machines do not report this label by themselves; it matches only machines whose boot URL adds it")
 		}
 		if len(lists[key]) == 0 {
-			c.warn(at, "without a value no machine is selected")
+			c.warn(at, "matches no machine without a value")
 		}
 		for _, value := range lists[key] {
 			c.selectorValue(at, canonical, value)
@@ -91,15 +91,15 @@ func (c *check) selectorValue(at *field.Path, key, value string) {
 	canonical := assignment.CanonicalValue(key, value)
 	switch {
 	case canonical == "":
-		c.warn(at, "an empty value selects no machine")
+		c.warn(at, "an empty value matches no machine")
 	case assignment.Placeholder(key, canonical):
-		c.warn(at, "%q is what makers leave where a value should be, and identifies no machine", value)
+		c.warn(at, "%q is a placeholder of a vendor and identifies no machine", value)
 	case key == assignment.KeyUUID && !valid(identity.UUID, canonical):
-		c.warn(at, "%q is no UUID, and selects no machine", value)
+		c.warn(at, "%q is not a UUID and matches no machine", value)
 	case key == assignment.KeyMAC && !valid(identity.MAC, canonical):
-		c.warn(at, "%q is no MAC address, and selects no machine", value)
+		c.warn(at, "%q is not a MAC address and matches no machine", value)
 	case key == assignment.KeyIP && !valid(identity.IP, canonical):
-		c.warn(at, "%q is no IP address, and selects no machine", value)
+		c.warn(at, "%q is not an IP address and matches no machine", value)
 	case (key == assignment.KeyArchitecture || key == assignment.KeyCPU) && !slices.Contains(architectures, canonical):
 		c.warn(at, "iPXE has no architecture %q; it has %s", value, strings.Join(architectures, ", "))
 	}
@@ -162,7 +162,7 @@ func assignmentProfile(ctx context.Context, c *check, now, before *ipxev1.Assign
 	key := types.NamespacedName{Namespace: c.Namespace, Name: now.Spec.ProfileName}
 	missing, err := c.missed(ctx, key, &ipxev1.Profile{})
 	if err == nil && missing {
-		c.warn(field.NewPath("spec", "profileName"), "there is no Profile %q; machines wait until there is", now.Spec.ProfileName)
+		c.warn(field.NewPath("spec", "profileName"), "Profile %q does not exist; machines wait for it", now.Spec.ProfileName)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func profileInUse(ctx context.Context, c *check, _, before *ipxev1.Profile) erro
 	if more := len(users) - len(shown); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	c.warn(field.NewPath("metadata", "name"), "%d in all have this Profile: %s; machines of an Assignment that is left without a Profile wait", len(users), names)
+	c.warn(field.NewPath("metadata", "name"), "%d in all use this Profile: %s; their machines wait while they have no Profile", len(users), names)
 	return nil
 }
 

@@ -99,13 +99,13 @@ func profileWebhooks(_ context.Context, c *check, now, before *ipxev1.Profile) e
 		u, err := url.Parse(content.Webhook.URL)
 		switch {
 		case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-			c.refuse(field.Invalid(path, field.OmitValueType{}, "want a http or https URL with a host"))
+			c.refuse(field.Invalid(path, field.OmitValueType{}, "must be an http or https URL with a host"))
 		case u.User != nil:
-			c.refuse(field.Invalid(path, field.OmitValueType{}, "credentials do not belong into a URL; basicAuth names a Secret"))
+			c.refuse(field.Invalid(path, field.OmitValueType{}, "must not contain credentials; name a Secret in basicAuth instead"))
 		case u.Fragment != "":
 			c.refuse(field.Invalid(path, field.OmitValueType{}, "a fragment is never sent (RFC 9110 §4.2.5)"))
 		case ownHost(u.Hostname()):
-			c.warn(path, "%s is of the manager's own host or link, and is asked only if --webhook-hosts names it", u.Hostname())
+			c.warn(path, "%s is on the manager's own host or link; Farrier requests it only if --webhook-hosts names it", u.Hostname())
 		case u.Scheme == "http" && (content.Webhook.BasicAuth != nil || content.Webhook.BasicAuthRef != nil):
 			c.warn(path, "the password of basicAuth is sent without TLS")
 		case u.Scheme == "http" && (content.Webhook.MTLS != nil || content.Webhook.MTLSRef != nil):
@@ -141,7 +141,7 @@ func profileReferences(ctx context.Context, c *check, now, before *ipxev1.Profil
 				return err
 			}
 			if !exists || !granted(ref.obj, c.Namespace) {
-				c.warn(path.Child(ref.field), "it is in another namespace and does not allow it; the annotation %s there would", ipxev1.AnnotationAllowProfilesFrom)
+				c.warn(path.Child(ref.field), "the object is in another namespace, and needs the annotation %s there", ipxev1.AnnotationAllowProfilesFrom)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func settingsNames(_ context.Context, c *check, now, before *metalv1.BIOSSetting
 	first := map[string]int{}
 	for i, item := range now.Spec.SettingsFlow {
 		if j, twice := first[item.Name]; twice {
-			c.warn(field.NewPath("spec", "settingsFlow").Index(i).Child("name"), "%.64q is the name of spec.settingsFlow[%d] too: none of the settings will be applied until every part has a name of its own", item.Name, j)
+			c.warn(field.NewPath("spec", "settingsFlow").Index(i).Child("name"), "%.64q is also the name of spec.settingsFlow[%d]; no setting is applied until all names differ", item.Name, j)
 			return nil
 		}
 		first[item.Name] = i
@@ -72,7 +72,7 @@ func settingsInProgress(_ context.Context, c *check, now, before *metalv1.BIOSSe
 	if state, _, _ := unstructured.NestedString(c.Old.Object, "status", "state"); state != string(metalv1.BIOSSettingsStateInProgress) {
 		return nil
 	}
-	spec, why := field.NewPath("spec"), "the settings are being applied; the annotation "+metalv1.AnnotationOperation+"="+metalv1.OperationAllowInProgressUpdate+" allows to change them all the same"
+	spec, why := field.NewPath("spec"), "the settings are being applied; the annotation "+metalv1.AnnotationOperation+"="+metalv1.OperationAllowInProgressUpdate+" allows you to change them anyway"
 	if now.Spec.Version != before.Spec.Version {
 		c.refuse(field.Forbidden(spec.Child("version"), why))
 	}

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +53,7 @@ func holders[T any, P object[T]](ctx context.Context, c *check, list client.Obje
 // live reads an object from the API and says whether there is one. There is none whose name cannot stand in a request, and asking for it is
 // an error of the client's: not one that goes away when it is tried again.
 func (c *check) live(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
-	if len(path.IsValidPathSegmentName(key.Name)) > 0 || len(path.IsValidPathSegmentName(key.Namespace)) > 0 {
+	if len(content.IsPathSegmentName(key.Name)) > 0 || len(content.IsPathSegmentName(key.Namespace)) > 0 {
 		return false, nil
 	}
 	err := c.Live.Get(ctx, key, into)

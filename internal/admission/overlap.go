@@ -176,10 +176,10 @@ func overlap(ctx context.Context, c *check, now, before *ipxev1.Assignment) erro
 		}
 	}
 	if len(first) > 0 {
-		c.warn(selectorPath(now), "some machines are selected by %s too, at the same priority, and neither selects fewer: those boot by that one", c.names(first))
+		c.warn(selectorPath(now), "some machines are also selected by %s, at the same priority, and neither is more specific: those machines boot by it", c.names(first))
 	}
 	if len(later) > 0 {
-		c.warn(selectorPath(now), "some machines are selected by %s too, at the same priority, and neither selects fewer: those boot by this one from now on", c.names(later))
+		c.warn(selectorPath(now), "some machines are also selected by %s, at the same priority, and neither is more specific: those machines now boot by this Assignment", c.names(later))
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (c *check) freeOfServers(ctx context.Context, name string) error {
 // serverPower warns of a power that is asked of a Server itself: the controller takes it away.
 func serverPower(_ context.Context, c *check, now, before *metalv1.Server) error {
 	if now.Spec.Power != "" && now.Spec.Power != before.Spec.Power {
-		c.warn(field.NewPath("spec", "power"), "will be removed: a server has the power that its ServerClaim or its ServerMaintenance asks for")
+		c.warn(field.NewPath("spec", "power"), "will be removed: the ServerClaim or the ServerMaintenance of a server decides its power")
 	}
 	return nil
 }

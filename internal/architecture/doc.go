@@ -10,6 +10,8 @@
 //     and what it must never reach. A new room needs a new row.
 //   - walls_test.go holds the graph against the table. Both are data, so the
 //     check itself is tested on small invented graphs.
+//   - files_test.go holds the order of files inside a package whose reading goes
+//     one way.
 //   - shadow_test.go wants a name to mean one thing in a file.
 //   - layout_test.go keeps what a reader relies on: a doc.go for a package,
 //     names that say something, files that fit in a head.

@@ -201,7 +201,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootview",
-		may:     []string{"internal/identity", "internal/bounded"},
+		may:     []string{"internal/identity", "internal/bounded", "internal/inbound/ratelimit"},
 		only:    stdlib,
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},

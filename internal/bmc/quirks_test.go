@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 const simPassword = "marker-Password.7"
@@ -247,13 +248,14 @@ func update(ctx context.Context, r *rack, c *bmc.Client) error {
 	if err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(20 * time.Second); !task.State.Ended(); time.Sleep(5 * time.Millisecond) {
-		if task, err = c.Task(ctx, task.URI); err != nil {
-			return fmt.Errorf("task: %w", err)
+	await.True(r.t, "the task ends", func() bool {
+		if err == nil && !task.State.Ended() {
+			task, err = c.Task(ctx, task.URI)
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("task does not end: %+v", task)
-		}
+		return err != nil || task.State.Ended()
+	})
+	if err != nil {
+		return fmt.Errorf("task: %w", err)
 	}
 	if s, err := system(ctx, c); err != nil || task.State != bmc.TaskCompleted || s.BIOSVersion != "9.9" {
 		return fmt.Errorf("task %+v, version %s: %w", task, s.BIOSVersion, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // What the client costs a BMC, and how it takes what a BMC does to it, counted at the simulator.
@@ -50,11 +51,7 @@ func TestTheSessionOutlivesTheConnection(t *testing.T) {
 	r := newRack(t, sim.Standard, 1)
 	c := r.client(bmc.Options{IdleTimeout: 20 * time.Millisecond})
 	ask(t, c, 1)
-	for deadline := time.Now().Add(20 * time.Second); r.Stats(0).OpenConnections > 0; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the connection is not closed")
-		}
-	}
+	await.True(t, "the connection is closed", func() bool { return r.Stats(0).OpenConnections == 0 })
 	ask(t, c, 1)
 	if s := r.Stats(0); s.Logins != 1 || s.MaxConnections != 1 || s.Connections < 2 {
 		t.Errorf("the BMC counted %+v", s)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 func biosSettings(ctx context.Context, _ *rack, c *bmc.Client) error {
@@ -76,13 +76,10 @@ func managerReset(ctx context.Context, r *rack, c *bmc.Client) error {
 	if how, err := c.ResetManager(ctx, bmc.ResetGracefulRestart); err != nil || how != bmc.ResetGracefulRestart {
 		return fmt.Errorf("%s: %w", how, err)
 	}
-	_, err := system(ctx, c)
-	for deadline := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		_, err = system(ctx, c)
-	}
-	if err != nil {
-		return fmt.Errorf("afterwards: %w", err)
-	}
+	await.Nil(r.t, "the BMC is back", func() error {
+		_, err := system(ctx, c)
+		return err
+	})
 	if s := r.Stats(0); s.Logins > 2 {
 		return fmt.Errorf("%d logins", s.Logins)
 	}

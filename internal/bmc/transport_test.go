@@ -12,6 +12,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmctest"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // short is long enough for a healthy loopback, and short enough to wait for.
@@ -97,13 +98,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	if _, err := c.System(t.Context(), bmctest.System); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for s.Connections() > 0 {
-		if time.Now().After(deadline) {
-			t.Fatal("the connection is still open")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await.True(t, "the connection is closed", func() bool { return s.Connections() == 0 })
 	if _, err := c.System(t.Context(), bmctest.System); err != nil {
 		t.Fatal(err)
 	}

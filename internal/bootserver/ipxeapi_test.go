@@ -227,7 +227,7 @@ func TestExplain(t *testing.T) {
 		want        string
 	}{
 		{"two candidates", "uuid=" + uuidT + "&buildarch=arm64", 200, `{"labels":{"buildarch":"arm64","uuid":"` + uuidT + `"},"candidates":[` +
-			`{"assignment":"ns/missing","profile":"nowhere","priority":0,"class":"hardware identity","selector":"uuid=` + uuidT + `","problem":"Profile nowhere is not there, or cannot be used"},` +
+			`{"assignment":"ns/missing","profile":"nowhere","priority":0,"class":"hardware identity","selector":"uuid=` + uuidT + `","problem":"Profile nowhere does not exist or is not usable"},` +
 			`{"assignment":"ns/arch","profile":"shell","priority":0,"class":"attribute","selector":"buildarch=arm64","rule":"class"}]}`},
 		{"boot configuration", "uuid=" + uuidA, 200, `{"labels":{"uuid":"` + uuidA + `"},"bootConfiguration":"IPXEBootConfig/ns/a","candidates":[` +
 			`{"assignment":"ns/configured","profile":"shell","priority":0,"class":"hardware identity","selector":"uuid=` + uuidA + `"}]}`},

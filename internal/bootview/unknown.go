@@ -10,14 +10,14 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
-// Bounds of what is remembered of machines that nobody knows: some megabytes. Whoever invents machines takes the places of one network, and
-// that is his own.
+// Bounds of what is remembered of unknown machines: some megabytes. A host that invents machines takes only the places of its own.
 const (
-	maxUnknownNetworks = 256
-	maxUnknownThere    = 16
-	maxUnknownText     = 64
+	maxUnknownHosts = 256
+	maxUnknownThere = 16
+	maxUnknownText  = 64
 	// unknownSaidFor is how long a machine that goes on asking is nothing new.
 	unknownSaidFor = time.Hour
 	// unknownKeptFor is how long after it asked last a machine is listed.
@@ -52,7 +52,7 @@ func (m UnknownMachine) kept() UnknownMachine {
 // UnknownMachines are those that asked last, in bounded memory. The zero value is empty.
 type UnknownMachines struct {
 	mu sync.Mutex
-	by bounded.Map[netip.Prefix, *[]UnknownMachine]
+	by bounded.Map[netip.Addr, *[]UnknownMachine]
 }
 
 // Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
@@ -62,13 +62,13 @@ func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMa
 	if canonical, err := identity.UUID(m.UUID); err == nil {
 		m.UUID = canonical
 	}
-	network := networkOf(m.Address)
+	host := hostOf(m.Address)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	there, _ := u.by.Get(network)
+	there, _ := u.by.Get(host)
 	if there == nil {
 		there = &[]UnknownMachine{}
-		u.by.Put(network, there, maxUnknownNetworks)
+		u.by.Put(host, there, maxUnknownHosts)
 	}
 	at := slices.IndexFunc(*there, func(o UnknownMachine) bool { return o.is(&m) })
 	if at < 0 {
@@ -126,22 +126,13 @@ func oldest(machines []UnknownMachine) int {
 	return at
 }
 
-// networkOf is what one host has addresses of: an IPv4 address, or a network of IPv6 (RFC 4291 §2.5.1).
-func networkOf(address string) netip.Prefix {
+// hostOf stands for all addresses of one host; invalid for what is no address.
+func hostOf(address string) netip.Addr {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
-		return netip.Prefix{}
+		return netip.Addr{}
 	}
-	a = a.Unmap().WithZone("")
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	network, err := a.Prefix(bits)
-	if err != nil { // the lengths are right
-		return netip.Prefix{}
-	}
-	return network
+	return ratelimit.HostOf(a)
 }
 
 // shortText is what a machine says, fit to be kept and shown.

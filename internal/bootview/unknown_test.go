@@ -58,10 +58,10 @@ func TestAFloodOfInventedMachinesStaysSmall(t *testing.T) {
 	if !found {
 		t.Error("a flood of another host took its place")
 	}
-	for i := range 10 * maxUnknownNetworks {
+	for i := range 10 * maxUnknownHosts {
 		u.Note(UnknownMachine{Address: fmt.Sprintf("10.%d.%d.1", i/256, i%256), UUID: "\x1b[31mred\n"}, now)
 	}
-	if list := u.List(now); len(list) > maxUnknownNetworks*maxUnknownThere || u.by.Len() != maxUnknownNetworks || strings.ContainsAny(list[0].UUID, "\x1b\n") {
+	if list := u.List(now); len(list) > maxUnknownHosts*maxUnknownThere || u.by.Len() != maxUnknownHosts || strings.ContainsAny(list[0].UUID, "\x1b\n") {
 		t.Errorf("%d machines of %d networks, %q", len(list), u.by.Len(), list[0].UUID)
 	}
 }

@@ -1,3 +1,3 @@
-// Package cli is the farrier command: a file a subcommand. It turns flags into options, starts what they
-// ask for, and writes for people; what it starts is in other packages.
+// Package cli is the farrier command, one file for each subcommand. It turns flags into options, starts what they ask for, and
+// prints results for people. What it starts lives in other packages.
 package cli

@@ -138,11 +138,11 @@ func (o *objects) document(document []byte, namespace string) error {
 		}
 		return nil
 	}
-	make, known := manifestKinds[head.GroupVersionKind()]
+	newObject, known := manifestKinds[head.GroupVersionKind()]
 	if !known {
 		return nil
 	}
-	obj := make()
+	obj := newObject()
 	if err := yaml.UnmarshalStrict(document, obj); err != nil {
 		return fmt.Errorf("%s: %w", head.Kind, err)
 	}

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/macprefix"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // output is what a command prints while it runs.
@@ -70,16 +70,14 @@ func startSim(t *testing.T, args ...string) []string {
 			t.Errorf("farrier sim: %v", err)
 		}
 	})
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		if words := readyLine.FindStringSubmatch(out.String()); words != nil {
-			return words
+	var words []string
+	await.Until(t, "the ready line", func() string {
+		if words = readyLine.FindStringSubmatch(out.String()); words == nil {
+			return out.String() + "(nothing else)"
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no ready line:\n%s", out.String())
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return ""
+	})
+	return words
 }
 
 func TestSim(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 const (
@@ -131,11 +132,7 @@ func sessions(t *testing.T, info sim.BMCInfo) int {
 // eventually waits for what happens in goroutines that nobody can be told by.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patient); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patient)
-		}
-	}
+	await.True(t, what, ok)
 }
 
 // laps waits until each of the BMCs has been seen n more times.

@@ -203,9 +203,11 @@ func TestStorm(t *testing.T) {
 	for _, key := range s.keys {
 		s.until(key, "first look", known)
 	}
+	pace := time.NewTicker(2 * time.Millisecond) // of the storm; how much the others do between two blows does not matter
+	defer pace.Stop()
 	for n := range blows {
 		s.blow(n)
-		time.Sleep(2 * time.Millisecond) // the pace of the storm; how much the others do meanwhile does not matter
+		<-pace.C
 	}
 	s.calm()
 	s.reveal(o)

@@ -9,9 +9,8 @@ import (
 	ignerrors "github.com/coreos/ignition/v2/config/shared/errors"
 )
 
-// check says what Ignition itself will say of a payload that is served as it is. Whatever
-// is no Ignition configuration at all (cloud-init, a script, something of the image's own)
-// and what is of a specification older than Ignition's parser is nobody's business here.
+// check returns what Ignition will report about a payload that is served as it is. It reports nothing about what is not an Ignition
+// configuration (cloud-init, a script, something of the image's own), or of a specification older than Ignition's parser.
 func check(data []byte) (warnings []string) {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' || !bytes.Contains(trimmed, []byte(`"ignition"`)) {
 		return nil

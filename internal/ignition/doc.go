@@ -1,5 +1,5 @@
-// Package ignition prepares what a machine reads on its first boot, and says
-// who may read it.
+// Package ignition prepares what a machine reads on its first boot, and makes
+// the tokens to read it with.
 //
 //   - Payload turns the content of an ignition Secret into the bytes that a
 //     machine gets: Butane is translated, everything else passes unchanged.
@@ -11,7 +11,7 @@
 //   - Token derives the token of a boot attempt. Nothing is stored: every
 //     replica that holds the key computes the same token, and boot servers get
 //     tokens, never the key.
-//   - Fingerprint tells that the content of an ignition Secret has changed, to
+//   - Fingerprint shows that the content of an ignition Secret has changed, to
 //     people and programs that must not read it.
 //
 // The package is pure: no Kubernetes, no network, no files, no clock.

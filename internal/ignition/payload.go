@@ -39,10 +39,10 @@ const (
 )
 
 var (
-	// ErrTooLarge says that a payload is larger than MaxSize, or becomes far
+	// ErrTooLarge reports a payload that is larger than MaxSize, or becomes far
 	// larger than that when its YAML aliases are followed.
 	ErrTooLarge = errors.New("ignition payload too large")
-	// ErrInvalid says that a payload is no valid Butane.
+	// ErrInvalid reports a payload that is not valid Butane.
 	ErrInvalid = errors.New("invalid Butane")
 )
 
@@ -77,7 +77,7 @@ type translation struct {
 	warnings []string
 }
 
-// of translates data, or knows already.
+// of returns the translation of data, from memory if it was translated before.
 func (t translations) of(data []byte) ([]byte, []string, error) {
 	key := sha256.Sum256(data)
 	if known, ok := t.made.Get(key); ok {

@@ -22,12 +22,12 @@ type Mandate struct{ mode CleanMode }
 // Mode is how thoroughly disks are to be wiped; empty for the zero Mandate.
 func (m Mandate) Mode() CleanMode { return m.mode }
 
-// Permits says whether anything may be wiped at all.
+// Permits reports whether anything may be wiped.
 func (m Mandate) Permits() bool { return m.mode != "" && m.mode != CleanNone }
 
 // ReadMandate reads the answer to a registration, and closes nothing. A body that
-// is empty or is not ours is no order and no error: boot servers that know no
-// orders answer with whatever they like. An order that is there and cannot be
+// is empty or not ours is not an order and not an error: boot servers that know no
+// orders answer with anything. An order that is there and cannot be
 // understood is an error, because somebody waits for it to be carried out.
 func ReadMandate(resp *http.Response) (Mandate, error) {
 	if resp == nil || resp.StatusCode != http.StatusCreated || resp.Body == nil {

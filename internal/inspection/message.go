@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a message is longer than its limit: HTTP 413.
+	// ErrTooLarge reports a message that is longer than its limit: HTTP 413.
 	ErrTooLarge = errors.New("message too large")
-	// ErrMalformed says that a message is not what it should be: HTTP 400. The
+	// ErrMalformed reports a message that cannot be read: HTTP 400. The
 	// error that wraps it names the field.
 	ErrMalformed = errors.New("malformed message")
-	// ErrUnknownMachine says that nobody knows the machine that a message is about: HTTP 404.
+	// ErrUnknownMachine reports a message about a machine without a Server: HTTP 404.
 	ErrUnknownMachine = errors.New("no Server has this system UUID")
 )
 
@@ -27,7 +27,7 @@ type Registration struct {
 	// Attempt is the boot attempt the report belongs to. It is never read from
 	// the body: whoever received the report knows it from the token.
 	Attempt string
-	// Contested says who else has asked for the boot that the report comes from; empty: nobody, or it is certain whose it is. It is never
+	// Contested names who else asked for the boot that the report comes from; empty: nobody, or the machine is certain. It is never
 	// read from the body.
 	Contested string
 	Data      Report
@@ -105,7 +105,7 @@ func parse(body []byte) (Registration, error) {
 		return Registration{}, err
 	}
 	if len(wire.Data) == 0 || wire.Data[0] != '{' {
-		return Registration{}, malformed("data", errors.New("want an object"))
+		return Registration{}, malformed("data", errors.New("not an object"))
 	}
 	reg := Registration{SystemUUID: uuid, Attempt: wire.Attempt, Raw: wire.Data}
 	if err := unmarshal(wire.Data, &reg.Data, "data"); err != nil {

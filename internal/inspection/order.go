@@ -12,7 +12,7 @@ const (
 	CapabilityCleanFull Capability = "clean-full"
 )
 
-// CleanMode says how thoroughly disks are wiped.
+// CleanMode is how thoroughly disks are wiped.
 type CleanMode string
 
 // Modes, from the least to the most thorough.
@@ -33,7 +33,7 @@ func ParseCleanMode(s string) (CleanMode, error) {
 	return CleanMode(s), nil
 }
 
-// Covers says whether a machine cleaned in mode m is as clean as mode o asks for. An unknown
+// Covers reports whether a machine cleaned in mode m is as clean as mode o asks for. An unknown
 // mode covers nothing.
 func (m CleanMode) Covers(o CleanMode) bool {
 	have, known := thoroughness[m]
@@ -61,7 +61,7 @@ const (
 // Order is the body of the 201 that answers a registration: what the agent is to do
 // next. It is given only to the holder of a token of a server that is in Cleanup;
 // everybody else gets an empty body. Agents that do not read it lose nothing but the
-// order, and their server stays unclean and says so.
+// order; their server stays dirty, with a condition.
 //
 // An agent that has carried out an order registers again, under the same token, with
 // [Report.Cleanup] filled in.

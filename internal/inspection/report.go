@@ -65,7 +65,7 @@ type CPU struct {
 	Capabilities         []string `json:"capabilities,omitempty"`
 }
 
-// CarrierStatus says whether a link is up.
+// CarrierStatus is whether a link is up.
 type CarrierStatus string
 
 // The two states of a link.

@@ -1,6 +1,6 @@
-// Package manager is the farrier-manager command: the system of internal/system on the Kubernetes API of a cluster.
+// Package manager is the farrier-manager command: it runs the system of internal/system on the Kubernetes API of a cluster.
 //
-// It reads its flags (command.go), finds the API and sees that everything it needs is there (cluster.go), tells the garbage
-// collector how much memory there is (memory.go), and runs until it is told to stop or the lease is somebody else's.
-// Several may run: the one that holds the Lease acts, the others keep their caches and wait.
+// It reads its flags (command.go), connects to the API and checks its prerequisites (cluster.go), configures the garbage
+// collector for the available memory (memory.go, collector.go), and runs until it is stopped or loses its lease. Several replicas
+// can run: the one that holds the Lease is active, the others keep their caches filled and stand by.
 package manager

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // startRack starts a rack for one test, in which nothing takes any time unless
@@ -55,13 +56,7 @@ func (r *Rack) httpClient(t *testing.T) *http.Client {
 // eventually polls what another goroutine brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await.True(t, what, ok)
 }
 
 // settled waits for the outcome of the newest boot.

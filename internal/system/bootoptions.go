@@ -56,13 +56,13 @@ func (s *settings) checkBoot() error {
 		errs = append(errs, fmt.Errorf("--boot-identity: %w", err))
 	}
 	if s.BootSecretsDeadline <= 0 {
-		errs = append(errs, fmt.Errorf("--boot-secrets-deadline: %s is no time", s.BootSecretsDeadline))
+		errs = append(errs, fmt.Errorf("--boot-secrets-deadline: %s is not greater than zero", s.BootSecretsDeadline))
 	}
 	if s.BootTLSRateLimit < 0 {
-		errs = append(errs, fmt.Errorf("--boot-tls-rate-limit: %d is no number of handshakes", s.BootTLSRateLimit))
+		errs = append(errs, fmt.Errorf("--boot-tls-rate-limit: %d is negative", s.BootTLSRateLimit))
 	}
 	if s.BootRateLimit < 0 {
-		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is no number of requests", s.BootRateLimit))
+		errs = append(errs, fmt.Errorf("--boot-rate-limit: %d is negative", s.BootRateLimit))
 	}
 	return errors.Join(errs...)
 }

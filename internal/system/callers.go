@@ -33,16 +33,16 @@ func (s *settings) bootPace() inbound.Pace {
 // checkConnections shares out the connections that this process can hold. Go has raised its soft limit to the hard one (package os).
 func (s *settings) checkConnections() error {
 	if s.MaxConnections < 0 {
-		return fmt.Errorf("--max-connections: %d is no number of connections", s.MaxConnections)
+		return fmt.Errorf("--max-connections: %d is negative", s.MaxConnections)
 	}
 	if s.MaxConnectionsPerAddress < 0 {
-		return fmt.Errorf("--max-connections-per-address: %d is no number of connections", s.MaxConnectionsPerAddress)
+		return fmt.Errorf("--max-connections-per-address: %d is negative", s.MaxConnectionsPerAddress)
 	}
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("limit of open files: %w", err)
 	}
-	s.descriptors = uint64(files.Cur)
+	s.descriptors = uint64(files.Cur) //nolint:unconvert // signed on FreeBSD
 	var err error
 	s.shares, err = inbound.Derive(s.descriptors, s.MaxConnections, s.MaxConnectionsPerAddress)
 	return err

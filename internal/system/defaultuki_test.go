@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // TestTheDefaultUKIIsWhereImagesAre: unknown machines fetch it where the others fetch theirs.
@@ -37,9 +37,7 @@ func TestTheDefaultUKIIsWhereImagesAre(t *testing.T) {
 		resolved := make(chan error, 1)
 		go func() { resolved <- s.images.Run(ctx) }()
 		d := s.newDefaultUKI()
-		for deadline := time.Now().Add(time.Minute); d.get() == "" && time.Now().Before(deadline); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		await.True(t, "the default UKI is known", func() bool { return d.get() != "" })
 		if got := d.get(); got != base+path {
 			t.Errorf("%q: %s, want %s", images, got, base+path)
 		}

@@ -1,7 +1,7 @@
-// Package system puts the parts of Farrier together around a Kubernetes API: the controllers with their
-// fleet and their boot view, and the servers that machines and BMCs speak to. It holds wiring and no decisions.
+// Package system connects the parts of Farrier around a Kubernetes API: the controllers with their fleet and their boot view, and
+// the servers that machines and BMCs talk to. It holds wiring and no decisions.
 //
-// Which API that is, is its starter's business. `farrier up` has one of its own in the same process
-// (internal/standalone); `farrier-manager` is given one, and may have to wait for its turn: then caches are kept
-// (Options.LeaderElection), and nothing is sent, served or listened on.
+// The caller provides the API. `farrier up` runs one in the same process (internal/standalone). `farrier-manager` connects to the
+// API of a cluster and may have to wait for leadership: until then it fills its caches (Options.LeaderElection) and sends, serves
+// and listens on nothing. A process that loses its lease keeps serving machines (leaselost.go).
 package system

@@ -11,7 +11,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// checkImages reads what is said of registries and of the cache.
+// checkImages checks the flags for registries and the image cache.
 func (s *settings) checkImages() error {
 	var errs []error
 	var err error
@@ -19,7 +19,7 @@ func (s *settings) checkImages() error {
 		errs = append(errs, err)
 	}
 	if s.UnneededImageCacheSize < 0 || s.UnneededImageCacheSize > s.ImageCacheSize {
-		errs = append(errs, fmt.Errorf("--unneeded-image-cache-size: %d is no part of --image-cache-size, %d", s.UnneededImageCacheSize, s.ImageCacheSize))
+		errs = append(errs, fmt.Errorf("--unneeded-image-cache-size: %d is not between 0 and --image-cache-size, %d", s.UnneededImageCacheSize, s.ImageCacheSize))
 	}
 	for _, reference := range s.PinnedImages {
 		if _, err := registry.ParseReference(reference); err != nil {
@@ -29,7 +29,7 @@ func (s *settings) checkImages() error {
 	return errors.Join(errs...)
 }
 
-// newImages makes what finds images out and what keeps them.
+// newImages makes the image resolver and the blob cache.
 func (s *System) newImages() (err error) {
 	o := s.settings
 	images := registry.Options{
@@ -55,7 +55,7 @@ func (s *System) newImages() (err error) {
 	return nil
 }
 
-// pinImages has the cache keep the images that flags name, as they are found out.
+// pinImages pins the images of --pinned-images as they are resolved.
 func (s *System) pinImages() {
 	for _, reference := range s.settings.PinnedImages {
 		request := registry.Request{Reference: reference}

@@ -249,7 +249,7 @@ func (o Options) check() (*settings, error) {
 		s.cleanup = mode
 	}
 	if o.CleanupTimeout <= 0 {
-		refuse("cleanup-timeout", fmt.Errorf("%s is no time", o.CleanupTimeout))
+		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
 	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
 	return s, errors.Join(errs...)

@@ -1,29 +1,49 @@
 package system
 
-import "github.com/go-logr/logr"
+import (
+	"slices"
 
-// lowered is the log sink for libraries: it logs each line one level lower than the library asks. logr's own V would not do,
-// because both libraries keep only the sink of a logger.
-type lowered struct{ logr.LogSink }
+	"github.com/go-logr/logr"
+)
 
-// LowerVerbosity returns a logger for libraries, whose lines are one level less important than those of Farrier.
+const (
+	// libraryLevels is how many levels lines of libraries are lowered, so that -v 1 shows why Farrier does something and not that
+	// a library starts its parts. reconcileLevels is the same for the logger of a reconcile, which is Farrier's own.
+	libraryLevels   = 2
+	reconcileLevels = 1
+	// reconcileKey is the key by which controller-runtime marks the logger of a reconcile (pkg/internal/controller).
+	reconcileKey = "reconcileID"
+)
+
+// lowered is the log sink for libraries: it logs each line some levels lower than the library asks. logr's own V would not do,
+// because the libraries keep only the sink of a logger.
+type lowered struct {
+	logr.LogSink
+	by int
+}
+
+// LowerVerbosity returns a logger for libraries, whose lines are less important than those of Farrier.
 func LowerVerbosity(logger logr.Logger) logr.Logger {
 	if logger.GetSink() == nil {
 		return logger
 	}
-	return logr.New(lowered{logger.GetSink()})
+	return logr.New(lowered{logger.GetSink(), libraryLevels})
 }
 
 // Enabled implements logr.LogSink.
-func (q lowered) Enabled(level int) bool { return q.LogSink.Enabled(level + 1) }
+func (l lowered) Enabled(level int) bool { return l.LogSink.Enabled(level + l.by) }
 
 // Info implements logr.LogSink.
-func (q lowered) Info(level int, msg string, pairs ...any) { q.LogSink.Info(level+1, msg, pairs...) }
+func (l lowered) Info(level int, msg string, pairs ...any) { l.LogSink.Info(level+l.by, msg, pairs...) }
 
 // WithValues implements logr.LogSink.
-func (q lowered) WithValues(pairs ...any) logr.LogSink {
-	return lowered{q.LogSink.WithValues(pairs...)}
+func (l lowered) WithValues(pairs ...any) logr.LogSink {
+	by := l.by
+	if slices.Contains(pairs, any(reconcileKey)) {
+		by = reconcileLevels
+	}
+	return lowered{l.LogSink.WithValues(pairs...), by}
 }
 
 // WithName implements logr.LogSink.
-func (q lowered) WithName(name string) logr.LogSink { return lowered{q.LogSink.WithName(name)} }
+func (l lowered) WithName(name string) logr.LogSink { return lowered{l.LogSink.WithName(name), l.by} }

@@ -63,6 +63,16 @@ func TestMachinesThatNameThemselves(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "platform"},
 		Spec:       ipxev1.AssignmentSpec{SubjectSelector: map[string]string{"serialNumber": rack.Machine(0).Serial(), "arch": "amd64"}, ProfileName: "by-arch"},
 	})
+	p.Eventually("the Assignment is in force", func(ctx context.Context) error {
+		var a ipxev1.Assignment
+		if err := p.Get(ctx, client.ObjectKey{Namespace: "default", Name: "platform"}, &a); err != nil {
+			return err
+		}
+		if !apimeta.IsStatusConditionTrue(a.Status.Conditions, ipxev1.ConditionProgrammed) {
+			return fmt.Errorf("%+v", a.Status.Conditions)
+		}
+		return nil
+	})
 	networkBoot(t, rack, 0)
 	p.booted(rack.Machine(0), 1, "by-arch")
 

@@ -291,16 +291,16 @@ func TestQuotasAreEnforced(t *testing.T) {
 	counted("0", "0")
 
 	// flood asks forty at once, and then one by one until there is no more to be had.
-	flood := func(limit int, list client.ObjectList, make func(i int) client.Object) {
+	flood := func(limit int, list client.ObjectList, object func(i int) client.Object) {
 		t.Helper()
 		full := func(err error) bool {
 			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 		}
-		p.Eventually("there is something to be had", func(ctx context.Context) error { return tenant.Create(ctx, make(-1), client.DryRunAll) })
+		p.Eventually("there is something to be had", func(ctx context.Context) error { return tenant.Create(ctx, object(-1), client.DryRunAll) })
 		var all sync.WaitGroup
 		for i := range 40 {
 			all.Go(func() {
-				if err := tenant.Create(t.Context(), make(i)); err != nil && !full(err) && !apierrors.IsConflict(err) {
+				if err := tenant.Create(t.Context(), object(i)); err != nil && !full(err) && !apierrors.IsConflict(err) {
 					t.Errorf("refused in another way: %v", err)
 				}
 			})
@@ -308,7 +308,7 @@ func TestQuotasAreEnforced(t *testing.T) {
 		all.Wait()
 		more := 40
 		p.Eventually("there is no more to be had", func(ctx context.Context) error {
-			if more++; full(tenant.Create(ctx, make(more))) {
+			if more++; full(tenant.Create(ctx, object(more))) {
 				return nil
 			}
 			return errors.New("there is")

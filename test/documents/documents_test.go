@@ -94,20 +94,20 @@ func pages(t *testing.T) map[string]string {
 }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```[ ]*$")
-	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	code     = regexp.MustCompile("`([^`\n]+)`")
-	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-	inside   = regexp.MustCompile(`^(api|bench|cmd|config|docs|hack|internal|test)/[A-Za-z0-9_./{},*-]+$`)
-	testName = regexp.MustCompile(`\.(Test|Benchmark|Fuzz)[A-Za-z0-9]+$`)
-	marks    = regexp.MustCompile("[^a-z0-9 _-]")
-	braces   = regexp.MustCompile(`^(.*)\{([^}]*)\}(.*)$`)
+	codeBlock = regexp.MustCompile("(?ms)^[ ]*```.*?^[ ]*```[ ]*$")
+	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code      = regexp.MustCompile("`([^`\n]+)`")
+	heading   = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	inside    = regexp.MustCompile(`^(api|bench|cmd|config|docs|hack|internal|test)/[A-Za-z0-9_./{},*-]+$`)
+	testName  = regexp.MustCompile(`\.(Test|Benchmark|Fuzz)[A-Za-z0-9]+$`)
+	marks     = regexp.MustCompile("[^a-z0-9 _-]")
+	braces    = regexp.MustCompile(`^(.*)\{([^}]*)\}(.*)$`)
 )
 
 // links are the relative links of a page.
 func links(text string) []string {
 	var found []string
-	for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+	for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
 		if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
 			found = append(found, m[1])
 		}
@@ -118,7 +118,7 @@ func links(text string) []string {
 // paths are the paths of the repository that a page names in backticks; of a test they are its package.
 func paths(text string) []string {
 	var found []string
-	for _, m := range code.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+	for _, m := range code.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
 		name := testName.ReplaceAllString(m[1], "")
 		if !inside.MatchString(name) {
 			continue
@@ -155,7 +155,7 @@ func exists(t *testing.T, name string) bool {
 // the second one of a name on.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
-	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+	for _, m := range heading.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
 		title := link.ReplaceAllString(strings.ReplaceAll(m[1], "[", ""), "")
 		name := strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), ""), " ", "-")
 		unique := name

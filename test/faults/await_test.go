@@ -12,20 +12,13 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // until waits for what happens elsewhere. Its condition says what is still missing.
 func until(t *testing.T, what string, missing func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		still := missing()
-		if still == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s: %s", what, patience, still)
-		}
-	}
+	await.Until(t, what, missing)
 }
 
 // statement is what an object says in a condition.

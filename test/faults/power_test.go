@@ -23,9 +23,9 @@ import (
 
 var (
 	inSelfTest   = statement{"Server", metalv1.ConditionPoweringOn, metav1.ConditionTrue, "SelfTest", "power-on self test"}
-	forcedOff    = statement{"Server", metalv1.ConditionWaitingForPowerOff, metav1.ConditionFalse, "ForcedOff", "did not shut down when it was asked to"}
-	staysOn      = statement{"Server", metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed", "or its BMC tells a power state that is not so"}
-	neverReports = statement{"Server", metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "No report"}
+	forcedOff    = statement{"Server", metalv1.ConditionWaitingForPowerOff, metav1.ConditionFalse, "ForcedOff", "did not shut down in time"}
+	staysOn      = statement{"Server", metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, "CommandFailed", "or its BMC reports a wrong power state"}
+	neverReports = statement{"Server", metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "did not report"}
 )
 
 // record says that the server of BMC i is known from inside.

@@ -55,7 +55,8 @@ type moments struct {
 	*stand
 	lives  []*life
 	random *rand.Rand
-	writes atomic.Int64 // of anybody
+	writes atomic.Int64  // of anybody
+	wrote  chan struct{} // something was written
 	killed int
 }
 
@@ -73,7 +74,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	t.Logf("FARRIER_TEST_SEED=%d makes the same choices", seed)
 	// The boot server goes with the manager: firmware that finds nobody asks again.
 	retries := func(o *sim.Options) { o.Timing.BootRetry = 100 * time.Millisecond }
-	m := &moments{stand: &stand{site: newSiteOf(t, living, retries)}, random: rand.New(rand.NewPCG(seed, 0))}
+	m := &moments{stand: &stand{site: newSiteOf(t, living, retries)}, random: rand.New(rand.NewPCG(seed, 0)), wrote: make(chan struct{}, 1)}
 	if err := bootv1.AddToScheme(m.Scheme()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,16 +105,17 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func (m *moments) killOnce() {
 	m.t.Helper()
 	p := launch(m.t, fmt.Sprint(m.killed), m.args...)
-	seen, since := m.writes.Load(), time.Now()
-	until := seen + 1 + int64(m.random.IntN(mostWrites))
-	for seen < until && !m.allOver() {
+	until := m.writes.Load() + 1 + int64(m.random.IntN(mostWrites))
+	silence := time.NewTimer(quiet)
+	defer silence.Stop()
+	for silent := false; !silent && m.writes.Load() < until && !m.allOver(); {
 		m.live()
-		if now := m.writes.Load(); now > seen {
-			seen, since = now, time.Now()
-		} else if time.Since(since) > quiet {
-			break
+		select {
+		case <-m.wrote:
+			silence.Reset(quiet)
+		case <-silence.C:
+			silent = true
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	p.Kill()
 	m.killed++
@@ -139,6 +141,10 @@ func (m *moments) countWrites() {
 		go func(events <-chan watch.Event) {
 			for range events {
 				m.writes.Add(1)
+				select {
+				case m.wrote <- struct{}{}:
+				default: // it is known already
+				}
 			}
 		}(w.ResultChan())
 	}

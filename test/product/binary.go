@@ -1,6 +1,7 @@
 package product
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -88,7 +89,7 @@ func (b *Binary) build() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(b.folder, b.name)
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/farrier-dev/farrier/cmd/"+b.name)
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "github.com/farrier-dev/farrier/cmd/"+b.name)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", b.name, err, out)

@@ -3,6 +3,7 @@ package product
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -31,7 +32,8 @@ func Run(t *testing.T, b *Binary, name string, line func(string), args ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Process{t: t, name: name, command: exec.Command(path, args...), exited: make(chan struct{})}
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...) // it is stopped in order, after the test
+	p := &Process{t: t, name: name, command: command, exited: make(chan struct{})}
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.command.Stdout, p.command.Stderr = &p.log, &p.log
 	read := func() {}

@@ -188,6 +188,10 @@ type ServerStatus struct {
 	// +optional
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 
+	// InspectionAttempt is the ID of the boot attempt whose in-band inspection the status shows. Added by Farrier.
+	// +optional
+	InspectionAttempt string `json:"inspectionAttempt,omitempty"`
+
 	// Storages are the storage controllers of the server, with their drives and volumes.
 	// +optional
 	Storages []Storage `json:"storages,omitempty"`

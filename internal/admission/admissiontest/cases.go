@@ -127,7 +127,7 @@ var rackCases = []Case{
 	{
 		Name:     "a Server that is asked for power",
 		Object:   manifest("Server", "name: s-$n", `spec: {systemUUID: "", power: "On"}`),
-		Warnings: []string{`spec.power: will be removed: a server has the power that its ServerClaim or its ServerMaintenance asks for`},
+		Warnings: []string{`spec.power: will be removed: the ServerClaim or the ServerMaintenance of a server decides its power`},
 	},
 	{
 		Name:     "a BMC of nothing that exists",
@@ -263,7 +263,7 @@ var claimCases = []Case{
 		Name:     "a claim whose user data is of another type",
 		Given:    []string{secret},
 		Object:   claimed("", ", userDataRef: {name: ignition}"),
-		Warnings: []string{`has to be of type "metal.ironcore.dev/user-data"`},
+		Warnings: []string{`must have the type "metal.ironcore.dev/user-data"`},
 	},
 	{
 		Name:   "a claim that is bound to a server",
@@ -307,7 +307,7 @@ var annotationCases = []Case{
 	{
 		Name:     "an operation that is none",
 		Object:   manifest("Server", `name: s-$n, annotations: {metal.ironcore.dev/operation: dance}`, `spec: {systemUUID: ""}`),
-		Warnings: []string{`metadata.annotations[metal.ironcore.dev/operation]: "dance" is no operation`},
+		Warnings: []string{`metadata.annotations[metal.ironcore.dev/operation]: "dance" is not an operation`},
 	},
 }
 
@@ -342,29 +342,29 @@ var bootCases = []Case{
 	{
 		Name:     "an HTTPBootConfig with a file for firmware",
 		Object:   manifest("HTTPBootConfig", "name: h, namespace: $ns", `spec: {networkIdentifiers: ["02:00:00:02:$n:01"], ukiURL: "file:///etc/passwd"}`),
-		Warnings: []string{"spec.ukiURL: \"file:///etc/passwd\" is neither a http:// nor a https:// URL"},
+		Warnings: []string{"spec.ukiURL: \"file:///etc/passwd\" is not an http:// or https:// URL"},
 	},
 	{
 		Name:     "an HTTPBootConfig with an address that is none",
 		Object:   manifest("HTTPBootConfig", "name: h, namespace: $ns", `spec: {networkIdentifiers: [not-an-ip], ukiURL: "http://a/u"}`),
-		Warnings: []string{`spec.networkIdentifiers[0]: "not-an-ip" is neither an IP nor a MAC address`},
+		Warnings: []string{`spec.networkIdentifiers[0]: "not-an-ip" is not an IP or MAC address`},
 	},
 	{
 		Name:     "an IPXEBootConfig with a UUID that is none",
 		Object:   manifest("IPXEBootConfig", "name: i, namespace: $ns", `spec: {systemUUID: x, kernelURL: "http://a/k", initrdURL: "http://a/i"}`),
-		Warnings: []string{`spec.systemUUID: "x" is no UUID of a machine`},
+		Warnings: []string{`spec.systemUUID: "x" is not the UUID of a machine`},
 	},
 	{
 		Name:     "two IPXEBootConfigs for one machine",
 		Given:    []string{manifest("IPXEBootConfig", "name: i, namespace: $ns", `spec: {systemUUID: "4C4C4544-0043-3510-8052-B7C04F4E4E$n", kernelURL: "http://a/k", initrdURL: "http://a/i"}`)},
 		Object:   manifest("IPXEBootConfig", "name: j, namespace: $ns", `spec: {systemUUID: "4c4c4544-0043-3510-8052-b7c04f4e4e$n", kernelURL: "http://a/k", initrdURL: "http://a/i"}`),
-		Warnings: []string{`spec: 4c4c4544-0043-3510-8052-b7c04f4e4e$n has IPXEBootConfig "i" already`},
+		Warnings: []string{`spec: 4c4c4544-0043-3510-8052-b7c04f4e4e$n already has IPXEBootConfig "i"`},
 	},
 	{
 		Name:     "two HTTPBootConfigs for one machine in namespaces that need not know of each other",
 		Given:    []string{manifest("HTTPBootConfig", "name: hidden, namespace: farrier-system", `spec: {networkIdentifiers: ["02:00:00:01:$n:01"], ukiURL: "http://a/u"}`)},
 		Object:   manifest("HTTPBootConfig", "name: j, namespace: $ns", `spec: {networkIdentifiers: ["020000-01$n01"], ukiURL: "http://a/u"}`),
-		Warnings: []string{`spec: 02:00:00:01:$n:01 has a HTTPBootConfig in another namespace already`},
+		Warnings: []string{`spec: 02:00:00:01:$n:01 already has a HTTPBootConfig in another namespace`},
 	},
 	{
 		Name:   "an IPXEBootConfig and an HTTPBootConfig for one machine",

@@ -57,7 +57,7 @@ var ipxeCases = []Case{
 	{
 		Name:     "a login of another namespace, in the words of a later version",
 		Object:   profileOf(`ipxe: "#!ipxe\n", additionalContent: [{name: a, webhook: {url: "https://example.com/", basicAuthRef: {resource: secrets, namespace: kube-system, name: x, usernameJSONPath: .data.u, passwordJSONPath: .data.p}}}]`),
-		Warnings: []string{"spec.additionalContent[0].webhook.basicAuthRef: it is in another namespace"},
+		Warnings: []string{"spec.additionalContent[0].webhook.basicAuthRef: the object is in another namespace"},
 	},
 	{
 		Name:   "a default of a later version",
@@ -68,13 +68,13 @@ var ipxeCases = []Case{
 		Name:     "a default of a later version that names machines",
 		Given:    []string{existing},
 		Object:   assignmentOf("a", `subjectSelectors: {buildarch: [arm64], uuidList: ["4c4c4544-0043-3510-8052-b7c04f4e4d$n"]}, isDefault: true, profileName: p, priority: 7191`),
-		Warnings: []string{"spec.subjectSelectors[uuidList]: does not count"},
+		Warnings: []string{"spec.subjectSelectors[uuidList]: is ignored"},
 	},
 	{
 		Name:     "an Assignment of a later version that selects nothing",
 		Given:    []string{existing},
 		Object:   assignmentOf("a", `subjectSelectors: {buildarch: [], uuidList: []}, isDefault: false, profileName: p, priority: 7192`),
-		Warnings: []string{"it is for no machine"},
+		Warnings: []string{"matches no machine"},
 	},
 	{
 		Name:     "a webhook on the manager's own host",
@@ -91,7 +91,7 @@ var ipxeCases = []Case{
 		Given:  []string{existing},
 		Object: assignmentOf("a", `subjectSelector: {uuid: "4C4C4544-0043-3510-8052-B7C04F4E4D$n", assignment/extrinsic-region: eu}, profileName: p`),
 	},
-	{Name: "an Assignment of a Profile that is not there", Object: assignmentOf("a", `subjectSelector: {asset: "$ns"}, profileName: gone`), Warnings: []string{`there is no Profile "gone"`}},
+	{Name: "an Assignment of a Profile that is not there", Object: assignmentOf("a", `subjectSelector: {asset: "$ns"}, profileName: gone`), Warnings: []string{`Profile "gone" does not exist`}},
 	{
 		Name:    "one label in two spellings that contradict each other",
 		Given:   []string{existing},
@@ -110,10 +110,10 @@ var ipxeCases = []Case{
 		Object:  assignmentOf("a", `subjectSelectors: {serial: ["a\nboot"]}, profileName: p`),
 		Refused: "spec.subjectSelectors[serial]", Text: "control characters",
 	},
-	{Name: "a label that no machine says", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {colour: "$ns"}, profileName: p`), Warnings: []string{"no machine says this of itself"}},
+	{Name: "a label that no machine says", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {colour: "$ns"}, profileName: p`), Warnings: []string{"machines do not report this label"}},
 	{Name: "an empty value", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {serial: "", uuid: "4c4c4544-0043-3510-8052-b7c04f4e4d$n"}, profileName: p`), Warnings: []string{"an empty value"}},
-	{Name: "a placeholder", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {serial: To Be Filled By O.E.M., asset: "$ns"}, profileName: p`), Warnings: []string{"what makers leave"}},
-	{Name: "what is no UUID", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {uuid: "x$ns"}, profileName: p`), Warnings: []string{"is no UUID"}},
+	{Name: "a placeholder", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {serial: To Be Filled By O.E.M., asset: "$ns"}, profileName: p`), Warnings: []string{"placeholder of a vendor"}},
+	{Name: "what is no UUID", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {uuid: "x$ns"}, profileName: p`), Warnings: []string{"is not a UUID"}},
 	{Name: "an architecture that nobody has", Given: []string{existing}, Object: assignmentOf("a", `subjectSelector: {arch: sparc, asset: "$ns"}, profileName: p`), Warnings: []string{`no architecture "sparc"`}},
 	{
 		Name:     "another profile for the same machines, spelled in another way",
@@ -143,13 +143,13 @@ var overlapCases = []Case{
 		Name:     "some machines of another Assignment, that is the older",
 		Given:    []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
 		Object:   assignmentOf("z", `subjectSelector: {`+one+`, platform: efi}, profileName: p`),
-		Warnings: []string{`some machines are selected by Assignment "b" too, at the same priority, and neither selects fewer: those boot by that one`},
+		Warnings: []string{`some machines are also selected by Assignment "b", at the same priority, and neither is more specific: those machines boot by it`},
 	},
 	{
 		Name:     "some machines of another Assignment, that names fewer labels",
 		Given:    []string{existing, assignmentOf("b", `subjectSelector: {`+one+`, buildarch: arm64}, profileName: q`)},
 		Object:   assignmentOf("z", `subjectSelectors: {UUIDs: ["4C4C4544-0043-3510-8052-B7C04F4E4D$n"], platform: [efi], manufacturer: [x]}, profileName: p`),
-		Warnings: []string{`Assignment "b" too, at the same priority, and neither selects fewer: those boot by this one from now on`},
+		Warnings: []string{`some machines are also selected by Assignment "b", at the same priority, and neither is more specific: those machines now boot by this Assignment`},
 	},
 	{
 		Name:     "machines by other attributes",
@@ -173,7 +173,7 @@ var overlapCases = []Case{
 		Given: []string{existing, ipxeAPI + "kind: Assignment\nmetadata: {name: secret-$n, namespace: default}\n" +
 			`spec: {subjectSelector: {buildarch: arm64}, profileSelectors: {a: b}, priority: 7103}`},
 		Object:   assignmentOf("z", `subjectSelector: {manufacturer: x}, profileName: p, priority: 7103`),
-		Warnings: []string{"some machines are selected by an Assignment in another namespace too"},
+		Warnings: []string{"some machines are also selected by an Assignment in another namespace"},
 	},
 	{
 		Name:     "an Assignment that is made to overlap with another",
@@ -219,7 +219,7 @@ var deletionCases = []Case{
 		Given:    []string{assignmentOf("a", `subjectSelector: {`+one+`}, profileName: p, priority: 7201`), assignmentOf("b", `subjectSelector: {`+one+`}, profileName: q`)},
 		Object:   existing,
 		Deleted:  true,
-		Warnings: []string{`metadata.name: 1 in all have this Profile: Assignment "a"; machines of an Assignment that is left without a Profile wait`},
+		Warnings: []string{`metadata.name: 1 in all use this Profile: Assignment "a"; their machines wait while they have no Profile`},
 	},
 	{
 		Name: "the deletion of a Profile that Assignments select",
@@ -230,7 +230,7 @@ var deletionCases = []Case{
 		},
 		Object:   labelled,
 		Deleted:  true,
-		Warnings: []string{`2 in all have this Profile: Assignment "a", "b";`},
+		Warnings: []string{`2 in all use this Profile: Assignment "a", "b";`},
 	},
 	{
 		Name: "the deletion of a Profile that many Assignments have",
@@ -241,7 +241,7 @@ var deletionCases = []Case{
 		},
 		Object:   labelled,
 		Deleted:  true,
-		Warnings: []string{`5 in all have this Profile: Assignment "a", "b", "c" and 2 more`},
+		Warnings: []string{`5 in all use this Profile: Assignment "a", "b", "c" and 2 more`},
 	},
 	{
 		Name:    "the deletion of a Profile that nothing has",

@@ -31,7 +31,7 @@ var nameCases = []Case{
 	{
 		Name:    "a claim of a Server without a name",
 		Object:  claimed("", `, serverRef: {}`),
-		Refused: "spec.serverRef.name", Text: "a claim that takes any Server has no spec.serverRef",
+		Refused: "spec.serverRef.name", Text: "a claim for any Server must not set spec.serverRef",
 	},
 	{
 		Name:    "a claim that is given a Server with an empty name later",

@@ -41,6 +41,6 @@ var settingsCases = []Case{
 	{
 		Name:     "BIOS settings two parts of whose flow have one name",
 		Object:   manifest("BIOSSettings", "name: b-$n", `spec: {version: "1", settingsFlow: [{name: a, priority: 1}, {name: b, priority: 2}, {name: a, priority: 3}]}`),
-		Warnings: []string{`spec.settingsFlow[2].name: "a" is the name of spec.settingsFlow[0] too: none of the settings will be applied until every part has a name of its own`},
+		Warnings: []string{`spec.settingsFlow[2].name: "a" is also the name of spec.settingsFlow[0]; no setting is applied until all names differ`},
 	},
 }

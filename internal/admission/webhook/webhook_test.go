@@ -23,10 +23,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/admission/cached"
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+	"github.com/farrier-dev/farrier/test/await"
 )
-
-// patience is a limit against hanging.
-const patience = 2 * time.Minute
 
 // TestWebhook registers the webhook with a real API server and holds it to what the rules are held to.
 func TestWebhook(t *testing.T) {
@@ -88,18 +86,11 @@ func redirect(c *admissionregistrationv1.WebhookClientConfig, address string, au
 // inForce waits until the API server asks: it learns of configurations by watching.
 func inForce(t *testing.T, api *admissiontest.API) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
+	await.True(t, "the API server asks", func() bool {
 		claim := admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: ServerClaim, metadata: {generateName: probe-, namespace: default}, spec: {power: 'On', image: 'not an image'}}")
 		profile := admissiontest.Parse(t, "{apiVersion: ipxe.cloud.alexandre.mahdhaoui.com/v1alpha1, kind: Profile, metadata: {generateName: probe-, namespace: default, labels: {assignment/ipxe/a: b}}, spec: {ipxe: '#!ipxe'}}")
-		if len(api.Request(t, claim, nil).Causes) > 0 && len(api.Request(t, profile, nil).Causes) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the API server does not ask")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return len(api.Request(t, claim, nil).Causes) > 0 && len(api.Request(t, profile, nil).Causes) == 0
+	})
 }
 
 // certificate writes a certificate for a free port of loopback, which is its own authority.

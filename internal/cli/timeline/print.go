@@ -114,7 +114,7 @@ func (p *Printer) line(b *strings.Builder, e Entry) {
 		mark = "! "
 	}
 	what := clean(e.What)
-	text := ""
+	var text string
 	switch e.Kind {
 	case KindRequest, KindReport:
 		text = fmt.Sprintf("%3d %*s  %s", e.Status, widthSize, size(e.Bytes), clean(e.Address))

@@ -172,7 +172,7 @@ func (r *Reconciler) keep(ctx context.Context, v *view, c *child) (bootmethod.Ob
 	switch {
 	case have != nil && !metav1.IsControlledBy(have, v.config) && !orphan:
 		if c.want != nil {
-			v.problem = fmt.Sprintf("%s %s/%s exists and is not of this boot configuration", c.method.Kind, have.GetNamespace(), have.GetName())
+			v.problem = fmt.Sprintf("%s %s/%s exists but does not belong to this boot configuration", c.method.Kind, have.GetNamespace(), have.GetName())
 		}
 		return nil, nil
 	case c.want == nil && (have == nil || !v.known):

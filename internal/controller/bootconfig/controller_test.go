@@ -297,7 +297,7 @@ func TestARegistryThatIsAwayKeepsTheLastGoodAnswer(t *testing.T) {
 	s.registry.SetAway(true)
 	config := s.woken(t)
 	checkState(t, config, metalv1.ServerBootConfigurationStateReady, p.Digest)
-	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "last good answer")
+	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "last known image")
 	if w := s.Writes("IPXEBootConfig"); len(w) != 0 {
 		t.Errorf("what machines are given was touched: %v", w)
 	}
@@ -325,7 +325,7 @@ func TestAnotherImageChangesTheURLs(t *testing.T) {
 	p2 := s.push(t, "2", kernel)
 	controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerBootConfiguration) { c.Spec.Image = p2.Reference })
 	config := s.unresolved(t)
-	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "resolved", "served what it was before")
+	checkState(t, config, metalv1.ServerBootConfigurationStatePending, "resolved", "previous image")
 	if got := s.ipxe(t).Spec.KernelURL; got != s.layerURL(p, p.Kernel) {
 		t.Errorf("until the new image is known the old one is kept, and not %s", got)
 	}

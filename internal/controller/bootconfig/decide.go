@@ -62,7 +62,7 @@ func decide(v *view) {
 		v.problem, v.misnamed = "spec.ignitionSecretRef: "+objectname.Problem("Secret", ignitionName(v.config)), true
 	case v.problem != "": // with the pull secret
 	case identity.MachineUUID(v.server.Spec.SystemUUID) == "" && len(v.server.Status.NetworkInterfaces) == 0:
-		v.waiting = fmt.Sprintf("Server %q to tell its UUID or a MAC address", v.server.Name)
+		v.waiting = fmt.Sprintf("the UUID or a MAC address of Server %q", v.server.Name)
 	case !v.resolved:
 		v.waiting = "image " + v.config.Spec.Image + " to be resolved"
 	case v.image.Err != nil && v.image.Plan.Digest == "":
@@ -142,7 +142,7 @@ func (v *view) meanwhile() string {
 	if v.known || !slices.ContainsFunc(v.children, func(c child) bool { return c.have != nil }) {
 		return ""
 	}
-	return "; until then the machine is served what it was before"
+	return "; until then the boot server delivers the previous image"
 }
 
 // bootStateIsStale reports whether the machine's last report of its boot refers to an earlier boot than the one that is under way.
@@ -162,7 +162,7 @@ func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, rea
 	case v.image.Err != nil && v.image.Plan.Digest == "":
 		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, "ImageNotResolved", v.image.Err.Error())
 	case v.image.Err != nil:
-		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "The last good answer is used: "+v.image.Err.Error())
+		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "Using the last known image: "+v.image.Err.Error())
 	default:
 		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "Validated", v.image.Plan.Digest)
 	}
@@ -180,7 +180,7 @@ func (v *view) collect() {
 }
 
 func (v *view) child(kind, state string, current bool, conditions []metav1.Condition) {
-	message := "it to be delivered"
+	message := "not rendered yet"
 	if ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady); ready != nil {
 		message = cmp.Or(ready.Message, message)
 	}
@@ -214,7 +214,7 @@ func Problem(config *metalv1.ServerBootConfiguration) string {
 	if config.Status.State == metalv1.ServerBootConfigurationStateError {
 		return foreignProblem(config)
 	}
-	return "It is being prepared"
+	return "The boot configuration is not ready yet"
 }
 
 // foreignProblem is what a boot configuration in Error says of itself that another boot provider looks after: that tells by state,
@@ -227,7 +227,7 @@ func foreignProblem(config *metalv1.ServerBootConfiguration) string {
 		}
 	}
 	if len(said) == 0 {
-		return "Its state is Error, and whoever makes boot configurations ready does not say why"
+		return "Its state is Error, and the boot provider gives no reason"
 	}
 	return "Its state is Error: " + strings.Join(said, "; ")
 }

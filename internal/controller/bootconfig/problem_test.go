@@ -19,11 +19,11 @@ func TestProblem(t *testing.T) {
 		conditions []metav1.Condition
 		want       string
 	}{
-		"new":                {"", nil, "It is being prepared"},
-		"pending":            {pending, []metav1.Condition{condition("Seen", "False", "not yet")}, "It is being prepared"},
+		"new":                {"", nil, "The boot configuration is not ready yet"},
+		"pending":            {pending, []metav1.Condition{condition("Seen", "False", "not yet")}, "The boot configuration is not ready yet"},
 		"ours":               {failed, []metav1.Condition{condition("Seen", "False", "x"), condition(metalv1.ConditionReady, "False", "no such image")}, "no such image"},
 		"theirs":             {failed, []metav1.Condition{condition("ImageValidation", "False", "registry not allowed"), condition("Other", "True", "fine")}, "Its state is Error: ImageValidation: registry not allowed"},
-		"theirs, and silent": {failed, nil, "Its state is Error, and whoever makes boot configurations ready does not say why"},
+		"theirs, and silent": {failed, nil, "Its state is Error, and the boot provider gives no reason"},
 	} {
 		config := &metalv1.ServerBootConfiguration{}
 		config.Status.State, config.Status.Conditions = tc.state, tc.conditions

@@ -30,6 +30,6 @@ func (v *view) describeSite(set func(kind string, s metav1.ConditionStatus, reas
 		return
 	}
 	set(metalv1.ConditionSiteKnown, metav1.ConditionFalse, metalv1.ReasonUnknownSite, fmt.Sprintf(
-		"Server %q: metadata.labels[%s]: no boot URL is configured for the site %q (--boot-url), so the machine is given the default one",
+		"Server %q: metadata.labels[%s]: no boot URL is configured for the site %q (--boot-url), so the machine gets the default boot URL",
 		v.server.Name, metalv1.LabelSite, v.site))
 }

@@ -44,9 +44,9 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 		if _, remembered := r.failed.LoadAndDelete(client.ObjectKeyFromObject(now)); !failed && !remembered {
 			return
 		}
-		r.event(now, corev1.EventTypeNormal, reasonCanBoot, "It can be booted now")
+		r.event(now, corev1.EventTypeNormal, reasonCanBoot, "The boot configuration is ready")
 		if v.boots() {
-			r.event(v.server, corev1.EventTypeNormal, reasonCanBoot, fmt.Sprintf("Boot configuration %s can be booted now", name))
+			r.event(v.server, corev1.EventTypeNormal, reasonCanBoot, fmt.Sprintf("Boot configuration %s is ready", name))
 		}
 	}
 }

@@ -226,7 +226,7 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		return 0, err
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
-		problem = "the same machine is also spoken for by " + strings.Join(conflicts, ", ")
+		problem = "another boot config names the same machine: " + strings.Join(conflicts, ", ")
 	}
 	if problem == "" {
 		in.hidden = r.View.Hidden(name)

@@ -89,7 +89,7 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 		"a bad one by the old name":  {spec: bootv1.HTTPBootConfigSpec{SystemIPs: []string{"x"}, UKIURL: uki}, field: "spec.systemIPs[0]"},
 		"no UUID":                    {spec: bootv1.HTTPBootConfigSpec{SystemUUID: "not-a-uuid", UKIURL: uki}, field: "spec.systemUUID"},
 		"a UUID that thousands have": {spec: bootv1.HTTPBootConfigSpec{SystemUUID: "00000000-0000-0000-0000-000000000000", UKIURL: uki}, field: "spec.systemUUID"},
-		"nobody":                     {spec: bootv1.HTTPBootConfigSpec{UKIURL: uki}, field: "spec: it names no machine"},
+		"nobody":                     {spec: bootv1.HTTPBootConfigSpec{UKIURL: uki}, field: "spec names no machine"},
 		"a file":                     {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "file:///etc/passwd"}, field: "spec.ukiURL"},
 		"no host":                    {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "http:///uki"}, field: "spec.ukiURL"},
 		"no URL":                     {spec: bootv1.HTTPBootConfigSpec{SystemUUID: uuid, UKIURL: "uki.efi"}, field: "spec.ukiURL"},
@@ -112,9 +112,9 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 		})
 	}
 	for field, spec := range map[string]bootv1.IPXEBootConfigSpec{
-		"spec.systemUUID":           {SystemUUID: "x"},
-		"spec.systemIPs[0]":         {SystemIPs: []string{"x"}},
-		"spec: it names no machine": {},
+		"spec.systemUUID":       {SystemUUID: "x"},
+		"spec.systemIPs[0]":     {SystemIPs: []string{"x"}},
+		"spec names no machine": {},
 	} {
 		c := handWritten("c")
 		c.Spec.SystemUUID, c.Spec.SystemIPs = spec.SystemUUID, spec.SystemIPs

@@ -98,7 +98,7 @@ func (r *reconciler) keepBound(ctx context.Context, in *source) error {
 	changed.SetAnnotations(annotations)
 	patch := client.MergeFromWithOptions(holder, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, changed, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return fmt.Errorf("write who boots: %w", err)
+		return fmt.Errorf("record the booting machine: %w", err)
 	}
 	holder.SetResourceVersion(changed.GetResourceVersion())
 	holder.SetAnnotations(annotations)
@@ -123,5 +123,5 @@ func (d *Delivery) Alarmed(a bootview.Alarm) {
 // asked is what a stranger wanted.
 var asked = map[bootview.DeliveryKind]string{
 	bootview.DeliveredScript: "asked for the script", bootview.DeliveredIgnition: "asked for the ignition", bootview.DeliveredUKI: "asked for the image",
-	bootview.ReceivedReport: "wanted to report", bootview.ReceivedBootState: "wanted to say that it has booted",
+	bootview.ReceivedReport: "tried to send a report", bootview.ReceivedBootState: "tried to report a boot",
 }

@@ -170,7 +170,7 @@ func unidentified(obj client.Object) string {
 	config := bootmethod.ConfigOf(obj)
 	uuid := config.SystemUUID
 	if uuid == "" && len(config.AllAddresses()) == 0 {
-		return "spec: it names no machine, neither by its UUID nor by an address"
+		return "spec names no machine: set systemUUID or an address"
 	}
 	if uuid != "" && identity.MachineUUID(uuid) == "" {
 		return fmt.Sprintf("spec.systemUUID: %.64q is no UUID of a machine", uuid)

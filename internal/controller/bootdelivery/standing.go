@@ -40,7 +40,7 @@ func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, erro
 	}
 	if missing != "" {
 		return &unheard{ipxev1.ReasonNotGranted, fmt.Sprintf(
-			"%s; boot configs of namespace %s do not count for it: the namespace is neither one of --boot-namespaces nor granted this machine (annotation %s of the Namespace)",
+			"%s; boot configs in namespace %s are ignored for it: the namespace is neither in --boot-namespaces nor granted this machine (annotation %s of the Namespace)",
 			missing, obj.GetNamespace(), ipxev1.AnnotationBootIdentities)}, nil
 	}
 	for _, machine := range index.Machines(obj) {
@@ -49,7 +49,7 @@ func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, erro
 			return nil, err
 		}
 		if winner != "" {
-			return &unheard{ipxev1.ReasonOverridden, fmt.Sprintf("%s: %s decides, of a namespace that comes first", machine, winner)}, nil
+			return &unheard{ipxev1.ReasonOverridden, fmt.Sprintf("%s: %s takes precedence, by its namespace", machine, winner)}, nil
 		}
 	}
 	return nil, nil

@@ -40,7 +40,7 @@ func (d *Delivery) describe(in *source, problem string) *bootmethod.Config {
 	} else if len(in.hidden) > 0 {
 		// It is well, and will be served once that is gone.
 		ready.Status, ready.Reason = metav1.ConditionFalse, ipxev1.ReasonOverridden
-		ready.Message = "its machine is given " + strings.Join(in.hidden, ", ") + ", which comes before what is written by hand"
+		ready.Message = "the machine gets " + strings.Join(in.hidden, ", ") + ", which takes precedence over boot configs written by hand"
 		state = bootmethod.StatePending
 	}
 	status := bootmethod.ConfigOf(in.object)

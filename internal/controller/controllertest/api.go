@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,6 +53,7 @@ type API struct {
 	Fail func(verb string, obj runtime.Object) error
 
 	store  client.WithWatch
+	known  known
 	mu     sync.Mutex
 	writes []Request
 	uids   int
@@ -66,7 +66,9 @@ func NewAPI(t testing.TB, objects ...client.Object) *API {
 	for _, obj := range objects {
 		a.born(obj)
 	}
-	a.store = builder(t).WithObjects(objects...).Build()
+	b, stored := builder(t)
+	a.known.tracker = stored
+	a.store = b.WithObjects(objects...).Build()
 	a.WithWatch = interceptor.NewClient(a.store, interceptor.Funcs{
 		Get:              a.get,
 		List:             a.list,
@@ -81,7 +83,7 @@ func NewAPI(t testing.TB, objects ...client.Object) *API {
 
 // builder knows the kinds and the indexes that the product has. It keeps no record of field managers, which
 // costs more than all the rest: nothing here applies.
-func builder(t testing.TB) *fake.ClientBuilder {
+func builder(t testing.TB) (*fake.ClientBuilder, *tracker) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
@@ -89,12 +91,12 @@ func builder(t testing.TB) *fake.ClientBuilder {
 			t.Fatal(err)
 		}
 	}
-	tracker := clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
-	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithStatusSubresource(withStatus(t, scheme)...)
+	objects := &tracker{ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
+	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(withStatus(t, scheme)...)
 	if err := index.Register(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return b, objects
 }
 
 // withStatus returns an object of each of our kinds that has a status, which is written apart from the rest.
@@ -128,7 +130,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 // now on: a cache that hears of nothing any more.
 func (a *API) Lagging(t testing.TB, kinds ...client.ObjectList) client.Client {
 	t.Helper()
-	b := builder(t)
+	b, _ := builder(t)
 	for _, list := range kinds {
 		if err := a.store.List(t.Context(), list); err != nil {
 			t.Fatal(err)
@@ -213,18 +215,18 @@ func (a *API) born(obj client.Object) {
 	}
 }
 
-func (a *API) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (a *API) get(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	if err := a.asked(Get, obj); err != nil {
 		return err
 	}
-	return store.Get(ctx, key, obj, opts...)
+	return a.read(ctx, key, obj)
 }
 
-func (a *API) list(ctx context.Context, store client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+func (a *API) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	if err := a.asked(List, list); err != nil {
 		return err
 	}
-	return store.List(ctx, list, opts...)
+	return a.readList(ctx, list, opts...)
 }
 
 func (a *API) create(ctx context.Context, store client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -293,21 +295,4 @@ func (a *API) change(ctx context.Context, verb string, obj client.Object, write 
 	}
 	obj.SetGeneration(obj.GetGeneration() + 1)
 	return a.store.Update(ctx, obj)
-}
-
-// content is what the generation of an object counts: all but metadata and status.
-func (a *API) content(ctx context.Context, obj client.Object) (map[string]any, error) {
-	gvk, err := apiutil.GVKForObject(obj, a.store.Scheme())
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-	if err := a.store.Get(ctx, client.ObjectKeyFromObject(obj), u); err != nil {
-		return nil, err
-	}
-	content := u.UnstructuredContent()
-	delete(content, "metadata")
-	delete(content, "status")
-	return content, nil
 }

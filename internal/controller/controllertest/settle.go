@@ -54,7 +54,7 @@ func Read[T any, P interface {
 }](t testing.TB, a *API, name string) P {
 	t.Helper()
 	obj := P(new(T))
-	if err := a.store.Get(t.Context(), Key(name), obj); err != nil {
+	if err := a.read(t.Context(), Key(name), obj); err != nil {
 		t.Fatalf("read %s: %v", name, err)
 	}
 	return obj
@@ -66,7 +66,7 @@ func Gone[T any, P interface {
 	client.Object
 }](t testing.TB, a *API, name string) bool {
 	t.Helper()
-	err := a.store.Get(t.Context(), Key(name), P(new(T)))
+	err := a.read(t.Context(), Key(name), P(new(T)))
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatalf("read %s: %v", name, err)
 	}

@@ -130,9 +130,9 @@ func Judge(mode inspection.CleanMode, disks []inspection.DiskCleanup, known []in
 		switch {
 		case !counts(&known[i]) || slices.ContainsFunc(known[:i], func(d inspection.BlockDevice) bool { return same(&d, &known[i]) }):
 		case said == nil:
-			bad = append(bad, name+": nothing was said about it")
+			bad = append(bad, name+": not in the report")
 		case said.Result == inspection.CleanedExempt:
-			bad = append(bad, name+": it was left alone")
+			bad = append(bad, name+": not wiped")
 		}
 	}
 	if wiped == 0 && len(bad) == 0 && expected {

@@ -36,7 +36,7 @@ func TestWhatACleanupComesTo(t *testing.T) {
 		"one is passed over": {
 			mode: "metadata", disks: []inspection.DiskCleanup{wiped("/dev/sda", "metadata")},
 			known:   []inspection.BlockDevice{{Name: "sda", Path: "/dev/sda", SizeBytes: 1}, {Name: "sdb", Path: "/dev/sdb", SizeBytes: 1}},
-			outcome: NotClean, summary: "1 disk not clean: /dev/sdb: nothing was said about it",
+			outcome: NotClean, summary: "1 disk not clean: /dev/sdb: not in the report",
 		},
 		"what does not count is passed over": {
 			mode: "metadata", disks: []inspection.DiskCleanup{wiped("/dev/sda", "metadata")},

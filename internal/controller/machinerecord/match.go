@@ -55,7 +55,7 @@ func Match(known Known, reported []inspection.BlockDevice) (matched string, miss
 
 // Missing is what Match found missing, in a sentence.
 func Missing(missing []string) string {
-	return atMost("The disks of the report are not those of the machine: it lacks "+strings.Join(missing, "; "), maxSummary)
+	return atMost("The report does not list all disks of the machine. Missing: "+strings.Join(missing, "; "), maxSummary)
 }
 
 func drivesOf(n int) string {

@@ -66,7 +66,7 @@ func TestADiskThatIsLeftAloneIsNotClean(t *testing.T) {
 	outcome, summary := Judge(inspection.CleanMetadata, []inspection.DiskCleanup{
 		{Path: "/dev/sda", Serial: "S1", Method: "metadata", Result: inspection.CleanedOK}, {Path: "/dev/sdb", Serial: "S2", Result: inspection.CleanedExempt},
 	}, known, true)
-	if outcome != NotClean || !strings.Contains(summary, "sdb: it was left alone") {
+	if outcome != NotClean || !strings.Contains(summary, "sdb: not wiped") {
 		t.Errorf("%s: %s", outcome, summary)
 	}
 }

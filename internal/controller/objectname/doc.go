@@ -1,6 +1,6 @@
-// Package objectname says which names an object of Kubernetes can have, and keeps those that none can have from being asked for.
+// Package objectname knows which names a Kubernetes object can have, and answers reads of impossible names with NotFound.
 //
-// References are text that people write. A client does not even ask for an object named "../x": it fails, and whoever takes that
-// for a failure of the API tries again for ever. An object whose name is impossible does not exist, and that is what [Reader],
-// [Client] and [Manager] say of it. Whoever wants to tell its author apart from one who is early asks [Problem].
+// References are text that people write. A client does not even request an object named "../x": it fails, and a caller that takes
+// that for a failure of the API retries forever. An object with an impossible name does not exist, and [Reader], [Client] and
+// [Manager] report exactly that. To tell a wrong name from a missing object, call [Problem].
 package objectname

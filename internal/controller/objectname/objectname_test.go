@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -84,7 +84,7 @@ func FuzzProblem(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if Problem("Secret", name) == "" && len(path.IsValidPathSegmentName(name)) > 0 {
+		if Problem("Secret", name) == "" && len(content.IsPathSegmentName(name)) > 0 {
 			t.Errorf("%q is possible, and no segment of a path", name)
 		}
 	})

@@ -6,9 +6,10 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // maxWritten bounds how many written objects are kept until the caches show them, which takes milliseconds.
@@ -17,7 +18,7 @@ const maxWritten = 512
 // Client returns c as a read-your-writes client: Get never returns an older version than was written through the client. Secrets and
 // BMCSecrets that are written through it are kept by r; their metadata are read from the cache.
 func (r *Reader) Client(c client.Client) client.Client {
-	return &writer{Client: c, reader: r, written: written{lru.New(maxWritten)}}
+	return &writer{Client: c, reader: r, written: written{bounded.NewCache[place, client.Object](maxWritten)}}
 }
 
 // Manager returns m with the client that Client makes of its own.
@@ -110,7 +111,9 @@ func locked(obj client.Object, patch client.Patch) bool {
 
 // written holds what this process wrote, until its caches show it. A decision on what they showed before would
 // repeat the write, or be refused for its version: under load that was every fourth write.
-type written struct{ last *lru.Cache } // place to client.Object
+type written struct {
+	last *bounded.Cache[place, client.Object]
+}
 
 // place identifies an object by Go type and key.
 type place struct {
@@ -137,11 +140,7 @@ func (w written) keep(obj client.Object) {
 // has: what it lacks may have been deleted.
 func (w written) renew(key client.ObjectKey, obj client.Object) {
 	at := place{reflect.TypeOf(obj), key}
-	found, ok := w.last.Get(at)
-	if !ok {
-		return
-	}
-	newer, ok := found.(client.Object)
+	newer, ok := w.last.Get(at)
 	if !ok {
 		return
 	}

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bounded"
 )
 
 // maxSecrets bounds how many Secrets and BMCSecrets are kept, of some 2 KiB each: three for each server that boots at a time, and not
@@ -27,13 +27,13 @@ var (
 type Reader struct {
 	client.Reader // past the caches
 	metadata      client.Reader
-	last          *lru.Cache // id to client.Object
+	last          *bounded.Cache[id, client.Object]
 	keeping       sync.Mutex // orders keep: the newest version stays
 }
 
 // New returns a Reader of live; metadata is a cache with the metadata of all Secrets and BMCSecrets.
 func New(live, metadata client.Reader) *Reader {
-	return &Reader{Reader: live, metadata: metadata, last: lru.New(maxSecrets)}
+	return &Reader{Reader: live, metadata: metadata, last: bounded.NewCache[id, client.Object](maxSecrets)}
 }
 
 // id identifies a Secret or BMCSecret.
@@ -85,10 +85,8 @@ func (r *Reader) keep(i id, obj client.Object) {
 	}
 	r.keeping.Lock()
 	defer r.keeping.Unlock()
-	if found, ok := r.last.Get(i); ok {
-		if known, ok := found.(client.Object); ok && known.GetUID() == obj.GetUID() && notBefore(known, obj) {
-			return
-		}
+	if known, ok := r.last.Get(i); ok && known.GetUID() == obj.GetUID() && notBefore(known, obj) {
+		return
 	}
 	r.last.Add(i, copied)
 }
@@ -108,14 +106,13 @@ func older(a, b client.Object) bool {
 // recall copies what was read or written before into obj, and reports whether it could: not where the metadata are newer, or missing, as
 // those of a deleted object.
 func (r *Reader) recall(ctx context.Context, i id, obj client.Object) bool {
-	found, ok := r.last.Get(i)
+	before, ok := r.last.Get(i)
 	if !ok {
 		return false
 	}
 	var now metav1.PartialObjectMetadata
 	now.SetGroupVersionKind(i.kind)
-	before, ok := found.(client.Object)
-	if err := r.metadata.Get(ctx, i.key, &now); err != nil || !ok || now.UID != before.GetUID() || !notBefore(before, &now) {
+	if err := r.metadata.Get(ctx, i.key, &now); err != nil || now.UID != before.GetUID() || !notBefore(before, &now) {
 		return false
 	}
 	switch o := before.(type) {

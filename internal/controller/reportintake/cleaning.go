@@ -38,7 +38,7 @@ func (i *Intake) cleaning(ctx context.Context, server *metalv1.Server, a *bootat
 	case err != nil:
 		return err
 	case done && r.Data.Cleanup == nil:
-		return fmt.Errorf("system %s: %w: it has cleaned already", r.SystemUUID, ErrNoAttempt)
+		return fmt.Errorf("system %s: %w: its cleanup is on record already", r.SystemUUID, ErrNoAttempt)
 	case done:
 		return nil // an agent that did not hear the answer asks again
 	}
@@ -64,10 +64,10 @@ func (i *Intake) judge(ctx context.Context, server *metalv1.Server, a *bootattem
 	case r.Data.Cleanup == nil:
 		return i.store(ctx, server, r)
 	case !registered:
-		return fmt.Errorf("system %s: %w: it reports a wipe and has not registered", r.SystemUUID, ErrNoAttempt)
+		return fmt.Errorf("system %s: %w: it reports a wipe but has not registered", r.SystemUUID, ErrNoAttempt)
 	case r.Contested != "":
 		made.Outcome = machinerecord.NotClean
-		made.Summary = fmt.Sprintf("%s asked for this boot too, and nothing tells which of the two was the machine (--boot-identity)", r.Contested)
+		made.Summary = fmt.Sprintf("%s asked for this boot too, and it is unknown which of the two is the machine (--boot-identity)", r.Contested)
 		i.raise(server, alarm.ReasonContested, made)
 	default:
 		made.Outcome, made.Summary = machinerecord.Judge(a.Clean, r.Data.Cleanup, slices.Concat(known.Inspected, r.Data.Storage), hasDisks(server))

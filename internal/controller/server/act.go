@@ -17,15 +17,29 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// act carries out a plan. What must survive is written before what it guards is
-// done; if a write fails nothing after it happens, and the next reconcile
-// decides again.
-func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) error {
+// act carries out a plan. What must survive is written before what it guards is done. If a write fails nothing after it happens, and
+// the next reconcile decides again.
+func (r *Reconciler) act(ctx context.Context, v *View, p *Plan) error {
+	if err := r.write(ctx, v, p); err != nil {
+		return err
+	}
+	if err := r.order(v, p); err != nil {
+		return err
+	}
+	r.deferred.set(v.Server.UID, p.Deferred)
+	for _, e := range p.Events {
+		r.Recorder.Eventf(v.Server, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
+	}
+	return nil
+}
+
+// write stores what a plan wants remembered.
+func (r *Reconciler) write(ctx context.Context, v *View, p *Plan) error {
 	if p.Prepare {
 		if err := r.prepareInternal(ctx, v, p); err != nil {
 			return err
 		}
-		r.undertaken.set(v.Server.Name, true)
+		r.begun.add(v.Server.Name)
 	}
 	if p.Remove {
 		if err := r.removeInternal(ctx, v.Server, true); err != nil {
@@ -35,50 +49,68 @@ func (r *Reconciler) act(ctx context.Context, v *View, key fleet.Key, p *Plan) e
 	if err := r.keepRecords(ctx, v, p); err != nil {
 		return err
 	}
-	if p.Facts != nil {
-		before := v.Server.DeepCopy()
-		p.Facts(v.Server)
-		if err := r.patch(ctx, v.Server, before); err != nil {
-			return fmt.Errorf("write what is remembered of the server: %w", err)
-		}
+	if err := r.writeEdits(ctx, v, p); err != nil {
+		return err
 	}
-	if p.Attempt != nil {
-		if err := r.writeAttempt(ctx, v, p); err != nil {
-			return err
-		}
+	if p.Attempt == nil {
+		return nil
 	}
-	if p.Defaults != "" {
-		if err := r.Fleet.Do(key, defaultsJob(p.Defaults, v.System.URI, account(v.Server))); err != nil {
-			return fmt.Errorf("order the defaults of the BIOS: %w", err)
-		}
+	return r.writeAttempt(ctx, v, p)
+}
+
+// writeEdits patches spec and annotations of the server, and keeps the memory of resets in step.
+func (r *Reconciler) writeEdits(ctx context.Context, v *View, p *Plan) error {
+	if len(p.Edits) == 0 {
+		return nil
 	}
-	if p.Command != nil {
-		if err := r.submit(key, account(v.Server), *p.Command); err != nil {
-			return err
-		}
+	if p.Reset.Begin != "" {
+		r.resets.set(v.Server.UID, p.Reset.Begin) // before anybody can read the mark
 	}
-	for _, cmd := range p.Settings {
-		cmd.Account = account(v.Server)
-		if err := r.Fleet.Submit(key, cmd); err != nil {
-			return fmt.Errorf("order %s: %w", cmd.Kind, err)
-		}
-		if status, known := r.Fleet.Command(key, cmd.ID); known && status.State == fleet.Succeeded && !v.seenSince(&status.End) {
-			r.Fleet.PollSoon(key) // the next poll of an idle BMC is minutes away
-		}
+	before := v.Server.DeepCopy()
+	apply(v.Server, p.Edits)
+	if err := r.patch(ctx, v.Server, before); err != nil {
+		return fmt.Errorf("write spec and annotations: %w", err)
 	}
-	if p.Event.Reason != "" {
-		r.Recorder.Eventf(v.Server, nil, p.Event.Type, p.Event.Reason, p.Event.Reason, "%s", p.Event.Message)
+	if p.Reset.End {
+		r.resets.set(v.Server.UID, "")
+		r.ordered.set(v.Server.UID, "")
 	}
 	return nil
 }
 
-// account is what the requests are counted for that a Server's BMC is sent.
+// order gives commands and jobs to the BMC's actor.
+func (r *Reconciler) order(v *View, p *Plan) error {
+	if p.Defaults != "" {
+		if err := r.Fleet.Do(v.Key, defaultsJob(p.Defaults, v.System.URI, account(v.Server))); err != nil {
+			return fmt.Errorf("order the BIOS defaults: %w", err)
+		}
+	}
+	if p.Command != nil {
+		if err := r.submit(v.Key, account(v.Server), *p.Command); err != nil {
+			return err
+		}
+		if p.Reset.Order != "" {
+			r.ordered.set(v.Server.UID, p.Reset.Order)
+		}
+	}
+	for _, cmd := range p.Settings {
+		cmd.Account = account(v.Server)
+		if err := r.Fleet.Submit(v.Key, cmd); err != nil {
+			return fmt.Errorf("order %s: %w", cmd.Kind, err)
+		}
+		if status, known := r.Fleet.Command(v.Key, cmd.ID); known && status.State == fleet.Succeeded && !v.seenSince(&status.End) {
+			r.Fleet.PollSoon(v.Key) // the next poll of an idle BMC is minutes away
+		}
+	}
+	return nil
+}
+
+// account is whom the requests to a Server's BMC are counted for.
 func account(server *metalv1.Server) string {
 	return throttle.Account(throttle.KindServer, server.Name)
 }
 
-// submit gives a command to the fleet. One that the fleet remembers as ended is meant anew: the machine has
-// been through something else in between.
+// submit gives a command to the fleet. One that the fleet remembers as ended is meant again: the machine has changed in between.
 func (r *Reconciler) submit(key fleet.Key, account string, cmd fleet.Command) error {
 	cmd.Account = account
 	if old, known := r.Fleet.Command(key, cmd.ID); known && old.State.Ended() {
@@ -104,7 +136,7 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 	return nil
 }
 
-// keepRecords writes, deletes and prunes the records of cleanups.
+// keepRecords writes, deletes and prunes cleanup records.
 func (r *Reconciler) keepRecords(ctx context.Context, v *View, p *Plan) error {
 	if p.Record != nil {
 		if err := machinerecord.PutCleanup(ctx, r.Client, r.APIReader, r.Namespace, *p.Record); err != nil {
@@ -124,10 +156,10 @@ func (r *Reconciler) keepRecords(ctx context.Context, v *View, p *Plan) error {
 	return nil
 }
 
-// keptCleanups is how many records of cleanups are kept of each server.
+// keptCleanups is the number of cleanup records that are kept of each server.
 const keptCleanups = 5
 
-// prune deletes the oldest records of the cleanups of a server, but for the newest few.
+// prune deletes all cleanup records of a server but the newest few.
 func (r *Reconciler) prune(ctx context.Context, v *View) error {
 	records, err := r.cleanups(ctx, v.Server.Name)
 	if err != nil {
@@ -145,7 +177,7 @@ func (r *Reconciler) prune(ctx context.Context, v *View) error {
 	return nil
 }
 
-// cleanups are the records of the cleanups of a server, the newest first.
+// cleanups are the cleanup records of a server, the newest first.
 func (r *Reconciler) cleanups(ctx context.Context, server string) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
@@ -161,7 +193,7 @@ func (r *Reconciler) cleanups(ctx context.Context, server string) ([]metav1.Part
 	return list.Items, nil
 }
 
-// defaultsJob is that order.
+// defaultsJob restores the BIOS defaults.
 func defaultsJob(id, system, account string) fleet.Job {
 	return fleet.Job{ID: id, Account: account, Run: func(ctx context.Context, s fleet.Services) error {
 		bios, err := s.BIOS(ctx, system)

@@ -14,31 +14,31 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// acknowledgeDelay is how long a boot waits for a boot server to know of it.
+// acknowledgeDelay is how long a boot waits for a boot server to know its attempt.
 const acknowledgeDelay = 10 * time.Second
 
-// seenLately is how old an observation may be that tells that a machine is off which is about to be switched on.
+// seenLately is how old the observation may be that a machine is off which is about to be switched on.
 const seenLately = 30 * time.Second
 
-// bootWay says how a machine is booted.
-type bootWay struct {
-	// cold: it has to be seen off first, by force if need be where force is set.
+// bootOptions says how a machine is booted.
+type bootOptions struct {
+	// cold: the machine must be seen off first; force allows to force it off.
 	cold, force bool
-	// defaults: before it is switched on the BIOS gets its defaults back.
+	// defaults: the BIOS gets its defaults back before the machine is switched on.
 	defaults bool
-	// again: when it is found off after it had started, it gets a new attempt; anew: it gets one now.
+	// again: a machine that goes off after it had started gets a new attempt; anew: it gets one now.
 	again, anew bool
-	// disk: a new attempt boots the disk; reinstall is what asked for the newest that does not.
+	// disk: a new attempt boots the disk; reinstall is the request for the newest attempt that does not.
 	disk      bool
 	reinstall string
 }
 
-// boot takes the boot attempt of v.Boot one step further. It returns whether the attempt has started.
-func (v *View) boot(p *Plan, way bootWay) bool {
+// boot takes the boot attempt of v.Boot one step further. It reports whether the attempt has started.
+func (v *View) boot(p *Plan, how bootOptions) bool {
 	a, ready := v.Attempt, v.bootReady(p)
-	if !a.Begun() || way.anew || (way.again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
-		if (ready || way.disk) && v.System != nil {
-			p.Attempt = v.nextAttempt(way)
+	if !a.Begun() || how.anew || (how.again && a.Started != nil && v.off() && v.seenSince(a.Started)) {
+		if (ready || how.disk) && v.System != nil {
+			p.Attempt = v.nextAttempt(how)
 		}
 		return false
 	}
@@ -47,15 +47,15 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 	}
 	switch {
 	case v.System == nil:
-		return false // after a start nothing is known, and the unknown allows no action
-	case way.cold && a.Off == nil && v.off() && v.seenSince(a.Ordered):
+		return false // after a start of the manager nothing is known yet
+	case how.cold && a.Off == nil && v.off() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOff(v.Now)
-	case way.cold && a.Off == nil:
-		v.powerOff(p, a.ID, way.force)
+	case how.cold && a.Off == nil:
+		v.powerOff(p, a.ID, how.force)
 		if v.off() {
-			p.brief(v.Now, *a.Ordered, moment)
+			p.awaits(AwaitsPowerOff, *a.Ordered)
 		}
-	case way.defaults && a.Defaults == nil:
+	case how.defaults && a.Defaults == nil:
 		if v.restoreDefaults(p) {
 			p.Attempt = a.SeenDefaults(v.Now)
 		}
@@ -63,16 +63,16 @@ func (v *View) boot(p *Plan, way bootWay) bool {
 		p.Attempt = a.SeenOn(v.Now)
 	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
-		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "No boot server knows of this boot yet")
-		p.brief(v.Now, *a.Ordered, moment)
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting for a boot server to know this boot")
+		p.awaits(AwaitsBootServer, *a.Ordered)
 	default:
 		v.powerOn(p, "on")
 	}
 	return false
 }
 
-// offLately says that the machine was off a moment ago and that nothing has been ordered since: a boot from cold need not look
-// again. Should somebody press its button this very moment, its boot comes to nothing and is made again.
+// offLately reports whether the machine was off a moment ago and nothing has been ordered since: a cold boot need not look again. If
+// somebody presses its button this very moment, the boot fails and is repeated.
 func (v *View) offLately() bool {
 	last := v.System.Command
 	settled := last.ID == "" || last.State.Ended() && v.System.Seen.After(last.End)
@@ -80,54 +80,54 @@ func (v *View) offLately() bool {
 }
 
 // nextAttempt is the attempt that follows v.Attempt.
-func (v *View) nextAttempt(way bootWay) *bootattempt.Attempt {
+func (v *View) nextAttempt(how bootOptions) *bootattempt.Attempt {
 	n := v.Attempt.Next(v.NewID(), v.Now)
-	if way.cold && v.offLately() {
-		n.Off = &v.Now // the order and what it begins with are one write
+	if how.cold && v.offLately() {
+		n.Off = &v.Now // one write in place of two
 	}
-	n.Disk, n.Cold, n.Reinstall = way.disk, way.anew, way.reinstall
+	n.Disk, n.Cold, n.Reinstall = how.disk, how.anew, how.reinstall
 	n.Generation, n.Ignition = v.Boot.Generation, bootconfig.Ignition(v.Boot)
-	if way.disk && v.Attempt != nil {
+	if how.disk && v.Attempt != nil {
 		n.Generation, n.Ignition = v.Attempt.Generation, v.Attempt.Ignition
 	}
 	return n
 }
 
-// powerOn orders the boot of v.Boot in its present attempt.
+// powerOn orders the boot of v.Boot in its current attempt.
 func (v *View) powerOn(p *Plan, step string) {
 	cmd := fleet.Command{Kind: fleet.PowerOn}
-	if !v.Attempt.Exits() { // an override that is left is cleared
+	if !v.Attempt.Exits() { // an override that is set is cleared
 		cmd.Boot = v.bootOverride()
 	}
 	v.command(p, v.Attempt.ID, step, cmd)
 	v.poweringOn(p)
 }
 
-// poweringOn says how far a boot is that was ordered.
+// poweringOn says in condition PoweringOn how far an ordered boot has come.
 func (v *View) poweringOn(p *Plan) {
 	reason, now := "BootOrdered", ""
 	err := v.trouble(fleet.PowerOn)
 	switch {
 	case err != nil:
-		reason, now = reasonCommandFailed, ", and "+explain(err, "go on")
+		reason, now = reasonCommandFailed, ": "+explain(err, "go on")
 	case v.System.PowerState == bmc.PowerPoweringOn:
-		reason, now = "SelfTest", "; the machine is in its power-on self test"
+		reason, now = "SelfTest", "; the machine runs its power-on self test"
 	}
 	p.condition(metalv1.ConditionPoweringOn, metav1.ConditionTrue, reason, "Boot %d of %s/%s was ordered%s", v.Attempt.Number, v.Boot.Namespace, v.Boot.Name, now)
 }
 
-// bootReady says in the BootReady condition whether the boot configuration can be booted.
+// bootReady reports whether the boot configuration can be booted, and says so in condition BootReady.
 func (v *View) bootReady(p *Plan) bool {
 	switch {
 	case v.Boot == nil:
-		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "The boot configuration does not exist yet")
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "Waiting for the boot configuration to exist")
 	case v.Boot.Status.State == metalv1.ServerBootConfigurationStateError:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "%s", bootProblem(v.Boot))
 	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || !v.bootIsCurrent():
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "%s", bootProblem(v.Boot))
 	default:
 		if why, ok := v.bootsByBMC(); v.Policy.BMCIdentity && !ok {
-			p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotByBMC", "With --boot-identity=bmc the machine would get nothing: %s", why)
+			p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotByBMC", "--boot-identity=bmc requires UEFI HTTP boot: %s", why)
 			return false
 		}
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady", "Boot configuration %s/%s is ready", v.Boot.Namespace, v.Boot.Name)
@@ -136,18 +136,18 @@ func (v *View) bootReady(p *Plan) bool {
 	return false
 }
 
-// bootIsCurrent says whether the boot configuration's status is about what it says now.
+// bootIsCurrent reports whether the status of the boot configuration is about its current spec.
 func (v *View) bootIsCurrent() bool {
 	observed := v.Boot.Status.ObservedGeneration
 	return observed == v.Boot.Generation || v.Policy.ForeignBoot && observed == 0
 }
 
-// bootProblem is what the boot configuration says of itself.
+// bootProblem is why the boot configuration is not ready, for people.
 func bootProblem(config *metalv1.ServerBootConfiguration) string {
 	return fmt.Sprintf("Boot configuration %s/%s: %s", config.Namespace, config.Name, bootconfig.Problem(config))
 }
 
-// bootOverride follows the image: UEFI HTTP for what holds a UKI where the BMC offers it, PXE otherwise.
+// bootOverride follows the image: UEFI HTTP for a UKI where the BMC offers it, PXE otherwise.
 func (v *View) bootOverride() bmc.BootOverride {
 	if v.HTTPBoot != nil && v.HTTPBoot.Spec.UKIURL != "" && (!v.PXEBoot || v.System.Boot.Offers(bmc.BootUEFIHTTP)) {
 		return bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: v.bootURI()}
@@ -155,21 +155,21 @@ func (v *View) bootOverride() bmc.BootOverride {
 	return bmc.BootOverride{Target: bmc.BootPXE}
 }
 
-// bootsByBMC reports whether what is to be booted has a URL of ours that the BMC can be given, and says otherwise why not.
+// bootsByBMC reports whether the BMC can be given a URL of ours for the boot, and why not.
 func (v *View) bootsByBMC() (why string, ok bool) {
 	switch {
 	case v.HTTPBoot == nil || !strings.Contains(v.HTTPBoot.Spec.UKIURL, ukiPath):
-		return "its image holds no unified kernel image", false
+		return "the image holds no unified kernel image", false
 	case v.System != nil && !v.System.Boot.Offers(bmc.BootUEFIHTTP):
-		return "its BMC offers no UEFI HTTP boot", false
+		return "the BMC offers no UEFI HTTP boot", false
 	}
 	return "", true
 }
 
-// ukiPath is in every URL of a UKI at the boot server.
+// ukiPath is part of every URL of a UKI at the boot server.
 const ukiPath = "/httpboot/"
 
-// bootURI is the URL of the UKI. Where machines are told apart by what their BMC was given, a token is in it that nobody else has seen.
+// bootURI is the URL of the UKI. With boot identity by BMC it holds a token that nobody else has seen.
 func (v *View) bootURI() string {
 	url := v.HTTPBoot.Spec.UKIURL
 	if before, after, ours := strings.Cut(url, ukiPath); v.BMCToken != "" && ours {

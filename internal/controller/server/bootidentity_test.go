@@ -43,7 +43,7 @@ func TestByBMC(t *testing.T) {
 			if ok && v.bootOverride() != (bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: tc.uri}) {
 				t.Errorf("boots %+v", v.bootOverride())
 			}
-			if got := uefiHTTPBoot(v).Status; got != tc.shown {
+			if got := uefiHTTPBootCondition(v).Status; got != tc.shown {
 				t.Errorf("shown %s", got)
 			}
 		})

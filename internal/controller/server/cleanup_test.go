@@ -80,7 +80,7 @@ func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		claim := s.released(t, inspection.CleanFull)
-		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "registered")
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "register")
 		if got := s.hw.Overrides(); got[len(got)-1] != uri+" Pxe" {
 			t.Errorf("boots: %v", got)
 		}
@@ -88,7 +88,7 @@ func TestAServerIsCleanedBeforeItIsAvailableAgain(t *testing.T) {
 		s.mustTell(t, both)
 		s.pass(t, time.Minute)
 		s.is(t, metalv1.ServerStateCleanup)
-		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "being wiped")
+		s.says(t, metalv1.ConditionCleaned, metav1.ConditionFalse, reasonCleaning, "Wiping the disks")
 		if got := s.hw.Resets(); !slices.Equal(got, before) {
 			t.Errorf("while it wipes the machine was told %v", got[len(before):])
 		}
@@ -206,8 +206,8 @@ func TestACleanupHasATime(t *testing.T) {
 		after     time.Duration
 		says      string
 	}{
-		"the probe never registers": {false, 10 * time.Minute, "not registered within 10m"},
-		"the probe never finishes":  {true, time.Hour, "not finished within 1h"},
+		"the probe never registers": {false, 10 * time.Minute, "not register within 10m"},
+		"the probe never finishes":  {true, time.Hour, "not finish within 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +217,7 @@ func TestACleanupHasATime(t *testing.T) {
 				if tc.registers {
 					s.mustTell(t, both)
 				} else { // it is booted once more, and has no more time for that
-					first := absence + holdDelay + 30*time.Second
+					first := absence + suspendDelay + 30*time.Second
 					s.pass(t, first)
 					s.ready(t, namespace+"/"+host)
 					tc.after -= first

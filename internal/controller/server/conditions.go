@@ -13,22 +13,22 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// conditions sets every condition of the server from what the view shows and what the plan left; of
-// two of one type the later counts. A condition that no longer holds goes back to False.
-func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
+// setConditions sets every condition of the server from the view and the plan. Of two of one type the later counts. A condition that no
+// longer holds becomes False.
+func setConditions(v *View, ph phase, p *Plan) {
 	set := []metav1.Condition{reachable(v), lateness(v, ph), claimable(v, ph)}
 	if v.System != nil {
-		set = append(set, uefiHTTPBoot(v))
+		set = append(set, uefiHTTPBootCondition(v))
 		set = append(set, powerConditions(v)...)
 	}
 	if v.Inspected != "" {
 		set = append(set, metav1.Condition{
 			Type: metalv1.ConditionDiscovered, Status: metav1.ConditionTrue, Reason: "ReportStored",
-			Message: "The report is on record: " + attemptSuffix(v.Inspected),
+			Message: "The probe reported in boot attempt " + v.Inspected,
 		})
 	}
 	if ph.state == metalv1.ServerStateParked && bootRef(v.Server) != nil && v.Boot == nil {
-		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "BootConfigurationMissing", Message: "The boot configuration is gone"})
+		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "BootConfigurationMissing", Message: "The boot configuration no longer exists"})
 	}
 	if bootRef(v.Server) == nil {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionBootReady, Status: metav1.ConditionFalse, Reason: "NothingToBoot"})
@@ -37,13 +37,13 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 		set = append(set, metav1.Condition{Type: metalv1.ConditionCleaned, Status: metav1.ConditionFalse, Reason: "InUse", Message: "The server belongs to a claim"})
 	}
 	if v.Server.Spec.BMC != nil {
-		set = append(set, credentialsUsed(v))
+		set = append(set, credentialsCondition(v))
 	}
 	if waits := deletionWaits(v.Server); waits.Type != "" {
 		set = append(set, waits)
 	}
 	if v.Foreign.has() || apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionForeignMaintenance) != nil {
-		set = append(set, foreignMaintenance(v))
+		set = append(set, foreignCondition(v))
 	}
 	set = append(set, p.Conditions...)
 	for i, c := range set {
@@ -56,22 +56,21 @@ func (r *Reconciler) conditions(v *View, ph phase, p *Plan) {
 	}
 }
 
-// reachable says whether the BMC answers, for this server.
+// reachable is condition Ready: whether the BMC answers, for this server.
 func reachable(v *View) metav1.Condition {
 	ready := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Reachable", Message: "The BMC answers"}
 	switch {
 	case v.Unreachable != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason(v.Unreachable, "BMCUnreachable"), v.Unreachable.Error()
 	case v.Missing:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC shows no such system"
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC has no such system"
 	case v.System == nil:
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "NotObserved", "The BMC has not been heard of yet"
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "NotObserved", "Waiting for the BMC to answer"
 	}
 	return ready
 }
 
-// claimable reports whether a claim may take the server. While nothing was observed, which is the case after a start, a server
-// that was claimable stays so.
+// claimable is condition Claimable. While nothing was observed, as after a start, a server that was claimable stays so.
 func claimable(v *View, ph phase) metav1.Condition {
 	c := metav1.Condition{Type: metalv1.ConditionClaimable, Status: metav1.ConditionFalse}
 	was := apimeta.IsStatusConditionTrue(v.Server.Status.Conditions, c.Type)
@@ -86,7 +85,7 @@ func claimable(v *View, ph phase) metav1.Condition {
 	return c
 }
 
-// powerConditions says in both power conditions what the BMC is doing, in both directions.
+// powerConditions are both conditions about power, in both directions.
 func powerConditions(v *View) []metav1.Condition {
 	poweringOn := metav1.Condition{Type: metalv1.ConditionPoweringOn, Status: metav1.ConditionFalse, Reason: "Idle"}
 	waiting := metav1.Condition{Type: metalv1.ConditionWaitingForPowerOff, Status: metav1.ConditionFalse, Reason: "Idle"}
@@ -102,18 +101,18 @@ func powerConditions(v *View) []metav1.Condition {
 	case c.State == fleet.Failed && c.Err != nil && c.Kind == fleet.PowerOff:
 		waiting.Reason, waiting.Message = reasonCommandFailed, c.Err.Error()
 	case c.State == fleet.Succeeded && c.Kind == fleet.PowerOff && c.Forced:
-		waiting.Reason, waiting.Message = "ForcedOff", "The machine did not shut down when it was asked to, and was forced off"
+		waiting.Reason, waiting.Message = "ForcedOff", "The machine did not shut down in time and was forced off"
 	}
 	return []metav1.Condition{poweringOn, waiting}
 }
 
-// lateness says that a server has been longer in its state than is usual.
+// lateness is condition Late: the server stays longer in its state than usual.
 func lateness(v *View, ph phase) metav1.Condition {
 	late := metav1.Condition{Type: conditionLate, Status: metav1.ConditionTrue, Reason: "LateIn" + string(ph.state)}
 	passed := func(at time.Time) bool { return !at.IsZero() && !v.Now.Before(at) }
 	switch expected, _ := usual(ph.state); {
 	case passed(v.powerDue(ph)):
-		late.Message = fmt.Sprintf("For longer than the usual %s an order about its power does not come true; the conditions %s and %s say why",
+		late.Message = fmt.Sprintf("A power command has no effect for longer than the usual %s; the conditions %s and %s say why",
 			usualPower.Round(time.Minute), metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff)
 	case passed(v.stateDue(ph)):
 		late.Message = fmt.Sprintf("Longer than the usual %s in state %s", expected.Round(time.Minute), ph.state)
@@ -161,9 +160,9 @@ func (v *View) stateDue(ph phase) time.Time {
 	return since.Add(expected)
 }
 
-// powerDue is when a server will be late because of an order about its power that does not come true; zero: there is none.
+// powerDue is when a server will be late because a power command has no effect; zero: none is without.
 func (v *View) powerDue(ph phase) time.Time {
-	if v.System == nil || ph.state == metalv1.ServerStateParked { // that is asked once
+	if v.System == nil || ph.state == metalv1.ServerStateParked { // a parked machine is shut down once
 		return time.Time{}
 	}
 	last := v.System.Command
@@ -173,22 +172,22 @@ func (v *View) powerDue(ph phase) time.Time {
 	return last.TroubleSince.Add(usualPower)
 }
 
-// usualPower is how long an order about power may be in trouble until its server is late.
+// usualPower is how long a power command may have no effect until its server is late.
 const usualPower = 5 * time.Minute
 
-// uefiHTTPBoot says whether the machine can be told apart by a URL that its BMC is given.
-func uefiHTTPBoot(v *View) metav1.Condition {
+// uefiHTTPBootCondition says whether the BMC can be given the URL that identifies the machine.
+func uefiHTTPBootCondition(v *View) metav1.Condition {
 	if v.System.Boot.Offers(bmc.BootUEFIHTTP) {
-		return metav1.Condition{Type: metalv1.ConditionUEFIHTTPBoot, Status: metav1.ConditionTrue, Reason: "Offered", Message: "The BMC takes the URL of what the machine boots"}
+		return metav1.Condition{Type: metalv1.ConditionUEFIHTTPBoot, Status: metav1.ConditionTrue, Reason: "Offered", Message: "The BMC offers UEFI HTTP boot from a given URL"}
 	}
 	return metav1.Condition{Type: metalv1.ConditionUEFIHTTPBoot, Status: metav1.ConditionFalse, Reason: "NotOffered", Message: "The BMC offers no UEFI HTTP boot (BootSourceOverrideTarget UefiHttp)"}
 }
 
-// credentialsUsed says whether a server's own credentials are used for its inline BMC.
-func credentialsUsed(v *View) metav1.Condition {
+// credentialsCondition says whether a server's own credentials are used for its inline BMC.
+func credentialsCondition(v *View) metav1.Condition {
 	c := metav1.Condition{
 		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,
-		Message: "The BMC is asked with the credentials that spec.bmc names",
+		Message: "Farrier logs in to the BMC with the credentials that spec.bmc names",
 	}
 	if v.OverriddenBy != "" {
 		c.Status, c.Reason = metav1.ConditionFalse, metalv1.ReasonOtherHolder
@@ -197,17 +196,17 @@ func credentialsUsed(v *View) metav1.Condition {
 	return c
 }
 
-// foreignMaintenance says who works on the server, or that nobody does any more.
-func foreignMaintenance(v *View) metav1.Condition {
+// foreignCondition says which maintenance has the server, or that it has ended.
+func foreignCondition(v *View) metav1.Condition {
 	c := metav1.Condition{Type: conditionForeignMaintenance, Status: metav1.ConditionTrue}
 	ref := v.Server.Spec.ServerMaintenanceRef
 	switch {
 	case v.Foreign.group != "":
 		c.Reason = "Found"
-		c.Message = fmt.Sprintf("ServerMaintenance %s/%s of %s has the server; nothing is done to the machine until it is gone, or spec.serverMaintenanceRef is removed", ref.Namespace, ref.Name, v.Foreign.group)
+		c.Message = fmt.Sprintf("ServerMaintenance %s/%s of %s has the server. Farrier leaves the machine alone until it is gone, or spec.serverMaintenanceRef is removed", ref.Namespace, ref.Name, v.Foreign.group)
 	case v.Foreign.has():
 		c.Reason = "NotFound"
-		c.Message = fmt.Sprintf("spec.serverMaintenanceRef: there is no ServerMaintenance %s/%s of %s, and %s. Somebody may work on the machine: nothing is done to it until spec.serverMaintenanceRef is removed",
+		c.Message = fmt.Sprintf("spec.serverMaintenanceRef: there is no ServerMaintenance %s/%s of %s, and %s. Somebody may work on the machine: Farrier leaves it alone until spec.serverMaintenanceRef is removed",
 			ref.Namespace, ref.Name, metalv1.GroupVersion.Group, v.Foreign.why)
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, "Ended"
@@ -215,10 +214,10 @@ func foreignMaintenance(v *View) metav1.Condition {
 	return c
 }
 
-// deletionWaits says of a server that is being deleted why it is kept for now; it is empty where nothing keeps it.
+// deletionWaits says why a deleted server is kept for now; it is empty where nothing keeps it.
 //
-// A claimed one is kept until its claim lets go of it: as a new Server the same machine would be discovered, from cold,
-// under its user. One that has to be cleaned is kept until it is clean: a new Server knows nothing of the data on its disks.
+// A claimed server is kept until its claim gives it back: a new Server of the same machine would be discovered, from cold, under its
+// user. A dirty one is kept until it is clean: a new Server would know nothing of the data on its disks.
 func deletionWaits(s *metalv1.Server) metav1.Condition {
 	waits := metav1.Condition{Type: conditionDeletionWaits, Status: metav1.ConditionTrue}
 	switch {
@@ -226,10 +225,10 @@ func deletionWaits(s *metalv1.Server) metav1.Condition {
 		return metav1.Condition{}
 	case s.Spec.ServerClaimRef != nil:
 		ref := s.Spec.ServerClaimRef
-		waits.Reason, waits.Message = "Claimed", fmt.Sprintf("The server is deleted when claim %s/%s has let go of it and it is clean", ref.Namespace, ref.Name)
+		waits.Reason, waits.Message = "Claimed", fmt.Sprintf("The server is deleted after claim %s/%s has given it back and it is clean", ref.Namespace, ref.Name)
 	case s.Annotations[metalv1.AnnotationClaimedBy] != "":
 		waits.Reason = "NotClean"
-		waits.Message = "The server is deleted when it is clean: made anew it would be handed out with what is on its disks. To delete it all the same, remove the annotation " + metalv1.AnnotationClaimedBy
+		waits.Message = "The server is deleted when it is clean: a new Server of this machine would be claimed with the data on its disks. To delete it now, remove the annotation " + metalv1.AnnotationClaimedBy
 	default:
 		return metav1.Condition{}
 	}

@@ -12,77 +12,119 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// keyOf finds the BMC: the one that is referred to, or the one inline.
-func (r *Reconciler) keyOf(ctx context.Context, v *View) (fleet.Key, error) {
-	server := v.Server
+// contact is how a server's BMC is reached.
+type contact struct {
+	// key names the BMC in the fleet; empty: there is none, and err says why.
+	key fleet.Key
+	// overriddenBy is the object whose credentials are used in place of the server's own; empty: they are its own.
+	overriddenBy string
+	err          error
+}
+
+// connect binds a server to its BMC's actor, which it starts where the BMC is inline, and unbinds it from the one that it had
+// before. A server whose BMC cannot be resolved is one of which nothing is known.
+func (r *Reconciler) connect(ctx context.Context, server *metalv1.Server) (contact, error) {
+	c := r.resolve(ctx, server)
+	if c.err != nil || c.key == "" {
+		if named := reason(c.err, ""); named == reasonBMCNotFound || named == reasonNoBMC {
+			r.unbind(server.Name) // the server has no right any more to an answer
+		}
+		return contact{err: c.err, overriddenBy: c.overriddenBy}, reconcileerror.Transient(c.err)
+	}
+	if old, last := r.Registry.Bind(&r.Wake, server.Name, c.key); last {
+		r.Fleet.Remove(old)
+	}
+	return c, nil
+}
+
+// resolve finds the BMC: the inline one, or the one that is referred to.
+func (r *Reconciler) resolve(ctx context.Context, server *metalv1.Server) contact {
 	if inline := server.Spec.BMC; inline != nil {
-		return r.hold(ctx, v, inline)
+		return r.connectInline(ctx, server, inline)
 	}
-	r.letGo(server.Name)
+	r.disconnectInline(server.Name)
+	key, err := r.referredKey(ctx, server)
+	return contact{key: key, err: err}
+}
+
+// referredKey is the key of the BMC object that the server refers to.
+func (r *Reconciler) referredKey(ctx context.Context, server *metalv1.Server) (fleet.Key, error) {
 	if server.Spec.BMCRef == nil {
-		return "", reconcileerror.Terminalf(reasonNoBMC, "The Server names no BMC: neither spec.bmcRef nor spec.bmc is set, and without one nothing is known of its machine")
+		return "", reconcileerror.Terminalf(reasonNoBMC, "the server names no BMC: set spec.bmcRef or spec.bmc")
 	}
-	var bmc metalv1.BMC
-	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &bmc); apierrors.IsNotFound(err) {
+	var object metalv1.BMC
+	if err := r.Get(ctx, client.ObjectKey{Name: server.Spec.BMCRef.Name}, &object); apierrors.IsNotFound(err) {
 		return "", reconcileerror.Terminalf(reasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", server.Spec.BMCRef.Name)
 	} else if err != nil {
 		return "", err
 	}
-	address, err := connection.AddressOf(ctx, r, &bmc)
+	address, err := connection.AddressOf(ctx, r, &object)
 	if err != nil {
 		return "", err
 	}
-	endpoint, err := connection.Endpoint(address.IP, bmc.Spec.Protocol)
+	endpoint, err := connection.Endpoint(address.IP, object.Spec.Protocol)
 	return fleet.Key(endpoint.Key()), err
 }
 
-// hold has the inline BMC of a server asked, with its credentials or with those of somebody who comes before it.
-func (r *Reconciler) hold(ctx context.Context, v *View, inline *metalv1.BMCAccess) (fleet.Key, error) {
+// connectInline starts an actor for the inline BMC of a server, with its credentials or with those of the object that has
+// precedence.
+func (r *Reconciler) connectInline(ctx context.Context, server *metalv1.Server, inline *metalv1.BMCAccess) contact {
 	endpoint, err := connection.Endpoint(inline.Address, inline.Protocol)
 	if err != nil {
-		return "", err
+		return contact{err: err}
 	}
 	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
 	secret, credentials, err := secrets.Read(ctx, inline.BMCSecretRef.Name)
-	r.backings.Note(v.Server.Name, secret)
+	r.backings.Note(server.Name, secret)
 	if err != nil {
-		return "", err
+		return contact{err: err}
 	}
-	candidate := connection.Candidate{Inline: true, Name: v.Server.Name, Created: v.Server.CreationTimestamp.Time}
+	candidate := connection.Candidate{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
 	connected := r.Registry.Connect(&r.Wake, candidate, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
 	if connected.Last {
 		r.Fleet.Remove(connected.Before)
 	}
-	v.OverriddenBy = connected.Instead
-	return connected.Key, nil
+	return contact{key: connected.Key, overriddenBy: connected.Instead}
 }
 
-// letGo forgets that a server had an inline BMC.
-func (r *Reconciler) letGo(name string) {
+// disconnectInline forgets that a server had an inline BMC.
+func (r *Reconciler) disconnectInline(name string) {
 	r.Registry.Withdraw(&r.Wake, name)
 	r.backings.Note(name, nil)
 }
 
-// unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials are gone already
-// is not waited for.
+// unbind removes the actor of a server's BMC if no other object is bound to it.
+func (r *Reconciler) unbind(name string) {
+	if key, last := r.Registry.Unbind(&r.Wake, name); last {
+		r.Fleet.Remove(key)
+	}
+}
+
+// unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials
+// are gone already is not waited for.
 func (r *Reconciler) unsubscribe(ctx context.Context, server *metalv1.Server) error {
 	if r.Unsubscriber == nil || server.Spec.BMC == nil {
 		return nil
 	}
-	key, err := r.hold(ctx, &View{Server: server}, server.Spec.BMC)
-	if err != nil {
-		return reconcileerror.Transient(err)
+	c := r.connectInline(ctx, server, server.Spec.BMC)
+	if c.err != nil {
+		return reconcileerror.Transient(c.err)
 	}
-	over, err := r.Unsubscriber.UnsubscribeServer(server, key)
+	over, err := r.Unsubscriber.UnsubscribeServer(server, c.key)
 	if err == nil && !over {
 		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
 	}
 	return err
 }
 
-// unbind ends what the BMC of a server is asked for its sake.
-func (r *Reconciler) unbind(name string) {
-	if key, last := r.Registry.Unbind(&r.Wake, name); last {
-		r.Fleet.Remove(key)
+// forget drops everything that is kept in memory about a server that no longer exists.
+func (r *Reconciler) forget(name string) {
+	r.backings.Note(name, nil)
+	r.census.forget(name)
+	r.lookups.forget(name)
+	r.begun.forget(name)
+	if r.Alarms != nil {
+		r.Alarms.Clear(name)
 	}
+	r.unbind(name)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,158 +15,186 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// decideCleanup makes a server clean: the BIOS gets its defaults back and the probe is booted, which wipes
-// the disks; its results are the record; then the boot order is restored. The mark of the last claim is
-// removed only when all of that is so, and there is no other way from here to Available.
+// decideCleanup makes a server clean: the BIOS gets its defaults back; the probe is booted and wipes the disks; its results are the
+// record; the boot order is restored. Only then the mark of the last claim is removed, and there is no other way to Available.
 func decideCleanup(v *View) Plan {
-	var p Plan
 	want := v.wantedCleaning()
 	switch {
 	case len(want.unknown) > 0:
-		v.notClean(&p, metalv1.ReasonCleanupUnknown, "Annotation %s or %s has words that mean nothing: %s", metalv1.AnnotationCleanup, metalv1.AnnotationClaimCleanup, strings.Join(want.unknown, ", "))
-		v.once(&p, corev1.EventTypeWarning, metalv1.ReasonCleanupUnknown)
+		return v.unknownCleaning(want.unknown)
 	case v.clean(want):
-		v.finishCleanup(&p, want)
+		return v.finishCleanup(want)
 	case v.cleanedInAttempt() && v.Cleaned.Outcome != machinerecord.Clean:
-		v.failCleanup(&p, v.Cleaned.Summary)
+		return v.cleanupFailed(v.Cleaned.Summary)
 	case want.mode == inspection.CleanNone:
-		v.passThrough(&p, want)
+		return v.skipWipe(want)
 	case !v.cleaningBoot(), v.Attempt.Started == nil && v.Attempt.Clean != want.mode:
-		v.prepareCleaning(&p, want.mode)
-	default:
-		v.wipe(&p, want)
+		return v.prepareCleaning(want.mode)
+	}
+	return v.wipe(want)
+}
+
+// unknownCleaning waits for a person to correct the annotations.
+func (v *View) unknownCleaning(words []string) Plan {
+	var p Plan
+	v.notClean(&p, metalv1.ReasonCleanupUnknown, "Annotation %s or %s has unknown words: %s", metalv1.AnnotationCleanup, metalv1.AnnotationClaimCleanup, strings.Join(words, ", "))
+	v.warnOnce(&p)
+	return p
+}
+
+// skipWipe ends a cleanup that wipes nothing.
+func (v *View) skipWipe(want cleaning) Plan {
+	if why := v.defaultsFailure(want); why != "" {
+		return v.cleanupFailed(why)
+	}
+	var p Plan
+	v.notClean(&p, reasonCleaning, "Cleanup running (mode none)")
+	if !want.biosDefaults || v.restoreDefaults(&p) {
+		p.Record = v.skippedWipe()
 	}
 	return p
 }
 
-// passThrough ends a cleanup that wipes nothing.
-func (v *View) passThrough(p *Plan, want cleaning) {
-	v.notClean(p, reasonCleaning, "The server is being cleaned (mode none)")
-	if !want.biosDefaults || v.restoreDefaults(p) {
-		p.Record = v.passedThrough()
-	} else if err := v.refused(v.Defaults); err != nil {
-		v.failCleanup(p, "The defaults of the BIOS could not be restored: "+err.Error())
+// defaultsFailure is why the BIOS defaults cannot be restored; empty: they can, or nobody wants them.
+func (v *View) defaultsFailure(want cleaning) string {
+	if err := v.refused(v.Defaults); want.biosDefaults && err != nil {
+		return "The BIOS defaults could not be restored: " + err.Error()
 	}
+	return ""
 }
 
-// prepareCleaning makes the boot of a probe that cleans.
-func (v *View) prepareCleaning(p *Plan, mode inspection.CleanMode) {
+// prepareCleaning prepares the boot of a probe that cleans.
+func (v *View) prepareCleaning(mode inspection.CleanMode) Plan {
+	var p Plan
 	if v.Policy.ProbeImage == "" {
-		v.notClean(p, "ProbeImageMissing", "No probe image is configured (--probe-os-image), so the disks cannot be wiped")
-		return
+		v.notClean(&p, "ProbeImageMissing", "The disks cannot be wiped without a probe image: set --probe-os-image")
+		return p
 	}
 	p.Prepare, p.Clean = true, mode
-	v.notClean(p, reasonCleaning, "The boot of the probe is being prepared (mode %s)", mode)
+	v.notClean(&p, reasonCleaning, "Preparing the boot of the probe (mode %s)", mode)
+	return p
 }
 
-// wipe boots the probe from cold and waits for what it says of each disk.
-func (v *View) wipe(p *Plan, want cleaning) {
+// wipe boots the probe from cold and waits for its result of each disk.
+func (v *View) wipe(want cleaning) Plan {
 	registered, capable := v.registered()
 	if registered && !capable {
-		v.cannotClean(p)
-		return
+		return v.cannotClean()
 	}
-	if v.bootAgainBeforeWipe(p, want.mode, registered) {
-		return
+	p, again := v.bootAgainBeforeWipe(want.mode, registered)
+	if again {
+		return p
 	}
-	started := v.boot(p, bootWay{cold: true, force: v.Policy.EnforcePowerOff, defaults: want.biosDefaults})
-	if err := v.refused(v.Defaults); want.biosDefaults && err != nil {
-		v.failCleanup(p, "The defaults of the BIOS could not be restored: "+err.Error())
-		return
+	if why := v.defaultsFailure(want); why != "" {
+		return v.cleanupFailed(why)
 	}
-	if !started {
-		v.notClean(p, reasonCleaning, "The probe is being booted (mode %s)", v.Attempt.Clean)
-		return
+	deadline, late := v.wipeDeadline(registered)
+	if v.started() && !v.Now.Before(deadline) {
+		return v.cleanupFailed(late)
 	}
-	began, limit, missing := *v.Attempt.Started, v.Policy.CleanupTimeout, "The probe has not finished within %s of its boot"
-	if !registered {
-		began, limit, missing = v.Attempt.Since(), min(limit, v.Policy.DiscoveryTimeout), "The probe has not registered within %s of its boot"
+	if !v.boot(&p, bootOptions{cold: true, force: v.Policy.EnforcePowerOff, defaults: want.biosDefaults}) {
+		v.notClean(&p, reasonCleaning, "Booting the probe (mode %s)", v.Attempt.Clean)
+		return p
 	}
-	deadline := began.Add(limit)
 	switch {
-	case !v.Now.Before(deadline):
-		v.failCleanup(p, fmt.Sprintf(missing, limit))
-		return
 	case v.off() && v.seenSince(v.Attempt.Started):
-		// Somebody switched it off. A wipe is begun again, by the same order, for as long as there is time.
-		v.powerOn(p, "resume")
-		v.notClean(p, reasonCleaning, "The machine went off while it was being cleaned, and is switched on again")
+		// Somebody switched it off. The same order begins the wipe again, for as long as there is time.
+		v.powerOn(&p, "resume")
+		v.notClean(&p, reasonCleaning, "The machine went off during its cleanup; switching it on again")
 	case registered:
-		v.notClean(p, reasonCleaning, "The disks are being wiped (mode %s)", v.Attempt.Clean)
+		v.notClean(&p, reasonCleaning, "Wiping the disks (mode %s)", v.Attempt.Clean)
 	default:
-		v.notClean(p, reasonCleaning, "The probe was booted and has not registered yet (mode %s)", v.Attempt.Clean)
+		v.notClean(&p, reasonCleaning, "Waiting for the probe to register (mode %s)", v.Attempt.Clean)
 	}
 	p.after(v.Now, deadline)
+	return p
 }
 
-// cannotClean waits for another probe image, or for a person: to boot the same one again would be of no use.
-func (v *View) cannotClean(p *Plan) {
-	if image := v.Policy.ProbeImage; image != "" && v.Boot.Spec.Image != image {
-		v.prepareCleaning(p, v.Attempt.Clean)
-		return
+// wipeDeadline is when a probe that was started must have registered, or finished, and the failure if it has not.
+func (v *View) wipeDeadline(registered bool) (deadline time.Time, late string) {
+	limit := v.Policy.CleanupTimeout
+	if !registered {
+		limit = min(limit, v.Policy.DiscoveryTimeout)
+		return v.Attempt.Since().Add(limit), fmt.Sprintf("The probe did not register within %s of its boot", limit)
 	}
-	v.notClean(p, metalv1.ReasonProbeCannotClean,
-		"The probe image %s cannot clean (mode %s): its agent does not list %q. With another image (--probe-os-image), or by %s=retry, it is tried again",
-		v.Boot.Spec.Image, v.Attempt.Clean, inspection.CleanOrder{Mode: v.Attempt.Clean}.Capability(), metalv1.AnnotationOperation)
-	v.once(p, corev1.EventTypeWarning, metalv1.ReasonProbeCannotClean)
+	if v.Attempt.Started != nil {
+		deadline = v.Attempt.Started.Add(limit)
+	}
+	return deadline, fmt.Sprintf("The probe did not finish within %s of its boot", limit)
 }
 
-// hopeless says that this cleanup goes on only when a person has changed something.
+// cannotClean waits for another probe image, or for a person: the same image would not clean either.
+func (v *View) cannotClean() Plan {
+	if image := v.Policy.ProbeImage; image != "" && v.Boot.Spec.Image != image {
+		return v.prepareCleaning(v.Attempt.Clean)
+	}
+	var p Plan
+	v.notClean(&p, metalv1.ReasonProbeCannotClean,
+		"The probe image %s cannot clean (mode %s): its agent does not list %q. Set another image (--probe-os-image), or retry with the annotation %s=retry",
+		v.Boot.Spec.Image, v.Attempt.Clean, inspection.CleanOrder{Mode: v.Attempt.Clean}.Capability(), metalv1.AnnotationOperation)
+	v.warnOnce(&p)
+	return p
+}
+
+// hopeless reports whether this cleanup goes on only after a person has changed something.
 func (v *View) hopeless() bool {
 	registered, capable := v.registered()
 	return v.cleaningBoot() && registered && !capable
 }
 
-// finishCleanup hands a server whose record says that it is clean on to be Available.
-func (v *View) finishCleanup(p *Plan, want cleaning) {
-	if want.bootOrder && !v.restoreBootOrder(p) {
-		v.notClean(p, reasonCleaning, "The boot order is being restored")
-		if err := v.refused(v.BootOrder); err != nil {
-			v.failCleanup(p, "The boot order could not be restored: "+err.Error())
+// finishCleanup makes a server Available whose record says that it is clean.
+func (v *View) finishCleanup(want cleaning) Plan {
+	var p Plan
+	if want.bootOrder {
+		if order, needed := v.bootOrderToRestore(); needed {
+			if err := v.refused(v.BootOrder); err != nil {
+				return v.cleanupFailed("The boot order could not be restored: " + err.Error())
+			}
+			v.restoreBootOrder(&p, order)
+			v.notClean(&p, reasonCleaning, "Restoring the boot order")
+			return p
 		}
-		return
 	}
 	reason := metalv1.ReasonCleaned
 	if v.Cleaned.Mode == inspection.CleanNone {
 		reason = metalv1.ReasonPassedThrough
 	}
 	p.condition(metalv1.ConditionCleaned, metav1.ConditionTrue, reason, "%s", v.Cleaned.Summary)
-	p.Event = Event{corev1.EventTypeNormal, reason, v.Cleaned.Summary}
+	p.event(reason, "%s", v.Cleaned.Summary)
 	p.Remove, p.Prune = v.BootInternal, true
-	p.Facts = func(s *metalv1.Server) {
-		delete(s.Annotations, metalv1.AnnotationClaimedBy)
-		delete(s.Annotations, metalv1.AnnotationClaimCleanup)
-		delete(s.Annotations, metalv1.AnnotationInstalled)
-		release(s)
-		s.Spec.BootConfigurationRef = nil // the probe's, or still the claim's, where its reference was removed by hand
-	}
+	p.edit(
+		removeAnnotation(metalv1.AnnotationClaimedBy),
+		removeAnnotation(metalv1.AnnotationClaimCleanup),
+		removeAnnotation(metalv1.AnnotationInstalled),
+		removeAnnotation(metalv1.AnnotationCleanupHeld),
+		removeBoot(), // the probe's, or still the claim's, where its reference was removed by hand
+	)
+	return p
 }
 
-// failCleanup taints a server that could not be made clean, which means Error. That is remembered before its boot is removed:
-// without either it would be cleaned again though nobody asked for that, and a probe that still wipes would be switched off.
-func (v *View) failCleanup(p *Plan, why string) {
-	*p = Plan{}
-	v.notClean(p, metalv1.ReasonCleanupFailed, "%s", why)
-	p.Event = Event{corev1.EventTypeWarning, metalv1.ReasonCleanupFailed, why}
-	p.Facts = func(s *metalv1.Server) {
-		s.Spec.Taints = append(withoutTaint(s.Spec.Taints, metalv1.TaintNotClean), metalv1.Taint{Key: metalv1.TaintNotClean, Effect: metalv1.TaintEffectNoBind})
-		annotate(s, annotationNotClean, why)
-		release(s)
-	}
+// cleanupFailed taints a server, which means Error. That is remembered before its boot is removed: without both it would be cleaned
+// again though nobody asked for that, and a probe that still wipes would be switched off.
+func (v *View) cleanupFailed(why string) Plan {
+	var p Plan
+	v.notClean(&p, metalv1.ReasonCleanupFailed, "%s", why)
+	p.warning(metalv1.ReasonCleanupFailed, "%s", why)
+	p.edit(setTaint{metalv1.TaintNotClean}, setAnnotation{annotationNotClean, why}, removeAnnotation(metalv1.AnnotationCleanupHeld))
+	return p
 }
 
-// passedThrough is what is on record of a cleanup that wipes nothing.
-func (v *View) passedThrough() *machinerecord.Cleanup {
+// skippedWipe is the record of a cleanup that wipes nothing.
+func (v *View) skippedWipe() *machinerecord.Cleanup {
 	return &machinerecord.Cleanup{
 		Server: v.Server.Name, Claim: v.claimedBy(), Attempt: v.claimedBy(), Mode: inspection.CleanNone, Started: v.Now.UTC(), Ended: v.Now.UTC(),
-		Outcome: machinerecord.Clean, Summary: "No disk was wiped: that is switched off", Disks: []inspection.DiskCleanup{},
+		Outcome: machinerecord.Clean, Summary: "No disk was wiped: the cleanup mode is none", Disks: []inspection.DiskCleanup{},
 	}
 }
 
-// once tells an event with the condition that p has, unless status says the same already.
-func (v *View) once(p *Plan, kind, reason string) {
-	if c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionCleaned); c == nil || c.Reason != reason {
-		p.Event = Event{kind, reason, p.Conditions[len(p.Conditions)-1].Message}
+// warnOnce makes an event of the plan's condition Cleaned, unless status has its reason already.
+func (v *View) warnOnce(p *Plan) {
+	is := p.Conditions[len(p.Conditions)-1]
+	if was := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionCleaned); was == nil || was.Reason != is.Reason {
+		p.warning(is.Reason, "%s", is.Message)
 	}
 }
 
@@ -175,17 +202,16 @@ func (v *View) notClean(p *Plan, reason, format string, args ...any) {
 	p.condition(metalv1.ConditionCleaned, metav1.ConditionFalse, reason, format, args...)
 }
 
-// cleaning is what a cleanup is to do.
+// cleaning is what a cleanup has to do.
 type cleaning struct {
 	mode                    inspection.CleanMode
 	bootOrder, biosDefaults bool
-	// unknown are words that mean nothing. Whoever wrote one wanted something: until it is
-	// known what, nothing is clean enough.
+	// unknown are words that mean nothing. Whoever wrote one wanted something: until that is known, no server is clean enough.
 	unknown []string
 }
 
-// wantedCleaning is what the installation does, and what the server and its last claim ask for
-// beyond that. They may ask for more, never for less.
+// wantedCleaning is what the installation, the server and its last claim ask for. Server and claim may ask for more than the
+// installation, never for less.
 func (v *View) wantedCleaning() cleaning {
 	c := cleaning{mode: cmp.Or(v.Policy.Cleanup, inspection.CleanNone)}
 	for _, list := range []string{v.Server.Annotations[metalv1.AnnotationCleanup], v.Server.Annotations[metalv1.AnnotationClaimCleanup]} {
@@ -212,24 +238,22 @@ func (c *cleaning) add(word string) {
 	}
 }
 
-// clean says whether the disks are as clean as is wanted, and that is on record.
+// clean reports whether a record says that the disks are as clean as wanted.
 func (v *View) clean(c cleaning) bool {
 	return v.Cleaned != nil && v.Cleaned.Outcome == machinerecord.Clean && v.Cleaned.Mode.Covers(c.mode)
 }
 
-// cleaningBoot says whether the boot configuration boots a probe that cleans and has not been heard
-// of to the end.
+// cleaningBoot reports whether the boot configuration boots a probe that cleans and has no record yet.
 func (v *View) cleaningBoot() bool {
 	return v.BootInternal && v.Boot != nil && v.Attempt != nil && v.Attempt.Clean != "" && !v.cleanedInAttempt()
 }
 
-// cleanedInAttempt says whether there is a record of this boot.
+// cleanedInAttempt reports whether there is a record of this boot.
 func (v *View) cleanedInAttempt() bool {
 	return v.Cleaned != nil && v.Attempt != nil && v.Cleaned.Attempt == v.Attempt.ID
 }
 
-// registered says whether the probe of this boot has told who it is; capable, whether it can do
-// what this boot is for.
+// registered reports whether the probe of this boot has registered, and whether it is capable of the cleaning that it was booted for.
 func (v *View) registered() (yes, capable bool) {
 	if v.Attempt == nil || v.Inspected != v.Attempt.ID {
 		return false, false
@@ -237,36 +261,34 @@ func (v *View) registered() (yes, capable bool) {
 	return true, slices.Contains(v.Capabilities, inspection.CleanOrder{Mode: v.Attempt.Clean}.Capability())
 }
 
-// holdDelay is how long a cleanup is held until it is believed that no probe wipes: several times what a boot server gives a
-// report that is being stored, in which the hold was not seen.
-const holdDelay = time.Minute
+// suspendDelay is how long after a wipe was suspended no probe can begin one: several times what a boot server takes to store a
+// report, in which it did not see the suspension.
+const suspendDelay = time.Minute
 
-// bootAgainBeforeWipe makes the boot of a probe again that is to clean and was not heard of, and says that this is all there is to
-// do now. A wipe is never interrupted. So first it is written that no probe of this boot is told any more to wipe, which whoever
-// stores reports reads past caches; when none has registered by then, the boot is prepared anew; and when the machine is seen off,
-// the next boot may wipe.
-func (v *View) bootAgainBeforeWipe(p *Plan, mode inspection.CleanMode, registered bool) bool {
-	id, since := v.held()
+// bootAgainBeforeWipe repeats the boot of a probe that is to clean and does not register. It reports whether that is all there is to
+// do now. A wipe is never interrupted, so three steps follow each other. The wipe is suspended: an annotation says that no probe of
+// this attempt is told to wipe, and the report intake reads it past caches. If no probe has registered a while later, the boot is
+// prepared again. When the machine was seen off, the next probe may wipe.
+func (v *View) bootAgainBeforeWipe(mode inspection.CleanMode, registered bool) (p Plan, again bool) {
+	id, since := v.wipeSuspended()
 	switch {
 	case id == "":
-		if registered || !v.comesToNothing(p, min(v.Policy.CleanupTimeout, v.Policy.DiscoveryTimeout)) {
-			return false
+		if registered || !v.bootFailed(&p, min(v.Policy.CleanupTimeout, v.Policy.DiscoveryTimeout)) {
+			return p, false
 		}
-		p.Facts = func(s *metalv1.Server) {
-			annotate(s, metalv1.AnnotationCleanupHeld, v.Attempt.ID+"@"+v.Now.UTC().Format(time.RFC3339))
-		}
+		p.edit(setAnnotation{metalv1.AnnotationCleanupHeld, v.Attempt.ID + "@" + v.Now.UTC().Format(time.RFC3339)})
 	case id != v.Attempt.ID && v.Attempt.Off == nil:
-		return false // it is on its way off
+		return p, false // it is on its way off
 	case registered, id != v.Attempt.ID:
-		p.Facts = release
-	case v.Now.Before(since.Add(holdDelay)):
-		p.after(v.Now, since.Add(holdDelay))
+		p.edit(removeAnnotation(metalv1.AnnotationCleanupHeld))
+	case v.Now.Before(since.Add(suspendDelay)):
+		p.after(v.Now, since.Add(suspendDelay))
 	default:
-		if v.prepareCleaning(p, mode); p.Prepare {
-			v.bootAgain(p)
+		if p = v.prepareCleaning(mode); p.Prepare {
+			v.bootAgain(&p)
 		}
-		return true
+		return p, true
 	}
-	v.notClean(p, reasonCleaning, "The probe was booted and was not heard of; it is booted again unless it is (mode %s)", v.Attempt.Clean)
-	return true
+	v.notClean(&p, reasonCleaning, "The probe does not register; booting it again (mode %s)", v.Attempt.Clean)
+	return p, true
 }

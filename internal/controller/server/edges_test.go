@@ -211,7 +211,7 @@ func TestASecondServerOfAMachineIsNotDiscovered(t *testing.T) {
 					s.pass(t, 2*time.Second)
 				}
 				controllertest.Says(t, controllertest.Read[metalv1.Server](t, s.API, second.Name).Status.Conditions,
-					metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonTwin, host)
+					metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonDuplicate, host)
 				if !controllertest.Gone[metalv1.ServerBootConfiguration](t, s.API, namespace+"/"+second.Name) {
 					t.Error("its discovery was prepared")
 				}

@@ -147,8 +147,8 @@ func (w world) apply(v *View, p Plan) world {
 	if p.Forget {
 		w.record = ""
 	}
-	if p.Facts != nil {
-		w = w.facts(v, p.Facts)
+	if len(p.Edits) > 0 {
+		w = w.edited(v, p.Edits)
 	}
 	if a := p.Attempt; a != nil {
 		switch {
@@ -175,9 +175,9 @@ func before(record string) string {
 	return record
 }
 
-func (w world) facts(v *View, change func(*metalv1.Server)) world {
+func (w world) edited(v *View, edits []Edit) world {
 	s := v.Server
-	change(s)
+	apply(s, edits)
 	w.parked = s.Annotations[metalv1.AnnotationParked] != ""
 	if w.owner = s.Annotations[metalv1.AnnotationClaimedBy] != ""; !w.owner {
 		w.record = "" // it is of an owner
@@ -204,12 +204,13 @@ func (w world) moves() map[string]world {
 	}
 	for name, later := range map[string]time.Duration{"the manager decides": 0, "the manager decides a day later": 25 * time.Hour} {
 		v := w.view(later)
-		next[name] = w.apply(v, derive(v).decide(v))
+		_, p := decide(v)
+		next[name] = w.apply(v, p)
 	}
 	for _, operation := range []string{metalv1.OperationPark, metalv1.OperationUnpark, metalv1.OperationRetry} {
 		v := w.view(0)
-		if change, _ := decideOperation(v, operation); change != nil {
-			next["operation "+operation] = w.facts(v, change)
+		if p, done := decideOperation(v, operation); done {
+			next["operation "+operation] = w.edited(v, p.Edits)
 		}
 	}
 	state := derive(w.view(0)).state

@@ -10,22 +10,22 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// What a cleanup does to the firmware, as the last parts of the IDs of jobs and commands.
+// Steps of a cleanup that change firmware settings: the last parts of the IDs of jobs and commands.
 const (
 	stepDefaults  = "bios-defaults"
 	stepBootOrder = "boot-order"
 )
 
-// step is the ID of a step of the present cleanup: of its boot where there is one.
+// step is the ID of a step of the current cleanup: of its boot where there is one.
 func (v *View) step(name string) string {
-	serves := v.claimedBy()
+	purpose := v.claimedBy()
 	if name == stepDefaults && v.BootInternal && v.Attempt != nil {
-		serves = v.Attempt.ID
+		purpose = v.Attempt.ID
 	}
-	return strings.Join([]string{string(v.Server.UID), serves, name}, "/")
+	return strings.Join([]string{string(v.Server.UID), purpose, name}, "/")
 }
 
-// due returns the ID under which a step is to be ordered now; empty: it is under way, or has just failed.
+// due is the ID under which a step is to be ordered now; empty: it is under way, or has just failed.
 func (v *View) due(p *Plan, name string, last fleet.CommandStatus) string {
 	base := v.step(name)
 	switch retry := last.End.Add(retryDelay); {
@@ -40,8 +40,7 @@ func (v *View) due(p *Plan, name string, last fleet.CommandStatus) string {
 	return fmt.Sprintf("%s~%d", base, last.End.Unix())
 }
 
-// refused is why a step has failed for good, shortly ago: the BMC cannot do it, or does not want to. Whatever else
-// went wrong is tried again.
+// refused is why a step has just failed for good: the BMC does not support it, or rejects it. Other failures are retried.
 func (v *View) refused(last fleet.CommandStatus) error {
 	kind := bmc.KindOf(last.Err)
 	if last.State != fleet.Failed || kind != bmc.KindUnsupported && kind != bmc.KindRejected || !v.Now.Before(last.End.Add(retryDelay)) {
@@ -50,8 +49,8 @@ func (v *View) refused(last fleet.CommandStatus) error {
 	return last.Err
 }
 
-// restoreDefaults orders the defaults of the BIOS, which the firmware takes over with the next boot, and
-// says whether the BMC has taken the order.
+// restoreDefaults orders the BIOS defaults, which the firmware applies with the next boot. It reports whether the BMC has accepted
+// the order.
 func (v *View) restoreDefaults(p *Plan) bool {
 	if v.Defaults.State == fleet.Succeeded {
 		return true
@@ -62,46 +61,50 @@ func (v *View) restoreDefaults(p *Plan) bool {
 	return false
 }
 
-// restoreBootOrder orders the boot order that the server had when it became available first, and says
-// whether it has it. What the firmware knows no more is left out, and what is new comes last.
-func (v *View) restoreBootOrder(p *Plan) bool {
+// bootOrderToRestore is the boot order that the server had when it first became Available, and whether it has to be restored. Entries
+// that the firmware no longer has are left out, and new ones come last.
+func (v *View) bootOrderToRestore() (order []string, needed bool) {
 	if len(v.Server.Spec.BootOrder) > 0 {
-		return true // spec says what it is, in every state but this
+		return nil, false // in every other state spec says what it is
 	}
 	if v.System == nil {
-		return false
+		return nil, true
 	}
 	now := v.System.Boot.Order
-	var order []string
 	for reference := range strings.SplitSeq(v.Server.Annotations[metalv1.AnnotationBootOrder], ",") {
 		if slices.Contains(now, reference) && !slices.Contains(order, reference) {
 			order = append(order, reference)
 		}
 	}
 	if len(order) == 0 {
-		return true // its BMC does not tell any
+		return nil, false // its BMC reports none
 	}
 	for _, reference := range now {
 		if !slices.Contains(order, reference) {
 			order = append(order, reference)
 		}
 	}
-	if slices.Equal(order, now) || v.BootOrder.State == fleet.Succeeded { // some firmware shows it after the next boot only
-		return true
+	// Some firmware shows the order only after the next boot.
+	return order, !slices.Equal(order, now) && v.BootOrder.State != fleet.Succeeded
+}
+
+// restoreBootOrder orders that boot order.
+func (v *View) restoreBootOrder(p *Plan, order []string) {
+	if v.System == nil {
+		return
 	}
 	if id := v.due(p, stepBootOrder, v.BootOrder); id != "" {
 		p.Command = &fleet.Command{ID: id, System: v.System.URI, Kind: fleet.SetBootOrder, BootOrder: order}
 	}
-	return false
 }
 
-// rememberBootOrder is the boot order worth remembering: the first that is seen of a clean server.
-func (v *View) rememberBootOrder() (string, bool) {
+// newBootOrder is the boot order to remember: the first that a clean server shows.
+func (v *View) newBootOrder() (string, bool) {
 	if v.System == nil || len(v.System.Boot.Order) == 0 || v.Server.Annotations[metalv1.AnnotationBootOrder] != "" {
 		return "", false
 	}
 	if slices.ContainsFunc(v.System.Boot.Order, func(reference string) bool { return strings.Contains(reference, ",") }) {
-		return "", false // no reference of UEFI has one (Boot####), and what cannot be written is not restored
+		return "", false // no UEFI reference has one (Boot####), and it could not be written
 	}
 	return strings.Join(v.System.Boot.Order, ","), true
 }

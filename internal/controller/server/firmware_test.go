@@ -92,7 +92,7 @@ func TestABIOSThatHasNoDefaultsIsAnError(t *testing.T) {
 					s.pass(t, 20*time.Second)
 				}
 				s.is(t, metalv1.ServerStateError)
-				s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "defaults of the BIOS", "no such action")
+				s.says(t, metalv1.ConditionReady, metav1.ConditionFalse, "NotClean", "BIOS defaults", "no such action")
 			})
 		})
 	}

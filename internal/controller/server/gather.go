@@ -24,51 +24,32 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// gather reads everything that a decision may look at, from caches except where believing one that
-// lags would switch a machine off or make something twice. It
-// returns the key of the server's BMC beside the view.
-func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server) (*View, fleet.Key, error) {
-	v := &View{Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID}
-	key, err := r.observe(ctx, v)
-	if err != nil {
-		return nil, "", err
+// gather reads everything that a decision may look at, and changes nothing. It reads caches, except where a decision on a stale
+// cache would switch a machine off or make something twice.
+func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server, bmc contact) (*View, error) {
+	v := &View{
+		Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID, Key: bmc.key, Unreachable: bmc.err, OverriddenBy: bmc.overriddenBy,
+		Deferred: r.deferred.get(server.UID),
 	}
-	if err := r.gatherClaim(ctx, v); err != nil {
-		return nil, "", err
+	r.observe(v)
+	for _, read := range []func(context.Context, *View) error{r.gatherClaim, r.gatherMaintenance, r.gatherBoot, r.gatherRecords, r.gatherDuplicate} {
+		if err := read(ctx, v); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.gatherMaintenance(ctx, v); err != nil {
-		return nil, "", err
-	}
-	if err := r.gatherBoot(ctx, v); err != nil {
-		return nil, "", err
-	}
-	if err := r.gatherRecords(ctx, v); err != nil {
-		return nil, "", err
-	}
-	if err := r.gatherTwin(ctx, v, key); err != nil {
-		return nil, "", err
-	}
-	v.Defaults, v.BootOrder = r.lastOf(key, v.step(stepDefaults)), r.lastOf(key, v.step(stepBootOrder))
-	return v, key, nil
+	v.Defaults, v.BootOrder = r.lastOf(v.Key, v.step(stepDefaults)), r.lastOf(v.Key, v.step(stepBootOrder))
+	r.gatherReset(v)
+	return v, nil
 }
 
-// observe fills in what the BMC said. A server whose BMC cannot be resolved is a
-// server of which nothing is known.
-func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
-	key, err := r.keyOf(ctx, v)
-	if err != nil || key == "" {
-		v.Unreachable = err
-		if named := reason(err, ""); named == reasonBMCNotFound || named == reasonNoBMC {
-			r.unbind(v.Server.Name) // nobody has a right any more to ask it
-		}
-		return "", reconcileerror.Transient(err)
+// observe fills in what the BMC last said.
+func (r *Reconciler) observe(v *View) {
+	if v.Key == "" {
+		return
 	}
-	if old, last := r.Registry.Bind(&r.Wake, v.Server.Name, key); last {
-		r.Fleet.Remove(old)
-	}
-	observation, ok := r.Fleet.Observe(key)
+	observation, ok := r.Fleet.Observe(v.Key)
 	if !ok {
-		return key, nil
+		return
 	}
 	v.Unreachable = observation.Err
 	v.Missing = observation.Sequence > 0
@@ -84,15 +65,24 @@ func (r *Reconciler) observe(ctx context.Context, v *View) (fleet.Key, error) {
 			v.System = system
 		}
 	case shared != nil && v.Unreachable == nil: // switching any of them might switch another machine
-		v.Unreachable = reconcileerror.Terminalf(reasonSystemAmbiguous, "systems %s tell the same UUID %s, and spec.systemURI is that of none of them",
+		v.Unreachable = reconcileerror.Terminalf(reasonSystemAmbiguous, "systems %s report the same UUID %s, and spec.systemURI names none of them",
 			strings.Join(shared, ", "), v.Server.Spec.SystemUUID)
 	case v.Unreachable == nil && noBoot(v.Server, observation) != "":
-		v.Unreachable = reconcileerror.Terminalf(metalv1.ReasonNoBootOverride, "system %s has no BootSourceOverrideTarget: it cannot be told what to boot", noBoot(v.Server, observation))
+		v.Unreachable = reconcileerror.Terminalf(metalv1.ReasonNoBootOverride, "system %s has no BootSourceOverrideTarget, so its boot source cannot be set", noBoot(v.Server, observation))
 	}
-	return key, nil
 }
 
-// noBoot is the URI of the system that a server stands for where that cannot be told what to boot; empty: it is not among those.
+// gatherReset reads how far the reset has come that the annotation tells of.
+func (r *Reconciler) gatherReset(v *View) {
+	mark := v.Server.Annotations[metalv1.AnnotationOperationStarted]
+	if mark == "" {
+		return
+	}
+	v.Reset.Begun, v.Reset.Ordered = r.resets.get(v.Server.UID) == mark, r.ordered.get(v.Server.UID) == mark
+	v.Reset.Status, v.Reset.Known = r.Fleet.Command(v.Key, resetID(v.Server, mark))
+}
+
+// noBoot is the URI of the server's system if its boot source cannot be set; empty: it can, or the system is unknown.
 func noBoot(server *metalv1.Server, o fleet.Observation) string {
 	switch {
 	case slices.Contains(o.Others, server.Spec.SystemURI):
@@ -103,9 +93,8 @@ func noBoot(server *metalv1.Server, o fleet.Observation) string {
 	return ""
 }
 
-// gatherClaim reads the claim, and forgets it when it is not the one that the server was
-// bound to: a claim made anew under an old name is a new claim. That a claim is gone switches a
-// machine off, so it is not believed of a cache that may lag.
+// gatherClaim reads the claim, unless it is another one than the server was bound to: a claim made anew under an old name is a new
+// claim. A missing claim switches a machine off, so the API confirms what the cache says.
 func (r *Reconciler) gatherClaim(ctx context.Context, v *View) error {
 	ref := v.Server.Spec.ServerClaimRef
 	if ref == nil {
@@ -137,14 +126,14 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	err := r.Get(ctx, key, &config)
 	spent := err == nil && v.claimedBy() != "" && (bootattempt.Of(&config) == nil || bootattempt.Of(&config).Clean == "")
 	if v.BootInternal && (spent || apierrors.IsNotFound(err)) {
-		// That means "prepare it again", which must not be believed of a cache that lags.
+		// That means "prepare it again", so the API confirms what the cache says.
 		err = r.APIReader.Get(ctx, key, &config)
 	}
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if config.Spec.ServerRef.Name != v.Server.Name {
-		return nil // another machine's, whatever it is called
+		return nil // it is another machine's, whatever its name
 	}
 	v.Boot = &config
 	v.Attempt = bootattempt.Of(&config)
@@ -170,7 +159,7 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	return nil
 }
 
-// lastOf is how the newest order of a step stands; each repetition has the end of the one before in its ID.
+// lastOf is the newest order of a step. The ID of each repetition holds the end of the one before.
 func (r *Reconciler) lastOf(key fleet.Key, base string) (last fleet.CommandStatus) {
 	if key == "" {
 		return last
@@ -186,12 +175,12 @@ func (r *Reconciler) lastOf(key fleet.Key, base string) (last fleet.CommandStatu
 	}
 }
 
-// gatherRecords reads what the objects of record say of themselves. That a server is clean is not
-// believed of a cache that may lag: its disks would be the next user's.
+// gatherRecords reads the metadata of the machine records. The API confirms that a server is clean, for a cache may be stale and the
+// next user would get its disks.
 func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	reader := client.Reader(r)
-	if id, _ := v.held(); id != "" {
-		reader = r.APIReader // that nobody has registered is what a machine is switched off for
+	if id, _ := v.wipeSuspended(); id != "" {
+		reader = r.APIReader // a machine is switched off because no probe has registered
 	}
 	inspected, err := r.recordMeta(ctx, reader, machinerecord.InspectionName(v.Server.Name))
 	if err != nil {
@@ -199,8 +188,8 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	}
 	v.Inspected = inspected.Annotations[machinerecord.AnnotationAttempt]
 	v.InspectedAt = inspected.CreationTimestamp.Time
-	v.Told = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
-	if err := r.gatherNamesake(ctx, v); err != nil {
+	v.ReportedUUID = identity.MachineUUID(inspected.Annotations[machinerecord.AnnotationSystemUUID])
+	if err := r.gatherUUIDOwner(ctx, v); err != nil {
 		return err
 	}
 	for word := range strings.SplitSeq(inspected.Annotations[machinerecord.AnnotationCapabilities], ",") {
@@ -226,41 +215,41 @@ func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	return nil
 }
 
-// recordMeta is the metadata of an object of record; it is empty where there is none.
+// recordMeta is the metadata of a machine record; empty where there is none.
 func (r *Reconciler) recordMeta(ctx context.Context, from client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	if err := from.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, meta); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("object of record %s: %w", name, err)
+		return nil, fmt.Errorf("machine record %s: %w", name, err)
 	} else if err != nil {
 		return &metav1.PartialObjectMetadata{}, nil
 	}
 	return meta, nil
 }
 
-// gatherNamesake finds who else has the UUID that the probe told of a server without one.
-func (r *Reconciler) gatherNamesake(ctx context.Context, v *View) error {
-	if identity.MachineUUID(v.Server.Spec.SystemUUID) != "" || v.Told == "" {
+// gatherUUIDOwner finds the Server that has the UUID that the probe of a server without UUID reported.
+func (r *Reconciler) gatherUUIDOwner(ctx context.Context, v *View) error {
+	if identity.MachineUUID(v.Server.Spec.SystemUUID) != "" || v.ReportedUUID == "" {
 		return nil
 	}
 	var list metalv1.ServerList
-	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(v.Told)}); err != nil {
-		return fmt.Errorf("servers with system UUID %s: %w", v.Told, err)
+	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(v.ReportedUUID)}); err != nil {
+		return fmt.Errorf("servers with system UUID %s: %w", v.ReportedUUID, err)
 	}
 	for i := range list.Items {
 		if list.Items[i].Name != v.Server.Name {
-			v.Namesake = list.Items[i].Name
+			v.UUIDTakenBy = list.Items[i].Name
 			return nil
 		}
 	}
 	return nil
 }
 
-// gatherTwin finds out of a server that is about to be discovered whether another one stands for the same machine and comes before it.
-// Discovery switches a machine off, by force if need be, and that one may run for a claim: where a BMC is deleted, which leaves claimed
-// Servers alone, and is made anew under another name, each of its systems is a Server a second time. Admission refuses that by the
-// UUID, where there is one and where its webhook is installed.
-func (r *Reconciler) gatherTwin(ctx context.Context, v *View, key fleet.Key) error {
+// gatherDuplicate finds another Server of the same machine that has precedence over this one, which is about to be discovered.
+// Discovery switches a machine off, by force if need be, and the machine may run for a claim: where a BMC is deleted, which leaves
+// claimed Servers alone, and made anew under another name, each of its systems becomes a second Server. Admission refuses that by the
+// UUID, where there is one and where the webhook is installed.
+func (r *Reconciler) gatherDuplicate(ctx context.Context, v *View) error {
 	if v.System == nil || v.Inspected != "" || v.Server.Spec.ServerClaimRef != nil || v.claimedBy() != "" || v.BootInternal {
 		return nil
 	}
@@ -270,7 +259,7 @@ func (r *Reconciler) gatherTwin(ctx context.Context, v *View, key fleet.Key) err
 			return fmt.Errorf("servers with system UUID %s: %w", uuid, err)
 		}
 	}
-	for _, name := range r.Registry.Bound(&r.Wake, key) { // what has no UUID is known by its BMC and URI
+	for _, name := range r.Registry.Bound(&r.Wake, v.Key) { // a system without UUID is known by its BMC and URI
 		var other metalv1.Server
 		if err := r.Get(ctx, client.ObjectKey{Name: name}, &other); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("Server %q: %w", name, err)
@@ -280,13 +269,13 @@ func (r *Reconciler) gatherTwin(ctx context.Context, v *View, key fleet.Key) err
 	}
 	for i := range others.Items {
 		if other := &others.Items[i]; other.Name != v.Server.Name && precedes(other, v.Server) {
-			v.Twin = other.Name
+			v.DuplicateOf = other.Name
 		}
 	}
 	return nil
 }
 
-// precedes says whether a server is the one of two that goes on: one that somebody has, or had and that is not clean, then the older one.
+// precedes reports whether a server has precedence over a newcomer: one that is claimed or dirty, then the older one.
 func precedes(s, newcomer *metalv1.Server) bool {
 	switch {
 	case s.Spec.ServerClaimRef != nil || s.Annotations[metalv1.AnnotationClaimedBy] != "":

@@ -18,8 +18,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/turn"
 )
 
-// gatherMaintenance reads the maintenance that has the server. That it is gone may switch a machine off, so
-// that is not believed of a cache that may lag.
+// gatherMaintenance reads the maintenance that has the server. A missing one may switch a machine off, so the API confirms what the
+// cache says.
 func (r *Reconciler) gatherMaintenance(ctx context.Context, v *View) error {
 	ref := v.Server.Spec.ServerMaintenanceRef
 	if ref == nil {
@@ -35,7 +35,7 @@ func (r *Reconciler) gatherMaintenance(ctx context.Context, v *View) error {
 	case m != nil && (m.Spec.ServerRef.Name == v.Server.Name || turn.Granted(v.Server)):
 		v.EndingMaintenance = m
 	case !turn.Granted(v.Server):
-		if v.Foreign = r.lookForeign(ctx, v.Server.Name, *ref, v.Now); v.Foreign.has() {
+		if v.Foreign = r.findForeign(ctx, v.Server.Name, *ref, v.Now); v.Foreign.has() {
 			return nil
 		}
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) maintenanceOf(ctx context.Context, ref *metalv1.ObjectRefer
 	return nil, nil
 }
 
-// gatherNext finds the maintenance that has the server next, where the one that had it has ended.
+// gatherNext finds the maintenance that has the server after one that has ended.
 func (r *Reconciler) gatherNext(ctx context.Context, v *View) error {
 	if !v.Server.DeletionTimestamp.IsZero() {
 		return nil
@@ -66,29 +66,29 @@ func (r *Reconciler) gatherNext(ctx context.Context, v *View) error {
 	if err := r.List(ctx, &list, client.MatchingFields{index.MaintenanceByServer: v.Server.Name}); err != nil {
 		return fmt.Errorf("list the ServerMaintenances of Server %q: %w", v.Server.Name, err)
 	}
-	// One that nobody has looked at may be such that it can never be done, and would keep the server.
+	// One that its controller does not accept in time may be impossible, and would keep the server.
 	list.Items = slices.DeleteFunc(list.Items, func(m metalv1.ServerMaintenance) bool {
-		return !lookedAt(&m) && !v.Now.Before(m.CreationTimestamp.Add(lookingDelay))
+		return !accepted(&m) && !v.Now.Before(m.CreationTimestamp.Add(acceptDelay))
 	})
 	v.Next = turn.First(list.Items, v.Claim, nil)
 	return nil
 }
 
-// spec.serverMaintenanceRef is a namespace and a name. Operators that look after firmware have a kind ServerMaintenance of their own,
-// in an API group of their own, and put its name there. What has the server is then found out: a ServerMaintenance of ours, or one
-// that we had granted it to and that is gone, or one of theirs. What cannot be found has the server all the same, since firmware may be
-// written this very moment: its reference is removed by whoever set it.
+// spec.serverMaintenanceRef is a namespace and a name. Operators that update firmware have a kind ServerMaintenance of their own, in an
+// API group of their own, and write its name there. The reference may name a ServerMaintenance of ours, one of ours that is gone, or
+// one of theirs. One that cannot be found has the server all the same, since firmware may be written this very moment: whoever set the
+// reference removes it.
 
-// foreignKinds are the kinds of other operators that are looked up where they are installed. config/manager/rbac.yaml allows it.
+// foreignKinds are the known kinds of other operators. config/manager/rbac.yaml allows to read them.
 var foreignKinds = []schema.GroupVersionKind{
 	{Group: "maintenance.metal.ironcore.dev", Version: "v1alpha1", Kind: "ServerMaintenance"},
 	{Group: "servermaintenance.metal.ironcore.dev", Version: "v1alpha1", Kind: "ServerMaintenance"},
 }
 
-// lookForeign finds out whether a maintenance that is none of ours has the server. It has not only where the API says of a kind
-// that it knows that there is no such object, and none of the other kinds has it or may have it.
-func (r *Reconciler) lookForeign(ctx context.Context, server string, ref metalv1.ObjectReference, now time.Time) foreign {
-	if found, fresh := r.foreigners.of(server, ref, now); fresh {
+// findForeign finds the maintenance of another API group that has the server. There is none only where one of the kinds is installed
+// and has no such object, and no other kind has it or may have it.
+func (r *Reconciler) findForeign(ctx context.Context, server string, ref metalv1.ObjectReference, now time.Time) foreign {
+	if found, fresh := r.lookups.get(server, ref, now); fresh {
 		return found
 	}
 	found := foreign{looked: now}
@@ -113,14 +113,13 @@ func (r *Reconciler) lookForeign(ctx context.Context, server string, ref metalv1
 	case len(unknown) > 0:
 		found.why = "it cannot be looked up in " + strings.Join(unknown, ", ")
 	case gone == 0:
-		found.why = "no other kind that is known here is installed"
+		found.why = "no other known kind is installed"
 	}
-	r.foreigners.note(server, ref, found)
+	r.lookups.set(server, ref, found)
 	return found
 }
 
-// notInstalled reports whether the API does not know the kind at all. Where it did a moment ago, it answers as a server does that
-// knows no such URL.
+// notInstalled reports whether the API does not know the kind. A kind that was removed a moment ago is answered like an unknown URL.
 func notInstalled(err error) bool {
 	return apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -56,12 +56,12 @@ func TestAUUIDIsNotGivenTwice(t *testing.T) {
 			t.Errorf("system UUID %s, which is another's", got)
 		}
 		s.says(t, conditionIdentified, metav1.ConditionFalse, "SystemUUIDTaken", uuid, `"namesake"`)
-		s.pass(t, 2*takenRepeat)
+		s.pass(t, 2*duplicateRepeat)
 		if got := count(s.told, "SystemUUIDTaken"); got != 1 {
 			t.Errorf("told %d times", got)
 		}
 		s.Remove(t, namesake)
-		s.pass(t, 2*takenRepeat)
+		s.pass(t, 2*duplicateRepeat)
 		if got := s.read(t).Spec.SystemUUID; got != uuid {
 			t.Errorf("system UUID %q when nobody else has it any more", got)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
-// observed copies what the BMC says into status.
+// observed copies the BMC's observation into status.
 func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
 	if !underway(s) || status.PowerState == "" {
 		status.PowerState = metalv1.PowerState(s.PowerState)
@@ -31,7 +31,7 @@ func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
 	if inv == nil {
 		return
 	}
-	// What could not be read this time is what it was.
+	// A part that could not be read this time stays as it was.
 	missing := func(part string) bool { return slices.Contains(inv.Missing, part) }
 	setBytes(&status.TotalSystemMemory, max(inv.MemoryBytes, s.MemoryBytes))
 	if !missing("Processors") {
@@ -40,21 +40,20 @@ func observed(status *metalv1.ServerStatus, s *fleet.SystemObservation) {
 	if !missing("Storage") {
 		status.Storages = storages(inv.Storage)
 	}
-	if !missing("EthernetInterfaces") && !seenFromInside(status.NetworkInterfaces) {
+	if !missing("EthernetInterfaces") && !inspectedInBand(status.NetworkInterfaces) {
 		status.NetworkInterfaces = interfaces(inv.Interfaces)
 	}
 }
 
-// underway says that the machine is between the power states because we ordered so. The conditions PoweringOn and
-// WaitingForPowerOff say that already; what lies between would be one more write with every boot.
+// underway reports whether the machine is between two power states because of our command. The conditions PoweringOn and
+// WaitingForPowerOff say that already; the state in between would be one more write with every boot.
 func underway(s *fleet.SystemObservation) bool {
 	between := s.PowerState == bmc.PowerPoweringOn || s.PowerState == bmc.PowerPoweringOff
 	return between && s.Command.ID != "" && !s.Command.State.Ended()
 }
 
-// seenFromInside says whether the interfaces came from a probe: it knows carriers, addresses and
-// neighbours, which a BMC does not.
-func seenFromInside(list []metalv1.NetworkInterface) bool {
+// inspectedInBand reports whether a probe reported the interfaces: it knows carriers, addresses and neighbours, which a BMC does not.
+func inspectedInBand(list []metalv1.NetworkInterface) bool {
 	for _, n := range list {
 		if n.CarrierStatus != "" {
 			return true
@@ -105,9 +104,6 @@ func interfaces(list []bmc.Interface) []metalv1.NetworkInterface {
 	}
 	return out
 }
-
-// attemptSuffix ends the message of the Discovered condition.
-func attemptSuffix(attemptID string) string { return "boot attempt " + attemptID }
 
 // reported is the network of a machine as its probe saw it.
 func reported(report *inspection.Report) []metalv1.NetworkInterface {

@@ -206,7 +206,7 @@ func TestDecideMaintenance(t *testing.T) {
 	withTool := func(v *View) {
 		v.Server.Spec.MaintenanceBootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "tool"}
 	}
-	booted := func(v *View) { annotate(v.Server, annotationMaintenanceBoots, "ns/tool") }
+	booted := func(v *View) { setAnnotation{annotationMaintenanceBoots, "ns/tool"}.apply(v.Server) }
 	for name, tc := range map[string]struct {
 		view    *View
 		command fleet.CommandKind
@@ -234,8 +234,8 @@ func TestDecideMaintenance(t *testing.T) {
 			if p.Command != nil {
 				got = *p.Command
 			}
-			if got.Kind != tc.command || got.Force != tc.force || (p.Facts != nil) != tc.ends {
-				t.Errorf("command %q force %v, ends %v", got.Kind, got.Force, p.Facts != nil)
+			if got.Kind != tc.command || got.Force != tc.force || (len(p.Edits) > 0) != tc.ends {
+				t.Errorf("command %q force %v, ends %v", got.Kind, got.Force, len(p.Edits) > 0)
 			}
 		})
 	}

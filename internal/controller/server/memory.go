@@ -9,85 +9,90 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// begun remembers which resets this process has begun. One that an annotation tells of and that is not
-// here was begun by a process that is no more: nobody knows what became of it.
-type begun struct {
+// marks remembers one word for each server, by UID, for as long as the process lives. Its zero value is ready.
+type marks struct {
 	mu sync.Mutex
 	by map[types.UID]string
 }
 
-func (b *begun) set(uid types.UID, started string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.by == nil {
-		b.by = map[types.UID]string{}
+// set remembers a mark; an empty one is forgotten.
+func (m *marks) set(uid types.UID, mark string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by = map[types.UID]string{}
 	}
-	if delete(b.by, uid); started != "" {
-		b.by[uid] = started
+	if delete(m.by, uid); mark != "" {
+		m.by[uid] = mark
 	}
 }
 
-func (b *begun) is(uid types.UID, started string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.by[uid] == started
+func (m *marks) get(uid types.UID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.by[uid]
 }
 
-// undertaken has the servers whose first boot was prepared and that are not Available yet. It is lost with the process, which
-// costs no more than their turn.
-type undertaken struct {
+// begun is the set of servers for which something was done: the boot of a probe was prepared, or they have left Initial. It is
+// lost with the process, which costs them no more than their place in the queue.
+type begun struct {
 	mu    sync.Mutex
 	names map[string]struct{}
 }
 
-func (u *undertaken) set(server string, is bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.names == nil {
-		u.names = map[string]struct{}{}
+func (b *begun) add(server string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.names == nil {
+		b.names = map[string]struct{}{}
 	}
-	if delete(u.names, server); is {
-		u.names[server] = struct{}{}
-	}
+	b.names[server] = struct{}{}
 }
 
-func (u *undertaken) has(server string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, is := u.names[server]
-	return is
+func (b *begun) forget(server string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.names, server)
 }
 
-// foreigners remembers what was found out, so that news of a BMC are no requests to the API.
-type foreigners struct {
+func (b *begun) has(server string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, has := b.names[server]
+	return has
+}
+
+// lookups remembers which foreign maintenance was found for a reference, so that an observation of a BMC costs no request to the
+// API.
+type lookups struct {
 	mu sync.Mutex
-	by map[string]foreignOf
+	by map[string]lookup
 }
 
-type foreignOf struct {
+type lookup struct {
 	ref   metalv1.ObjectReference
 	found foreign
 }
 
-func (f *foreigners) of(server string, ref metalv1.ObjectReference, now time.Time) (foreign, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	last, known := f.by[server]
-	fresh := known && last.ref == ref && now.Before(last.found.looked.Add(foreignRepeat)) && !now.Before(last.found.looked)
+func (l *lookups) get(server string, ref metalv1.ObjectReference, now time.Time) (found foreign, fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, known := l.by[server]
+	fresh = known && last.ref == ref && now.Before(last.found.looked.Add(foreignRepeat)) && !now.Before(last.found.looked)
 	return last.found, fresh
 }
 
-func (f *foreigners) note(server string, ref metalv1.ObjectReference, found foreign) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.by == nil {
-		f.by = map[string]foreignOf{}
+func (l *lookups) set(server string, ref metalv1.ObjectReference, found foreign) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by == nil {
+		l.by = map[string]lookup{}
 	}
-	f.by[server] = foreignOf{ref, found}
+	l.by[server] = lookup{ref, found}
 }
 
-func (f *foreigners) forget(server string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.by, server)
+func (l *lookups) forget(server string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.by, server)
 }

@@ -42,13 +42,6 @@ func (c *census) note(name string, is standing) (becameLate bool) {
 	return is.late && (!was.late || was.state != is.state)
 }
 
-// state is where a server is; empty: nothing has been noted.
-func (c *census) state(name string) metalv1.ServerState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.by[name].state
-}
-
 func (c *census) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

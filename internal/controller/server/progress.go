@@ -1,10 +1,8 @@
 package server
 
 import (
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -16,14 +14,14 @@ type stage int
 
 const (
 	stageNothing stage = iota // it may be in its power-on self test
-	stageScript               // iPXE runs, and has been told what to load
-	stageKernel               // it has loaded some of that, or a unified kernel image
-	stageSystem               // an operating system runs that has fetched its ignition
+	stageScript               // iPXE runs and has its script
+	stageKernel               // it has fetched a kernel, or a unified kernel image
+	stageSystem               // an operating system runs and has its ignition
 )
 
-// patience is how long a boot of the probe may stay in a stage until it is taken to have come to nothing. Power-on self tests of
-// large machines take ten minutes; an image and an initramfs take seconds, on a slow network minutes. Whoever runs an operating
-// system has until the deadline: the probe repeats its report.
+// patience is how long a boot of the probe may stay in a stage until it counts as failed. Power-on self tests of large machines take
+// ten minutes; an image and an initramfs take seconds, on a slow network minutes. A machine that runs an operating system has until
+// the deadline: the probe repeats its report.
 var patience = map[stage]time.Duration{
 	stageNothing: 15 * time.Minute,
 	stageScript:  10 * time.Minute,
@@ -31,14 +29,14 @@ var patience = map[stage]time.Duration{
 }
 
 const (
-	// absence is how long a machine is awaited that has not been heard since nobody answered, because the boot server was being
-	// replaced. Scripts that Farrier serves ask again, as much firmware does; the rest waits at a prompt, or has booted a disk.
+	// absence is how long a machine has to come back that asked while no boot server answered, because it was being replaced. The
+	// scripts of Farrier try again, and so does much firmware; the rest waits at a prompt, or has booted a disk.
 	absence = 5 * time.Minute
-	// mostBoots is how many boots there are in one discovery, or cleanup; the last one waits for the deadline.
+	// mostBoots is the number of boots in one discovery or cleanup; the last one has until the deadline.
 	mostBoots = 3
 )
 
-// stages tell by which condition of a boot configuration what a machine has come to.
+// stages are the conditions of a boot configuration that prove a stage.
 var stages = []struct {
 	condition string
 	stage     stage
@@ -58,16 +56,16 @@ func (v *View) progress() (stage, time.Time) {
 			continue
 		}
 		at = max(at, s.stage)
-		if c.LastTransitionTime.After(since) { // a boot may be seen on after it has fetched its script
+		if c.LastTransitionTime.After(since) { // a machine may be seen on after it has fetched its script
 			since = c.LastTransitionTime.Time
 		}
 	}
 	return at, since
 }
 
-// silentAt is when the boot of the probe will have come to nothing, because of what the machine has not fetched of it; zero:
-// it goes on, or this is the last boot, or somebody else serves it and need not tell. Each boot is awaited twice as long as the one
-// before. What was fetched and not written down costs a boot too many.
+// silentAt is when the boot of the probe counts as failed if the machine fetches nothing more; zero: never, because it goes on, this is
+// the last boot, or another controller serves it and need not tell. Each boot has twice the time of the one before. A delivery that
+// was not written down costs one boot too many.
 func (v *View) silentAt() time.Time {
 	a := v.Attempt
 	if v.Policy.ForeignBoot || !v.started() || a.Number >= mostBoots {
@@ -88,9 +86,9 @@ func (v *View) silentAt() time.Time {
 	return silent
 }
 
-// comesToNothing says that the boot of the probe is to be made again, for as long as that is of use: until limit after the first start
-// something else is made of it. Otherwise it asks to be woken when that may be so.
-func (v *View) comesToNothing(p *Plan, limit time.Duration) bool {
+// bootFailed reports whether the boot of the probe is to be repeated. That is of use until limit after the first start. Otherwise the
+// plan asks for a reconcile when it may be so.
+func (v *View) bootFailed(p *Plan, limit time.Duration) bool {
 	silent := v.silentAt()
 	if silent.IsZero() || !v.Now.Before(v.Attempt.Since().Add(limit)) {
 		return false
@@ -102,15 +100,12 @@ func (v *View) comesToNothing(p *Plan, limit time.Duration) bool {
 	return true
 }
 
-// bootAgain prepares the boot of the probe anew: its token is that of its attempt.
+// bootAgain prepares the boot of the probe again: each attempt has its own token.
 func (v *View) bootAgain(p *Plan) {
 	at, since := v.progress()
 	p.Prepare, p.Again = true, v.Attempt
-	p.Event = Event{corev1.EventTypeWarning, reasonBootAgain, fmt.Sprintf("Nothing was heard of boot %d of the probe for %s, after %s; it is booted again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)}
+	p.warning("ProbeBootedAgain", "Boot %d of the probe is silent for %s after %s; booting it again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)
 }
-
-// reasonBootAgain is that of the event.
-const reasonBootAgain = "ProbeBootedAgain"
 
 func (s stage) String() string {
 	return map[stage]string{

@@ -117,7 +117,7 @@ func (s *stand) boots(t *testing.T, number int) {
 	if a := s.attempt(t, namespace+"/"+host); a.Number != number || a.Started == nil {
 		t.Fatalf("attempt %v, want the start of number %d", a, number)
 	}
-	if !slices.Contains(s.told, reasonBootAgain) {
+	if !slices.Contains(s.told, "ProbeBootedAgain") {
 		t.Errorf("events: %v", s.told)
 	}
 }

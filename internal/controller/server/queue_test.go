@@ -9,8 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
 func TestWhatIsUnderWayGoesBeforeWhatIsNew(t *testing.T) {
@@ -23,9 +21,8 @@ func TestWhatIsUnderWayGoesBeforeWhatIsNew(t *testing.T) {
 		t.Fatal("no line")
 	}
 	defer queue.ShutDown()
-	r.undertaken.set("prepared", true)
-	r.census.note("reserved", standing{state: metalv1.ServerStateReserved})
-	r.census.note("initial", standing{state: metalv1.ServerStateInitial})
+	r.begun.add("prepared")
+	r.begun.add("reserved")
 
 	queue.Add(request("new"))
 	queue.AddRateLimited(request("initial"))
@@ -46,8 +43,8 @@ func TestWhatIsUnderWayGoesBeforeWhatIsNew(t *testing.T) {
 			t.Errorf("%s has priority %d, want %d", name, got[name], priority)
 		}
 	}
-	r.undertaken.set("prepared", false)
-	if r.hasBegun("prepared") {
+	r.begun.forget("prepared")
+	if r.begun.has("prepared") {
 		t.Error("it is under way for ever")
 	}
 }

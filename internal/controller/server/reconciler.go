@@ -17,17 +17,18 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// Boots tells whether boot servers know of a boot attempt.
+// Boots is what boot servers know.
 type Boots interface {
+	// Acknowledged reports whether a boot server knows the boot attempt.
 	Acknowledged(attemptID string) bool
-	// Answering is since when they answer; zero: they do not yet, or it is not known.
+	// Answering is since when boot servers answer; zero: they do not yet, or it is unknown.
 	Answering() time.Time
 }
 
 // Unsubscriber removes what Farrier has left at an inline BMC, such as subscriptions to its events.
 type Unsubscriber interface {
-	// UnsubscribeServer reports whether that is over; if not, it is called again when the BMC's observation has changed. It
-	// must come to an end though the BMC does not answer.
+	// UnsubscribeServer reports whether that is done; if not, it is called again when the BMC's observation has changed. It gives up
+	// after a while where the BMC does not answer.
 	UnsubscribeServer(server *metalv1.Server, key fleet.Key) (over bool, err error)
 }
 
@@ -43,51 +44,39 @@ type Reconciler struct {
 	// Alarms are those of the machines' boots; nil: none are raised.
 	Alarms *alarm.Board
 	Clock  clock.Clock
-	// Logger tells people what becomes of their servers.
+	// Logger is for people who operate the servers.
 	Logger logr.Logger
 	Policy Policy
-	// Namespace is the manager's own: objects of record and discovery live there.
+	// Namespace is the manager's own: machine records and the objects of discovery are in it.
 	Namespace string
 	// NewID makes the ID of a boot attempt.
 	NewID func() string
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
-	// ProbeAgentImage is a container image with the probe's agent, for a discovery template that wants one.
+	// ProbeAgentImage is a container image with the probe's agent, for a discovery template that uses one.
 	ProbeAgentImage string
 	// Sites are the base URLs under which machines reach the boot server.
 	Sites booturl.Sites
-	// BootCA holds the authorities, PEM, that a probe verifies the boot server with where it is reached over https; empty: those
-	// that its image trusts.
+	// BootCA holds the authorities, PEM, that a probe verifies the boot server with over https; empty: those that its image
+	// trusts.
 	BootCA []byte
 	// DiscoveryTemplate replaces the built-in Butane of the probe when it is not empty.
 	DiscoveryTemplate string
-	// Wake is the way in for observations and acknowledgements.
+	// Wake brings observations and acknowledgements.
 	Wake trigger.Source
-	// Workers is how many servers are decided at the same time.
+	// Workers is how many servers are reconciled at the same time.
 	Workers int
 
 	// Unsubscriber, if set, is called before a server with an inline BMC loses its actor.
 	Unsubscriber Unsubscriber
 
-	backings   connection.Backings
-	resets     begun
-	submitted  begun // those of them that an actor was given
-	deferred   begun
-	census     census
-	undertaken undertaken
-	foreigners foreigners
-}
-
-// forget ends what is kept in memory about a server that is no more.
-func (r *Reconciler) forget(name string) {
-	r.backings.Note(name, nil)
-	r.census.forget(name)
-	r.foreigners.forget(name)
-	r.undertaken.set(name, false)
-	if r.Alarms != nil {
-		r.Alarms.Clear(name)
-	}
-	r.unbind(name)
+	backings connection.Backings
+	resets   marks // resets that this process began
+	ordered  marks // those of them that an actor was given
+	deferred marks // why operations wait, as events have told
+	begun    begun
+	lookups  lookups
+	census   census
 }
 
 // patch writes what changed of spec and metadata, and only if nobody wrote in between.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,9 @@ import (
 
 // report writes status, once, and only if it says anything new.
 func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) error {
+	if v.defers(ph, p) {
+		return nil
+	}
 	before := v.Server.DeepCopy()
 	status := &v.Server.Status
 	status.State = ph.state
@@ -31,7 +33,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if err := r.inspected(ctx, v); err != nil {
 		return err
 	}
-	r.conditions(v, ph, p)
+	setConditions(v, ph, p)
 	if err := r.lastCleaned(ctx, v); err != nil {
 		return err
 	}
@@ -41,8 +43,8 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	if r.alarmed(v) {
 		r.tellAlarm(v)
 	}
-	if status.State == metalv1.ServerStateAvailable {
-		r.undertaken.set(v.Server.Name, false)
+	if status.State != metalv1.ServerStateInitial {
+		r.begun.add(v.Server.Name)
 	}
 	if equality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
@@ -58,7 +60,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	return nil
 }
 
-// tellLate counts where servers are, and tells once of each that becomes late.
+// tellLate counts servers by state, and makes one event of each that becomes late.
 func (r *Reconciler) tellLate(v *View) {
 	late := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionLate)
 	is := standing{v.Server.Status.State, late != nil && late.Status == metav1.ConditionTrue}
@@ -67,7 +69,7 @@ func (r *Reconciler) tellLate(v *View) {
 	}
 }
 
-// lastCleaned says again of a free server how it was cleaned last, where status does not say so any more.
+// lastCleaned says how a free server was cleaned last, where status no longer says so.
 func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 	status := &v.Server.Status
 	if status.State != metalv1.ServerStateAvailable || v.claimedBy() != "" || apimeta.IsStatusConditionTrue(status.Conditions, metalv1.ConditionCleaned) {
@@ -84,8 +86,8 @@ func (r *Reconciler) lastCleaned(ctx context.Context, v *View) error {
 	return nil
 }
 
-// alarmed says in the condition BootAlarm what the newest alarm is, and takes it back when a later boot has begun without one. It reports
-// whether that is news. An alarm of before a restart is known by the condition alone.
+// alarmed says in condition BootAlarm what the newest alarm is, and clears it when a later boot has started without one. It reports
+// whether the alarm is new. Only the condition knows an alarm that was raised before a restart.
 func (r *Reconciler) alarmed(v *View) (news bool) {
 	if r.Alarms == nil {
 		return false
@@ -114,15 +116,15 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	return news
 }
 
-// tellAlarm makes an event of an alarm that is news.
+// tellAlarm makes an event of a new alarm.
 func (r *Reconciler) tellAlarm(v *View) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionBootAlarm)
 	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Reason, "%s", c.Message)
 	r.Logger.Info("boot alarm", "server", v.Server.Name, "reason", c.Reason, "message", c.Message)
 }
 
-// tellTrouble tells once, by an event and in the log, that an order about power does not come true. What the conditions said before
-// decides whether that is news: each attempt would be, otherwise.
+// tellTrouble tells once, by an event and in the log, that a power command has no effect. The reason that the condition had before says
+// whether that was told: each attempt would be an event otherwise.
 func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
 	for _, kind := range []string{metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff} {
 		is, was := apimeta.FindStatusCondition(v.Server.Status.Conditions, kind), apimeta.FindStatusCondition(before, kind)
@@ -134,7 +136,7 @@ func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
 	}
 }
 
-// tellForeign tells once that a server is left to somebody else.
+// tellForeign tells once that another operator's maintenance has the server.
 func (r *Reconciler) tellForeign(v *View, before []metav1.Condition) {
 	is := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionForeignMaintenance)
 	if is == nil || is.Status != metav1.ConditionTrue || apimeta.IsStatusConditionTrue(before, conditionForeignMaintenance) {
@@ -143,11 +145,10 @@ func (r *Reconciler) tellForeign(v *View, before []metav1.Condition) {
 	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeNormal, conditionForeignMaintenance, conditionForeignMaintenance, "%s", is.Message)
 }
 
-// inspected fills in what a probe reported, once for each report: the condition Discovered tells.
+// inspected fills in what a probe reported, once for each report.
 func (r *Reconciler) inspected(ctx context.Context, v *View) error {
-	discovered := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionDiscovered)
-	known := discovered != nil && discovered.Status == metav1.ConditionTrue && strings.HasSuffix(discovered.Message, attemptSuffix(v.Inspected))
-	if v.Inspected == "" || known {
+	status := &v.Server.Status
+	if v.Inspected == "" || status.InspectionAttempt == v.Inspected {
 		return nil
 	}
 	var obj corev1.ConfigMap
@@ -159,46 +160,54 @@ func (r *Reconciler) inspected(ctx context.Context, v *View) error {
 		log.FromContext(ctx).Error(err, "inspection record is damaged", "record", obj.Name)
 		return nil
 	}
+	status.InspectionAttempt = v.Inspected
 	if network := reported(&registration.Data); len(network) > 0 {
-		v.Server.Status.NetworkInterfaces = network
+		status.NetworkInterfaces = network
 	}
 	return nil
 }
 
-// maxReportSize bounds a stored report when it is unpacked.
+// maxReportSize limits the size of an unpacked report.
 const maxReportSize = 8 << 20
 
-// How long status is not written for what is usually over by then.
+// How long status is not written while a decision awaits something that is usually over by then. Each write costs every server of a
+// fleet as much.
 const (
 	// moment is what this process and its boot servers need.
 	moment = 2 * time.Second
-	// while is what a BMC or a registry needs, or a queue of a thousand other servers. Only a server of which nothing has
-	// been said yet, or whose machine goes off to be Available, is silent for so long.
+	// while is what a BMC or a registry needs, or a queue of a thousand other servers.
 	while = 15 * time.Second
 )
 
-// firstWord is how long v may be silent of what is awaited.
-func (v *View) firstWord() time.Duration {
-	if v.Server.Status.State == "" && v.OverriddenBy == "" {
-		return while
+// patience is how long the status of v may say nothing of what is awaited; unlimited: the plan ends that itself.
+func (v *View) patience(what Awaited) (limit time.Duration, unlimited bool) {
+	switch what {
+	case AwaitsPreparation: // the server is in Discovery at once
+		return 0, true
+	case AwaitsIdle: // that it is Available and that it is off are one write
+		return while, false
+	case AwaitsInventory, AwaitsBootConfiguration:
+		if v.Server.Status.State == "" && v.OverriddenBy == "" { // status has said nothing of this server yet
+			return while, false
+		}
+		return moment, false
+	case AwaitsPowerOff, AwaitsBootServer:
+		return moment, false
 	}
-	return moment
+	return 0, false
 }
 
-// brief is Unsettled for a time from since on.
-func (p *Plan) brief(now, since time.Time, usual time.Duration) {
-	if now.Before(since.Add(usual)) {
-		p.Unsettled = true
-		p.after(now, since.Add(usual))
+// defers reports whether status is not written now. What a plan writes elsewhere triggers the next reconcile at once, and status says
+// then what there is to say, unless the server is in another state by then and status would never show this one.
+func (v *View) defers(ph phase, p *Plan) bool {
+	limit, unlimited := v.patience(p.Awaits)
+	until := p.Since.Add(limit)
+	waits := unlimited || v.Now.Before(until)
+	if waits && !unlimited {
+		p.after(v.Now, until)
 	}
-}
-
-// reports says whether status is to be written for a server of which status says that it is in state before.
-// What the plan writes beside status wakes the server again at once: what there is to say is said then,
-// unless by then the server is in another state and this one would never be seen.
-func (p *Plan) reports(before, state metalv1.ServerState) bool {
-	if p.Event.Reason != "" {
-		return true // the condition that goes with it keeps it from being told again
+	if len(p.Events) > 0 {
+		return false // the condition that goes with an event keeps it from being repeated
 	}
-	return !p.Unsettled && p.Attempt == nil && (!p.Prepare || before != state)
+	return waits || p.Attempt != nil || p.Prepare && v.Server.Status.State == ph.state
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -16,13 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -55,8 +54,8 @@ func ofBoot(_ context.Context, obj client.Object) []reconcile.Request {
 	return named(config.Spec.ServerRef.Name)
 }
 
-// ofClaim is the server that a claim names, and what it has beside that: a claim may be deleted after a server was taken for it and
-// before it says so.
+// ofClaim are the server that a claim names, and those that name the claim: it may be deleted after a server was taken for it and before
+// it says so.
 func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile.Request {
 	claim, ok := obj.(*metalv1.ServerClaim)
 	if !ok {
@@ -68,7 +67,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 	}
 	var has metalv1.ServerList
 	if err := r.List(ctx, &has, client.MatchingFields{index.ServerByClaim: string(claim.UID)}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "claim", klog.KObj(claim))
+		log.FromContext(ctx).Error(err, "cannot list the servers of a claim", "claim", client.ObjectKeyFromObject(claim))
 		return requests
 	}
 	for i := range has.Items {
@@ -94,7 +93,7 @@ func (r *Reconciler) with(field string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list metalv1.ServerList
 		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "object", obj.GetName())
+			log.FromContext(ctx).Error(err, "cannot list the servers that refer to an object", "object", obj.GetName())
 			return nil
 		}
 		var requests []reconcile.Request
@@ -125,24 +124,24 @@ func readyReason(bmc *metalv1.BMC) string {
 	return ""
 }
 
-// notBegun is the priority of servers that nothing has been done for yet: below that of all others, above that of what a start
+// notBegun is the priority of servers for which nothing was done yet: below that of all others, above that of the servers that a start
 // of the manager lists.
 const notBegun = -10
 
-// line is the queue of servers. Those that are under way go before those that nothing has been done for: where there is more
-// to do than processors can, each server is done with soon after it was begun. Side by side ten thousand would all take as long
-// as all of them together, and status would have to tell of each step that takes long.
+// line is the queue of servers. Servers that have begun go before those for which nothing was done: when there is more work than the
+// processors can do, each server is finished soon after it has begun. Ten thousand side by side would each take as long as all of them
+// together, and status would have to tell of each slow step.
 type line struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	begun func(server string) bool
 }
 
-// newQueue makes the line, as controller.Options wants it.
+// newQueue makes the queue for controller.Options.
 func (r *Reconciler) newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
 		o.RateLimiter, o.Log = limiter, r.Logger
 	})
-	return &line{queue, r.hasBegun}
+	return &line{queue, r.begun.has}
 }
 
 func (l *line) Add(request reconcile.Request) {
@@ -164,17 +163,11 @@ func (l *line) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Reques
 		switch asked := ptr.Deref(o.Priority, 0); {
 		case !l.begun(request.Name):
 			mine.Priority = ptr.To(min(asked, notBegun))
-		case asked == notBegun: // it was when it was queued last
+		case asked == notBegun: // it was so when it was queued last
 			mine.Priority = nil
 		}
 		l.PriorityQueue.AddWithOpts(mine, request)
 	}
-}
-
-// hasBegun says whether something has been done for a server.
-func (r *Reconciler) hasBegun(server string) bool {
-	state := r.census.state(server)
-	return r.undertaken.has(server) || state != "" && state != metalv1.ServerStateInitial
 }
 
 // ofMaintenance is the server that a maintenance is about.

@@ -162,8 +162,8 @@ func TestWhatIsRememberedOfAShutdown(t *testing.T) {
 		tc.change(&v.System.Command)
 		v.powerOff(&p, "available-", tc.force)
 		got := ""
-		if p.Facts != nil {
-			p.Facts(v.Server)
+		if len(p.Edits) > 0 {
+			apply(v.Server, p.Edits)
 			got = v.Server.Annotations[annotationShutdown]
 		}
 		if got != tc.want {

@@ -8,34 +8,33 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// phase is where a server is in its life. It is finer than the states of the API:
-// releasing is the end of Reserved.
+// phase is where a server is in its life. It is finer than the states of the API: releasing is the end of Reserved.
 type phase struct {
-	state  metalv1.ServerState
-	decide func(*View) Plan
+	state     metalv1.ServerState
+	releasing bool
 }
 
 var (
-	initial     = phase{metalv1.ServerStateInitial, decideInitial}
-	discovery   = phase{metalv1.ServerStateDiscovery, decideDiscovery}
-	available   = phase{metalv1.ServerStateAvailable, decideAvailable}
-	reserved    = phase{metalv1.ServerStateReserved, decideReserved}
-	releasing   = phase{metalv1.ServerStateReserved, decideReleasing}
-	released    = phase{metalv1.ServerStateReleased, decideReleased}
-	cleanup     = phase{metalv1.ServerStateCleanup, decideCleanup}
-	maintenance = phase{metalv1.ServerStateMaintenance, decideMaintenance}
-	parked      = phase{metalv1.ServerStateParked, decideParked}
-	failed      = phase{metalv1.ServerStateError, decideError}
+	initial     = phase{state: metalv1.ServerStateInitial}
+	discovery   = phase{state: metalv1.ServerStateDiscovery}
+	available   = phase{state: metalv1.ServerStateAvailable}
+	reserved    = phase{state: metalv1.ServerStateReserved}
+	releasing   = phase{state: metalv1.ServerStateReserved, releasing: true}
+	released    = phase{state: metalv1.ServerStateReleased}
+	cleanup     = phase{state: metalv1.ServerStateCleanup}
+	maintenance = phase{state: metalv1.ServerStateMaintenance}
+	parked      = phase{state: metalv1.ServerStateParked}
+	failed      = phase{state: metalv1.ServerStateError}
 )
 
-// rule says in which phase a server is if a guard holds and none before it does.
+// rule says in which phase a server is if its guard holds and no earlier one does.
 type rule struct {
 	guard string
 	holds func(*View) bool
 	phase phase
 }
 
-// rules are asked in their order, and each of durable facts alone. The last always holds.
+// rules are evaluated in their order, on durable facts alone. The last always holds.
 func rules() []rule {
 	return []rule{
 		{"parked", (*View).isParked, parked},
@@ -68,34 +67,34 @@ func (v *View) isParked() bool {
 	return v.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue
 }
 
-// isRetained says that the claim is gone and the machine, which is off, is kept for its owner.
+// isRetained reports whether the claim is gone and the machine, which is off, is kept for its owner.
 func (v *View) isRetained() bool {
 	spec := &v.Server.Spec
-	return spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.released())
+	return spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.settledOff())
 }
 
 //go:generate go test -run ^TestThePageOfTheStatesIsWhatTheCodeSays$ -update .
 
-// stateInfo is what a newcomer wants to know of a state.
+// stateInfo describes a state for a newcomer.
 type stateInfo struct {
 	state       metalv1.ServerState
 	means, does string
-	// usual is how long a server usually stays; being later than that is shown. Zero: any time.
+	// usual is how long a server usually stays; condition Late tells of longer. Zero: any time.
 	usual time.Duration
 	file  string
 }
 
 // states are all states, in the order of a server's life.
 var states = []stateInfo{
-	{metalv1.ServerStateInitial, "known, not yet looked at", "waits for the inventory that the BMC tells, and for the delay after a discovery that timed out", 5 * time.Minute, "decide_discovery.go"},
-	{metalv1.ServerStateDiscovery, "being looked at from inside", "boots the probe from cold and waits for its report", 15 * time.Minute, "decide_discovery.go"},
-	{metalv1.ServerStateAvailable, "clean, off, free", "switches off what is on; removes what discovery left", 0, "decide_idle.go"},
+	{metalv1.ServerStateInitial, "known, not inspected yet", "waits for the BMC's inventory, and for the delay after a discovery that timed out", 5 * time.Minute, "decide_discovery.go"},
+	{metalv1.ServerStateDiscovery, "in-band inspection running", "boots the probe from cold and waits for its report", 15 * time.Minute, "decide_discovery.go"},
+	{metalv1.ServerStateAvailable, "clean, off, free", "switches the machine off if it is on; removes the objects of discovery", 0, "decide_idle.go"},
 	{metalv1.ServerStateReserved, "belongs to a claim", "boots what the claim names; when the claim is gone, switches the machine off", 0, "decide_reserved.go"},
 	{metalv1.ServerStateReleased, "kept as it is for its owner", "nothing", 0, "decide_idle.go"},
-	{metalv1.ServerStateCleanup, "being made clean", "boots the probe, which wipes the disks; restores what is asked for", time.Hour, "decide_cleanup.go"},
-	{metalv1.ServerStateMaintenance, "being worked on", "what the ServerMaintenance asks for", 0, "decide_maintenance.go"},
-	{metalv1.ServerStateParked, "hands off", "asks the machine once to shut down, and nothing more", 0, "decide_idle.go"},
-	{metalv1.ServerStateError, "needs a person, and says why", "observes", 0, "decide_idle.go"},
+	{metalv1.ServerStateCleanup, "cleanup running", "boots the probe, which wipes the disks; restores boot order and BIOS defaults where asked for", time.Hour, "decide_cleanup.go"},
+	{metalv1.ServerStateMaintenance, "a maintenance has it", "does what the ServerMaintenance asks for", 0, "decide_maintenance.go"},
+	{metalv1.ServerStateParked, "left alone on request", "shuts the machine down once", 0, "decide_idle.go"},
+	{metalv1.ServerStateError, "needs a person; a condition says why", "observes", 0, "decide_idle.go"},
 }
 
 // usual is how long a server usually stays in a state.
@@ -108,8 +107,7 @@ func usual(state metalv1.ServerState) (time.Duration, bool) {
 	return 0, false
 }
 
-// transition is a way from one state to another: guard is the rule that then holds, because says
-// by what that comes about.
+// transition is a way from one state to another: guard is the rule that then holds, because is what causes it.
 type transition struct {
 	from, to       metalv1.ServerState
 	guard, because string
@@ -122,16 +120,15 @@ const (
 	begins   = "a maintenance begins"
 )
 
-// transitions are all there are. Where a server goes is derived from facts, not looked up here: this is what
-// follows from the rules and from what each state does, written down. A test walks through all facts and finds
-// exactly these ways, no more and no fewer. There is none from Reserved or Released to Available.
+// transitions are all there are. They are not looked up: the state is derived from facts, and these follow from the rules and from what
+// each state does. A test visits all facts and finds exactly these transitions. None leads from Reserved or Released to Available.
 var transitions = []transition{
-	{metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, "probe prepared", "the BMC has told its inventory, and the boot of the probe is prepared"},
+	{metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, "probe prepared", "the BMC has reported its inventory, and the boot of the probe is prepared"},
 	{metalv1.ServerStateInitial, metalv1.ServerStateMaintenance, "maintained", begins},
 	{metalv1.ServerStateInitial, metalv1.ServerStateParked, "parked", toPark},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateAvailable, "inspected", "the report of the probe is on record"},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateInitial, "new", "no report came in time"},
-	{metalv1.ServerStateDiscovery, metalv1.ServerStateError, "retries spent", "no report came in time, once too often"},
+	{metalv1.ServerStateDiscovery, metalv1.ServerStateError, "retries spent", "no report came in time, and no retry is left"},
 	{metalv1.ServerStateDiscovery, metalv1.ServerStateParked, "parked", toPark},
 	{metalv1.ServerStateAvailable, metalv1.ServerStateReserved, "claimed", "a claim takes it"},
 	{metalv1.ServerStateAvailable, metalv1.ServerStateMaintenance, "maintained", begins},
@@ -169,8 +166,8 @@ var transitions = []transition{
 func statesPage() string {
 	var b strings.Builder
 	b.WriteString("# The states of a server\n\n<!-- Generated from internal/controller/server/states.go by `make generate`. -->\n\n" +
-		"The code of a state is the file of its name in `internal/controller/server`. A state is never looked up in status: it is\n" +
-		"derived each time from facts that last, so that a wiped status, a restart or another leader changes nothing.\n\n" +
+		"The last column names the file in `internal/controller/server` that decides in that state. Farrier never reads the state from\n" +
+		"status: it derives it each time from durable facts, so that a wiped status, a restart or another leader changes nothing.\n\n" +
 		"```mermaid\nstateDiagram-v2\n    [*] --> Initial\n")
 	for i, t := range transitions {
 		if i > 0 && transitions[i-1].from == t.from && transitions[i-1].to == t.to {
@@ -186,11 +183,11 @@ func statesPage() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` |\n", s.state, s.means, s.does, usually, s.file)
 	}
-	b.WriteString("\nLonger than usual is condition `Late`, an event, and the metric `farrier_servers_late`; so is, in any state but Parked, an order about power that has not\ncome true for 5 minutes.\n\n## Where a server is\n\nThe first that holds:\n\n")
+	b.WriteString("\nA server that stays longer than usual has condition `Late`, gets an event, and counts in the metric `farrier_servers_late`. So does, in any\nstate but Parked, a server whose machine does not go on or off as ordered for 5 minutes.\n\n## Which state a server is in\n\nThe first that holds:\n\n")
 	for i, r := range rules() {
 		fmt.Fprintf(&b, "%d. *%s*: %s\n", i+1, r.guard, r.phase.state)
 	}
-	b.WriteString("\n## How it gets from one state to another\n\n| from | to | then holds | because |\n|---|---|---|---|\n")
+	b.WriteString("\n## Transitions\n\n| from | to | then holds | because |\n|---|---|---|---|\n")
 	for _, t := range transitions {
 		fmt.Fprintf(&b, "| %s | %s | *%s* | %s |\n", t.from, t.to, t.guard, t.because)
 	}

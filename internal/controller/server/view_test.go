@@ -241,7 +241,12 @@ func TestDecisions(t *testing.T) {
 		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
 		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
 	} {
-		t.Run(name, func(t *testing.T) { check(t, tc.view, derive(tc.view).decide(tc.view), tc.want) })
+		t.Run(name, func(t *testing.T) {
+			ph := derive(tc.view)
+			p := decisions[ph](tc.view)
+			tc.view.defers(ph, &p)
+			check(t, tc.view, p, tc.want)
+		})
 	}
 }
 
@@ -251,7 +256,7 @@ func parkedView(v *View) {
 
 func check(t *testing.T, v *View, p Plan, want wanted) {
 	t.Helper()
-	got := wanted{prepare: p.Prepare, remove: p.Remove, record: p.Record != nil, facts: p.Facts != nil, after: p.After}
+	got := wanted{prepare: p.Prepare, remove: p.Remove, record: p.Record != nil, facts: len(p.Edits) > 0, after: p.After}
 	if p.Command != nil {
 		got.command, got.id, got.force = p.Command.Kind, p.Command.ID, p.Command.Force
 	}
@@ -271,9 +276,7 @@ func check(t *testing.T, v *View, p Plan, want wanted) {
 	if p.Command != nil && p.Attempt != nil {
 		t.Error("a command and the fact that orders it are in one plan")
 	}
-	if p.Facts != nil {
-		p.Facts(v.Server.DeepCopy())
-	}
+	apply(v.Server.DeepCopy(), p.Edits)
 }
 
 func TestAttemptsFollowEachOther(t *testing.T) {
@@ -338,12 +341,12 @@ func TestOperations(t *testing.T) {
 		"unknown is removed": {newView(), "dance", false, "UnsupportedOperation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			change, event := decideOperation(tc.view, tc.operation)
-			if (change == nil) != tc.stays || event.Reason != tc.event {
-				t.Errorf("stays=%v event=%s", change == nil, event.Reason)
+			p, done := decideOperation(tc.view, tc.operation)
+			if done == tc.stays || len(p.Events) != 1 || p.Events[0].Reason != tc.event {
+				t.Errorf("done=%v events=%v", done, p.Events)
 			}
-			if change != nil {
-				change(tc.view.Server)
+			if _, asked := tc.view.Server.Annotations[metalv1.AnnotationOperation]; !done && (asked || len(p.Edits) > 0) {
+				t.Errorf("it waits, and %v is written", p.Edits)
 			}
 		})
 	}

@@ -164,7 +164,7 @@ func (r *Reporter) say(ctx context.Context, s subject, o stall, over bool) (clie
 		return nil, fmt.Errorf("read %s %s: %w", s.Kind, s, err)
 	}
 	before, _ := obj.DeepCopyObject().(client.Object)
-	changed := false
+	var changed bool
 	if over {
 		changed = apimeta.RemoveStatusCondition(conditions, metalv1.ConditionStalled)
 	} else {

@@ -1,2 +1,2 @@
-// Package cgroup says what the control group of this process lets it have (cgroup v2), as containers and services are bounded.
+// Package cgroup reads the limits of this process's control group (cgroup v2), as containers and services have them.
 package cgroup

@@ -1,2 +1,3 @@
-// Package ownership says whose a file or directory is, refuses what others could have put in our way, and tells people what to do about it.
+// Package ownership checks who owns a file or directory, refuses those that another user could have planted, and tells people how
+// to fix it.
 package ownership

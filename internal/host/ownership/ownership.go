@@ -14,7 +14,7 @@ import (
 const (
 	// private is the mode of a directory that is for its owner only.
 	private fs.FileMode = 0o700
-	root                = 0
+	root    int         = 0
 	// others are the bits of everybody who is not the owner.
 	others fs.FileMode = 0o077
 	// othersWrite is the bit that lets every user of the host replace what is in a directory.

@@ -1,3 +1,3 @@
-// Package tcpstate asks the kernel what a connection has come to. A server hears of a new connection before
-// it hears that the one before it has ended; whoever counts connections has to know better.
+// Package tcpstate asks the kernel for the state of a connection. A server learns of a new connection before it learns that the
+// previous one has ended, so a limit on connections needs the kernel's answer.
 package tcpstate

@@ -8,16 +8,16 @@ import (
 )
 
 var (
-	// ErrAbandoned ends a download that nobody needs and nobody waits for.
-	ErrAbandoned = errors.New("nobody waits for the blob any more")
-	// errSuperseded ends a download of something unneeded that has become needed: it begins anew, as such.
-	errSuperseded = errors.New("the blob has become needed")
+	// ErrAbandoned ends a download of an unneeded blob that no client waits for.
+	ErrAbandoned = errors.New("no client waits for the blob any more")
+	// errSuperseded ends a download of an unneeded blob that is now pinned: a download of a needed blob takes its place.
+	errSuperseded = errors.New("the blob is pinned now")
 )
 
-// neededDeadline bounds a download of something needed. A slow line is not at fault: see neededPace.
+// neededDeadline bounds the download of a needed blob. It allows for a slow line: see neededPace.
 const neededDeadline = 12 * time.Hour
 
-// watch ends the downloads that have no use or no end, until the context ends.
+// watch ends downloads that nobody waits for and downloads that take too long, until the context ends.
 func (b *Cache) watch(ctx context.Context) {
 	ticker := b.opts.Clock.NewTicker(b.opts.Unneeded.Grace / 3)
 	defer ticker.Stop()
@@ -42,21 +42,20 @@ func (b *Cache) endUseless(now time.Time) {
 		switch {
 		case now.Sub(d.began) >= limit:
 			b.end(d, fmt.Errorf("%w: the download took longer than %s", context.DeadlineExceeded, limit))
-		case b.needs.blobs[key] == nil && d.abandoned(now, b.opts.Unneeded.Grace):
+		case b.pins.blobs[key] == nil && d.abandoned(now, b.opts.Unneeded.Grace):
 			b.metrics.abandoned.Inc()
 			b.end(d, ErrAbandoned)
 		}
 	}
 }
 
-// end cancels a download. Who asks for the blob from now on gets another one. The caller holds mu.
+// end cancels a download. A later request for the blob starts another one. The caller holds mu.
 func (b *Cache) end(d *download, why error) {
 	delete(b.downloads, d.key())
 	d.cancel(why)
 }
 
-// abandoned reports whether nobody has waited for a download for a while. Only those are asked for that cannot be joined
-// meanwhile.
+// abandoned reports whether no client has waited for a download during the grace period. The caller keeps clients from joining meanwhile.
 func (d *download) abandoned(now time.Time, grace time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

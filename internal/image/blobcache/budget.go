@@ -13,7 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// Budget bounds what is done for blobs and images that nobody needs: anybody can ask for them. A zero field has its
+// Budget bounds the work for unneeded blobs and images: those that no plan names, which anybody can ask for. A zero field has its
 // default.
 type Budget struct {
 	// Bytes is the share of the cache. Default: a quarter of it.
@@ -58,16 +58,16 @@ func (l Budget) withDefaults(maxBytes int64) Budget {
 }
 
 var (
-	// ErrBusy says that as much is under way as may be for what nobody needs.
+	// ErrBusy reports that as many requests for unneeded blobs are under way as may be.
 	ErrBusy = errors.New("image cache is busy with what no boot configuration names")
-	// ErrTooMany says that more is asked for than may be of what nobody needs.
+	// ErrTooMany reports that unneeded blobs are requested too often.
 	ErrTooMany = errors.New("too many requests for what no boot configuration names")
 )
 
 // maxFailed bounds what is remembered of blobs that cannot be had, to about a megabyte.
 const maxFailed = 1024
 
-// budget is what is left of a Budget.
+// budget is the part of a Budget that is left.
 type budget struct {
 	limits Budget
 	clock  clock.PassiveClock
@@ -98,7 +98,7 @@ func newBudget(limits Budget, c clock.PassiveClock) *budget {
 
 func (u *budget) burst() float64 { return float64(u.limits.PerMinute) / 2 }
 
-// spend takes one question to a registry. The caller holds mu.
+// spend takes one request to a registry from the budget. The caller holds mu.
 func (u *budget) spend() error {
 	now := u.clock.Now()
 	u.tokens = min(u.burst(), u.tokens+max(0, now.Sub(u.at).Minutes())*float64(u.limits.PerMinute))
@@ -110,7 +110,7 @@ func (u *budget) spend() error {
 	return nil
 }
 
-// admit takes a download into the budget, which it has to leave, unless it is known how that ends.
+// admit adds a download to the budget, unless the blob failed a moment ago. The download must leave.
 func (u *budget) admit(key blobKey) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -127,7 +127,7 @@ func (u *budget) admit(key blobKey) error {
 	return nil
 }
 
-// leave takes a download out of the budget. What is wrong with the blob, and not with the way to it, is remembered.
+// leave removes a download from the budget. It remembers failures of the blob itself, not those of the way to it.
 func (u *budget) leave(key blobKey, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -144,7 +144,7 @@ func (u *budget) remember(key blobKey, err error) {
 	}
 }
 
-// failure is why a blob could not be had a moment ago, nil if it could or nobody knows. The caller holds mu.
+// failure returns why a blob could not be fetched a moment ago, nil if nothing is known against it. The caller holds mu.
 func (u *budget) failure(key blobKey) error {
 	if failed, ok := u.failed.Get(key); ok && u.clock.Now().Before(failed.until) {
 		return failed.err
@@ -152,7 +152,7 @@ func (u *budget) failure(key blobKey) error {
 	return nil
 }
 
-// call waits for a turn to ask a registry something short. The caller says when it has been answered.
+// call waits for a turn to send a registry a short request. The caller calls done when it is answered.
 func (u *budget) call(ctx context.Context) (done func(), err error) {
 	u.mu.Lock()
 	if u.calls >= u.limits.Parallel+u.limits.Queue {
@@ -184,7 +184,7 @@ func (u *budget) called() {
 	u.calls--
 }
 
-// blobCall is call for a question about one blob, whose failure is remembered.
+// blobCall is call for a request about one blob. It remembers a failure.
 func (u *budget) blobCall(ctx context.Context, key blobKey) (done func(error), err error) {
 	u.mu.Lock()
 	err = u.failure(key)
@@ -212,23 +212,4 @@ func turn(ctx context.Context, places chan struct{}) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-}
-
-// yieldEvery is how long a download of something unneeded waits after each buffer while something needed is downloaded:
-// 1 MiB/s is left to it.
-const yieldEvery = 250 * time.Millisecond
-
-// makeRoom has a download of something unneeded make room for what has arrived, and lets the line to what is needed.
-func (d *download) makeRoom(ctx context.Context, b *Cache, n int64) error {
-	if d.room == nil {
-		return nil
-	}
-	if b.urgent.Load() > 0 {
-		select {
-		case <-b.opts.Clock.After(yieldEvery):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return b.store.grow(d.room, d.written+n)
 }

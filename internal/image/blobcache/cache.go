@@ -17,13 +17,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/resolver"
 )
 
-// Blobs has layers of images for machines. It keeps them on disk, verified;
-// downloads each once however many machines ask for it, and lets all of them
-// read while it downloads what is needed (needs.go). What is not has a budget
-// (budget.go). Close ends its downloads.
+// Cache has layers of images for machines. It keeps them on disk, verified. It downloads each layer once however many machines ask for
+// it. All of them read while it downloads a pinned layer (pin.go); layers that nobody pinned have a budget (budget.go). Close ends its
+// downloads.
 type Cache struct {
 	opts Options
-	// strangers asks the same registries as upstream, for what nobody needs.
+	// strangers asks the same registries as upstream, for unneeded blobs.
 	upstream, strangers *registry.Client
 	store               *store
 
@@ -31,7 +30,7 @@ type Cache struct {
 	cancel context.CancelCauseFunc
 	// work has one for each download.
 	work sync.WaitGroup
-	// unneeded is for what nobody needs.
+	// unneeded is the budget for unneeded blobs.
 	unneeded *budget
 	// urgent counts the downloads of what is needed that are under way.
 	urgent    atomic.Int32
@@ -45,10 +44,10 @@ type Cache struct {
 	// places are those of what is needed, by registry: one that hangs stops no other.
 	places map[string]places
 	sizes  bounded.Map[blobKey, int64]
-	// images are such as somebody needs, and others such as nobody does.
+	// images are those that are pinned, others those that are not.
 	images bounded.Map[string, knownImage]
 	others bounded.Map[string, knownImage]
-	needs  needs
+	pins   pinSet
 }
 
 // places bound the downloads and the short calls to a registry that are under way at once.
@@ -67,8 +66,7 @@ type knownImage struct {
 const (
 	// maxKnown bounds what is remembered of sizes and of images. What is forgotten costs a call to learn again.
 	maxKnown = 4096
-	// maxOthers and maxOther bound what is remembered of images that nobody needs:
-	// how many, and the bytes of what each says of its layers.
+	// maxOthers bounds how many images are remembered that are not pinned, maxOther the bytes of the layers' names of each.
 	maxOthers = 64
 	maxOther  = 64 << 10
 	// imageFresh is how long a tag is taken to point where it did.
@@ -81,8 +79,7 @@ const (
 // ErrClosed ends what is under way at Close.
 var ErrClosed = errors.New("image cache is closing")
 
-// NewBlobs opens the cache in the directory of the options and takes up what
-// an earlier run left there.
+// New opens the cache in the directory of the options, with what an earlier run left there.
 func New(o Options) (*Cache, error) {
 	o = o.withDefaults()
 	if o.Dir == "" {
@@ -108,8 +105,8 @@ func New(o Options) (*Cache, error) {
 		metrics:   newMetrics(),
 		downloads: make(map[blobKey]*download),
 		places:    make(map[string]places),
-		needs: needs{
-			owners: make(map[string]ownedNeed), blobs: make(map[blobKey]*neededBlob), images: make(map[string]int),
+		pins: pinSet{
+			owners: make(map[string]ownedPin), blobs: make(map[blobKey]*pinnedBlob), images: make(map[string]int),
 		},
 	}
 	b.prefetch = b.newPrefetch()
@@ -136,18 +133,18 @@ func (b *Cache) describe(key blobKey, size int64) {
 	b.sizes.Put(key, size, maxKnown)
 }
 
-// described is how large a blob is by the manifest of an image, zero if none has told. Who needs it knows best.
+// described returns the size of a blob by the manifest of an image, zero if no manifest is known. That of a pinned image wins.
 func (b *Cache) described(key blobKey) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if blob := b.needs.blobs[key]; blob != nil {
+	if blob := b.pins.blobs[key]; blob != nil {
 		return blob.size
 	}
 	size, _ := b.sizes.Get(key)
 	return size
 }
 
-// placesOf are those of a registry, which is one of the allowed ones.
+// placesOf returns the places of a registry. It is one of the allowed ones.
 func (b *Cache) placesOf(host string) places {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +226,7 @@ func (b *Cache) join(ref registry.Reference, digest string) (d *download, needed
 	key := blobKey{ref.Name(), digest}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	needed = b.needs.blobs[key] != nil
+	needed = b.pins.blobs[key] != nil
 	if d, ok := b.downloads[key]; ok {
 		d.join()
 		return d, needed, nil

@@ -88,7 +88,7 @@ func (s *serving) boots(t *testing.T, r *localregistry.Registry, digest string, 
 	ref := registry.Reference{Registry: r.Address(), Repository: "org/os"}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.needs.blobs[blobKey{ref.Name(), digest}] = &neededBlob{
+	s.pins.blobs[blobKey{ref.Name(), digest}] = &pinnedBlob{
 		ref: ref, digest: digest, size: int64(len(content)), owners: map[string]*auth.Client{"test": s.upstream.Anonymous},
 	}
 	s.store.pin(digest)

@@ -49,11 +49,11 @@ type download struct {
 	// What only run uses: the hash of what is written, what it has of the store if it
 	// is not needed, what an earlier download left, the mirrors that sent some of it,
 	// and whether they may be asked.
-	sum     hash.Hash
-	room    *room
-	left    *leftover
-	mirrors []*registry.Mirror
-	direct  bool
+	sum      hash.Hash
+	reserved *reservation
+	partial  *partialBlob
+	mirrors  []*registry.Mirror
+	direct   bool
 
 	mu      sync.Mutex
 	written int64 // only run changes it
@@ -93,9 +93,9 @@ func (d *download) run(ctx context.Context, b *Cache) {
 	if err != nil {
 		log := b.opts.Logger
 		if !d.needed {
-			log = log.V(1) // anybody can ask for anything; refusals tells of those
+			log = log.V(1) // anybody can cause any number of these; the boot server logs that there are some
 		}
-		log.Info("blob could not be downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err)
+		log.Info("blob not downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err)
 		d.giveUp(b, err)
 	}
 	if !d.needed {
@@ -107,8 +107,8 @@ func (d *download) run(ctx context.Context, b *Cache) {
 }
 
 func (d *download) commit(b *Cache) (release func(), err error) {
-	if d.room != nil {
-		return b.store.commitUnneeded(d.file, d.digest, d.room, b.opts.Clock.Now())
+	if d.reserved != nil {
+		return b.store.commitUnneeded(d.file, d.digest, d.reserved, b.opts.Clock.Now())
 	}
 	return b.store.commit(d.file, d.digest, d.size, d.private, b.opts.Clock.Now())
 }
@@ -130,7 +130,7 @@ func (d *download) fetch(ctx context.Context, b *Cache) error {
 		b.urgent.Add(1)
 		defer b.urgent.Add(-1)
 	}
-	if err := d.takeUp(ctx, b); err != nil {
+	if err := d.resumePartial(ctx, b); err != nil {
 		return err
 	}
 	for {
@@ -209,8 +209,8 @@ func (d *download) attempt(ctx context.Context, b *Cache) error {
 	return err
 }
 
-// blame leaves a mirror alone that broke off. What a stranger asks it for says nothing of it to others: he is served by
-// the registry itself.
+// blame leaves a mirror alone that broke off. A failure on behalf of a stranger does not make the mirror rest for others: the stranger is
+// served by the registry itself.
 func (d *download) blame(m *registry.Mirror) {
 	if d.needed {
 		m.Rest(registry.MirrorRest)
@@ -244,9 +244,9 @@ func (d *download) start(b *Cache, size int64) (err error) {
 	var file *os.File
 	switch {
 	case !d.needed:
-		file, d.room, err = b.store.createUnneeded(size, d.cancel)
-	case d.left != nil:
-		file, err = b.store.resume(d.left)
+		file, d.reserved, err = b.store.createUnneeded(size, d.cancel)
+	case d.partial != nil:
+		file, err = b.store.resume(d.partial)
 	default:
 		file, err = b.store.create(d.digest, size)
 	}
@@ -258,13 +258,13 @@ func (d *download) start(b *Cache, size int64) (err error) {
 	return nil
 }
 
-// copy appends to the file, hashes what it appends, and tells readers.
+// copy appends to the file, hashes what it appends, and wakes readers.
 func (d *download) copy(ctx context.Context, b *Cache, body io.Reader) error {
 	buffer := make([]byte, copyBuffer)
 	for d.written < d.size {
 		n, err := body.Read(buffer[:min(copyBuffer, d.size-d.written)])
 		if n > 0 {
-			if err := d.makeRoom(ctx, b, int64(n)); err != nil {
+			if err := d.reserve(ctx, b, int64(n)); err != nil {
 				return err
 			}
 			if _, err := d.file.WriteAt(buffer[:n], d.written); err != nil {
@@ -313,7 +313,7 @@ func (d *download) awaitEnd(ctx context.Context) error {
 	}
 }
 
-// signal wakes who waits for a change. The caller holds mu.
+// signal wakes the readers that wait for a change. The caller holds mu.
 func (d *download) signal() {
 	if d.changed != nil {
 		close(d.changed)
@@ -346,7 +346,7 @@ func (d *download) leave() {
 	}
 }
 
-// readable tells how many bytes readers may have. The last byte is held back
+// readable returns how many bytes readers may have. The last byte is held back
 // until the blob is verified, so that no client ever completes a bad one. The
 // channel is closed when there may be more.
 func (d *download) readable() (n int64, generation int, more <-chan struct{}, err error) {

@@ -15,7 +15,7 @@ type follower struct {
 	ctx      context.Context
 	download *download
 	offset   int64
-	// begun says that bytes of a generation have been handed out.
+	// begun: bytes of a generation have been handed out.
 	begun      bool
 	generation int
 }

@@ -26,7 +26,7 @@ func (impatient) After(time.Duration) <-chan time.Time {
 // TestBlobsOfTheWrongLength: a registry may send less or more than the blob is, and say so or not. No client ever gets a
 // whole answer of it, nothing is kept, and when the registry is mended so is the answer.
 func TestBlobsOfTheWrongLength(t *testing.T) {
-	sized := func(change func([]byte) []byte, claims func(sent, real int) int) func(http.ResponseWriter, []byte) {
+	sized := func(change func([]byte) []byte, claims func(sent, whole int) int) func(http.ResponseWriter, []byte) {
 		return func(w http.ResponseWriter, body []byte) {
 			sent := change(body)
 			w.Header().Set("Content-Length", strconv.Itoa(claims(len(sent), len(body))))
@@ -37,14 +37,14 @@ func TestBlobsOfTheWrongLength(t *testing.T) {
 	less := func(b []byte) []byte { return b[:len(b)/2] }
 	more := func(b []byte) []byte { return slices.Concat(b, []byte("more")) }
 	asSent := func(sent, _ int) int { return sent }
-	asIs := func(_, real int) int { return real }
+	asIs := func(_, whole int) int { return whole }
 	for name, answer := range map[string]func(http.ResponseWriter, []byte){
 		"half of it":                sized(less, asSent),
 		"half of it, called whole":  sized(less, asIs),
 		"nothing":                   sized(func([]byte) []byte { return nil }, asSent),
 		"nothing, called whole":     sized(func([]byte) []byte { return nil }, asIs),
 		"more than it is":           sized(more, asSent),
-		"called half of what it is": sized(bytes.Clone, func(_, real int) int { return real / 2 }),
+		"called half of what it is": sized(bytes.Clone, func(_, whole int) int { return whole / 2 }),
 		"called far more than all":  sized(bytes.Clone, func(int, int) int { return 1 << 62 }),
 	} {
 		t.Run(name, func(t *testing.T) {

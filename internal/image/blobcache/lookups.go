@@ -7,10 +7,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// What is asked of registries beside downloads: how large a blob is, and what an image is made of.
+// Requests to registries beside downloads: how large a blob is, and which layers an image has.
 
-// size tells how large a blob is. It asks the registry only for a blob that
-// nobody has described.
+// size returns how large a blob is. It asks the registry only if no manifest has named the blob.
 func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string) (int64, error) {
 	key := blobKey{ref.Name(), digest}
 	if err := b.admit(ctx, key, ref); err != nil {
@@ -21,10 +20,10 @@ func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string)
 	}
 	b.mu.Lock()
 	size, ok := b.sizes.Get(key)
-	if blob := b.needs.blobs[key]; blob != nil && blob.size > 0 {
+	if blob := b.pins.blobs[key]; blob != nil && blob.size > 0 {
 		size, ok = blob.size, true
 	}
-	client, up := b.clientOf(key), b.upstreamFor(b.needs.blobs[key] != nil)
+	client, up := b.clientOf(key), b.upstreamFor(b.pins.blobs[key] != nil)
 	b.mu.Unlock()
 	if ok {
 		return size, nil
@@ -42,7 +41,7 @@ func (b *Cache) size(ctx context.Context, ref registry.Reference, digest string)
 	return size, err
 }
 
-// askBlob waits for a turn to ask for a blob. The caller says how it was answered.
+// askBlob waits for a turn to ask for a blob. The caller passes the outcome to done.
 func (b *Cache) askBlob(ctx context.Context, key blobKey, ref registry.Reference) (done func(error), err error) {
 	if !b.needed(key) {
 		return b.unneeded.blobCall(ctx, key)
@@ -113,7 +112,7 @@ func (b *Cache) fetchImage(ctx context.Context, key string, ref registry.Referen
 	if err != nil {
 		return registry.Image{}, err
 	}
-	b.know(key, image)
+	b.remember(key, image)
 	return image, nil
 }
 
@@ -125,12 +124,12 @@ func (b *Cache) askImage(ctx context.Context, ref registry.Reference) (done func
 	return b.unneeded.call(ctx)
 }
 
-// know remembers an image. Of such as nobody needs it remembers few, and none that says much.
-func (b *Cache) know(key string, image registry.Image) {
+// remember keeps what an image was found to be: few of those that nobody pinned, and none of those with long names of layers.
+func (b *Cache) remember(key string, image registry.Image) {
 	known := knownImage{image: image, at: b.opts.Clock.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.needs.images[key] == 0 {
+	if b.pins.images[key] == 0 {
 		size := 0
 		for _, layer := range image.Layers {
 			size += len(layer.MediaType) + len(layer.Digest)

@@ -9,7 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// metrics count what is done for those whom no plan names. None has a label that a client chooses.
+// metrics count what is refused and ended of requests for unneeded blobs. No client chooses the value of a label.
 type metrics struct {
 	refused   *prometheus.CounterVec
 	abandoned prometheus.Counter
@@ -40,7 +40,7 @@ func (b *Cache) Collect(ch chan<- prometheus.Metric) {
 	b.metrics.abandoned.Collect(ch)
 }
 
-// refusal is why a request was refused that nobody's plan stands behind, empty if it failed for another reason.
+// refusal returns the reason for which a request for an unneeded blob is counted as refused, empty for errors that are not counted.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, ErrTooMany):

@@ -30,7 +30,7 @@ func byName(x, y blobKey) bool {
 // fetchPinned downloads a pinned blob if it is not there.
 func (b *Cache) fetchPinned(ctx context.Context, key blobKey) error {
 	b.mu.Lock()
-	blob := b.needs.blobs[key]
+	blob := b.pins.blobs[key]
 	b.mu.Unlock()
 	switch {
 	case blob == nil, b.store.has(key.digest):

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	containerregistry "github.com/google/go-containerregistry/pkg/registry"
@@ -30,6 +29,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // registryRole makes this test a registry, in a process of its own.
@@ -68,15 +68,14 @@ func startRegistryProcess(t *testing.T) (address string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for deadline := time.Now().Add(imagetest.Patience); ; time.Sleep(10 * time.Millisecond) {
-		if resp, err := http.Get("http://" + address + "/v2/"); err == nil {
+	await.Nil(t, "the registry answers", func() error {
+		resp, err := http.Get("http://" + address + "/v2/")
+		if err == nil {
 			resp.Body.Close()
-			return address
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the registry does not answer")
-		}
-	}
+		return err
+	})
+	return address
 }
 
 // TestRegistryProcess is no test but a registry, until it is killed.

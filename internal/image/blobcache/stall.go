@@ -15,13 +15,13 @@ type pace struct {
 }
 
 // The least rates. A site may be far from its registry, and is served all the same: 17 kB/s for what is needed. What
-// nobody needs has to come as fast as the boot server has clients take it: 70 kB/s.
+// nobody needs has to come as fast as clients of the boot server have to read: 70 kB/s.
 var (
 	neededPace   = pace{1 << 20, time.Minute}
 	unneededPace = pace{4 << 20, time.Minute}
 )
 
-// errSlow says that a registry sends, and too little to ever come to an end.
+// errSlow reports a registry that sends too little to ever come to an end.
 var errSlow = errors.New("registry is too slow")
 
 // stallGuard ends a download that stands still, or nearly: a deadline for the whole

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a blob is larger than the whole cache.
+	// ErrTooLarge reports a blob that is larger than the whole cache.
 	ErrTooLarge = errors.New("blob is larger than the image cache")
-	// ErrCacheFull says that everything in the cache is needed more, or being served just now.
+	// ErrCacheFull reports that everything in the cache has precedence, or is being served.
 	ErrCacheFull = errors.New("image cache is full of blobs in use")
 )
 
@@ -29,8 +29,8 @@ var (
 // What it holds, and what is promised to downloads under way, never exceeds its
 // bound; blobs that nobody reads make room, the least recently used first.
 //
-// A blob that nobody needs has a share of it (room.go). Nothing makes room for it
-// that is needed, and it makes room for what is, also while somebody reads it: its
+// Unneeded blobs have a share of it (store_reservation.go). No needed blob makes room
+// for an unneeded one; an unneeded one makes room for needed ones, also while somebody reads it: its
 // name goes then, and its bytes with its last reader.
 //
 //	<dir>/sha256/<64 hex digits>   complete and verified
@@ -40,14 +40,14 @@ type store struct {
 	dir        string
 	max, share int64
 
-	mu    sync.Mutex
-	blobs map[string]*stored // by digest
-	pins  map[string]int     // by digest: how many have asked to keep it
-	left  map[string]*leftover
-	used  int64 // bytes stored, left and promised
+	mu       sync.Mutex
+	blobs    map[string]*stored // by digest
+	pins     map[string]int     // by digest: how many have asked to keep it
+	partials map[string]*partialBlob
+	used     int64 // bytes stored, left and promised
 	// What nobody ever needed: bytes stored and arrived, downloads under way, and how large those are said to be.
 	unneeded, expected int64
-	rooms              map[*room]struct{}
+	reservations       map[*reservation]struct{}
 	// recent has every *stored, the most recently used in front.
 	recent *list.List
 }
@@ -85,8 +85,8 @@ const touchAfter = time.Minute
 
 func openStore(dir string, maxBytes, share int64) (*store, error) {
 	s := &store{
-		dir: dir, max: maxBytes, share: min(share, maxBytes), recent: list.New(), rooms: make(map[*room]struct{}),
-		blobs: make(map[string]*stored), pins: make(map[string]int), left: make(map[string]*leftover),
+		dir: dir, max: maxBytes, share: min(share, maxBytes), recent: list.New(), reservations: make(map[*reservation]struct{}),
+		blobs: make(map[string]*stored), pins: make(map[string]int), partials: make(map[string]*partialBlob),
 	}
 	for _, dir := range []string{s.blobDir(false), s.blobDir(true), s.partialDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -156,7 +156,7 @@ func (s *store) insert(digest string, size int64) *stored {
 	return b
 }
 
-// size tells how large a blob is if the store has it.
+// size returns how large a blob is if the store has it.
 func (s *store) size(digest string) (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *store) has(digest string) bool {
 // returns fs.ErrNotExist for a blob that the store does not have, and drops
 // one that turns out to be damaged.
 func (s *store) open(digest string, now time.Time) (file *os.File, release func(), err error) {
-	b, touch := s.hold(digest, now)
+	b, touch := s.acquire(digest, now)
 	if b == nil {
 		return nil, nil, fs.ErrNotExist
 	}
@@ -207,7 +207,7 @@ func (s *store) open(digest string, now time.Time) (file *os.File, release func(
 	}, nil
 }
 
-func (s *store) hold(digest string, now time.Time) (b *stored, touch bool) {
+func (s *store) acquire(digest string, now time.Time) (b *stored, touch bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b = s.blobs[digest]
@@ -251,14 +251,14 @@ func (s *store) remove(b *stored) {
 // evict makes used at most limit for the sake of something needed, if there is that much to give. Leftovers go first,
 // then what nobody needs, and last what others need. The caller holds mu.
 func (s *store) evict(limit int64) {
-	for _, l := range s.left {
+	for _, l := range s.partials {
 		if s.used <= limit {
 			return
 		}
-		s.dropLeftover(l)
+		s.dropPartial(l)
 	}
 	s.evictBlobs(limit, func(b *stored) bool { return b.readers == 0 && s.pins[b.digest] == 0 })
-	s.takeRooms(limit)
+	s.preempt(limit)
 	s.evictBlobs(limit, func(b *stored) bool { return s.pins[b.digest] == 0 })
 	s.evictBlobs(limit, func(b *stored) bool { return b.readers == 0 })
 }
@@ -315,12 +315,12 @@ func (s *store) commit(file *os.File, digest string, size int64, private bool, n
 	return s.take(file, digest, size, nil, private, now)
 }
 
-// commitUnneeded is commit for a blob that has a room.
-func (s *store) commitUnneeded(file *os.File, digest string, r *room, now time.Time) (release func(), err error) {
+// commitUnneeded is commit for a blob with a reservation.
+func (s *store) commitUnneeded(file *os.File, digest string, r *reservation, now time.Time) (release func(), err error) {
 	return s.take(file, digest, r.size, r, false, now)
 }
 
-func (s *store) take(file *os.File, digest string, size int64, r *room, private bool, now time.Time) (release func(), err error) {
+func (s *store) take(file *os.File, digest string, size int64, r *reservation, private bool, now time.Time) (release func(), err error) {
 	// Synced before it gets its name: a name stands for a whole blob, also
 	// after the power went.
 	if err := file.Sync(); err != nil {
@@ -328,11 +328,11 @@ func (s *store) take(file *os.File, digest string, size int64, r *room, private 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, twin := s.blobs[digest]
+	b, present := s.blobs[digest]
 	if r != nil && r.taken {
 		return nil, errPreempted
 	}
-	if !twin {
+	if !present {
 		if err := os.Rename(file.Name(), s.path(digest, private)); err != nil {
 			return nil, fmt.Errorf("image cache: %w", err)
 		}
@@ -344,27 +344,27 @@ func (s *store) take(file *os.File, digest string, size int64, r *room, private 
 			s.publishLocked(b)
 		}
 	}
-	s.account(b, size, r, twin)
+	s.account(b, size, r, present)
 	b.readers++
 	b.touched = now
 	return func() { s.release(b) }, nil
 }
 
-// account turns what was promised to a download into what the blob takes; a twin takes nothing more. The caller holds mu.
-func (s *store) account(b *stored, size int64, r *room, twin bool) {
+// account turns what was promised to a download into what the blob takes; a blob that was present takes nothing more. The caller holds mu.
+func (s *store) account(b *stored, size int64, r *reservation, present bool) {
 	switch {
-	case r == nil && twin:
+	case r == nil && present:
 		s.used -= size
 	case r != nil:
-		s.leaveRoomLocked(r)
-		if !twin {
+		s.endReservationLocked(r)
+		if !present {
 			s.used += size
 		}
 	}
 	switch {
 	case r == nil:
-		s.wasNeeded(b)
-	case !twin && s.pins[b.digest] == 0:
+		s.markNeeded(b)
+	case !present && s.pins[b.digest] == 0:
 		b.unneeded = true
 		s.unneeded += size
 	}

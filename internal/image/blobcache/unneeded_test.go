@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 func numbered(i int) string { return registry.DigestOf([]byte(strconv.Itoa(i))) }
@@ -58,11 +59,7 @@ func (s *serving) begin(ctx context.Context, clients *sync.WaitGroup, address st
 
 func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(imagetest.Patience); !check(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
+	await.True(t, what, check)
 }
 
 // TestUnneededBlobsTakeNoNeededPlace: all places and the whole queue of what nobody needs are taken, and the next is
@@ -318,7 +315,7 @@ func TestAStrangerTakesNoLeftover(t *testing.T) {
 	if got := get(t, s.layerURL(remote, pushed.Kernel)); got.Status != http.StatusBadGateway {
 		t.Errorf("status %d, want 502", got.Status)
 	}
-	if left, err := filepath.Glob(filepath.Join(o.Dir, "partial", "*")); err != nil || len(left) != 1 || s.store.left[pushed.Kernel] == nil {
+	if left, err := filepath.Glob(filepath.Join(o.Dir, "partial", "*")); err != nil || len(left) != 1 || s.store.partials[pushed.Kernel] == nil {
 		t.Errorf("%v, %v", left, err)
 	}
 }
@@ -327,12 +324,12 @@ func TestAStrangerTakesNoLeftover(t *testing.T) {
 func TestWhatImagesNobodyNeedsSayIsBounded(t *testing.T) {
 	remote := imagetest.StartRegistry(t)
 	s := startBlobs(t, registryOptions(remote))
-	s.needs.images["needed@v1"] = 1
-	s.know("needed@v1", registry.Image{})
+	s.pins.images["needed@v1"] = 1
+	s.remember("needed@v1", registry.Image{})
 	for i := range 10 * maxOthers {
-		s.know(fmt.Sprintf("other@v%d", i), registry.Image{Layers: []registry.Layer{{MediaType: strings.Repeat("x", i)}}})
+		s.remember(fmt.Sprintf("other@v%d", i), registry.Image{Layers: []registry.Layer{{MediaType: strings.Repeat("x", i)}}})
 	}
-	s.know("large@v1", registry.Image{Layers: []registry.Layer{{MediaType: strings.Repeat("x", maxOther+1)}}})
+	s.remember("large@v1", registry.Image{Layers: []registry.Layer{{MediaType: strings.Repeat("x", maxOther+1)}}})
 	if _, large := s.others.Get("large@v1"); large || s.others.Len() != maxOthers || s.images.Len() != 1 {
 		t.Errorf("%d others, the large one among them: %v; %d needed", s.others.Len(), large, s.images.Len())
 	}
@@ -366,7 +363,7 @@ func TestUnneededDownloadsLeaveTheLine(t *testing.T) {
 	s.urgent.Add(-1)
 	var whole answer
 	eventually(t, "it goes on waiting", func() bool {
-		clk.Step(yieldEvery)
+		clk.Step(unneededPause)
 		select {
 		case whole = <-got:
 			return true

@@ -16,7 +16,7 @@ import (
 )
 
 // Patience is how long a test waits for what must happen, and is never reached.
-const Patience = 30 * time.Second
+const Patience = 3 * time.Minute
 
 // StartRegistry starts a registry that ends with the test.
 func StartRegistry(t *testing.T, middleware ...localregistry.Middleware) *localregistry.Registry {

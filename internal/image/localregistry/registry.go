@@ -103,13 +103,16 @@ func (r *Registry) count(next http.Handler) http.Handler {
 			hangUp(w)
 			return
 		}
-		counter := &byteCounter{ResponseWriter: w}
-		next.ServeHTTP(counter, req)
-		r.add(req, counter.bytes)
+		// Before the answer: whoever has it looks at the counts.
+		r.add(req)
+		if req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/blobs/") {
+			w = &byteCounter{ResponseWriter: w, registry: r}
+		}
+		next.ServeHTTP(w, req)
 	})
 }
 
-func (r *Registry) add(req *http.Request, sent int64) {
+func (r *Registry) add(req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -120,7 +123,6 @@ func (r *Registry) add(req *http.Request, sent int64) {
 		r.counts.Manifests++
 	case strings.Contains(req.URL.Path, "/blobs/"):
 		r.counts.Blobs++
-		r.counts.BlobBytes += sent
 	}
 }
 
@@ -134,15 +136,17 @@ func hangUp(w http.ResponseWriter) {
 	conn.Close()
 }
 
+// byteCounter counts the bytes of a blob before they are sent.
 type byteCounter struct {
 	http.ResponseWriter
-	bytes int64
+	registry *Registry
 }
 
 func (c *byteCounter) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p)
-	c.bytes += int64(n)
-	return n, err
+	c.registry.mu.Lock()
+	c.registry.counts.BlobBytes += int64(len(p))
+	c.registry.mu.Unlock()
+	return c.ResponseWriter.Write(p)
 }
 
 // Unwrap is for http.ResponseController.

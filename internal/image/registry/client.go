@@ -20,33 +20,33 @@ import (
 
 // What a registry's failure means for the caller.
 var (
-	// ErrNotAllowed says that the registry is not one of the allowed ones.
+	// ErrNotAllowed reports a registry that is not one of the allowed ones.
 	ErrNotAllowed = errors.New("registry is not allowed")
-	// ErrNotFound says that the registry does not have it.
+	// ErrNotFound reports that the registry does not have the manifest or blob.
 	ErrNotFound = errors.New("not found in registry")
-	// ErrDenied says that the registry refuses access.
+	// ErrDenied reports that the registry refuses access.
 	ErrDenied = errors.New("registry denies access")
-	// ErrUnreachable says that the registry cannot be reached, or fails.
+	// ErrUnreachable reports a registry that cannot be reached, or fails.
 	ErrUnreachable = errors.New("registry unreachable")
-	// ErrCorrupt says that what the registry sent is not what its digest says.
+	// ErrCorrupt reports content that does not match its digest.
 	ErrCorrupt = errors.New("content does not match its digest")
 )
 
-// upstream is the client of all registries. It uses GET only (some registries
+// Client is the client of all registries. It uses GET only (some registries
 // refuse HEAD) and leaves repetition to its callers.
 type Client struct {
 	allowed map[string]bool
 	plain   map[string]bool
 	mirrors mirrors
 	client  *http.Client
-	// anonymous keeps tokens between calls.
+	// Anonymous keeps tokens between calls.
 	Anonymous *auth.Client
-	// blameless: mirrors that fail are asked again all the same.
+	// blameless: mirrors that fail are not left alone.
 	blameless bool
 }
 
-// forStrangers is the same on behalf of those whom no plan names. What they ask for does not decide which mirrors others
-// are served from, nor how many tokens are kept.
+// ForStrangers returns a client for blobs that no plan names. Their failures do not make mirrors rest for others, and few tokens are kept
+// for them.
 func (u *Client) ForStrangers() *Client {
 	strangers := *u
 	strangers.Anonymous = &auth.Client{Client: u.client, Cache: &fewTokens{Cache: auth.NewCache()}}
@@ -79,7 +79,7 @@ func NewClient(o Options) (*Client, error) {
 // CloseIdleConnections closes the connections that no call uses.
 func (u *Client) CloseIdleConnections() { u.client.CloseIdleConnections() }
 
-// check refuses registries that are not allowed. Nothing is ever asked of them.
+// Check refuses registries that are not allowed. Nothing is ever asked of them.
 func (u *Client) Check(ref Reference) error {
 	if !u.allowed[ref.Registry] {
 		return fmt.Errorf("%w: %s", ErrNotAllowed, ref.Registry)
@@ -134,7 +134,7 @@ func readManifest(resp *http.Response, version string) (fetched, error) {
 	return fetched{digest: digest, mediaType: mediaType, body: body}, nil
 }
 
-// resolved is an image found in its registry: its own manifest, for one
+// Image is an image found in its registry: its own manifest, for one
 // architecture.
 type Image struct {
 	Ref    Reference
@@ -142,7 +142,7 @@ type Image struct {
 	Layers []Layer
 }
 
-// resolve finds the image that a reference names for an architecture. Every
+// Resolve finds the image that a reference names for an architecture. Every
 // manifest on the way is verified.
 func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference, architecture string) (Image, error) {
 	if err := u.Check(ref); err != nil {
@@ -174,7 +174,7 @@ func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference
 	return Image{Ref: ref, Digest: got.digest, Layers: m.layers()}, nil
 }
 
-// blobPart is a blob from an offset on. To begin in the middle, the size of the
+// BlobPart is a blob from an offset on. To begin in the middle, the size of the
 // whole must be known from an earlier call.
 type BlobPart struct {
 	Ref          Reference
@@ -183,7 +183,7 @@ type BlobPart struct {
 	Direct       bool // without mirrors
 }
 
-// openedBlob is the answer: its body begins skip bytes before the part.
+// OpenedBlob is the answer: its body begins skip bytes before the part.
 type OpenedBlob struct {
 	io.ReadCloser
 	Size   int64 // of the whole blob
@@ -247,7 +247,7 @@ func checkEmpty(digest string, size int64) error {
 	return nil
 }
 
-// blobSize asks how large a blob is, by a range of one byte.
+// BlobSize asks how large a blob is, by a range of one byte.
 func (u *Client) BlobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (size int64, err error) {
 	begin := func(resp *http.Response) error {
 		defer resp.Body.Close()
@@ -296,7 +296,7 @@ func (u *Client) get(ctx context.Context, client *auth.Client, ref Reference, pa
 			}
 		}
 	}
-	resp, err := u.send(ctx, client, ref, path, header)
+	resp, err := u.send(ctx, client, ref, path, header) //nolint:bodyclose // accept closes it
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +325,7 @@ func (u *Client) send(ctx context.Context, client *auth.Client, ref Reference, p
 	return resp, nil
 }
 
-// callError classifies the failure of a call. Whatever ran out of time is a
+// CallError classifies the failure of a call. Whatever ran out of time is a
 // deadline, whoever set it.
 func CallError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

@@ -16,7 +16,7 @@ import (
 // maxPullSecret bounds a pull secret; a Secret holds no more.
 const maxPullSecret = 1 << 20
 
-// ErrPullSecret says that a pull secret cannot be used.
+// ErrPullSecret reports a pull secret that cannot be used.
 var ErrPullSecret = errors.New("invalid pull secret")
 
 // dockerConfig is the content of a Secret of type kubernetes.io/dockerconfigjson.
@@ -29,7 +29,7 @@ type dockerConfig struct {
 	} `json:"auths"`
 }
 
-// clientFor returns the client to use with a pull secret. Its tokens are kept
+// Login returns the client to use with a pull secret. Its tokens are kept
 // apart from everybody else's, and its credentials go to one registry only. A
 // secret without an entry for the registry leaves the caller anonymous.
 func (u *Client) Login(ref Reference, pullSecret []byte) (*auth.Client, error) {

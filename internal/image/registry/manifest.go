@@ -31,9 +31,9 @@ const (
 const legacyName = "metal_pxe"
 
 var (
-	// ErrInvalidManifest says that a registry's manifest cannot be used.
+	// ErrInvalidManifest reports a manifest that cannot be used.
 	ErrInvalidManifest = errors.New("invalid image manifest")
-	// ErrNoArchitecture says that an index has no image for the machine.
+	// ErrNoArchitecture reports an index without an image for the machine.
 	ErrNoArchitecture = errors.New("image has no manifest for architecture")
 )
 

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// mirrorRest is how long a mirror that has failed is left alone.
+	// MirrorRest is how long a mirror that has failed is left alone.
 	MirrorRest = time.Minute
-	// mirrorDistrust is the same for one that sent what was asked of nobody: it will
+	// MirrorDistrust is the same for one that sent what was asked of nobody: it will
 	// hardly be mended by itself.
 	MirrorDistrust = time.Hour
 )
@@ -22,7 +22,7 @@ const (
 // mirrors are what is asked in the place of registries, by registry.
 type mirrors map[string][]*Mirror
 
-// mirror is a registry that may have what another one has. Nothing depends on it:
+// Mirror is a registry that may have what another one has. Nothing depends on it:
 // what it does not answer well is asked of the registry itself, and all of it is
 // verified by digest.
 type Mirror struct {
@@ -77,7 +77,7 @@ func (m *Mirror) resting() bool {
 	return m.clock.Now().Before(m.until)
 }
 
-// rest leaves the mirror alone for a while.
+// Rest leaves the mirror alone for a while.
 func (m *Mirror) Rest(during time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

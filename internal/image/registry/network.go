@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// ErrForbiddenAddress says that a registry leads to an address where only what the operator named may be.
+// ErrForbiddenAddress reports a registry that leads to an address where only named registries may be.
 var ErrForbiddenAddress = errors.New("address is not one that registries may lead to")
 
 // dialGuard decides which addresses are connected to. The allowed registries, their mirrors and the proxy that the

@@ -29,7 +29,7 @@ type Plan struct {
 	UKI       *Layer
 }
 
-// layers are those that the image has.
+// Layers returns those that the image has.
 func (p Plan) Layers() []Layer {
 	var layers []Layer
 	for _, layer := range []*Layer{p.Kernel, p.Initramfs, p.Squashfs, p.UKI} {
@@ -55,20 +55,20 @@ func (p Plan) Version() string {
 	return p.Digest
 }
 
-// equal compares what plans say, not where their layers are kept.
+// Equal reports whether plans name the same manifest of the same image.
 func (p Plan) Equal(other Plan) bool {
 	return p.Registry == other.Registry && p.Repository == other.Repository &&
 		p.Tag == other.Tag && p.Digest == other.Digest
 }
 
-// ErrMissingLayer says that an image lacks a layer that a machine needs to boot
+// ErrMissingLayer reports an image without a layer that a machine needs to boot
 // from it.
 type ErrMissingLayer struct {
 	Image string
 	Layer string // kernel or initramfs
 }
 
-// Error names the layer, and what would do instead. Whoever shows it says which image it is about.
+// Error names the layer, and what would do instead. The caller names the image.
 func (e ErrMissingLayer) Error() string {
 	return fmt.Sprintf("no %s layer (%s) and no UKI layer (%s)",
 		e.Layer, strings.Join(layerTypes(e.Layer), " or "), strings.Join(ukiTypes, " or "))
@@ -142,7 +142,7 @@ func findLayer(layers []Layer, types []string) *Layer {
 	return nil
 }
 
-// layerNamed returns the layer that a client asks for by name: by its exact
+// LayerNamed returns the layer that a client asks for by name: by its exact
 // media type, else the first whose media type contains the name.
 func LayerNamed(layers []Layer, name string) (Layer, bool) {
 	for _, layer := range layers {

@@ -25,7 +25,7 @@ var dockerHubNames = map[string]bool{
 	"registry.hub.docker.com": true,
 }
 
-// ErrInvalidReference says that a text is no image reference.
+// ErrInvalidReference reports a text that is no image reference.
 var ErrInvalidReference = errors.New("invalid image reference")
 
 // Lengths after which a reference is refused. OCI distribution-spec v1.1 §"Pulling

@@ -21,9 +21,9 @@ type Request struct {
 // Result is what is known about a Request.
 type Result struct {
 	// Plan is the last good answer. It stays when the registry goes away; then
-	// Err says so. It is zero when there never was one.
+	// Err is then set. It is zero when there never was one.
 	Plan Plan
-	// Err is what the last attempt failed with, nil if it succeeded.
+	// Err is the error of the last attempt, nil if it succeeded.
 	Err error
 	// At is when the registry last confirmed Plan, zero when it never did.
 	At time.Time

@@ -15,6 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // resolving is a resolver under test that runs, and what it told.
@@ -78,11 +79,7 @@ func (r *resolving) resolve(t *testing.T, req Request) Result {
 // advance lets time pass once all attempts have been made that are due.
 func (r *resolving) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	for start := time.Now(); r.plans.Busy() > 0; time.Sleep(time.Millisecond) {
-		if time.Since(start) > imagetest.Patience {
-			t.Fatal("attempts go on")
-		}
-	}
+	await.True(t, "the resolver waits", r.clock.HasWaiters)
 	r.clock.Step(d)
 }
 

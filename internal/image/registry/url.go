@@ -9,14 +9,14 @@ import (
 // ErrInvalidDigest reports a digest that is not sha256: and 64 lower-case hexadecimal digits.
 var ErrInvalidDigest = errors.New("digest is not sha256: and 64 lower-case hexadecimal digits")
 
-// blobName names a blob of an image: by its digest, or by the media type of a layer.
+// BlobName names a blob of an image: by its digest, or by the media type of a layer.
 type BlobName struct {
 	Image  Reference
 	Digest string
 	Layer  string // the media type; only where digest is empty
 }
 
-// parseURL reads the URLs that LayerURL and UKIURL write. Clients that know no digest name the layer instead:
+// ParseURL reads the URLs that LayerURL and UKIURL write. Clients that know no digest name the layer instead:
 // /image?imageName=&version=&layerName=. The digest wins if both are given.
 func ParseURL(u *url.URL) (BlobName, error) {
 	if strings.HasPrefix(u.Path, ukiPrefix) {

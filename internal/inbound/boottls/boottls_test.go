@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -310,7 +311,7 @@ func TestRun(t *testing.T) {
 	clock.Step(filesInterval)
 	<-logged
 	cancel()
-	if err := <-ended; err != context.Canceled {
+	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if text := said.text.String(); !strings.Contains(text, FlagKey) || !strings.Contains(text, "keeping the previous one") {

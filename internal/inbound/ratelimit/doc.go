@@ -1,2 +1,2 @@
-// Package ratelimit says how much of something one address may do, in memory that is bounded however many addresses there are.
+// Package ratelimit limits how often one address may do something. Its memory is bounded for any number of addresses.
 package ratelimit

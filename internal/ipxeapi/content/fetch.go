@@ -28,7 +28,7 @@ func (r *Resolver) fetch(ctx context.Context, request Request) ([]byte, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, request.URL, nil)
 	if err != nil {
-		return nil, fmt.Errorf("no URL that can be asked: %w", plain(err))
+		return nil, fmt.Errorf("URL cannot be requested: %w", plain(err))
 	}
 	req.Header.Set("User-Agent", "farrier")
 	if request.Username != "" {
@@ -49,7 +49,7 @@ func (r *Resolver) read(response *http.Response) ([]byte, error) {
 		return nil, fmt.Errorf("it answers with status %d", response.StatusCode)
 	}
 	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == "text/html" {
-		return nil, errors.New("it answers with a page of HTML")
+		return nil, errors.New("it answers with an HTML page")
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, r.options.MaxBytes+1))
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Resolver) read(response *http.Response) ([]byte, error) {
 // everybody understands.
 func plain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("it has not answered in time")
+		return errors.New("it did not answer in time")
 	}
 	// An alert of TLS 1.3 comes when the handshake is over for the client, and then net/http puts words of its own before it.
 	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {

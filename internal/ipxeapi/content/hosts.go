@@ -27,10 +27,10 @@ func ParseHosts(list []string) (Hosts, error) {
 		host = strings.Trim(host, "[]")
 		name := strings.TrimPrefix(host, "*.")
 		if _, err := strconv.ParseUint(port, 10, 16); port != "" && err != nil {
-			return Hosts{}, fmt.Errorf("%q: %q is no port", text, port)
+			return Hosts{}, fmt.Errorf("%q: %q is not a port", text, port)
 		}
 		if name == "" || strings.ContainsAny(name, "*/ @?#") || strings.Contains(name, ":") && !isAddress(name) {
-			return Hosts{}, fmt.Errorf("%q is no host, host:port or *.domain", text)
+			return Hosts{}, fmt.Errorf("%q is not a host, host:port or *.domain", text)
 		}
 		hosts.entries = append(hosts.entries, entry{host, port})
 	}
@@ -42,7 +42,7 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// Check says whether a URL may be asked, as far as the URL itself tells.
+// Check returns an error for a URL that may not be requested, as far as the URL itself tells.
 func (h Hosts) Check(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -93,5 +93,5 @@ func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	if h.allows(ip.WithZone("").String(), port) || ip.IsLoopback() && h.allows("localhost", port) {
 		return nil
 	}
-	return fmt.Errorf("address %s is of this host or its link, and is not named in --webhook-hosts", ip)
+	return fmt.Errorf("address %s belongs to this host or its link and is not in --webhook-hosts", ip)
 }

@@ -17,7 +17,7 @@ func (Secret) String() string { return "[redacted]" }
 // Format is for %x and its like, which would not ask String.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[redacted]")) }
 
-// Request is what is asked of a server.
+// Request is a request to a server.
 type Request struct {
 	URL string
 	// Certificate and Key are the client's, CA is what the server's certificate is verified
@@ -29,7 +29,7 @@ type Request struct {
 	Password Secret
 }
 
-// ID tells requests apart; what they hold cannot be told from it.
+// ID returns a hash that tells requests apart and reveals nothing of them.
 func (r Request) ID() [sha256.Size]byte {
 	sum := sha256.New()
 	for _, part := range [][]byte{[]byte(r.URL), r.Certificate, r.CA, r.Key, []byte(r.Username), r.Password} {
@@ -51,7 +51,7 @@ func (r Request) tls() (*tls.Config, error) {
 	if len(r.Certificate) > 0 || len(r.Key) > 0 {
 		pair, err := tls.X509KeyPair(r.Certificate, r.Key)
 		if err != nil {
-			return nil, errors.New("tls.crt and tls.key are no pair of a PEM certificate and its key")
+			return nil, errors.New("tls.crt and tls.key are not a PEM certificate and its key")
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -60,9 +60,9 @@ func (r Request) tls() (*tls.Config, error) {
 
 // Result is what is known of an answer.
 type Result struct {
-	// Bytes are the last good answer; Found says whether there was one.
+	// Bytes are the last good answer; Found reports whether there was one.
 	Bytes []byte
 	Found bool
-	// Err says why the last time gave none. It names no secret.
+	// Err is the error of the last attempt. It names no secret.
 	Err error
 }

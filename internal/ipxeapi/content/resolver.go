@@ -23,7 +23,7 @@ const (
 	concurrent = 8
 )
 
-// Options are how a resolver asks.
+// Options configures a Resolver.
 type Options struct {
 	Hosts Hosts
 	// MaxBytes bounds an answer.

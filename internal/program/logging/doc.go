@@ -2,25 +2,28 @@
 //
 // A line has a constant message and keys:
 //
-//		14:03:07 claim has a server claim=default/web server=node-7
+//	14:03:07 claim has a server claim=default/web server=node-7
 //
-//	  - The message is a constant that begins in lower case, unless it begins with a proper noun such as BMC, and has no full stop.
-//	    It says what happened: "claim has a server", not "binding". Everything that varies stands in keys.
-//	  - Keys come from one vocabulary, the list in internal/architecture/logs_test.go, which fails for any other. The most important:
-//	    error (an error, as a value, never err.Error()), reason (machine-readable, as in a condition), message (a sentence for people),
-//	    server, bmc, claim, image, attempt.
-//	  - Names of flags stand in the key flag, so that the operator knows what to change.
-//	  - A secret never stands in a line. bmc.Secret prints as [redacted].
+// Messages and keys:
+//
+//   - The message is a constant that begins in lower case, unless it begins with a proper noun such as BMC, and has no full stop.
+//     It says what happened: "claim has a server", not "binding". Everything that varies stands in keys.
+//   - Keys come from one vocabulary, the list in internal/architecture/logs_test.go, which fails for any other. The most
+//     important: error (an error, as a value, never err.Error()), reason (machine-readable, as in a condition), message (a
+//     sentence for people), server, bmc, claim, image, attempt.
+//   - Names of flags stand in the key flag, so that the operator knows what to change.
+//   - A line never holds a secret. bmc.Secret prints as [redacted].
 //
 // Levels:
 //
-//   - Error: Farrier could not do its work and cannot tell it in another way, by a condition for example. A person has to look.
-//   - Info at level 0: what happened, once for each change that an operator cares about: a server changed its state, a claim has a
-//     server, a BMC cannot be used. Also a configuration that is unsafe, once at the start. Nothing that repeats while nothing changes.
+//   - Error: Farrier could not do its work and cannot report it in another way, such as a condition. A person has to look.
+//   - Info at level 0: what happened, once for each change that an operator cares about: a server changed its state, a claim has
+//     a server, a BMC cannot be used. Also an unsafe configuration, once at the start. Nothing that repeats while nothing
+//     changes.
 //   - Info at level 1 (-v 1): why Farrier did something or did not: a claim waits, a request to a BMC failed and is repeated, a
 //     reconcile waits for an object.
-//   - Info at level 2 (-v 2): what libraries log about themselves, such as client-go's "starting event source". System code logs
-//     nothing at this level; package system lowers libraries by one level (LowerVerbosity).
+//   - Info at level 2 (-v 2): what libraries log about themselves, such as client-go's "starting event source". Farrier's own
+//     code logs nothing at this level; package system lowers libraries by one level (LowerVerbosity).
 //
 // A reconciler logs with log.FromContext(ctx) where it has a context, which adds the controller and the object.
 package logging

@@ -2,9 +2,12 @@ package logging
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
 )
 
 // TestAttributes: those of a logger come first, in their order, with the groups that it was in when it was given them; what is
@@ -27,6 +30,20 @@ func TestAttributes(t *testing.T) {
 		tc.logger.Info("said", "last", true)
 		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); " "+got != tc.want {
 			t.Errorf("got  %s\nwant%s", out.String(), tc.want)
+		}
+	}
+}
+
+// TestErrors: an error has one key, whether it is given to Error of logr or as a value.
+func TestErrors(t *testing.T) {
+	var out bytes.Buffer
+	logger := logr.FromSlogHandler(NewHandler(&out, slog.LevelInfo))
+	logger.Error(io.EOF, "listener ended")
+	logger.Info("request failed", "error", io.EOF)
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{" ERROR listener ended error=EOF", " request failed error=EOF"} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("got %q, want it to end with %q", lines[i], want)
 		}
 	}
 }

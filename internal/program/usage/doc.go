@@ -1,3 +1,3 @@
-// Package usage runs a command line and tells whoever typed it what is wrong with it: which flag, which argument, what was probably
-// meant, and where the help is. The commands of this project share it, so that they speak alike.
+// Package usage runs a command line and explains its errors: which flag or argument is wrong, which one was probably meant, and
+// where the help is. All commands share it, so that they speak alike.
 package usage

@@ -1,2 +1,2 @@
-// Package version says which Farrier this is.
+// Package version holds the version of Farrier.
 package version

@@ -21,13 +21,13 @@ import (
 
 // asked is a registry's middleware that notes the ranges that are asked for, and
 // passes half of each blob while it is broken.
-type asked struct {
+type recorder struct {
 	broken atomic.Bool
 	mu     sync.Mutex
 	ranges []string
 }
 
-func (a *asked) middleware() localregistry.Middleware {
+func (a *recorder) middleware() localregistry.Middleware {
 	return imagetest.OnPath("/blobs/", func(next http.Handler, w http.ResponseWriter, req *http.Request) {
 		a.mu.Lock()
 		a.ranges = append(a.ranges, req.Header.Get("Range"))
@@ -45,7 +45,7 @@ func (a *asked) middleware() localregistry.Middleware {
 	})
 }
 
-func (a *asked) last() string {
+func (a *recorder) last() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ranges[len(a.ranges)-1]
@@ -64,7 +64,7 @@ func plant(t *testing.T, dir, digest string, content []byte) {
 }
 
 func TestBrokenDownloadsAreTakenUpAgain(t *testing.T) {
-	var a asked
+	var a recorder
 	remote := imagetest.StartRegistry(t, a.middleware())
 	image := imagetest.Huge(11)
 	pushed := imagetest.Push(t, remote, "v1", image)
@@ -119,7 +119,7 @@ func TestWhatAKilledRunLeftIsTakenUp(t *testing.T) {
 		{"damaged", func(b []byte) { clear(b[100:200]) }, []string{"bytes=5242880-10485759", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var a asked
+			var a recorder
 			remote := imagetest.StartRegistry(t, a.middleware())
 			image := imagetest.Huge(12)
 			pushed := imagetest.Push(t, remote, "v1", image)
@@ -172,31 +172,31 @@ func TestALeftoverNeedsTheRegistry(t *testing.T) {
 
 func TestLeftoversAreBounded(t *testing.T) {
 	dir := t.TempDir()
-	content := make([]byte, 3*minLeftover)
+	content := make([]byte, 3*minPartial)
 	var digests []string
-	for i := range maxLeftovers + 4 {
+	for i := range maxPartials + 4 {
 		digests = append(digests, registry.DigestOf([]byte{byte(i)}))
 		plant(t, dir, digests[i], content)
 	}
-	plant(t, dir, registry.DigestOf([]byte("small")), content[:minLeftover])
+	plant(t, dir, registry.DigestOf([]byte("small")), content[:minPartial])
 	s := newStore(t, dir, 1<<30)
 	files, err := os.ReadDir(s.partialDir())
-	if err != nil || len(files) != maxLeftovers || len(s.left) != maxLeftovers || s.used != maxLeftovers*3*minLeftover/2 {
-		t.Errorf("%d files, %d leftovers of %d bytes, %v", len(files), len(s.left), s.used, err)
+	if err != nil || len(files) != maxPartials || len(s.partials) != maxPartials || s.used != maxPartials*3*minPartial/2 {
+		t.Errorf("%d files, %d leftovers of %d bytes, %v", len(files), len(s.partials), s.used, err)
 	}
-	s = newStore(t, dir, 4*minLeftover) // and with less room
-	if len(s.left) != 2 {
-		t.Errorf("%d leftovers in %d bytes, want 2", len(s.left), s.max)
+	s = newStore(t, dir, 4*minPartial) // and with less room
+	if len(s.partials) != 2 {
+		t.Errorf("%d leftovers in %d bytes, want 2", len(s.partials), s.max)
 	}
-	file, err := s.create(testDigest, 4*minLeftover) // blobs come first
+	file, err := s.create(testDigest, 4*minPartial) // blobs come first
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := io.WriteString(file, "x"); err != nil || len(s.left) != 0 {
-		t.Errorf("%d leftovers, %v", len(s.left), err)
+	if _, err := io.WriteString(file, "x"); err != nil || len(s.partials) != 0 {
+		t.Errorf("%d leftovers, %v", len(s.partials), err)
 	}
-	s.discard(file, 4*minLeftover)
+	s.discard(file, 4*minPartial)
 	if s.used != 0 {
 		t.Errorf("%d bytes used, want none", s.used)
 	}

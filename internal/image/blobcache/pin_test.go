@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // planOf is what a Resolver would say of a pushed image.
@@ -29,14 +30,8 @@ func planOf(r *localregistry.Registry, repository string, image localregistry.Im
 
 func awaitStored(t *testing.T, b *Cache, p registry.Plan) {
 	t.Helper()
-	deadline := time.Now().Add(imagetest.Patience)
 	for _, layer := range p.Layers() {
-		for !b.store.has(layer.Digest) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s has not been fetched", layer.Digest)
-			}
-			time.Sleep(time.Millisecond)
-		}
+		await.True(t, layer.Digest+" is fetched", func() bool { return b.store.has(layer.Digest) })
 	}
 }
 
@@ -53,11 +48,7 @@ func awaitUnread(t *testing.T, b *Cache) {
 		}
 		return false
 	}
-	for deadline := time.Now().Add(imagetest.Patience); reading(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("blobs are still read")
-		}
-	}
+	await.True(t, "no blob is read any more", func() bool { return !reading() })
 }
 
 func TestNeededLayersAreThereBeforeAnybodyAsks(t *testing.T) {

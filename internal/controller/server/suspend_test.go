@@ -32,7 +32,7 @@ func TestACleanupThatIsNotHeardOfIsBootedAgain(t *testing.T) {
 		if err := s.tells(t, both, nil); err == nil {
 			t.Fatal("a probe that is about to be switched off was told to wipe")
 		}
-		s.pass(t, holdDelay)
+		s.pass(t, suspendDelay)
 		second := s.attempt(t, namespace+"/"+host)
 		if second.ID == first.ID || second.Number != 2 || second.Clean != inspection.CleanFull || s.on() != before {
 			t.Fatalf("the next attempt is %v", second)
@@ -42,14 +42,14 @@ func TestACleanupThatIsNotHeardOfIsBootedAgain(t *testing.T) {
 		}
 		s.ready(t, namespace+"/"+host)
 		s.pass(t, 20*time.Second)
-		if a := s.attempt(t, namespace+"/"+host); a.Started == nil || s.on() != before+1 || !slices.Contains(s.told, reasonBootAgain) {
+		if a := s.attempt(t, namespace+"/"+host); a.Started == nil || s.on() != before+1 || !slices.Contains(s.told, "ProbeBootedAgain") {
 			t.Fatalf("attempt %v; the machine was told %v", a, s.hw.Resets())
 		}
 		s.mustTell(t, both)
 		s.mustTell(t, both, good)
 		s.pass(t, 10*time.Second)
 		if o := s.is(t, metalv1.ServerStateAvailable); o.Annotations[metalv1.AnnotationCleanupHeld] != "" {
-			t.Error("the next cleanup is held")
+			t.Error("the wipe of the next cleanup is suspended")
 		}
 	})
 }
@@ -71,14 +71,14 @@ func TestAWipeIsNotInterruptedForItsSilence(t *testing.T) {
 		s.released(t, inspection.CleanFull)
 		before := len(s.hw.Resets())
 		s.pass(t, absence+10*time.Second)
-		hold := s.read(t).Annotations[metalv1.AnnotationCleanupHeld]
-		if hold == "" {
+		suspended := s.read(t).Annotations[metalv1.AnnotationCleanupHeld]
+		if suspended == "" {
 			t.Fatal("it was not given up")
 		}
-		s.change(t, release) // the intake has not seen it
+		s.change(t, removeAnnotation(metalv1.AnnotationCleanupHeld).apply) // the intake has not seen it
 		s.mustTell(t, both)
 		s.change(t, func(o *metalv1.Server) {
-			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanupHeld, hold)
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCleanupHeld, suspended)
 		})
 		s.pass(t, 10*time.Minute)
 		if got := s.hw.Resets(); len(got) != before {
@@ -103,7 +103,7 @@ func TestAProbeThatIsNeverHeardOfFailsTheCleanup(t *testing.T) {
 			s.pass(t, time.Minute)
 		}
 		if o := s.is(t, metalv1.ServerStateError); o.Annotations[metalv1.AnnotationCleanupHeld] != "" {
-			t.Error("the next try is held")
+			t.Error("the wipe of the next try is suspended")
 		}
 		if got := s.on() - before; got > mostBoots-1 || got == 0 {
 			t.Errorf("it was booted %d times more", got)

@@ -11,31 +11,30 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// needs is what is needed, by whom. It is guarded by Cache.mu.
-type needs struct {
-	owners map[string]ownedNeed
-	blobs  map[blobKey]*neededBlob
+// pinSet is what is pinned, by whom. Cache.mu guards it.
+type pinSet struct {
+	owners map[string]ownedPin
+	blobs  map[blobKey]*pinnedBlob
 	// images counts the owners of each image, by imageKey.
 	images map[string]int
 }
 
-type ownedNeed struct {
+type ownedPin struct {
 	plan   registry.Plan
 	secret [sha256.Size]byte
 }
 
-// neededBlob is one layer that somebody is going to boot.
-type neededBlob struct {
+// pinnedBlob is a layer that somebody is going to boot.
+type pinnedBlob struct {
 	ref    registry.Reference
 	digest string
 	size   int64
-	// owners are who needs it, each with the client that its secret makes.
+	// owners are those who pinned it, each with the client that its pull secret makes.
 	owners map[string]*auth.Client
 }
 
-// client is that of the owner who comes first by name: whose does not matter, and
-// it should not change without a reason.
-func (n *neededBlob) client() *auth.Client {
+// client returns the client of the owner who comes first by name: any would do, and the choice is stable.
+func (n *pinnedBlob) client() *auth.Client {
 	return n.owners[slices.Min(slices.Collect(maps.Keys(n.owners)))]
 }
 
@@ -49,23 +48,23 @@ func (b *Cache) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
 	if err != nil {
 		client = b.upstream.Anonymous
 	}
-	wanted := ownedNeed{plan: plan, secret: sha256.Sum256(pullSecret)}
+	wanted := ownedPin{plan: plan, secret: sha256.Sum256(pullSecret)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if had, ok := b.needs.owners[owner]; ok && had.secret == wanted.secret && had.plan.Equal(wanted.plan) {
+	if had, ok := b.pins.owners[owner]; ok && had.secret == wanted.secret && had.plan.Equal(wanted.plan) {
 		return err
 	}
 	b.unpin(owner)
-	b.needs.owners[owner] = wanted
+	b.pins.owners[owner] = wanted
 	for _, key := range imageKeys(plan) {
-		b.needs.images[key]++
+		b.pins.images[key]++
 	}
 	for _, layer := range plan.Layers() {
 		key := blobKey{ref.Name(), layer.Digest}
-		blob := b.needs.blobs[key]
+		blob := b.pins.blobs[key]
 		if blob == nil {
-			blob = &neededBlob{ref: ref, digest: layer.Digest, size: layer.Size, owners: map[string]*auth.Client{}}
-			b.needs.blobs[key] = blob
+			blob = &pinnedBlob{ref: ref, digest: layer.Digest, size: layer.Size, owners: map[string]*auth.Client{}}
+			b.pins.blobs[key] = blob
 			b.store.pin(layer.Digest)
 		}
 		blob.owners[owner] = client
@@ -86,22 +85,22 @@ func (b *Cache) Unpin(owner string) {
 }
 
 func (b *Cache) unpin(owner string) {
-	had, ok := b.needs.owners[owner]
+	had, ok := b.pins.owners[owner]
 	if !ok {
 		return
 	}
-	delete(b.needs.owners, owner)
+	delete(b.pins.owners, owner)
 	for _, key := range imageKeys(had.plan) {
-		if b.needs.images[key]--; b.needs.images[key] <= 0 {
-			delete(b.needs.images, key)
+		if b.pins.images[key]--; b.pins.images[key] <= 0 {
+			delete(b.pins.images, key)
 		}
 	}
 	name := registry.Reference{Registry: had.plan.Registry, Repository: had.plan.Repository}.Name()
 	for _, layer := range had.plan.Layers() {
 		key := blobKey{name, layer.Digest}
-		if blob := b.needs.blobs[key]; blob != nil {
+		if blob := b.pins.blobs[key]; blob != nil {
 			if delete(blob.owners, owner); len(blob.owners) == 0 {
-				delete(b.needs.blobs, key)
+				delete(b.pins.blobs, key)
 				b.store.unpin(layer.Digest)
 				b.prefetch.Forget(key)
 			}
@@ -109,7 +108,7 @@ func (b *Cache) unpin(owner string) {
 	}
 }
 
-// imageKeys are what clients call the image of a plan.
+// imageKeys returns the names by which clients ask for the image of a plan.
 func imageKeys(p registry.Plan) []string {
 	name := registry.Reference{Registry: p.Registry, Repository: p.Repository}.Name()
 	keys := []string{imageKey(name, p.Digest)}
@@ -119,24 +118,23 @@ func imageKeys(p registry.Plan) []string {
 	return keys
 }
 
-// needed reports whether somebody boots a blob of a repository.
+// needed reports whether a blob of a repository is pinned.
 func (b *Cache) needed(key blobKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.needs.blobs[key] != nil
+	return b.pins.blobs[key] != nil
 }
 
-// neededImage reports whether somebody boots an image.
+// neededImage reports whether an image is pinned.
 func (b *Cache) neededImage(ref registry.Reference) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.needs.images[imageKey(ref.Name(), ref.Version())] > 0
+	return b.pins.images[imageKey(ref.Name(), ref.Version())] > 0
 }
 
-// clientOf is who may fetch a blob: anybody, unless somebody needs it and has a
-// secret for it. The caller holds mu.
+// clientOf returns the client to fetch a blob with: an anonymous one, unless the blob is pinned with a pull secret. The caller holds mu.
 func (b *Cache) clientOf(key blobKey) *auth.Client {
-	if blob := b.needs.blobs[key]; blob != nil {
+	if blob := b.pins.blobs[key]; blob != nil {
 		return blob.client()
 	}
 	return b.strangers.Anonymous
@@ -149,8 +147,7 @@ func (b *Cache) upstreamFor(needed bool) *registry.Client {
 	return b.strangers
 }
 
-// admit refuses a blob that a pull secret opened to who asks for it where nobody
-// needs it, unless the registry gives it to anybody.
+// admit refuses a blob that a pull secret opened, where it is not pinned, unless the registry gives it to anybody.
 func (b *Cache) admit(ctx context.Context, key blobKey, ref registry.Reference) error {
 	if !b.private(key) || b.needed(key) {
 		return nil

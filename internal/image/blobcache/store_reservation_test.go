@@ -14,7 +14,7 @@ import (
 )
 
 // unneededOf begins a download of what nobody needs.
-func (s *store) unneededOf(t *testing.T, size int64) (*os.File, *room, *error) {
+func (s *store) unneededOf(t *testing.T, size int64) (*os.File, *reservation, *error) {
 	t.Helper()
 	ended := new(error)
 	file, r, err := s.createUnneeded(size, func(why error) { *ended = why })
@@ -131,8 +131,8 @@ func TestWhatIsNeededTakesRoom(t *testing.T) {
 	}
 	release()
 	s.expect(t, 12, pinned, a)
-	if s.unneeded != 0 || s.expected != 0 || len(s.rooms) != 0 {
-		t.Errorf("%d bytes unneeded, %d expected, %d rooms", s.unneeded, s.expected, len(s.rooms))
+	if s.unneeded != 0 || s.expected != 0 || len(s.reservations) != 0 {
+		t.Errorf("%d bytes unneeded, %d expected, %d rooms", s.unneeded, s.expected, len(s.reservations))
 	}
 }
 
@@ -140,7 +140,7 @@ func TestWhatIsNeededTakesRoom(t *testing.T) {
 // share, and no stranger takes a pin.
 func TestRoomsAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(t.TempDir(), "") //nolint:usetesting // one for each try, below the test's
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestRoomsAddUp(t *testing.T) {
 		}
 		type flow struct {
 			file   *os.File
-			room   *room
+			room   *reservation
 			digest string
 		}
 		var flows []flow
@@ -240,7 +240,7 @@ func TestRoomsAddUp(t *testing.T) {
 						unneeded += b.size
 					}
 				}
-				for r := range s.rooms {
+				for r := range s.reservations {
 					used, unneeded, expected = used+r.have, unneeded+r.have, expected+r.size
 				}
 				if s.used != used || s.unneeded != unneeded || s.expected != expected {
@@ -264,14 +264,14 @@ func TestDownloadsOfStrangersAreNotTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, _, _ := s.unneededOf(t, 4*minLeftover)
-	if _, err := file.Write(bytes.Repeat([]byte(strings.Repeat("x", 1024)), 2*minLeftover/1024)); err != nil {
+	file, _, _ := s.unneededOf(t, 4*minPartial)
+	if _, err := file.Write(bytes.Repeat([]byte(strings.Repeat("x", 1024)), 2*minPartial/1024)); err != nil {
 		t.Fatal(err)
 	}
 	if s, err = openStore(dir, 1<<30, 1<<30); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(s.partialDir()); err != nil || len(files) > 0 || len(s.left) > 0 {
-		t.Errorf("%d files, %d leftovers, %v", len(files), len(s.left), err)
+	if files, err := os.ReadDir(s.partialDir()); err != nil || len(files) > 0 || len(s.partials) > 0 {
+		t.Errorf("%d files, %d leftovers, %v", len(files), len(s.partials), err)
 	}
 }
