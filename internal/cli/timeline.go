@@ -221,7 +221,7 @@ func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server,
 		return nil, "", fmt.Errorf("--kubeconfig: list Servers: %w", err)
 	}
 	for i := range all.Items {
-		if all.Items[i].Spec.SystemUUID == uuid {
+		if own, _ := operator.UUID(all.Items[i].Spec.SystemUUID); own == uuid {
 			return &all.Items[i], uuid, nil
 		}
 	}

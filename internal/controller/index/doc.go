@@ -1,4 +1,4 @@
-// Package index names the ways in which controllers look objects up in their
-// caches other than by name. They are registered once, before any controller, so
-// that two controllers can share one.
+// Package index defines the indexes by which controllers look objects up in their
+// caches. They are registered once, before any controller, so that controllers
+// share them.
 package index

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -60,13 +61,14 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// usersOf finds the assignments that a profile is for: of an update it is asked about the profile before and after. To those
-// that have found none it may be a near miss.
+// usersOf finds the assignments that may get a profile. The handler calls it with the profile before and after an update. For assignments
+// without a profile it may be a near miss.
 func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	found := r.unresolved.of(obj.GetNamespace())
 	for _, value := range index.Uses(obj) {
 		var users ipxev1.AssignmentList
 		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "assignments of a profile were not listed", "kind", kindProfile, "name", client.ObjectKeyFromObject(obj))
 			return nil
 		}
 		for i := range users.Items {
@@ -97,8 +99,8 @@ func (r *Assignments) namingServer(_ context.Context, obj client.Object) []recon
 	return requests(found)
 }
 
-// newsOfProfiles lets through what an assignment depends on: labels, and whether it is ready. A profile that is edited
-// and as ready as before is news to none of its assignments, of which there may be very many.
+// newsOfProfiles passes changes that an assignment depends on: labels and readiness. A profile may have very many assignments; an edit
+// that leaves it ready concerns none of them.
 func newsOfProfiles() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*ipxev1.Profile)
@@ -108,7 +110,7 @@ func newsOfProfiles() predicate.Predicate {
 	}}
 }
 
-// onBootChange lets through whose machine a server is, and whether it has a boot configuration.
+// onBootChange passes changes of a server's identities and boot configuration.
 func onBootChange() builder.WatchesOption {
 	return builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*metalv1.Server)

@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// dependents remembers on what objects depend, so that news of a thing finds those it
-// is news to. The zero value is ready for use.
+// dependents holds what objects depend on, so that a change of a thing finds the objects that
+// depend on it. The zero value is ready for use.
 type dependents[Thing comparable] struct {
 	mu     sync.Mutex
 	things map[types.NamespacedName]map[Thing]struct{}
 	users  map[Thing]map[types.NamespacedName]struct{}
 }
 
-// set says on what an object depends now, and returns what nobody depends on any more.
+// set records what an object depends on now, and returns what no object depends on any more.
 func (d *dependents[Thing]) set(object types.NamespacedName, things ...Thing) (unused []Thing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +52,7 @@ func (d *dependents[Thing]) set(object types.NamespacedName, things ...Thing) (u
 	return unused
 }
 
-// of are the objects that depend on a thing.
+// of returns the objects that depend on a thing.
 func (d *dependents[Thing]) of(thing Thing) []types.NamespacedName {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,9 +70,10 @@ func requests(names []types.NamespacedName) []reconcile.Request {
 // inNamespace finds all objects of a kind in a namespace; list is an empty one of that kind.
 func inNamespace(ctx context.Context, from client.Reader, list client.ObjectList, namespace string) (found []reconcile.Request) {
 	if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "objects of a namespace were not listed", "namespace", namespace)
 		return nil
 	}
-	// It fails for what is no list and for items that are no objects, and neither is given.
+	// It fails only for what is no list, and for items that are no objects.
 	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
 		found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
 		return nil

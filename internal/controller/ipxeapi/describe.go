@@ -45,7 +45,7 @@ func condition(kind string, is bool, reason string, generation int64, parts ...s
 	return c
 }
 
-// describe says in the status of a profile how it is. refused is why its script could not be rendered for some machine.
+// describe writes the status of a profile. refused is why its script could not be rendered for some machine.
 func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	n := p.Generation
 	p.Status.ObservedGeneration = n
@@ -72,7 +72,7 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	if refused == "" {
 		apimeta.RemoveStatusCondition(&p.Status.Conditions, ipxev1.ConditionRendered)
 	} else {
-		set(condition(ipxev1.ConditionRendered, false, reasonRefused, n, "spec.ipxe: for some machine the script could not be rendered, and is answered 503: "+refused))
+		set(condition(ipxev1.ConditionRendered, false, reasonRefused, n, "spec.ipxe: The script could not be rendered for at least one machine, which gets 503: "+refused))
 	}
 	switch {
 	case problem != nil:
@@ -93,8 +93,8 @@ func (g *gathered) whyMissing() string {
 	return reasonContentUnavailable
 }
 
-// describeUnreadable says of a profile that what it is made of cannot be read, which is tried again. One that was served
-// before goes on being served.
+// describeUnreadable writes that content of a profile is not readable; the controller tries again. A profile that was served before stays
+// served.
 func describeUnreadable(p *ipxev1.Profile, served bool, err error) {
 	n := p.Generation
 	p.Status.ObservedGeneration = n
@@ -104,7 +104,7 @@ func describeUnreadable(p *ipxev1.Profile, served bool, err error) {
 	}
 }
 
-// describeForeign says of a profile that it does not count where it is.
+// describeForeign writes that a profile does not count in its namespace.
 func describeForeign(p *ipxev1.Profile) {
 	p.Status.ObservedGeneration = p.Generation
 	p.Status.Conditions = keepOnly(p.Status.Conditions, ipxev1.ConditionReady)
@@ -112,13 +112,13 @@ func describeForeign(p *ipxev1.Profile) {
 }
 
 func foreign(kind string, generation int64) metav1.Condition {
-	return condition(kind, false, reasonForeignNamespace, generation, "the namespace is not one of --boot-namespaces, and no machine is granted to it (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
+	return condition(kind, false, reasonForeignNamespace, generation, "The namespace is not one of --boot-namespaces, and has no grant of machines (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
 }
 
-// notGranted says what an object would need to count.
+// notGranted returns the condition of an object that selects machines without a grant.
 func notGranted(kind string, generation int64, namespace, missing string) metav1.Condition {
 	return condition(kind, false, ipxev1.ReasonNotGranted, generation, missing,
-		"namespace "+namespace+" is neither one of --boot-namespaces nor granted these machines (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
+		"Namespace "+namespace+" is neither one of --boot-namespaces nor has a grant of these machines (annotation "+ipxev1.AnnotationBootIdentities+" of the Namespace)")
 }
 
 func keepOnly(conditions []metav1.Condition, kinds ...string) []metav1.Condition {

@@ -1,14 +1,13 @@
-// Package ipxeapi compiles Profiles and Assignments into the view that boot servers answer
-// machines from which name themselves.
+// Package ipxeapi compiles Profiles and Assignments into the view from which boot servers answer
+// machines that report labels.
 //
-// Two reconcilers, one view. [Profiles] gathers what a profile is made of: its own text
-// (profile.go), content of Secrets and ConfigMaps that grant it (reference.go), answers of
-// webhooks (webhook.go). [Assignments] finds the profile of an assignment, and says what else
-// wants the same machines (assignment.go, decide.go). Neither waits for the other: an
-// assignment whose profile is not served is kept in the view as broken, so that its machines
-// wait and are never given what was meant for others.
+// Two reconcilers share one view. [Profiles] gathers the parts of a profile: its own text
+// (profile.go), content of Secrets and ConfigMaps that allow it (reference.go), answers of
+// webhooks (webhook.go). [Assignments] finds the profile of an assignment, and reports which other
+// assignments select the same machines (assignment.go, decide.go). Neither waits for the other: the
+// view keeps an assignment without a usable profile as broken, so that its machines
+// wait and never get what is for others.
 //
-// The view is synchronised once everything that existed at the start has been looked at
-// (initial.go). Which object depends on which is remembered from one look to the next
-// (dependents.go).
+// The view is synced once every object of the start is compiled (initial.go). dependents.go holds which
+// object depends on which between two reconciles.
 package ipxeapi

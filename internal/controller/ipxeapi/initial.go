@@ -13,8 +13,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
-// Initial knows which objects existed at the start and have not been looked at yet. Until
-// all have been, the view must not say that nothing is assigned to a machine.
+// Initial holds which objects of the start are not compiled yet. Until all are, the view must not answer that a machine has no
+// assignment.
 type Initial struct {
 	view  *profile.View
 	cache cache.Cache
@@ -36,12 +36,12 @@ const (
 	kindAssignment = "Assignment"
 )
 
-// NewInitial marks the view once what the cache holds at the start is in it.
+// NewInitial returns an Initial that marks the view synced once it has what the cache holds at the start.
 func NewInitial(view *profile.View, objects cache.Cache) *Initial {
 	return &Initial{view: view, cache: objects, early: map[existing]struct{}{}}
 }
 
-// Start is called by the manager when it is this process's turn.
+// Start is a Runnable of the manager's leader.
 func (i *Initial) Start(ctx context.Context) error {
 	if !i.cache.WaitForCacheSync(ctx) {
 		return nil
@@ -65,7 +65,7 @@ func (i *Initial) Start(ctx context.Context) error {
 	return nil
 }
 
-// begin names what has to be looked at first.
+// begin records the objects of the start.
 func (i *Initial) begin(all map[existing]struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,7 +78,7 @@ func (i *Initial) begin(all map[existing]struct{}) {
 	}
 }
 
-// awaits reports whether an object of the start has not been looked at yet.
+// awaits reports whether an object of the start is not compiled yet.
 func (i *Initial) awaits(kind string, name types.NamespacedName) bool {
 	if i == nil {
 		return false
@@ -94,7 +94,7 @@ func (i *Initial) awaits(kind string, name types.NamespacedName) bool {
 	return awaited
 }
 
-// done says that an object is in the view, or has no place there.
+// done records that an object is in the view, or is not to be.
 func (i *Initial) done(kind string, name types.NamespacedName) {
 	if i == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 )
 
-// news lets through what a reconcile may make something else of: another spec, and conditions that somebody has taken away.
-// Definitions of another version of these kinds drop all of them.
+// news passes changes of spec, and objects whose conditions are gone: a CRD of another version of these kinds
+// drops them.
 func news() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool { return len(conditionsOf(e.ObjectNew)) == 0 },

@@ -28,11 +28,10 @@ type reference struct {
 	name types.NamespacedName
 }
 
-// errNoGrant is the same whether or not the object is there: what is in other namespaces is
-// not for everybody to find out.
-var errNoGrant = errors.New("it is in another namespace and does not allow it; the annotation " + ipxev1.AnnotationAllowProfilesFrom + " there would")
+// errNoGrant is the same whether or not the object exists: users of one namespace must not find out what exists in others.
+var errNoGrant = errors.New("it is in another namespace, and has no annotation " + ipxev1.AnnotationAllowProfilesFrom + " that allows this one")
 
-// Granted says whether profiles of a namespace may read an object.
+// Granted reports whether profiles of a namespace may read an object.
 func Granted(obj client.Object, namespace string) bool {
 	return obj.GetNamespace() == namespace || obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace ||
 		profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
@@ -95,7 +94,7 @@ func nameOf(namespace string, ref *ipxev1.KeyReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
 }
 
-// impossible is a reference to what nobody can make: no news will ever come of it.
+// impossible is a reference to an object that cannot exist: no change will ever mend it.
 type impossible string
 
 func (i impossible) Error() string { return string(i) }

@@ -38,10 +38,10 @@ type Client struct {
 	http *http.Client
 }
 
-// UUID is a machine's UUID, of any spelling, as it is asked for.
+// UUID returns the canonical form of a system UUID and reports whether it identifies a machine.
 func UUID(text string) (string, bool) {
-	uuid, err := identity.UUID(text)
-	return uuid, err == nil
+	uuid := identity.MachineUUID(text)
+	return uuid, uuid != ""
 }
 
 // NewClient makes a client that proves itself as that configuration does at the Kubernetes API: by its client certificate, its token or its

@@ -1,3 +1,3 @@
-// Package standing says for which machines a namespace may speak: all of them where it is one of the operator's, otherwise what the
-// annotation farrier.dev/boot-identities of its Namespace grants. Only who may change Namespaces grants anything, which tenants may not.
+// Package standing says which machines the objects of a namespace may select: all if it is one of the operator's, otherwise those that the
+// annotation farrier.dev/boot-identities of its Namespace grants. Only users who may change Namespaces can grant machines; tenants may not.
 package standing

@@ -72,7 +72,7 @@ func (n *Namespaces) read(ctx context.Context, namespace, text string) read {
 	fresh := read{text: text}
 	var err error
 	if fresh.grant, err = assignment.ParseGrant(text); err != nil {
-		fresh.problem = fmt.Sprintf("the annotation %s of Namespace %q grants nothing, as it cannot be read: %v", ipxev1.AnnotationBootIdentities, namespace, err)
+		fresh.problem = fmt.Sprintf("the annotation %s of Namespace %q is invalid and grants nothing: %v", ipxev1.AnnotationBootIdentities, namespace, err)
 		log.FromContext(ctx).Info("grant of machines is invalid and grants nothing", "namespace", namespace, "error", err)
 	}
 	if n.known == nil {

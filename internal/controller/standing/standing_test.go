@@ -36,7 +36,7 @@ func TestOf(t *testing.T) {
 		"nothing granted":            {namespace: "bare", missing: "uuid:" + machine},
 		"granted":                    {namespace: "granted", place: &assignment.Tenancy{Since: controllertest.Start}},
 		"something else":             {namespace: "other", missing: "uuid:" + machine},
-		"not to be read":             {namespace: "typo", missing: `annotation farrier.dev/boot-identities of Namespace "typo" grants nothing`},
+		"not to be read":             {namespace: "typo", missing: `annotation farrier.dev/boot-identities of Namespace "typo" is invalid and grants nothing`},
 		"all count":                  {namespace: "bare", all: true, place: &assignment.Tenancy{Breadth: assignment.Everything, Since: controllertest.Start}},
 		"all count, granted by name": {namespace: "granted", all: true, place: &assignment.Tenancy{Since: controllertest.Start}},
 		"all count, not to be read":  {namespace: "typo", all: true, place: &assignment.Tenancy{Breadth: assignment.Everything, Since: controllertest.Start}},

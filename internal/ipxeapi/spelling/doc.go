@@ -1,6 +1,6 @@
-// Package spelling says Profiles and Assignments of later versions of their API in the words of this one.
+// Package spelling translates fields of later versions of Profiles and Assignments into those of this version.
 //
 // Those versions have other names for some fields (profile.go: ipxeTemplate, objectRef, postTransformations), paths into Secrets in place of
-// keys (secret.go), and a flag for defaults (assignment.go). Objects are stored as they were written; whoever reads their meaning reads it
-// through here: controllers, admission and the importer. What cannot be said here is a [Problem] with its field.
+// keys (secret.go), and a flag for defaults (assignment.go). The API stores objects as they were written; controllers, admission
+// and the importer read them through this package. What this version cannot express is a [Problem] with its field.
 package spelling
