@@ -71,7 +71,7 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 		return err
 	}
 	if _, err := api.ServerVersion(); err != nil {
-		return fmt.Errorf("no answer: %w", err)
+		return fmt.Errorf("does not answer: %w", err)
 	}
 	wanted, err := manifests.CRDs()
 	if err != nil {

@@ -247,6 +247,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func (r *Reconciler) of(ctx context.Context, server string) []reconcile.Request {
 	var list metalv1.BIOSSettingsList
 	if err := r.List(ctx, &list, client.MatchingFields{index.BIOSSettingsByServer: server}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server)
 		return nil
 	}
 	var requests []reconcile.Request

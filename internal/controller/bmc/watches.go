@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -36,6 +37,7 @@ func (r *Reconciler) with(field string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list metalv1.BMCList
 		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
+			reconcileerror.LogUnlisted(ctx, err, "object", obj.GetName())
 			return nil
 		}
 		requests := make([]reconcile.Request, 0, len(list.Items))

@@ -281,6 +281,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ofServer := func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var list metalv1.ServerBootConfigurationList
 		if err := r.List(ctx, &list, client.MatchingFields{index.BootConfigByServer: obj.GetName()}); err != nil {
+			reconcileerror.LogUnlisted(ctx, err, "server", obj.GetName())
 			return nil
 		}
 		requests := make([]reconcile.Request, 0, len(list.Items))

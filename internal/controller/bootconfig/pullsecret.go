@@ -6,11 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // pullSecret reads the Secret that a boot configuration names for its image, from its own namespace. What is
@@ -39,6 +41,7 @@ func (r *Reconciler) withPullSecret(ctx context.Context, obj client.Object) []re
 	var list metalv1.ServerBootConfigurationList
 	err := r.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BootConfigByPullSecret: obj.GetName()})
 	if err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

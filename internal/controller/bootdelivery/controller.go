@@ -14,6 +14,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -117,6 +118,7 @@ func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		list := m.NewList()
 		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
+			reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 			return nil
 		}
 		var requests []reconcile.Request

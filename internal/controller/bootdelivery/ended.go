@@ -12,6 +12,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -63,7 +64,11 @@ func (d *Delivery) unattempted(ctx context.Context, m bootmethod.Method, obj cli
 		requests = bootOf(ctx, server)
 	}
 	list, uuid := m.NewList(), identity.MachineUUID(server.Spec.SystemUUID)
-	if uuid == "" || d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}) != nil {
+	if uuid == "" {
+		return requests
+	}
+	if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server.Name)
 		return requests
 	}
 	for _, item := range items(list) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -14,6 +15,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
@@ -125,6 +127,7 @@ func (d *Delivery) rivalsOf(m bootmethod.Method) handler.MapFunc {
 		for _, machine := range index.Machines(obj) {
 			list := m.NewList()
 			if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: machine}); err != nil {
+				reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
 				continue
 			}
 			for _, other := range items(list) {
@@ -144,6 +147,7 @@ func (d *Delivery) ofNamespace(m bootmethod.Method) handler.MapFunc {
 		for _, any := range bootmethod.Methods {
 			list := any.NewList()
 			if err := d.List(ctx, list, client.InNamespace(obj.GetName())); err != nil {
+				reconcileerror.LogUnlisted(ctx, err, "namespace", obj.GetName())
 				continue
 			}
 			for _, own := range items(list) {

@@ -256,6 +256,7 @@ func (r *Reconciler) rivals(ctx context.Context, obj client.Object) []reconcile.
 	}
 	var same metalv1.EndpointList
 	if err := r.List(ctx, &same, client.MatchingFields{index.EndpointByMAC: index.MAC(endpoint.Spec.MACAddress)}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "object", endpoint.Name)
 		return nil
 	}
 	var requests []reconcile.Request

@@ -6,11 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -65,6 +67,7 @@ func serverOf(_ context.Context, obj client.Object) []reconcile.Request {
 func (r *Reconciler) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	var claims metalv1.ServerClaimList
 	if err := r.List(ctx, &claims, client.InNamespace(obj.GetNamespace()), client.MatchingFields{claimByUserData: obj.GetName()}); err != nil {
+		log.FromContext(ctx).Error(err, "objects to reconcile not listed", "object", klog.KObj(obj))
 		return nil
 	}
 	var requests []reconcile.Request

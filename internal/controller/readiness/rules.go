@@ -171,9 +171,10 @@ func (r *Rules) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func (r *Rules) all(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r *Rules) all(ctx context.Context, server client.Object) []reconcile.Request {
 	var list metalv1.ServerReadinessRuleList
 	if err := r.List(ctx, &list); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server.GetName())
 		return nil
 	}
 	var requests []reconcile.Request

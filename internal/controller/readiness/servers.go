@@ -67,9 +67,10 @@ func (r *Servers) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // all is every server: a rule that ends has to be found on those too that it does not select any more.
-func (r *Servers) all(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r *Servers) all(ctx context.Context, rule client.Object) []reconcile.Request {
 	var list metalv1.ServerList
 	if err := r.List(ctx, &list); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "object", rule.GetName())
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

@@ -1,7 +1,6 @@
-// Package reconcileerror gives errors a meaning for whoever reconciles: is it worth
-// trying again soon (transient, the default), is something awaited that will
-// wake us (Waiting), or must a person change something first (Terminal)?
+// Package reconcileerror gives an error a meaning for a controller: may a retry help (transient, the default), will a
+// watch trigger the object (Waiting), is it too early (Paused), or must somebody change something first (Terminal)?
 //
-// One place, Handle, turns that meaning into what controller-runtime needs, so
-// that no controller invents its own way of retrying.
+// One function, Handle, translates that meaning for controller-runtime, so
+// that no controller has its own rules for retries.
 package reconcileerror

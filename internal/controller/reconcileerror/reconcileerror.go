@@ -12,17 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// conflictDelay is how long a cache usually needs to hear of a write.
+// conflictDelay is how long a cache usually needs until it shows a write.
 const conflictDelay = 20 * time.Millisecond
 
-// Waiting says that nothing is wrong and that a watch will wake the object
+// Waiting means that nothing is wrong and that a watch triggers the object
 // when On has happened.
 type Waiting struct{ On string }
 
 func (w Waiting) Error() string { return "waiting for " + w.On }
 
-// Terminal says that trying again cannot help until a person, or another
-// object, changes something that is watched.
+// Terminal means that a retry cannot help until a person, or another controller, changes something that is watched.
 type Terminal struct {
 	// Reason is a CamelCase constant, fit for a condition.
 	Reason string
@@ -33,7 +32,7 @@ func (t Terminal) Error() string { return t.Err.Error() }
 
 func (t Terminal) Unwrap() error { return t.Err }
 
-// Paused says that it is too early to try again: whatever was to be done waits for For.
+// Paused means that it is too early to try again: the reconcile is repeated after For.
 type Paused struct {
 	For time.Duration
 	Err error
@@ -43,18 +42,18 @@ func (p Paused) Error() string { return p.Err.Error() }
 
 func (p Paused) Unwrap() error { return p.Err }
 
-// Terminalf makes a Terminal of a format.
+// Terminalf returns a Terminal with a formatted error.
 func Terminalf(reason, format string, args ...any) Terminal {
 	return Terminal{Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
-// IsTransient says whether err may go away by trying again.
+// IsTransient reports whether a retry may help.
 func IsTransient(err error) bool {
 	var terminal Terminal
 	return err != nil && !errors.As(err, &terminal)
 }
 
-// Transient is err if trying again may help, and nil where it is said in a condition instead.
+// Transient returns err if a retry may help, and nil if a condition reports it instead.
 func Transient(err error) error {
 	if IsTransient(err) {
 		return err
@@ -62,10 +61,10 @@ func Transient(err error) error {
 	return nil
 }
 
-// Handle turns the error of a reconcile into what controller-runtime shall do.
-// A write that lost a race is repeated at once and quietly: the cache is
-// about to deliver what it collided with. What cannot be made because its
-// namespace is on its way out is not tried again: whatever wanted it goes too.
+// Handle translates the error of a reconcile for controller-runtime.
+// It repeats a write that had a conflict soon and without a log line: the cache is
+// about to show the other write. It does not repeat a write into a namespace that
+// is being deleted: the object that needs it is deleted too.
 func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
 	var waiting Waiting
 	var terminal Terminal
@@ -89,4 +88,10 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return result, err
+}
+
+// LogUnlisted logs that a map function could not list the objects that a change concerns. A map function cannot return an error, so
+// nothing is reconciled for that change.
+func LogUnlisted(ctx context.Context, err error, keysAndValues ...any) {
+	log.FromContext(ctx).Error(err, "objects to reconcile not listed", keysAndValues...)
 }

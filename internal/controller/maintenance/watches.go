@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -58,6 +59,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 func (r *Reconciler) of(ctx context.Context, server string) []reconcile.Request {
 	var list metalv1.ServerMaintenanceList
 	if err := r.List(ctx, &list, client.MatchingFields{index.MaintenanceByServer: server}); err != nil {
+		reconcileerror.LogUnlisted(ctx, err, "server", server)
 		return nil
 	}
 	var requests []reconcile.Request
