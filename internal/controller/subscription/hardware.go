@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// rereadDelay is how long after an event of other hardware that is read: it comes in several, and a BMC needs a
+	// refreshDelay is how long after an event of other hardware that is read: it comes in several, and a BMC needs a
 	// moment until it shows what it tells of.
-	rereadDelay = 5 * time.Second
-	// rereadEvery bounds how often one BMC can have that done: it is dozens of requests.
-	rereadEvery = time.Minute
+	refreshDelay = 5 * time.Second
+	// refreshEvery bounds how often one BMC can have that done: it is dozens of requests.
+	refreshEvery = time.Minute
 )
 
 // changes are words in the keys of messages that tell of something that came or went (DSP0266, ResourceEvent and
@@ -37,14 +37,14 @@ func aboutHardware(e bmcevents.Event) bool {
 	return slices.ContainsFunc(changes, in(key)) && !slices.ContainsFunc(services, in(origin))
 }
 
-// reread has a BMC asked about everything where an event told of other hardware. It returns when to look again, 0: not
+// refreshHardware has a BMC asked about everything where an event told of other hardware. It returns when to look again, 0: not
 // because of this. The caller has locked r.mu.
 func (r *Reconciler) refreshHardware(m *memory, key fleet.Key, now time.Time) time.Duration {
 	if m.changed.IsZero() {
 		return 0
 	}
-	at := m.changed.Add(rereadDelay)
-	if earliest := m.refreshed.Add(rereadEvery); earliest.After(at) {
+	at := m.changed.Add(refreshDelay)
+	if earliest := m.refreshed.Add(refreshEvery); earliest.After(at) {
 		at = earliest
 	}
 	if wait := at.Sub(now); wait > 0 {

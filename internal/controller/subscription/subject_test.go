@@ -135,7 +135,7 @@ func TestOtherHardwareIsRead(t *testing.T) {
 		if read() != before {
 			t.Error("read before the BMC can know")
 		}
-		s.pass(rereadDelay)
+		s.pass(refreshDelay)
 		s.settle()
 		if n := read() - before; n != 1 {
 			t.Errorf("read %d times", n)
@@ -147,7 +147,7 @@ func TestOtherHardwareIsRead(t *testing.T) {
 		if n := read() - before; n < 2 || n > 3 {
 			t.Errorf("read %d times in a minute and a half", n)
 		}
-		s.pass(rereadEvery)
+		s.pass(refreshEvery)
 		s.settle()
 		if n := read() - before; n != 3 {
 			t.Errorf("read %d times: the last change is not seen", n)

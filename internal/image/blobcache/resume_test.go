@@ -142,9 +142,9 @@ func TestWhatAKilledRunLeftIsTakenUp(t *testing.T) {
 	}
 }
 
-// A leftover waits while the registry is away, and tells nobody anything: whoever
+// A partial blob waits while the registry is away, and tells nobody anything: whoever
 // may not have the blob does not get half of it either.
-func TestALeftoverNeedsTheRegistry(t *testing.T) {
+func TestAPartialBlobNeedsTheRegistry(t *testing.T) {
 	var locked atomic.Bool
 	locked.Store(true)
 	remote := imagetest.StartRegistry(t, imagetest.RobotOnly(&locked))
@@ -170,7 +170,7 @@ func TestALeftoverNeedsTheRegistry(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreBounded(t *testing.T) {
+func TestPartialBlobsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	content := make([]byte, 3*minPartial)
 	var digests []string
@@ -182,11 +182,11 @@ func TestLeftoversAreBounded(t *testing.T) {
 	s := newStore(t, dir, 1<<30)
 	files, err := os.ReadDir(s.partialDir())
 	if err != nil || len(files) != maxPartials || len(s.partials) != maxPartials || s.used != maxPartials*3*minPartial/2 {
-		t.Errorf("%d files, %d leftovers of %d bytes, %v", len(files), len(s.partials), s.used, err)
+		t.Errorf("%d files, %d partial blobs of %d bytes, %v", len(files), len(s.partials), s.used, err)
 	}
 	s = newStore(t, dir, 4*minPartial) // and with less room
 	if len(s.partials) != 2 {
-		t.Errorf("%d leftovers in %d bytes, want 2", len(s.partials), s.max)
+		t.Errorf("%d partial blobs in %d bytes, want 2", len(s.partials), s.max)
 	}
 	file, err := s.create(testDigest, 4*minPartial) // blobs come first
 	if err != nil {
@@ -194,7 +194,7 @@ func TestLeftoversAreBounded(t *testing.T) {
 	}
 	defer file.Close()
 	if _, err := io.WriteString(file, "x"); err != nil || len(s.partials) != 0 {
-		t.Errorf("%d leftovers, %v", len(s.partials), err)
+		t.Errorf("%d partial blobs, %v", len(s.partials), err)
 	}
 	s.discard(file, 4*minPartial)
 	if s.used != 0 {

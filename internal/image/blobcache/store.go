@@ -248,7 +248,7 @@ func (s *store) remove(b *stored) {
 	_ = os.Remove(s.path(b.digest, b.private))
 }
 
-// evict makes used at most limit for the sake of something needed, if there is that much to give. Leftovers go first,
+// evict makes used at most limit for the sake of something needed, if there is that much to give. Partial blobs go first,
 // then what nobody needs, and last what others need. The caller holds mu.
 func (s *store) evict(limit int64) {
 	for _, l := range s.partials {

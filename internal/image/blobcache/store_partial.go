@@ -26,9 +26,9 @@ type partialBlob struct {
 }
 
 const (
-	// minLeftover is what is worth keeping: less is sooner fetched than hashed.
+	// minPartial is what is worth keeping: less is sooner fetched than hashed.
 	minPartial = 4 << 20
-	// maxLeftovers bounds how many are kept; their bytes are bounded as those of
+	// maxPartials bounds how many are kept; their bytes are bounded as those of
 	// blobs are, and are the first to make room.
 	maxPartials = 16
 )

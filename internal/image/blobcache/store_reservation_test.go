@@ -272,6 +272,6 @@ func TestDownloadsOfStrangersAreNotTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if files, err := os.ReadDir(s.partialDir()); err != nil || len(files) > 0 || len(s.partials) > 0 {
-		t.Errorf("%d files, %d leftovers, %v", len(files), len(s.partials), err)
+		t.Errorf("%d files, %d partial blobs, %v", len(files), len(s.partials), err)
 	}
 }

@@ -303,8 +303,8 @@ func TestTheLogAndTheRegistryHearLittleOfAFlood(t *testing.T) {
 	}
 }
 
-// TestAStrangerTakesNoLeftover: what a broken download of something needed left is not his, by whatever repository.
-func TestAStrangerTakesNoLeftover(t *testing.T) {
+// TestAStrangerTakesNoPartialBlob: what a broken download of something needed left is not his, by whatever repository.
+func TestAStrangerTakesNoPartialBlob(t *testing.T) {
 	remote := imagetest.StartRegistry(t, imagetest.OnPath("/blobs/", imagetest.Corrupt))
 	image := imagetest.Huge(14)
 	pushed := imagetest.Push(t, remote, "v1", image)
