@@ -18,7 +18,7 @@ func TestAProbeThatMayNotCleanIsSaidAtStart(t *testing.T) {
 	}{
 		{"none", "", ""},
 		{"none", "ghcr.io/ironcore-dev/os-images/probe:1", ""},
-		{"metadata", "", "without a probe image"},
+		{"metadata", "", "no probe image"},
 		{"full", "ghcr.io/ironcore-dev/os-images/probe:1", "not Farrier's"},
 		{"full", "127.0.0.1:5000/farrier/probe:v1", ""},
 		{"metadata", "ghcr.io/farrier-dev/metalprobe@sha256:" + strings.Repeat("0", 64), ""},

@@ -201,7 +201,7 @@ func TestAnotherBootProviderSaysReady(t *testing.T) {
 	r.ForeignBoot = true
 	controllertest.Says(t, says(metalv1.ServerBootConfigurationStateReady, 0), metalv1.ConditionBootReady, metav1.ConditionTrue, reasonBootReady)
 	controllertest.Says(t, says(metalv1.ServerBootConfigurationStateReady, 7), metalv1.ConditionBootReady, metav1.ConditionFalse, reasonBootPending)
-	controllertest.Says(t, says(metalv1.ServerBootConfigurationStateError, 0), metalv1.ConditionBootReady, metav1.ConditionFalse, reasonBootError, "does not say why")
+	controllertest.Says(t, says(metalv1.ServerBootConfigurationStateError, 0), metalv1.ConditionBootReady, metav1.ConditionFalse, reasonBootError, "gives no reason")
 	controllertest.Says(t, says(metalv1.ServerBootConfigurationStateError, 0, metav1.Condition{
 		Type: metalv1.ConditionImageValidation, Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: "no kernel",
 	}), metalv1.ConditionBootReady, metav1.ConditionFalse, reasonBootError, "ImageValidation: no kernel")

@@ -77,7 +77,7 @@ func TestAWebhookThatDemandsACertificate(t *testing.T) {
 		"its certificate":            {secret: map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": authority}, script: "echo farrier\n"},
 		"one of another authority":   {secret: map[string][]byte{"tls.crt": foreign, "tls.key": foreignKey, "ca.crt": authority}, says: "c: webhook: remote error: tls: "},
 		"a server that is no such":   {secret: map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": foreign}, says: "unknown authority"},
-		"the key of another":         {secret: map[string][]byte{"tls.crt": certificate, "tls.key": foreignKey, "ca.crt": authority}, says: "tls.crt and tls.key are no pair"},
+		"the key of another":         {secret: map[string][]byte{"tls.crt": certificate, "tls.key": foreignKey, "ca.crt": authority}, says: "tls.crt and tls.key are not a PEM certificate and its key"},
 		"what is no authority":       {secret: map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": []byte("x")}, says: "ca.crt holds no PEM certificate"},
 		"a Secret without the key":   {secret: map[string][]byte{"tls.crt": certificate, "ca.crt": authority}, says: `Secret "mtls" has no key "tls.key"`},
 		"a Secret that is not there": {says: `Secret "mtls" does not exist`},
