@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )

@@ -139,13 +139,13 @@ var rooms = []room{
 		because: "what other servers are asked for is fetched in the background, whoever needs it",
 	},
 	{
-		path:    "internal/allocator",
+		path:    "internal/controller/allocator",
 		may:     []string{"api"},
 		never:   kubernetesClients,
 		because: "who gets which server is computed from what is handed in, and tested without an API",
 	},
 	{
-		path:    "internal/macprefix",
+		path:    "internal/bmc/macprefix",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,
 		because: "which vendor a MAC address belongs to is a file, not an object",
@@ -163,7 +163,7 @@ var rooms = []room{
 		because: "a scripted BMC is for tests alone",
 	},
 	{
-		path:    "internal/bmcevents",
+		path:    "internal/bmc/bmcevents",
 		may:     []string{"internal/bmc", "internal/inbound/..."},
 		never:   kubernetes,
 		because: "what BMCs send of their own accord only wakes others up; nothing is decided on it",
@@ -212,7 +212,7 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
-		path:    "internal/bootmethod",
+		path:    "internal/controller/bootmethod",
 		may:     []string{"api", "internal/bootview", "internal/image/registry"},
 		never:   kubernetesClients,
 		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
@@ -262,22 +262,22 @@ var rooms = []room{
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bootmethod", "internal/bmc", "internal/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
+		may: []string{"api", "internal/controller/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
-			"internal/allocator", "internal/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
+			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/bounded"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/controller/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/allocator", "internal/ipxeapi/...",
+		may: []string{"api", "internal/controller/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
 			"internal/controller/index", "internal/inbound/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -311,7 +311,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/macprefix", "internal/bmc", "internal/bmcevents", "internal/fleet",
+		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/bootserver", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
@@ -319,7 +319,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/standalone",
-		may: []string{"api", "config", "internal/macprefix", "internal/bmc", "internal/image/localregistry", "internal/sim", "internal/controlplane",
+		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/sim", "internal/controlplane",
 			"internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
@@ -342,7 +342,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/controller/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/macprefix"
+	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/test/await"
 )
 

@@ -15,13 +15,13 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
-	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // Options is everything that can be said about a system. Fields are named after the flags (flags.go);

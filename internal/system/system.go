@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
+	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
@@ -26,7 +27,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
-	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // imagesDir is the folder of the data directory for cached layers.

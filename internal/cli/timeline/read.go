@@ -13,8 +13,8 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
@@ -185,10 +185,10 @@ var idle = map[string]bool{metalv1.ConditionPoweringOn: true, metalv1.ConditionW
 
 // repeats says whether a condition says the same as the record of requests, or nothing at all. Those who have no such record any more are
 // told by the condition.
-func (o about) repeats(c metav1.Condition, recorded map[string]bool) bool {
+func (a about) repeats(c metav1.Condition, recorded map[string]bool) bool {
 	switch {
 	case c.Reason == "Delivered" && c.Status == metav1.ConditionTrue:
-		return o.delivered != "" && recorded[o.delivered]
+		return a.delivered != "" && recorded[a.delivered]
 	case c.Status == metav1.ConditionFalse:
 		return idle[c.Type] || c.Reason == "BootOrdered"
 	}

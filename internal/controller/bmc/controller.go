@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
@@ -23,7 +24,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
-	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // SSH restarts BMCs over SSH. It is a bmcreset.Worker.

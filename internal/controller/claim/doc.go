@@ -1,6 +1,6 @@
 // Package claim binds ServerClaims to Servers. It never touches a machine.
 //
-// Which claim gets which Server is decided in memory, by internal/allocator, for all claims that wait at a time. A claim goes one way through
+// Which claim gets which Server is decided in memory, by internal/controller/allocator, for all claims that wait at a time. A claim goes one way through
 // these files:
 //
 //   - watch.go shows the allocator every change of a Server, and queues the claims that it concerns.

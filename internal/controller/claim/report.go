@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/allocator"
 )
 
 // repeatAfter is how often the explanation of a claim that waits is refreshed: its counts change all the time, and a write for each

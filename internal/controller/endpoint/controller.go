@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
-	"github.com/farrier-dev/farrier/internal/macprefix"
 )
 
 // ConditionRecognised says whether the MAC prefix database knows the endpoint.

@@ -27,11 +27,12 @@ func decide(v *View) (phase, Plan) {
 	}
 	var requested Plan
 	if operation, asked := v.Server.Annotations[metalv1.AnnotationOperation]; asked {
-		done := false
-		if requested, done = decideOperation(v, operation); done {
-			requested.Interim = true
-			return ph, requested
+		answer, done := decideOperation(v, operation)
+		if done {
+			answer.Interim = true
+			return ph, answer
 		}
+		requested = answer
 	}
 	if reset, underWay := followReset(v); underWay {
 		reset.Interim, reset.Deferred = true, requested.Deferred

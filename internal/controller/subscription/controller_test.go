@@ -12,7 +12,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
-	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 

@@ -1,4 +1,4 @@
-// Package subscription keeps the receiver of events (internal/bmcevents) subscribed to each BMC, and
+// Package subscription keeps the receiver of events (internal/bmc/bmcevents) subscribed to each BMC, and
 // acts on the events.
 //
 //	BMC object ──▶ controller.go ──job──▶ fleet ──▶ work.go: what is there? what is missing?

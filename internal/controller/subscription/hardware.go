@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/bmcevents"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
