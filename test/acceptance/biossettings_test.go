@@ -101,7 +101,7 @@ func TestBIOSSettingsThatAreChangedInTheMiddle(t *testing.T) {
 	if err := p.Create(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	p.settingsAre(b, metalv1.BIOSSettingsStateInProgress, "is being started")
+	p.settingsAre(b, metalv1.BIOSSettingsStateInProgress, "Starting the machine")
 	balanced := func() { b.Spec.SettingsFlow[0].Settings["SystemProfile"] = "Balanced" }
 	if err := p.changeSettings(b, balanced); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.settingsFlow") || !strings.Contains(err.Error(), metalv1.OperationAllowInProgressUpdate) {
 		t.Fatalf("want it refused at spec.settingsFlow, got %v", err)

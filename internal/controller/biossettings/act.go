@@ -152,7 +152,7 @@ func (r *Reconciler) askMaintenance(ctx context.Context, v *view) error {
 	if err := r.Create(ctx, m, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("ask for ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
-	r.event(v.obj, corev1.EventTypeNormal, "MaintenanceRequested", "ServerMaintenance "+ref.Namespace+"/"+ref.Name+" is asked for")
+	r.event(v.obj, corev1.EventTypeNormal, "MaintenanceRequested", "Requested ServerMaintenance "+ref.Namespace+"/"+ref.Name)
 	return nil
 }
 

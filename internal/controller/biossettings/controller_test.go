@@ -150,7 +150,7 @@ func TestAMaintenanceOfSomebodyElse(t *testing.T) {
 	window.Spec.ServerRef.Name = "s"
 	s.Add(t, window)
 	s.Settle(t, s.Reconciler, "b")
-	says("default/window does not have the server yet")
+	says("waiting for ServerMaintenance default/window to get the server")
 	controllertest.Change(t, s.API, "s", func(o *metalv1.Server) { o.Spec.ServerMaintenanceRef = &ref })
 	b := s.untilState(t, metalv1.BIOSSettingsStateApplied)
 	if b.Spec.ServerMaintenanceRef == nil || *b.Spec.ServerMaintenanceRef != ref || controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "default/window") {

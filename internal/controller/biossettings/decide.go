@@ -116,15 +116,15 @@ func (v *view) decide() plan {
 	case v.server == nil:
 		return p.say(pending, reasonServerNotFound, "spec.serverRef: Server %q does not exist", ref.Name)
 	case v.first != "":
-		return p.say(pending, reasonAnotherGoesFirst, "BIOSSettings %q is older and for the same Server; a server has one", v.first)
+		return p.say(pending, reasonAnotherGoesFirst, "An older BIOSSettings, %q, has the same Server; a server has one at a time", v.first)
 	case v.progress != nil && v.progress.Step == stepFailed && v.progress.Asked == v.asked:
-		return p.say(metalv1.BIOSSettingsStateFailed, v.progress.Reason, "%s (after %d attempts; the annotation %s=retry tries again)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
+		return p.say(metalv1.BIOSSettingsStateFailed, v.progress.Reason, "%s (after %d attempts; to try again, set the annotation %s=retry)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
 	case v.unreachable != nil:
 		return p.say(pending, reasonBMCUnreachable, "%v", v.unreachable)
 	case v.system == nil:
-		return p.say(pending, reasonBMCUnreachable, "The BMC has not been heard of yet")
+		return p.say(pending, reasonBMCUnreachable, "Waiting for the BMC's first answer")
 	case bmc.CompareVersions(v.system.BIOSVersion, v.obj.Spec.Version) != 0:
-		return p.say(pending, reasonVersionMismatch, "The BIOS has version %q, the settings are for %q", v.system.BIOSVersion, v.obj.Spec.Version)
+		return p.say(pending, reasonVersionMismatch, "The BIOS has version %q, and spec.version is %q", v.system.BIOSVersion, v.obj.Spec.Version)
 	}
 	return v.compare(&p)
 }
@@ -145,7 +145,7 @@ func (v *view) compare(p *plan) plan {
 	if !known || !v.now.Before(l.begun.Add(age)) {
 		p.look, p.release = !v.busy, false
 		p.quiet = v.obj.Status.State != "" && v.obj.Status.ObservedGeneration == v.obj.Generation
-		return p.say(metalv1.BIOSSettingsStatePending, reasonReading, "The settings are being read")
+		return p.say(metalv1.BIOSSettingsStatePending, reasonReading, "Reading the settings")
 	}
 	p.wake(v.now, l.begun.Add(age))
 	if l.err != nil {
@@ -163,7 +163,7 @@ func (v *view) compare(p *plan) plan {
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonOf(err, reasonInvalidValue), "%v", err)
 	}
 	if len(l.foreign) > 0 {
-		return p.say(metalv1.BIOSSettingsStateFailed, reasonUnexpectedPending, "%v; the annotation %s=retry looks again at once", l.unexpected(), metalv1.AnnotationOperation)
+		return p.say(metalv1.BIOSSettingsStateFailed, reasonUnexpectedPending, "%v; to check again, set the annotation %s=retry", l.unexpected(), metalv1.AnnotationOperation)
 	}
 	p.release, p.maintain = false, true
 	if !v.granted {
@@ -189,9 +189,9 @@ func (v *view) waiting() string {
 		if ref := v.obj.Spec.ServerMaintenanceRef; ref != nil {
 			return fmt.Sprintf("ServerMaintenance %s/%s does not exist", ref.Namespace, ref.Name)
 		}
-		return "a maintenance is being asked for"
+		return "requesting a maintenance"
 	}
-	text := fmt.Sprintf("ServerMaintenance %s/%s does not have the server yet", v.maintenance.Namespace, v.maintenance.Name)
+	text := fmt.Sprintf("waiting for ServerMaintenance %s/%s to get the server", v.maintenance.Namespace, v.maintenance.Name)
 	if c := apimeta.FindStatusCondition(v.maintenance.Status.Conditions, metalv1.ConditionInMaintenance); c != nil {
 		text += ": " + c.Message
 	}

@@ -122,7 +122,7 @@ func typed(kind, text string) (any, error) {
 	case "Integer":
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no whole number", text)
+			return nil, fmt.Errorf("%q is not a whole number", text)
 		}
 		return n, nil
 	case "Boolean":

@@ -50,7 +50,7 @@ func (v *view) advance(p *plan) plan {
 	case v.unreachable != nil:
 		return p.say(state, reasonBMCUnreachable, "%v%s", v.unreachable, v.letGo())
 	case v.system == nil:
-		return p.say(state, reasonBMCUnreachable, "The BMC has not been heard of yet%s", v.letGo())
+		return p.say(state, reasonBMCUnreachable, "Waiting for the BMC's first answer%s", v.letGo())
 	case v.locked != nil:
 		p.wake(v.now, v.now.Add(pollEvery))
 		return p.say(state, reasonWaitingForBMC, "%v", v.locked)
@@ -85,7 +85,7 @@ func (v *view) letGo() string {
 	if !v.deleting {
 		return ""
 	}
-	return fmt.Sprintf("; it is deleted when the machine has been given back, or with the annotation %s=%s", metalv1.AnnotationOperation, metalv1.OperationAllowInProgressDelete)
+	return fmt.Sprintf("; Farrier deletes the object once the machine is returned, or at once with the annotation %s=%s", metalv1.AnnotationOperation, metalv1.OperationAllowInProgressDelete)
 }
 
 // abandon makes no further attempt for an object that is being deleted. A machine that is ours is switched off first.
@@ -96,16 +96,16 @@ func (v *view) abandon(p *plan) plan {
 	} else {
 		p.release = true
 	}
-	p.progress.Reason, p.progress.Message, p.progress.Item = reasonDeleted, "It was deleted before the settings were applied", ""
+	p.progress.Reason, p.progress.Message, p.progress.Item = reasonDeleted, "The object was deleted before its settings were applied", ""
 	return p.say(metalv1.BIOSSettingsStateInProgress, reasonDeleted, "%s", p.progress.Message)
 }
 
 // doing says what is being done.
 func (v *view) doing() string {
 	text := map[step]string{
-		stepBegin: "What differs is being read", stepWrite: "The settings are being written", stepOff: "The machine is being switched off",
-		stepOn: "The machine is being started", stepVerify: "The firmware has to take the settings over",
-		stepFinish: "The machine is being given back",
+		stepBegin: "Reading the settings that differ", stepWrite: "Writing the settings", stepOff: "Switching the machine off",
+		stepOn: "Starting the machine", stepVerify: "Waiting for the firmware to apply the settings",
+		stepFinish: "Returning the machine",
 	}[v.progress.Step]
 	if v.progress.Item != "" {
 		text = fmt.Sprintf("spec.settingsFlow %q: %s", v.progress.Item, text)
@@ -215,7 +215,7 @@ func (v *view) verify(p *plan) {
 	case l.task.State == bmc.TaskFailed:
 		v.fail(p, reasonTaskFailed, fmt.Sprintf("the BMC's task %s failed: %s", v.progress.Task, l.task.Message))
 	case !v.now.Before(v.progress.Since.Add(verifyTimeout)):
-		message := fmt.Sprintf("%s not as asked for %s after the start", strings.Join(names, ", "), verifyTimeout)
+		message := fmt.Sprintf("%s still differ %s after the start", strings.Join(names, ", "), verifyTimeout)
 		if len(l.bios.Messages) > 0 {
 			message += "; " + messageOfTheFirmware + strings.Join(l.bios.Messages, "; ")
 		}

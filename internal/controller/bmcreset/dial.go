@@ -83,7 +83,7 @@ func reset(ctx context.Context, r Request) error {
 	for _, command := range r.Make.commands() {
 		err = run(client, command)
 		if ctx.Err() != nil {
-			return fmt.Errorf("SSH at %s: %s: no end in time: %w", address, command, ctx.Err())
+			return fmt.Errorf("SSH at %s: %s did not end in time: %w", address, command, ctx.Err())
 		}
 		if err == nil {
 			return nil
@@ -136,7 +136,7 @@ func accepted(text string) (ssh.PublicKey, string, error) {
 	if digest, ok := strings.CutPrefix(text, "SHA256:"); ok {
 		sum, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(digest, "="))
 		if err != nil || len(sum) != sha256.Size {
-			return nil, "", fmt.Errorf("SSH host key that was accepted: %.64q is no fingerprint (SHA256:…)", text)
+			return nil, "", fmt.Errorf("SSH host key that was accepted: %.64q is not a fingerprint (SHA256:…)", text)
 		}
 		return nil, "SHA256:" + base64.RawStdEncoding.EncodeToString(sum), nil
 	}

@@ -125,9 +125,9 @@ func TestOnlyAnAcceptedHostKeyIsToldThePassword(t *testing.T) {
 		"with padding":               {fingerprint + "=", ""},
 		"the key":                    {s.key() + " comment", ""},
 		"another fingerprint":        {"SHA256:" + strings.Repeat("A", 43), "is not the one that was accepted: " + fingerprint},
-		"half of a fingerprint":      {fingerprint[:30], "no fingerprint"},
+		"half of a fingerprint":      {fingerprint[:30], "not a fingerprint"},
 		"a fingerprint of MD5":       {"MD5:00:11", "was accepted"},
-		"the fingerprint of nothing": {"SHA256:", "no fingerprint"},
+		"the fingerprint of nothing": {"SHA256:", "not a fingerprint"},
 	} {
 		before := s.attempts()
 		r := s.request(name, Dell)

@@ -69,7 +69,7 @@ func (s Secrets) backed(ctx context.Context, secret *metalv1.BMCSecret) (bmc.Cre
 	var core corev1.Secret
 	if err := s.Reader.Get(ctx, key, &core); err != nil {
 		if apierrors.IsNotFound(err) {
-			return bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretNotFound, "Secret %q, which BMCSecret %q stands for, does not exist", key, secret.Name)
+			return bmc.Credentials{}, reconcileerror.Terminalf(ReasonSecretNotFound, "Secret %q, which BMCSecret %q refers to, does not exist", key, secret.Name)
 		}
 		return bmc.Credentials{}, fmt.Errorf("Secret %q: %w", key, err)
 	}

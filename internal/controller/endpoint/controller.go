@@ -119,10 +119,10 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 	}
 	entry, known := r.Prefixes.Lookup(mac)
 	if !known {
-		return no(ReasonUnknownPrefix, "No entry of the MAC prefix database fits %s", mac)
+		return no(ReasonUnknownPrefix, "No entry of the MAC prefix database matches %s", mac)
 	}
 	if entry.Type != "" && !strings.EqualFold(entry.Type, typeBMC) {
-		return no(ReasonNotABMC, "The MAC prefix database says of prefix %s that it is of type %s", entry.Prefix, entry.Type)
+		return no(ReasonNotABMC, "Prefix %s is of type %s in the MAC prefix database", entry.Prefix, entry.Type)
 	}
 	if other, err := r.elder(ctx, endpoint, mac); err != nil {
 		return metav1.Condition{}, err
@@ -135,7 +135,7 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 	if taken, err := r.create(ctx, endpoint, entry); err != nil {
 		return metav1.Condition{}, err
 	} else if taken {
-		return no(ReasonNameTaken, "BMC %q exists and is not of this Endpoint", endpoint.Name)
+		return no(ReasonNameTaken, "BMC %q exists and belongs to something else", endpoint.Name)
 	}
 	return metav1.Condition{
 		Type: ConditionRecognised, Status: metav1.ConditionTrue, Reason: ReasonBMCCreated,

@@ -151,7 +151,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.ServerMaintenanc
 	if v.server != nil && holds(v.server, obj) {
 		return r.report(ctx, obj, verdict{
 			state: metalv1.ServerMaintenanceStateInMaintenance, reason: metalv1.ReasonMaintenanceEnding,
-			message: fmt.Sprintf("Server %q is being restored to where it was", v.server.Name), keep: true,
+			message: fmt.Sprintf("Restoring Server %q to its state before the maintenance", v.server.Name), keep: true,
 		})
 	}
 	if err := r.askOwner(ctx, v.claim, v.rivals); err != nil {

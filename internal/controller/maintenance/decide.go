@@ -57,13 +57,13 @@ func (v *view) decide() verdict {
 		other := v.server.Spec.ServerMaintenanceRef
 		return pending(metalv1.ReasonWaitingForTurn, "ServerMaintenance %s/%s has the server", other.Namespace, other.Name)
 	case !turn.Approved(v.obj, v.claim):
-		return pending(metalv1.ReasonWaitingForApproval, "ServerClaim %s/%s does not carry the label %s", v.claim.Namespace, v.claim.Name, metalv1.LabelMaintenanceApproved)
+		return pending(metalv1.ReasonWaitingForApproval, "ServerClaim %s/%s lacks the label %s", v.claim.Namespace, v.claim.Name, metalv1.LabelMaintenanceApproved)
 	}
 	if why := v.occupied(); why != "" {
 		return pending(metalv1.ReasonWaitingForServer, "%s", why)
 	}
 	if first := turn.First(v.rivals, v.claim, v.obj); first != nil && first.UID != v.obj.UID {
-		return pending(metalv1.ReasonWaitingForTurn, "ServerMaintenance %s/%s goes first", first.Namespace, first.Name)
+		return pending(metalv1.ReasonWaitingForTurn, "Waiting for ServerMaintenance %s/%s, which is first in the queue", first.Namespace, first.Name)
 	}
 	return verdict{
 		state: metalv1.ServerMaintenanceStateInMaintenance, reason: metalv1.ReasonMaintenanceGranted,
@@ -136,7 +136,7 @@ func (v *view) occupied() string {
 	case state == metalv1.ServerStateInitial && s.Spec.BootConfigurationRef == nil:
 		return ""
 	case state != metalv1.ServerStateAvailable && state != metalv1.ServerStateReleased && state != metalv1.ServerStateError:
-		return fmt.Sprintf("Server %q is in state %q, which is not interrupted", s.Name, state)
+		return fmt.Sprintf("Server %q is in state %q, which a maintenance does not interrupt", s.Name, state)
 	}
 	return ""
 }

@@ -117,7 +117,7 @@ func TestARuleFromItsBeginningToItsEnd(t *testing.T) {
 		t.Fatalf("taints %v", taints())
 	}
 	rule := controllertest.Read[metalv1.ServerReadinessRule](t, api, "r")
-	controllertest.Says(t, rule.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, reasonEnforced, "1 of the 1")
+	controllertest.Says(t, rule.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, reasonEnforced, "1 of 1")
 	controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) { burned("True")(s) })
 	settle()
 	if len(taints()) != 0 {

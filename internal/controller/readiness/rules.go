@@ -94,7 +94,7 @@ func condition(rule *metalv1.ServerReadinessRule, servers []metalv1.Server) meta
 	}
 	return metav1.Condition{
 		Status: metav1.ConditionTrue, Reason: reasonEnforced,
-		Message: fmt.Sprintf("%d of the %d servers that it selects have the taint %s", tainted, selected, rule.Spec.Taint.Key),
+		Message: fmt.Sprintf("%d of %d selected servers have the taint %s", tainted, selected, rule.Spec.Taint.Key),
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *Rules) finalize(ctx context.Context, rule *metalv1.ServerReadinessRule,
 		}
 	}
 	if left > 0 {
-		return r.report(ctx, rule, metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonEnding, Message: fmt.Sprintf("%d servers have to be rid of it", left)})
+		return r.report(ctx, rule, metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonEnding, Message: fmt.Sprintf("%d servers still have the taint", left)})
 	}
 	before := rule.DeepCopy()
 	controllerutil.RemoveFinalizer(rule, metalv1.FinalizerReadinessRule)

@@ -128,7 +128,7 @@ func TestWhatABMCDoesNotOffer(t *testing.T) {
 		again   bool // within an hour
 	}{
 		"no event service":      {func(f *fakeBMC) { f.listing = missing }, metav1.ConditionFalse, ReasonNotOffered, "404", "", "", false},
-		"switched off":          {func(f *fakeBMC) { f.listing = unsupported }, metav1.ConditionFalse, ReasonNotOffered, "polled", "", "", false},
+		"switched off":          {func(f *fakeBMC) { f.listing = unsupported }, metav1.ConditionFalse, ReasonNotOffered, "Farrier polls it", "", "", false},
 		"no reports":            {func(f *fakeBMC) { f.refuses = map[bmc.EventFormat]error{bmc.FormatMetricReport: unsupported} }, metav1.ConditionTrue, ReasonSubscribed, "no metric reports", "/s/1", "", false},
 		"no room for reports":   {func(f *fakeBMC) { f.refuses = map[bmc.EventFormat]error{bmc.FormatMetricReport: refused} }, metav1.ConditionTrue, ReasonSubscribed, "LimitExceeded", "/s/1", "", true},
 		"no room for events":    {func(f *fakeBMC) { f.refuses = map[bmc.EventFormat]error{bmc.FormatEvent: refused} }, metav1.ConditionFalse, ReasonFailed, "LimitExceeded", "", "/s/1", true},

@@ -44,9 +44,9 @@ func condition(w *work, err error) metav1.Condition {
 	}
 	switch reports := w.refused[bmcevents.MetricReports]; {
 	case notOffered(err):
-		c.Reason, c.Message = ReasonNotOffered, "The BMC offers no events and is polled: "+err.Error()
+		c.Reason, c.Message = ReasonNotOffered, "The BMC offers no events; Farrier polls it: "+err.Error()
 	case err != nil:
-		c.Reason, c.Message = ReasonFailed, "The BMC is polled only: "+err.Error()
+		c.Reason, c.Message = ReasonFailed, "The subscription failed; Farrier polls the BMC: "+err.Error()
 	case notOffered(reports):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonSubscribed, "The BMC sends events; it offers no metric reports"
 	case reports != nil:
