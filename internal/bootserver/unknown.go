@@ -83,9 +83,10 @@ func (l *lines) take(now time.Time) (unsaid int, ok bool) {
 	return unsaid, true
 }
 
-// Unknown answers GET /unknown with the machines that asked what to boot within the last day and that there still is nothing for. It is for
-// operators, as Explain is.
-func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, now clock.PassiveClock) http.Handler {
+// Unknown answers GET /unknown with the machines that asked what to boot within the last day, got nothing, and would get nothing now. It
+// is for operators, as Explain is. A machine whose identity alone does not tell what it gets, since an Assignment selects by what only
+// the machine reports, leaves the list when the history has it boot.
+func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, history *bootview.History, now clock.PassiveClock) http.Handler {
 	s := &Server{view: view, cfg: Config{Profiles: profiles}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isRead(r.Method) {
@@ -94,7 +95,7 @@ func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.Unkn
 		}
 		still := []bootview.UnknownMachine{}
 		for _, m := range unknown.List(now.Now()) {
-			if !s.hasSomething(m) {
+			if !s.hasSomething(m) && !history.Booted(m.UUID, m.Last) {
 				still = append(still, m)
 			}
 		}

@@ -82,7 +82,8 @@ func TestAFloodOfUnknownMachinesIsNotAFloodOfLines(t *testing.T) {
 func TestUnknownMachinesAreListed(t *testing.T) {
 	clock, unknown, assigned := clocktesting.NewFakePassiveClock(now), &bootview.UnknownMachines{}, profiles(t, nil)
 	s := newSite(t, func(cfg *Config) { cfg.Clock, cfg.Unknown, cfg.Profiles = clock, unknown, assigned })
-	handler := Unknown(s.view, assigned, unknown, clock)
+	var history bootview.History
+	handler := Unknown(s.view, assigned, unknown, &history, clock)
 	list := func() (found []bootview.UnknownMachine) {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -103,6 +104,18 @@ func TestUnknownMachinesAreListed(t *testing.T) {
 	if len(found) != 2 || found[0].MAC != "02:fa:44:ff:ff:ff" || found[1].UUID != uuidX || found[1].Times != 2 || !found[1].First.Equal(now) {
 		t.Errorf("%+v", found)
 	}
+	// What was given before, was refused, or boots nothing by itself, leaves a machine in the list.
+	history.Record(Delivery{Kind: Chainload, UUID: uuidX, Time: now.Add(2 * time.Minute), Status: http.StatusOK})
+	history.Record(Delivery{Kind: Script, UUID: uuidX, Time: now, Status: http.StatusOK})
+	history.Record(Delivery{Kind: Script, UUID: uuidX, Time: now.Add(2 * time.Minute), Status: http.StatusServiceUnavailable})
+	if found := list(); len(found) != 2 {
+		t.Errorf("%+v", found)
+	}
+	history.Record(Delivery{Kind: Script, UUID: uuidX, Time: now.Add(2 * time.Minute), Status: http.StatusOK}) // by a label that only it reports
+	if found := list(); len(found) != 1 || found[0].UUID == uuidX {
+		t.Errorf("%+v", found)
+	}
+	history = bootview.History{}
 	s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/new", UUID: uuidX, Rank: bootview.HandWritten, Script: bootview.ExitScript()})
 	assigned.Put(&assignment.Assignment{
 		Namespace: "ns", Name: "new", Selector: assignment.NewSelector(map[string]string{"mac": "02fa44ffffff"}, nil), Profile: "shell",

@@ -133,3 +133,19 @@ func (h *History) Boots(uuid string) []Boot {
 	}
 	return boots
 }
+
+// Booted reports whether a machine was given something to boot, a script or a UKI, at or after a time.
+func (h *History) Booted(uuid string, since time.Time) bool {
+	s := h.shard(uuid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, known := s.machines.Get(uuid)
+	if !known {
+		return false
+	}
+	return slices.ContainsFunc(m.boots, func(b Boot) bool {
+		return slices.ContainsFunc(b.Steps, func(step Step) bool {
+			return (step.Kind == DeliveredScript || step.Kind == DeliveredUKI) && step.Status == 200 && !step.Last.Before(since)
+		})
+	})
+}
