@@ -115,7 +115,7 @@ func profileWebhooks(_ context.Context, c *check, now, before *ipxev1.Profile) e
 	return nil
 }
 
-// ownHost says whether a host is loopback or link-local (RFC 6890) by its name alone.
+// ownHost reports whether a host is loopback or link-local (RFC 6890) by its name alone.
 func ownHost(host string) bool {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761 §6.3
 		return true

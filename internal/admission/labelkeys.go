@@ -15,7 +15,7 @@ import (
 var assignmentPrefixes = []string{"assignment/", "assigment/"}
 
 // legalKey is a key of the form assignment/ipxe/x as Kubernetes allows it, assignment/ipxe-x: a label key has one slash at most
-// (Kubernetes, "Labels and Selectors"). It says whether the key is of that form.
+// (Kubernetes, "Labels and Selectors"). It reports whether the key is of that form.
 func legalKey(key string) (string, bool) {
 	for _, prefix := range assignmentPrefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -72,7 +72,7 @@ func renameKeys(object, old *unstructured.Unstructured, path ...string) (warning
 	return warnings, len(renamed) > 0
 }
 
-// replaces says whether the value under the illegal key takes the place of the one under the legal key. It does when they are equal, and when the
+// replaces reports whether the value under the illegal key takes the place of the one under the legal key. It does when they are equal, and when the
 // latter is what was stored: then the request brought only the illegal one, as a patch does.
 func replaces(value, other any, old *unstructured.Unstructured, legal string, path []string) bool {
 	if equality.Semantic.DeepEqual(value, other) {

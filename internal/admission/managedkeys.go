@@ -48,7 +48,7 @@ func renameApplied(object *unstructured.Unstructured, renamed map[string]string,
 	object.SetAnnotations(annotations)
 }
 
-// renameIn renames keys of the map at path, each with a prefix. It says whether there was one.
+// renameIn renames keys of the map at path, each with a prefix. It reports whether there was one.
 func renameIn(root map[string]any, path []string, renamed map[string]string, prefix string) bool {
 	found, ok, err := unstructured.NestedFieldNoCopy(root, path...)
 	entries, isMap := found.(map[string]any)

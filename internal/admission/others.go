@@ -50,7 +50,7 @@ func holders[T any, P object[T]](ctx context.Context, c *check, list client.Obje
 	return confirmed, nil
 }
 
-// live reads an object from the API and says whether there is one. There is none whose name cannot stand in a request, and asking for it is
+// live reads an object from the API and reports whether there is one. There is none whose name cannot stand in a request, and asking for it is
 // an error of the client's: not one that goes away when it is tried again.
 func (c *check) live(ctx context.Context, key types.NamespacedName, into client.Object) (bool, error) {
 	if len(content.IsPathSegmentName(key.Name)) > 0 || len(content.IsPathSegmentName(key.Namespace)) > 0 {
@@ -66,7 +66,7 @@ func (c *check) live(ctx context.Context, key types.NamespacedName, into client.
 	return true, nil
 }
 
-// taken says whether there is an object of a name, for a rule that refuses if there is. Like holders it looks into memory, and at what was
+// taken reports whether there is an object of a name, for a rule that refuses if there is. Like holders it looks into memory, and at what was
 // admitted a moment ago, and asks the API only about a hit.
 func (c *check) taken(ctx context.Context, kind schema.GroupKind, key types.NamespacedName, into client.Object) (bool, error) {
 	if err := c.Cached.Get(ctx, key, into); apierrors.IsNotFound(err) && len(c.recent.holders(named(kind, key))) == 0 {

@@ -17,7 +17,7 @@ type Request struct {
 	DryRun bool
 }
 
-// created says whether the object is new.
+// created reports whether the object is new.
 func (r Request) created() bool { return r.Old == nil }
 
 // Verdict says what is wrong with a request. Warnings do not keep it out.
@@ -26,7 +26,7 @@ type Verdict struct {
 	Warnings []string
 }
 
-// Allowed says whether nothing is wrong.
+// Allowed reports whether nothing is wrong.
 func (v Verdict) Allowed() bool { return len(v.Errors) == 0 }
 
 // Mutation is what became of an object before it is validated.

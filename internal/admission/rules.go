@@ -86,14 +86,14 @@ func metal(name string) schema.GroupKind { return metalv1.GroupVersion.WithKind(
 func boot(name string) schema.GroupKind  { return bootv1.GroupVersion.WithKind(name).GroupKind() }
 func ipxe(name string) schema.GroupKind  { return ipxev1.GroupVersion.WithKind(name).GroupKind() }
 
-// Validates says whether there are rules that may refuse objects of a kind, Mutates whether there are some that change them. A shell asks first,
+// Validates reports whether there are rules that may refuse objects of a kind, Mutates whether there are some that change them. A shell asks first,
 // to let everything else pass at no cost.
 func Validates(gk schema.GroupKind) bool { return len(kinds[gk].validate) > 0 }
 
 // Mutates is the other half of Validates.
 func Mutates(gk schema.GroupKind) bool { return len(kinds[gk].mutate) > 0 }
 
-// Warns says whether there are rules about the deletion of objects of a kind.
+// Warns reports whether there are rules about the deletion of objects of a kind.
 func Warns(gk schema.GroupKind) bool { return len(kinds[gk].remove) > 0 }
 
 // Resources lists the resources of the kinds that a condition is true of, sorted by group and name.

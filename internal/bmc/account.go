@@ -286,7 +286,7 @@ func (c *Client) verify(ctx context.Context, credentials Credentials) error {
 	return other.logout(ctx)
 }
 
-// Uses says whether the client works with these credentials.
+// Uses reports whether the client works with these credentials.
 func (c *Client) Uses(ctx context.Context, credentials Credentials) bool {
 	if c.take(ctx) != nil {
 		return false

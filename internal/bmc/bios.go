@@ -288,7 +288,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// NeedsReset says whether a change is applied by a reset only.
+// NeedsReset reports whether a change is applied by a reset only.
 func (r AttributeRegistry) NeedsReset(change map[string]any) bool {
 	for name := range change {
 		if a, ok := r[name]; !ok || a.ResetRequired {

@@ -79,7 +79,7 @@ func (b bootBody) state(settings string) BootState {
 	}
 }
 
-// Offers says whether the system can boot that way, as far as its BMC tells.
+// Offers reports whether the system can boot that way, as far as its BMC tells.
 func (b BootState) Offers(t BootTarget) bool { return t == BootNone || allows(b.Targets, string(t)) }
 
 // allows reports whether a value is among those that a BMC allows, or it does not say which those are.

@@ -182,7 +182,7 @@ func (c *Client) exchange(ctx context.Context, r call) (answer, error) {
 	}
 }
 
-// ours says whether a location that may name a host names this BMC.
+// ours reports whether a location that may name a host names this BMC.
 func (c *Client) ours(location string) bool {
 	to, err := url.Parse(location)
 	return err == nil && (to.Host == "" || strings.EqualFold(to.Scheme+"://"+to.Host, c.base))

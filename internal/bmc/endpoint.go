@@ -35,7 +35,7 @@ func (e Endpoint) host() string {
 	return host
 }
 
-// Secure says whether credentials travel encrypted to this endpoint.
+// Secure reports whether credentials travel encrypted to this endpoint.
 func (e Endpoint) Secure() bool { return e.scheme() == "https" }
 
 func (e Endpoint) String() string { return e.Key() }

@@ -86,7 +86,7 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// Unreachable says whether err tells about the BMC as a whole, so that asking
+// Unreachable reports whether err tells about the BMC as a whole, so that asking
 // it for something else makes no sense now.
 func Unreachable(err error) bool {
 	switch KindOf(err) {

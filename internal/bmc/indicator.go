@@ -76,7 +76,7 @@ func (c *Client) setChassisIndicator(ctx context.Context, s System, to Indicator
 	return nil
 }
 
-// Shows says whether the LED is as SetIndicator would make it.
+// Shows reports whether the LED is as SetIndicator would make it.
 func (s System) Shows(to Indicator) bool {
 	if s.indicator == locationIndicator {
 		return strings.EqualFold(s.IndicatorLED, string(IndicatorOff)) == (to == IndicatorOff)

@@ -155,7 +155,7 @@ func (c *Client) logout(ctx context.Context) error {
 	return nil
 }
 
-// tableFull says whether a login failed because the session table is full: the Base
+// tableFull reports whether a login failed because the session table is full: the Base
 // registry's message for it, and Dell's own.
 func (c *Client) tableFull(a answer) bool {
 	if a.ok() || a.status == http.StatusUnauthorized {

@@ -58,7 +58,7 @@ type System struct {
 	chassis     string // that the system is in, "" where it does not say
 }
 
-// IsServer says whether the system is one that Farrier can boot: others are
+// IsServer reports whether the system is one that Farrier can boot: others are
 // parts of a machine that firmware shows as systems.
 func (s System) IsServer() bool { return s.Boot.Target != "" || len(s.Boot.Targets) > 0 }
 
@@ -154,7 +154,7 @@ func (b *systemBody) indicatorLED() string {
 	}
 }
 
-// known says whether the body is of a resource at all, and not some other
+// known reports whether the body is of a resource at all, and not some other
 // service's answer.
 func (b *systemBody) known() bool { return b.ID != "" || b.Type != "" || b.PowerState != "" }
 

@@ -17,7 +17,7 @@ const (
 	TaskFailed    TaskState = "Failed"
 )
 
-// Ended says whether the state is final.
+// Ended reports whether the state is final.
 func (s TaskState) Ended() bool { return s == TaskCompleted || s == TaskFailed }
 
 // Task is a Task or a Job of a BMC.

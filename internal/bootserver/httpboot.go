@@ -131,7 +131,7 @@ func (u baseURL) appendJSON(dst []byte) []byte {
 	return append(dst, '"')
 }
 
-// isForwarder says whether the header of this request is believed. Whoever is believed only because it is near must
+// isForwarder reports whether the header of this request is believed. Whoever is believed only because it is near must
 // have sent one; without it speaks for itself, as machines do.
 func (s *Server) isForwarder(a netip.Addr, r *http.Request) bool {
 	if s.trusted(a) {
@@ -141,7 +141,7 @@ func (s *Server) isForwarder(a netip.Addr, r *http.Request) bool {
 	return s.cfg.TrustPrivateNetworks && near && len(r.Header[forwardedFor]) > 0
 }
 
-// trusted says whether a is of a forwarder that was named.
+// trusted reports whether a is of a forwarder that was named.
 func (s *Server) trusted(a netip.Addr) bool {
 	for _, prefix := range s.cfg.TrustedForwarders {
 		if prefix.Contains(a) {
@@ -200,7 +200,7 @@ func appendJSON(dst []byte, s string) []byte {
 	return append(dst, quoted...)
 }
 
-// plain says whether a JSON string may hold s as it is (RFC 8259 §7).
+// plain reports whether a JSON string may hold s as it is (RFC 8259 §7).
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {

@@ -76,7 +76,7 @@ func (s *serving) dial() net.Conn {
 // after is how long the server has been up.
 func (s *serving) after() time.Duration { return time.Since(s.began) }
 
-// answers says whether somebody who is as quick as can be is answered, and in no time.
+// answers reports whether somebody who is as quick as can be is answered, and in no time.
 func (s *serving) answers(t *testing.T, path string) {
 	t.Helper()
 	began := time.Now()

@@ -89,7 +89,7 @@ type Attempt struct {
 	Clean string
 }
 
-// IsOpen says whether scripts may carry the token and ignition may be read. What
+// IsOpen reports whether scripts may carry the token and ignition may be read. What
 // no attempt stands behind (written by hand, another lifecycle's) is always open.
 func (a Attempt) IsOpen() bool { return a.ID == "" || a.Open }
 

@@ -43,7 +43,7 @@ type Machine struct {
 	rivals []string
 }
 
-// Same says whether m and o are one machine.
+// Same reports whether m and o are one machine.
 func (m *Machine) Same(o *Machine) bool {
 	switch {
 	case m == o:

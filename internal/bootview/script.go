@@ -50,10 +50,10 @@ func CustomScript(script []byte) Script {
 	return Script{template: unique.Make(string(script)), kind: exactScript}
 }
 
-// IsZero says whether there is no script.
+// IsZero reports whether there is no script.
 func (s Script) IsZero() bool { return s.kind == noScript }
 
-// NeedsBase says whether the script has holes for a base URL.
+// NeedsBase reports whether the script has holes for a base URL.
 func (s Script) NeedsBase() bool {
 	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark)
 }
@@ -119,7 +119,7 @@ func (s Script) Render(base string) []byte {
 	return s.AppendTo(make([]byte, 0, s.Len(base)), base)
 }
 
-// Equal says whether two scripts are the same text with the same holes.
+// Equal reports whether two scripts are the same text with the same holes.
 func (s Script) Equal(o Script) bool { return s == o }
 
 // urlTemplate returns a URL; with a hole instead of base, if it starts with it.

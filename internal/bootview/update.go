@@ -119,7 +119,7 @@ func (v *View) Beside(e Entry) []string {
 	return slices.Compact(names)
 }
 
-// Serves says whether an entry counts for its machine with this attempt, and the attempt is open.
+// Serves reports whether an entry counts for its machine with this attempt, and the attempt is open.
 func (v *View) Serves(name, attemptID string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

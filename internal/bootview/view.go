@@ -54,7 +54,7 @@ type View struct {
 // New returns an empty view that is not synchronised.
 func New() *View { return &View{entries: make(map[string]*entry), sessions: sessions{}} }
 
-// SetSynced says whether the view holds everything there is. Until then every
+// SetSynced reports whether the view holds everything there is. Until then every
 // lookup answers Unsynced.
 func (v *View) SetSynced(synced bool) { v.synced.Store(synced) }
 
@@ -171,7 +171,7 @@ func (m *Machine) HasToken(token string) bool {
 		subtle.ConstantTimeCompare([]byte(m.Attempt.Token), []byte(token)) == 1
 }
 
-// BelongsToOther says whether a is known as an address of machines other than m,
+// BelongsToOther reports whether a is known as an address of machines other than m,
 // and not of m.
 func (v *View) BelongsToOther(a netip.Addr, m *Machine) bool {
 	owner, status := v.ByIP(a)

@@ -75,7 +75,7 @@ const (
 	Superseded CommandState = "Superseded"
 )
 
-// Ended says whether the state is final.
+// Ended reports whether the state is final.
 func (s CommandState) Ended() bool { return s == Succeeded || s == Failed || s == Superseded }
 
 // CommandStatus is how a command stands.

@@ -18,7 +18,7 @@ type Observation struct {
 	// Err is why the last turn failed, nil when it did not; ErrSince is when failing began.
 	Err      error
 	ErrSince time.Time
-	// Circuit says whether the BMC is asked now, Retry when it will be again where it is not, and
+	// Circuit reports whether the BMC is asked now, Retry when it will be again where it is not, and
 	// Failures how often in a row it failed.
 	Circuit  Circuit
 	Retry    time.Time
@@ -80,7 +80,7 @@ func (o *Observation) clone() *Observation {
 	return &c
 }
 
-// differs says whether a subscriber would see a difference. Times and counters move with
+// differs reports whether a subscriber would see a difference. Times and counters move with
 // every poll and are none: ten thousand idle BMCs wake nobody.
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||

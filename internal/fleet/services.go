@@ -55,7 +55,7 @@ func (a *actor) services() (Services, error) {
 	return s, nil
 }
 
-// uses says whether the client works with these credentials already, because a job changed
+// uses reports whether the client works with these credentials already, because a job changed
 // the password through it.
 func (a *actor) uses(ctx context.Context, c bmc.Credentials) bool {
 	u, ok := a.client.(interface {

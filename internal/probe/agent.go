@@ -134,7 +134,7 @@ func (p *poster) clean(ctx context.Context, mandate inspection.Mandate) []inspec
 	return records
 }
 
-// BootState tells whether the installed system has booted, until that is
+// BootState reports whether the installed system has booted, until that is
 // accepted, refused for good, or the time is over.
 func BootState(ctx context.Context, cfg Config, booted bool) error {
 	p, err := newPoster(cfg)

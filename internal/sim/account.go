@@ -20,15 +20,15 @@ func (b *bmc) accountLocked(id string) (account, error) {
 	if i := slices.IndexFunc(b.accounts, func(a account) bool { return a.id == id }); i >= 0 {
 		return b.accounts[i], nil
 	}
-	if slices.Contains(ids("", b.ways.slots), id) {
+	if slices.Contains(ids("", b.quirks.slots), id) {
 		return account{id: id, role: roleReadOnly}, nil
 	}
 	return account{}, errNotFound(accountsURI + "/" + id)
 }
 
 func (b *bmc) accountIDs() []string {
-	if b.ways.slots > 0 {
-		return ids("", b.ways.slots)
+	if b.quirks.slots > 0 {
+		return ids("", b.quirks.slots)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func getAccount(b *bmc, r *http.Request) (object, error) {
 
 // slotMethods: where accounts are slots, none is made.
 func slotMethods(b *bmc) []string {
-	if b.ways.slots > 0 {
+	if b.quirks.slots > 0 {
 		return []string{http.MethodPost}
 	}
 	return nil
@@ -71,7 +71,7 @@ func slotMethods(b *bmc) []string {
 
 // undeletable: nor is one deleted at some BMCs.
 func undeletable(b *bmc) []string {
-	if b.ways.noAccountDelete {
+	if b.quirks.noAccountDelete {
 		return []string{http.MethodDelete}
 	}
 	return nil
@@ -87,7 +87,7 @@ func postAccount(b *bmc, c caller, _ *http.Request, body object) (answer, error)
 			return answer{}, errMissing(required)
 		}
 	}
-	if err := a.apply(b.ways, body); err != nil {
+	if err := a.apply(b.quirks, body); err != nil {
 		return answer{}, err
 	}
 	b.mu.Lock()
@@ -98,7 +98,7 @@ func postAccount(b *bmc, c caller, _ *http.Request, body object) (answer, error)
 	if len(b.accounts) >= maxAccounts {
 		return answer{}, &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."}
 	}
-	for a.id = strconv.Itoa(b.nextAccount); a.id == b.ways.adminID; a.id = strconv.Itoa(b.nextAccount) {
+	for a.id = strconv.Itoa(b.nextAccount); a.id == b.quirks.adminID; a.id = strconv.Itoa(b.nextAccount) {
 		b.nextAccount++
 	}
 	b.nextAccount++
@@ -127,11 +127,11 @@ func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 	if err != nil {
 		return err
 	}
-	blanks := body["UserName"] == "" && b.ways.slots > 0
+	blanks := body["UserName"] == "" && b.quirks.slots > 0
 	switch {
-	case b.ways.slots > 0 && id == "1" && id != b.ways.adminID:
+	case b.quirks.slots > 0 && id == "1" && id != b.quirks.adminID:
 		return errReadOnly("UserName") // the anonymous user's
-	case blanks && id == b.ways.adminID:
+	case blanks && id == b.quirks.adminID:
 		return errReadOnly("UserName")
 	case blanks:
 		changed = account{id: id}
@@ -139,7 +139,7 @@ func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 		if err := b.together(body); err != nil {
 			return err
 		}
-		if err := changed.apply(b.ways, body); err != nil {
+		if err := changed.apply(b.quirks, body); err != nil {
 			return err
 		}
 		if err := b.nameTakenLocked(changed); err != nil {
@@ -154,15 +154,15 @@ func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 // together refuses a change of some of what belongs together.
 func (b *bmc) together(body object) error {
 	given := 0
-	for _, name := range b.ways.accountTogether {
+	for _, name := range b.quirks.accountTogether {
 		if _, ok := body[name]; ok {
 			given++
 		}
 	}
-	if given == 0 || given == len(b.ways.accountTogether) {
+	if given == 0 || given == len(b.quirks.accountTogether) {
 		return nil
 	}
-	for _, name := range b.ways.accountTogether {
+	for _, name := range b.quirks.accountTogether {
 		if _, ok := body[name]; !ok {
 			return errMissing(name)
 		}
@@ -178,7 +178,7 @@ func deleteAccount(b *bmc, c caller, r *http.Request) error {
 	if _, err := b.account(id); err != nil {
 		return err
 	}
-	if id == b.ways.adminID {
+	if id == b.quirks.adminID {
 		return &failure{status: http.StatusMethodNotAllowed, id: "ResourceCannotBeDeleted", text: "The delete request failed because the resource requested cannot be deleted."}
 	}
 	b.mu.Lock()
@@ -189,7 +189,7 @@ func deleteAccount(b *bmc, c caller, r *http.Request) error {
 }
 
 // apply sets what a body says.
-func (a *account) apply(ways *personality, body object) error {
+func (a *account) apply(quirks *personality, body object) error {
 	for name, value := range body {
 		text, isText := value.(string)
 		switch name {
@@ -209,14 +209,14 @@ func (a *account) apply(ways *personality, body object) error {
 		default:
 			return errUnknownProperty(name)
 		}
-		if err := a.applyText(ways, name, text); err != nil {
+		if err := a.applyText(quirks, name, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *account) applyText(ways *personality, name, text string) error {
+func (a *account) applyText(quirks *personality, name, text string) error {
 	outside := func(shortest, longest int) error {
 		if len(text) >= shortest && len(text) <= longest {
 			return nil
@@ -230,10 +230,10 @@ func (a *account) applyText(ways *personality, name, text string) error {
 		}
 		a.user = text
 	case "Password":
-		if err := outside(minPassword, ways.longestPassword); err != nil {
+		if err := outside(minPassword, quirks.longestPassword); err != nil {
 			return err
 		}
-		if strings.ContainsFunc(text, func(r rune) bool { return !ways.passwordMay(r) }) {
+		if strings.ContainsFunc(text, func(r rune) bool { return !quirks.passwordMay(r) }) {
 			return &failure{status: http.StatusBadRequest, id: "PropertyValueFormatError", text: "The value for the property '%1' has characters that are not allowed.", args: []string{name}, related: "/" + name}
 		}
 		a.password = digest(text)
@@ -246,7 +246,7 @@ func (a *account) applyText(ways *personality, name, text string) error {
 	return nil
 }
 
-// passwordMay says whether a character may be in a password.
+// passwordMay reports whether a character may be in a password.
 func (p *personality) passwordMay(r rune) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':

@@ -96,7 +96,7 @@ func (b *bmc) lockedOutLocked(right bool) bool {
 	return false
 }
 
-// locked says whether that is so, without a password.
+// locked reports whether that is so, without a password.
 func (b *bmc) locked() bool {
 	s, ok := b.struck(fault.AccountLocked, "")
 	b.mu.Lock()

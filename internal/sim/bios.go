@@ -54,7 +54,7 @@ func getBios(m *Machine, _ *http.Request) (object, error) {
 		"@odata.id": uri, "@odata.type": "#Bios.v1_2_3.Bios", "Id": "BIOS", "Name": "BIOS Configuration",
 		"AttributeRegistry": biosRegistry, "Attributes": attributes, "ResetBiosToDefaultsPending": false,
 		"@Redfish.Settings": object{
-			"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": link(uri + "/" + m.bmc.ways.settings),
+			"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": link(uri + "/" + m.bmc.quirks.settings),
 			"SupportedApplyTimes": []string{"OnReset"},
 		},
 		"Actions": object{"#Bios.ResetBios": object{"target": uri + "/Actions/Bios.ResetBios"}},
@@ -63,7 +63,7 @@ func getBios(m *Machine, _ *http.Request) (object, error) {
 
 // getBiosSettings is what the attributes will be after the next reset.
 func getBiosSettings(m *Machine, r *http.Request) (object, error) {
-	if r.PathValue("settings") != m.bmc.ways.settings {
+	if r.PathValue("settings") != m.bmc.quirks.settings {
 		return nil, errNotFound(r.URL.Path)
 	}
 	m.mu.Lock()
@@ -71,14 +71,14 @@ func getBiosSettings(m *Machine, r *http.Request) (object, error) {
 	attributes := object{}
 	maps.Copy(attributes, m.pendingBios)
 	return object{
-		"@odata.id": r.URL.Path, "@odata.type": "#Bios.v1_2_3.Bios", "Id": m.bmc.ways.settings, "Name": "BIOS Configuration Pending Settings",
+		"@odata.id": r.URL.Path, "@odata.type": "#Bios.v1_2_3.Bios", "Id": m.bmc.quirks.settings, "Name": "BIOS Configuration Pending Settings",
 		"AttributeRegistry": biosRegistry, "Attributes": attributes,
 	}, nil
 }
 
 // patchBiosSettings takes all of the attributes or none.
 func patchBiosSettings(m *Machine, _ caller, r *http.Request, body object) error {
-	if r.PathValue("settings") != m.bmc.ways.settings {
+	if r.PathValue("settings") != m.bmc.quirks.settings {
 		return errNotFound(r.URL.Path)
 	}
 	var attributes object
@@ -214,7 +214,7 @@ func getBiosRegistry(b *bmc, _ *http.Request) (object, error) {
 	}
 	return object{
 		"@odata.id": biosRegistryFile, "@odata.type": "#AttributeRegistry.v1_3_8.AttributeRegistry", "Id": biosRegistry,
-		"Name": "BIOS Attribute Registry", "Language": "en", "RegistryVersion": "1.0.0", "OwningEntity": b.ways.manufacturer,
+		"Name": "BIOS Attribute Registry", "Language": "en", "RegistryVersion": "1.0.0", "OwningEntity": b.quirks.manufacturer,
 		"SupportedSystems": []object{{"ProductName": b.machines[0].name, "SystemId": strings.ReplaceAll(b.machines[0].sku, "-", ""), "FirmwareVersion": b.machines[0].biosVersion()}},
 		"RegistryEntries":  object{"Attributes": rows},
 	}, nil

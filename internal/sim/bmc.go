@@ -14,7 +14,7 @@ type bmc struct {
 	index    int
 	at       netip.AddrPort
 	mac      string
-	ways     *personality
+	quirks   *personality
 	machines []*Machine
 	stats    stats
 	log      eventLog
@@ -47,18 +47,18 @@ type bmc struct {
 type bmcKey struct{}
 
 // newBMC makes the BMC with an index, and the machines behind it.
-func newBMC(rack *Rack, index int, ways *personality, at netip.AddrPort, addresses plan) *bmc {
-	b := &bmc{rack: rack, index: index, at: at, ways: ways, sessionSeconds: defaultSessionSeconds, nextAccount: 2}
+func newBMC(rack *Rack, index int, quirks *personality, at netip.AddrPort, addresses plan) *bmc {
+	b := &bmc{rack: rack, index: index, at: at, quirks: quirks, sessionSeconds: defaultSessionSeconds, nextAccount: 2}
 	for n := range rack.opts.SystemsPerBMC {
 		machine := index*rack.opts.SystemsPerBMC + n
 		b.machines = append(b.machines, newMachine(b, n+1, newInventory(rack.opts.Seed, machine), addresses.machine(machine)))
 	}
 	b.mac = b.machines[0].mac
-	b.accounts = append(b.accounts, account{id: ways.adminID, user: rack.opts.Username, password: rack.password, role: roleAdministrator, enabled: true})
+	b.accounts = append(b.accounts, account{id: quirks.adminID, user: rack.opts.Username, password: rack.password, role: roleAdministrator, enabled: true})
 	return b
 }
 
-// struck says whether a fault strikes at this BMC now.
+// struck reports whether a fault strikes at this BMC now.
 func (b *bmc) struck(kind fault.Kind, path string) (fault.Strike, bool) {
 	return b.rack.faults.Strikes(b.index, kind, path)
 }

@@ -11,7 +11,7 @@ func (n *network) bootSequence(ctx context.Context, override BootOverride) (Outc
 	outcome, why := n.boot(ctx, override)
 	m := n.machine
 	pause := m.rack.opts.Timing.BootRetry
-	if pause <= 0 || m.bmc.ways.bootsOnce {
+	if pause <= 0 || m.bmc.quirks.bootsOnce {
 		return outcome, why
 	}
 	for tries := m.rack.opts.BootTimeout / pause; tries > 0 && n.mayRetry(outcome); tries-- {

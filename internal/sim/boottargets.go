@@ -22,7 +22,7 @@ func (l lasting) show(boot object, o BootOverride) {
 	}
 }
 
-// take reads a change of Boot: how often it is for is ignored. alone says whether a change without a target is taken.
+// take reads a change of Boot: how often it is for is ignored. alone reports whether a change without a target is taken.
 func (l lasting) take(boot object, alone bool) (object, error) {
 	boot = maps.Clone(boot)
 	value, sendsTarget := boot["BootSourceOverrideTarget"]

@@ -165,7 +165,7 @@ func TestConformance(t *testing.T) {
 	rack := startRack(t, Options{Servers: servers, Vendors: Vendors(), Clock: clock})
 	for i := range servers {
 		m := rack.Machine(i)
-		t.Run(fmt.Sprintf("%s %s", m.bmc.ways.vendor, m.name), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %s", m.bmc.quirks.vendor, m.name), func(t *testing.T) {
 			resources := lived(t, rack, i)
 			for _, uri := range slices.Sorted(maps.Keys(resources)) {
 				for name, rule := range conformance {

@@ -167,7 +167,7 @@ func (d *Disk) eraseAll() {
 	d.erases++
 }
 
-// Contains says whether a text stands anywhere on the disk.
+// Contains reports whether a text stands anywhere on the disk.
 func (d *Disk) Contains(text []byte) bool {
 	d.mu.Lock()
 	numbers := make([]int64, 0, len(d.blocks))

@@ -29,7 +29,7 @@
 //	bmc.go, stats.go, peer*.go      one BMC and what it counts
 //	redfish.go, failure.go          one Redfish request: authentication, methods, ETags, errors
 //	fault.go, tamper.go             what goes wrong with it when asked to
-//	vendor.go                       the ways of vendors
+//	vendor.go                       the quirks of vendors
 //	auth.go, account.go, session.go who may do what
 //	tree*.go, paths.go, bios.go     the resources
 //	task.go, update.go, events.go, logs.go  the services that do something by themselves

@@ -188,8 +188,8 @@ func postSubscription(b *bmc, _ caller, _ *http.Request, body object) (answer, e
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	same := slices.ContainsFunc(b.subscriptions, func(o subscription) bool { return o.destination == s.destination && o.format == s.format })
-	if same && b.ways.sameSubscription != nil {
-		return answer{}, b.ways.sameSubscription
+	if same && b.quirks.sameSubscription != nil {
+		return answer{}, b.quirks.sameSubscription
 	}
 	if len(b.subscriptions) >= maxSubscriptions {
 		return answer{}, &failure{status: http.StatusBadRequest, id: "EventSubscriptionLimitExceeded", text: "The event subscription failed due to the number of simultaneous subscriptions exceeding the limit of the implementation."}
@@ -222,7 +222,7 @@ func (s *subscription) set(b *bmc, name string, value any) error {
 		s.format = format
 		return err
 	case "DeliveryRetryPolicy":
-		if b.ways.noRetryPolicy {
+		if b.quirks.noRetryPolicy {
 			return errUnknownProperty(name)
 		}
 		_, err := oneOf(name, value, []string{"TerminateAfterRetries", "SuspendRetries", "RetryForever", "RetryForeverWithBackoff"})

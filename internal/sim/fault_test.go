@@ -128,7 +128,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	}
 }
 
-// requests says whether a kind has a path.
+// requests reports whether a kind has a path.
 func requests(k fault.Kind) bool {
 	return (fault.Spec{Kind: k, Share: 1, Path: "/"}).Check() == nil
 }

@@ -167,7 +167,7 @@ func (f *scriptFetcher) Fetch(ctx context.Context, source string, role ipxe.Role
 func (m *Machine) settings() ipxe.Settings {
 	mac := ipxe.MAC(octetsOf(m.portMAC(0)))
 	s := ipxe.Settings{
-		"uuid": ipxe.UUID(uuidOctets(m.uuid)), "serial": ipxe.String(m.serial), "manufacturer": ipxe.String(m.bmc.ways.manufacturer),
+		"uuid": ipxe.UUID(uuidOctets(m.uuid)), "serial": ipxe.String(m.serial), "manufacturer": ipxe.String(m.bmc.quirks.manufacturer),
 		"product": ipxe.String(m.name), "asset": ipxe.String(m.serial), "buildarch": ipxe.String("x86_64"),
 		"platform": ipxe.String("efi"), "version": ipxe.String("1.21.1"), "hostname": ipxe.String(m.serial),
 		"mac": mac, "netX/mac": mac, "ip": ipxe.IPv4(m.ip), "net0/ip": ipxe.IPv4(m.ip), "netX/ip": ipxe.IPv4(m.ip),

@@ -45,11 +45,11 @@ const (
 // systemURI is where the machine's system is, managerURI where the manager of
 // the BMC is.
 func (m *Machine) systemURI() string  { return systemsURI + "/" + m.systemID() }
-func (m *Machine) systemID() string   { return numbered(m.bmc.ways.systemID, m.number) }
+func (m *Machine) systemID() string   { return numbered(m.bmc.quirks.systemID, m.number) }
 func (m *Machine) chassisURI() string { return chassisListURI + "/" + m.chassisID() }
-func (m *Machine) chassisID() string  { return numbered(m.bmc.ways.chassisID, m.number) }
+func (m *Machine) chassisID() string  { return numbered(m.bmc.quirks.chassisID, m.number) }
 func (b *bmc) managerURI() string     { return managersURI + "/" + b.managerID() }
-func (b *bmc) managerID() string      { return numbered(b.ways.managerID, 1) }
+func (b *bmc) managerID() string      { return numbered(b.quirks.managerID, 1) }
 
 func (m *Machine) storageURI() string { return m.systemURI() + "/Storage/1" }
 func (m *Machine) drivesURI() string  { return m.storageURI() + "/Drives" }

@@ -266,11 +266,11 @@ func (r *Rack) fill(addresses plan, listeners []net.Listener) error {
 		} else {
 			at = addrPort(listeners[i].Addr())
 		}
-		ways, err := personalityOf(r.opts.Vendors, i)
+		quirks, err := personalityOf(r.opts.Vendors, i)
 		if err != nil {
 			return err
 		}
-		b := newBMC(r, i, ways, at, addresses)
+		b := newBMC(r, i, quirks, at, addresses)
 		r.bmcs = append(r.bmcs, b)
 		r.byLocal[at] = b
 	}
@@ -313,7 +313,7 @@ func (r *Rack) BMCs() []BMCInfo {
 	out := make([]BMCInfo, 0, len(r.bmcs))
 	for i, b := range r.bmcs {
 		out = append(out, BMCInfo{
-			Number: i + 1, Name: fmt.Sprintf("sim-%04d", i+1), Vendor: b.ways.vendor, Scheme: r.opts.Scheme,
+			Number: i + 1, Name: fmt.Sprintf("sim-%04d", i+1), Vendor: b.quirks.vendor, Scheme: r.opts.Scheme,
 			IP: b.at.Addr(), Port: int(b.at.Port()), MAC: b.mac, UUID: b.machines[0].uuid, Serial: b.machines[0].serial,
 		})
 	}
@@ -334,7 +334,7 @@ func (r *Rack) Machines(i int) []*Machine { return slices.Clone(r.bmcs[i].machin
 // who forgets to tell. Sessions of that account end.
 func (r *Rack) SetPassword(i int, password string) {
 	b := r.bmcs[i]
-	b.setPassword(b.ways.adminID, password)
+	b.setPassword(b.quirks.adminID, password)
 }
 
 // SetFault makes BMC i misbehave; nil ends that.

@@ -111,9 +111,9 @@ func FuzzBodies(f *testing.F) {
 // fuzzWrites gives a body to everything that takes one.
 func fuzzWrites(t *testing.T, b *bmc, body object) {
 	t.Helper()
-	m, admin := b.machines[0], caller{account: b.ways.adminID, role: roleAdministrator}
+	m, admin := b.machines[0], caller{account: b.quirks.adminID, role: roleAdministrator}
 	r := httptest.NewRequest(http.MethodPatch, m.biosURI(), nil)
-	r.SetPathValue("settings", b.ways.settings)
+	r.SetPathValue("settings", b.quirks.settings)
 	r.SetPathValue("id", "3")
 	_ = patchSystem(m, admin, r, body)
 	_ = patchSystemSettings(m, admin, r, body)

@@ -148,16 +148,16 @@ func TestWalk(t *testing.T) {
 			queue = append(queue, odataIDs(r.body)...)
 		}
 		for _, uri := range []string{
-			m.systemURI(), m.chassisURI(), m.storageURI(), m.biosURI(), m.biosURI() + "/" + m.bmc.ways.settings, m.logURI() + "/Entries",
-			m.bmc.managerURI(), m.bmc.logURI(), accountsURI + "/" + m.bmc.ways.adminID, sessionsURI, firmwareURI + "/BIOS", subscriptionsURI,
+			m.systemURI(), m.chassisURI(), m.storageURI(), m.biosURI(), m.biosURI() + "/" + m.bmc.quirks.settings, m.logURI() + "/Entries",
+			m.bmc.managerURI(), m.bmc.logURI(), accountsURI + "/" + m.bmc.quirks.adminID, sessionsURI, firmwareURI + "/BIOS", subscriptionsURI,
 			tasksURI, biosRegistryURI, metricReportsURI + "/" + metricReportID,
 		} {
 			if !visited[uri] {
-				t.Errorf("%s: no link leads to %s", m.bmc.ways.vendor, uri)
+				t.Errorf("%s: no link leads to %s", m.bmc.quirks.vendor, uri)
 			}
 		}
 		if len(visited) < 50 {
-			t.Errorf("%s: only %d resources", m.bmc.ways.vendor, len(visited))
+			t.Errorf("%s: only %d resources", m.bmc.quirks.vendor, len(visited))
 		}
 	}
 	if len(seen) != len(models) {

@@ -19,11 +19,11 @@ func (h agentHardware) Collect(ctx context.Context) (inspection.Report, error) {
 	}
 	r := inspection.Report{
 		SystemInfo: inspection.SystemInfo{
-			BIOS: inspection.BIOSInformation{Vendor: h.bmc.ways.manufacturer, Version: h.biosVersion(), Date: "01/15/2026"},
+			BIOS: inspection.BIOSInformation{Vendor: h.bmc.quirks.manufacturer, Version: h.biosVersion(), Date: "01/15/2026"},
 			System: inspection.SystemInformation{
-				Manufacturer: h.bmc.ways.manufacturer, ProductName: h.name, SerialNumber: h.serial, UUID: h.uuid, SKUNumber: h.sku, Family: "Anvil",
+				Manufacturer: h.bmc.quirks.manufacturer, ProductName: h.name, SerialNumber: h.serial, UUID: h.uuid, SKUNumber: h.sku, Family: "Anvil",
 			},
-			Board: inspection.BoardInformation{Manufacturer: h.bmc.ways.manufacturer, Product: h.name + " board", SerialNumber: h.partSerial("board")},
+			Board: inspection.BoardInformation{Manufacturer: h.bmc.quirks.manufacturer, Product: h.name + " board", SerialNumber: h.partSerial("board")},
 		},
 	}
 	for socket := range h.sockets {

@@ -115,7 +115,7 @@ func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error)
 	defer b.mu.Unlock()
 	b.expireLocked()
 	if len(b.sessions) >= maxSessions {
-		return answer{}, b.ways.sessionLimit
+		return answer{}, b.quirks.sessionLimit
 	}
 	b.nextSession++
 	now := b.rack.opts.Clock.Now()

@@ -52,7 +52,7 @@ func (b *bmc) addTask(name string) task {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.nextTask++
-	t := task{id: numbered(b.ways.taskID, b.nextTask), name: name, state: taskNew, start: b.rack.opts.Clock.Now()}
+	t := task{id: numbered(b.quirks.taskID, b.nextTask), name: name, state: taskNew, start: b.rack.opts.Clock.Now()}
 	b.tasks = append(b.tasks, t)
 	if len(b.tasks) > maxTasks {
 		b.tasks = slices.Delete(b.tasks, 0, len(b.tasks)-maxTasks)
@@ -170,7 +170,7 @@ func getTaskService(b *bmc, _ *http.Request) (object, error) {
 // ofJobs hides what only some vendors have.
 func ofJobs(get getter) getter {
 	return func(b *bmc, r *http.Request) (object, error) {
-		if !b.ways.updateBecomesJob {
+		if !b.quirks.updateBecomesJob {
 			return nil, errNotFound(r.URL.Path)
 		}
 		return get(b, r)

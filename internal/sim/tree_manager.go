@@ -22,7 +22,7 @@ func getManager(b *bmc, _ *http.Request) (object, error) {
 	first := b.machines[0]
 	return object{
 		"@odata.id": uri, "@odata.type": "#Manager.v1_19_1.Manager", "Id": b.managerID(), "Name": "Manager", "ManagerType": "BMC",
-		"Manufacturer": b.ways.service, "Model": b.ways.product, "PartNumber": "AN-BMC", "SerialNumber": first.partSerial("manager"),
+		"Manufacturer": b.quirks.service, "Model": b.quirks.product, "PartNumber": "AN-BMC", "SerialNumber": first.partSerial("manager"),
 		"UUID": managerUUID(first.inventory), "ServiceEntryPointUUID": first.uuid, "FirmwareVersion": b.firmwareVersion(), "PowerState": "On", "Status": healthy(),
 		"DateTime": b.now().UTC().Format(time.RFC3339), "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(uri + "/EthernetInterfaces"), "NetworkProtocol": link(uri + "/NetworkProtocol"), "LogServices": link(uri + "/LogServices"),
@@ -34,14 +34,14 @@ func getManager(b *bmc, _ *http.Request) (object, error) {
 // resetAction says what may be reset how, in the place that the vendor prefers
 // (DSP0266, "Allowable values" and "Action info").
 func (b *bmc) resetAction(uri, action string, types []string) object {
-	if b.ways.actionInfo {
+	if b.quirks.actionInfo {
 		return object{"target": uri + action, "@Redfish.ActionInfo": uri + "/ResetActionInfo"}
 	}
 	return object{"target": uri + action, "ResetType@Redfish.AllowableValues": types}
 }
 
 func (b *bmc) resetInfo(uri string, types []string) (object, error) {
-	if !b.ways.actionInfo {
+	if !b.quirks.actionInfo {
 		return nil, errNotFound(uri)
 	}
 	return object{
@@ -141,7 +141,7 @@ func getChassis(m *Machine, r *http.Request) (object, error) {
 	}
 	o := object{
 		"@odata.id": m.chassisURI(), "@odata.type": "#Chassis.v1_25_0.Chassis", "Id": m.chassisID(), "Name": "Chassis", "ChassisType": "RackMount",
-		"Manufacturer": b.ways.manufacturer, "Model": m.name, "SKU": m.sku, "PartNumber": m.sku + "-C", "SerialNumber": m.serial,
+		"Manufacturer": b.quirks.manufacturer, "Model": m.name, "SKU": m.sku, "PartNumber": m.sku + "-C", "SerialNumber": m.serial,
 		"Status": withRollup("Enabled"),
 		"Links": object{
 			"ComputerSystems": []object{link(m.systemURI())}, "ManagedBy": []object{link(b.managerURI())}, "ManagersInChassis": []object{link(b.managerURI())},

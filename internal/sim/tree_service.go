@@ -19,8 +19,8 @@ const (
 func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
 	root := object{
 		"@odata.id": rootURI + "/", "@odata.type": "#ServiceRoot.v1_17_0.ServiceRoot",
-		"Id": "RootService", "Name": "Root Service", "RedfishVersion": redfishVersion, "Vendor": b.ways.service,
-		"Product": b.ways.product, "UUID": b.machines[0].uuid,
+		"Id": "RootService", "Name": "Root Service", "RedfishVersion": redfishVersion, "Vendor": b.quirks.service,
+		"Product": b.quirks.product, "UUID": b.machines[0].uuid,
 		"ProtocolFeaturesSupported": object{
 			"ExcerptQuery": false, "FilterQuery": false, "OnlyMemberQuery": false, "SelectQuery": false,
 			"ExpandQuery": object{"ExpandAll": false, "Levels": false, "Links": false, "NoLinks": false},
@@ -34,10 +34,10 @@ func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
 		"Tasks": link(taskServiceURI), "Registries": link(registriesURI),
 		"Links": object{"Sessions": link(sessionsURI), "ManagerProvidingService": link(b.managerURI())},
 	}
-	if b.ways.oem != "" {
-		root["Oem"] = object{b.ways.oem: object{}}
+	if b.quirks.oem != "" {
+		root["Oem"] = object{b.quirks.oem: object{}}
 	}
-	if b.ways.updateBecomesJob {
+	if b.quirks.updateBecomesJob {
 		root["JobService"] = link(jobServiceURI)
 	}
 	if _, ok := b.struck(fault.NoSessions, ""); ok {
@@ -103,7 +103,7 @@ func getAccountService(b *bmc, _ *http.Request) (object, error) {
 	return object{
 		"@odata.id": accountServiceURI, "@odata.type": "#AccountService.v1_15_0.AccountService",
 		"Id": "AccountService", "Name": "Account Service", "ServiceEnabled": true, "Status": healthy(),
-		"MinPasswordLength": minPassword, "MaxPasswordLength": b.ways.longestPassword,
+		"MinPasswordLength": minPassword, "MaxPasswordLength": b.quirks.longestPassword,
 		"SupportedAccountTypes": []string{"Redfish"},
 		"Accounts":              link(accountsURI), "Roles": link(rolesURI),
 	}, nil

@@ -28,7 +28,7 @@ func getSystem(m *Machine, _ *http.Request) (object, error) {
 	o := object{
 		"@odata.id": uri, "@odata.type": "#ComputerSystem.v1_22_0.ComputerSystem",
 		"Id": m.systemID(), "Name": "System", "SystemType": "Physical", "AssetTag": tag, "HostName": m.serial,
-		"Manufacturer": b.ways.manufacturer, "Model": m.name, "SKU": m.sku, "SerialNumber": m.serial, "PartNumber": m.sku + "-1", "UUID": m.uuid,
+		"Manufacturer": b.quirks.manufacturer, "Model": m.name, "SKU": m.sku, "SerialNumber": m.serial, "PartNumber": m.sku + "-1", "UUID": m.uuid,
 		"BiosVersion": bios, "PowerState": power, "Status": withRollup(state),
 		"LocationIndicatorActive": led == "Blinking",
 		"ProcessorSummary": object{
@@ -43,10 +43,10 @@ func getSystem(m *Machine, _ *http.Request) (object, error) {
 		"Links":       object{"Chassis": []object{link(m.chassisURI())}, "ManagedBy": []object{link(b.managerURI())}},
 		"Actions":     object{"#ComputerSystem.Reset": b.resetAction(uri, "/Actions/ComputerSystem.Reset", resetTypes)},
 	}
-	if !b.ways.noIndicator {
+	if !b.quirks.noIndicator {
 		o["IndicatorLED"] = led
 	}
-	if b.ways.bootInSettings {
+	if b.quirks.bootInSettings {
 		o["@Redfish.Settings"] = object{"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": link(uri + "/SD")}
 	}
 	for kind, property := range map[fault.Kind]string{fault.NoUUID: "UUID", fault.NoPowerState: "PowerState", fault.NoStorage: "Storage"} {
@@ -63,7 +63,7 @@ func getResetInfo(m *Machine, _ *http.Request) (object, error) {
 
 // getSystemSettings is where some vendors have Boot written.
 func getSystemSettings(m *Machine, r *http.Request) (object, error) {
-	if !m.bmc.ways.bootInSettings {
+	if !m.bmc.quirks.bootInSettings {
 		return nil, errNotFound(r.URL.Path)
 	}
 	m.mu.Lock()
@@ -84,7 +84,7 @@ func (m *Machine) bootBody(o BootOverride, order []string) object {
 	if o.HTTPURI != "" {
 		boot["HttpBootUri"] = o.HTTPURI
 	}
-	if !m.bmc.ways.hasMode(m.model) {
+	if !m.bmc.quirks.hasMode(m.model) {
 		delete(boot, "BootSourceOverrideMode")
 		delete(boot, "BootSourceOverrideMode@Redfish.AllowableValues")
 	}
@@ -102,7 +102,7 @@ func (m *Machine) bootBody(o BootOverride, order []string) object {
 func patchSystem(m *Machine, _ caller, _ *http.Request, body object) error {
 	boot, changesBoot := body["Boot"]
 	if changesBoot {
-		if m.bmc.ways.bootInSettings {
+		if m.bmc.quirks.bootInSettings {
 			return errReadOnly("Boot")
 		}
 		// It is done last, when nothing else can be wrong any more.
@@ -116,7 +116,7 @@ func patchSystem(m *Machine, _ caller, _ *http.Request, body object) error {
 		var err error
 		switch name {
 		case "IndicatorLED":
-			if m.bmc.ways.noIndicator {
+			if m.bmc.quirks.noIndicator {
 				return errUnknownProperty(name)
 			}
 			led, err = oneOf(name, value, indicatorLEDs)
@@ -152,7 +152,7 @@ func patchSystem(m *Machine, _ caller, _ *http.Request, body object) error {
 }
 
 func patchSystemSettings(m *Machine, _ caller, r *http.Request, body object) error {
-	if !m.bmc.ways.bootInSettings {
+	if !m.bmc.quirks.bootInSettings {
 		return errNotFound(r.URL.Path)
 	}
 	for name := range body {
@@ -177,17 +177,17 @@ func (m *Machine) changeBootLocked(value any) error {
 	if err := m.bmc.lockedByJob(); err != nil {
 		return err
 	}
-	ways := m.bmc.ways
+	quirks := m.bmc.quirks
 	mode, sendsMode := boot["BootSourceOverrideMode"]
 	_, sendsEnabled := boot["BootSourceOverrideEnabled"]
 	target, sendsTarget := boot["BootSourceOverrideTarget"].(string)
 	none := target == string(BootNone)
 	switch {
-	case sendsMode && !ways.hasMode(m.model):
+	case sendsMode && !quirks.hasMode(m.model):
 		return errUnknownProperty("BootSourceOverrideMode")
-	case ways.mode == modeRequired && ways.hasMode(m.model) && sendsTarget && !none && mode != "UEFI":
+	case quirks.mode == modeRequired && quirks.hasMode(m.model) && sendsTarget && !none && mode != "UEFI":
 		return errMissing("BootSourceOverrideMode")
-	case ways.noEnabledWithNone && none && sendsEnabled:
+	case quirks.noEnabledWithNone && none && sendsEnabled:
 		return errValue("BootSourceOverrideEnabled", "while the target is None")
 	}
 	if s, ok := m.bmc.struck(fault.FewBootTargets, ""); ok {
@@ -200,7 +200,7 @@ func (m *Machine) changeBootLocked(value any) error {
 	if err != nil {
 		return err
 	}
-	if sendsMode && ways.mode == modeStarts {
+	if sendsMode && quirks.mode == modeStarts {
 		m.bmc.startLifecycleJob()
 	}
 	m.override, m.bootOrder = override, order
@@ -209,10 +209,10 @@ func (m *Machine) changeBootLocked(value any) error {
 
 // busyLocked refuses what a vendor's firmware does not take during its self test.
 func (m *Machine) busyLocked() error {
-	if m.power != PoweringOn || m.bmc.ways.busyInPOST == "" {
+	if m.power != PoweringOn || m.bmc.quirks.busyInPOST == "" {
 		return nil
 	}
-	return &failure{status: http.StatusBadRequest, id: m.bmc.ways.busyInPOST, text: "The operation is not supported during the system's power-on self test."}
+	return &failure{status: http.StatusBadRequest, id: m.bmc.quirks.busyInPOST, text: "The operation is not supported during the system's power-on self test."}
 }
 
 func patchBoot(o BootOverride, order []string, body object) (BootOverride, []string, error) {
@@ -294,7 +294,7 @@ func postReset(m *Machine, _ caller, _ *http.Request, body object) (answer, erro
 		return answer{}, errMissingParameter(name, "ResetType")
 	}
 	resetType, ok := value.(string)
-	if !ok || !slices.Contains(resetTypes, resetType) || resetType == m.bmc.ways.refusedReset {
+	if !ok || !slices.Contains(resetTypes, resetType) || resetType == m.bmc.quirks.refusedReset {
 		return answer{}, errParameter(name, "ResetType", resetType)
 	}
 	changed, err := m.resetByBMC(resetType)

@@ -79,7 +79,7 @@ func getFirmware(b *bmc, r *http.Request) (object, error) {
 	}
 	return object{
 		"@odata.id": firmwareURI + "/" + id, "@odata.type": "#SoftwareInventory.v1_11_0.SoftwareInventory",
-		"Id": id, "Name": name, "Manufacturer": b.ways.manufacturer, "Version": version, "Updateable": true, "Status": healthy(),
+		"Id": id, "Name": name, "Manufacturer": b.quirks.manufacturer, "Version": version, "Updateable": true, "Status": healthy(),
 		"RelatedItem": []object{link(of)}, "RelatedItem@odata.count": 1,
 	}, nil
 }
@@ -100,7 +100,7 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 	if c.role != roleAdministrator {
 		return answer{}, errPrivilege
 	}
-	if b.ways.updateRefusesIfMatch && r.Header.Get("If-Match") != "" {
+	if b.quirks.updateRefusesIfMatch && r.Header.Get("If-Match") != "" {
 		return answer{}, errPrecondition
 	}
 	uri, ok := body["ImageURI"].(string)
@@ -147,7 +147,7 @@ func (b *bmc) update(id, target, uri string) {
 		b.endTask(id, &failure{status: http.StatusBadGateway, id: "OperationFailed", text: "The image could not be fetched: %1.", args: []string{err.Error()}})
 		return
 	}
-	b.changeTask(id, func(t *task) { t.percent, t.job = 50, b.ways.updateBecomesJob })
+	b.changeTask(id, func(t *task) { t.percent, t.job = 50, b.quirks.updateBecomesJob })
 	if !b.rack.wait(b.rack.ctx, b.rack.opts.Timing.Update) {
 		return
 	}

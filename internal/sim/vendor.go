@@ -10,7 +10,7 @@ import (
 // Vendor names a personality of a BMC.
 type Vendor string
 
-// The vendors whose ways are simulated.
+// The vendors whose quirks are simulated.
 const (
 	Standard   Vendor = "standard"
 	Dell       Vendor = "dell"
@@ -76,7 +76,7 @@ type personality struct {
 	sessionLimit *failure
 }
 
-// personalities are all there are. The ways of each are those that the package documentation
+// personalities are all there are. The quirks of each are those that the package documentation
 // of internal/bmc has to cope with.
 var personalities = []*personality{
 	{
@@ -175,5 +175,5 @@ func numbered(format string, n int) string {
 	}
 }
 
-// hasMode says whether a model has BootSourceOverrideMode.
+// hasMode reports whether a model has BootSourceOverrideMode.
 func (p *personality) hasMode(m *model) bool { return m.name != p.modeless }

@@ -253,14 +253,14 @@ func collections(t *testing.T, rack *Rack, i int) map[string]bool {
 
 func walkServices(t *testing.T, c *gofish.APIClient, b *bmc) {
 	t.Helper()
-	if c.Service.Vendor != b.ways.service {
+	if c.Service.Vendor != b.quirks.service {
 		t.Errorf("vendor %q", c.Service.Vendor)
 	}
 	accounts := must[*schemas.AccountService](t)(c.Service.AccountService())
-	if int(accounts.MaxPasswordLength) != b.ways.longestPassword {
+	if int(accounts.MaxPasswordLength) != b.quirks.longestPassword {
 		t.Errorf("MaxPasswordLength %d", accounts.MaxPasswordLength)
 	}
-	if list := must[[]*schemas.ManagerAccount](t)(accounts.Accounts()); len(list) != max(1, b.ways.slots) {
+	if list := must[[]*schemas.ManagerAccount](t)(accounts.Accounts()); len(list) != max(1, b.quirks.slots) {
 		t.Errorf("%d accounts", len(list))
 	}
 	if list := must[[]*schemas.Role](t)(accounts.Roles()); len(list) != len(roles) {
@@ -274,7 +274,7 @@ func walkServices(t *testing.T, c *gofish.APIClient, b *bmc) {
 	must[[]*schemas.EventDestination](t)(events.Subscriptions())
 	tasks := must[*schemas.TaskService](t)(c.Service.Tasks())
 	must[[]*schemas.Task](t)(tasks.Tasks())
-	if b.ways.updateBecomesJob {
+	if b.quirks.updateBecomesJob {
 		jobs := must[*schemas.JobService](t)(c.Service.JobService())
 		must[[]*schemas.Job](t)(jobs.Jobs())
 	}
@@ -300,7 +300,7 @@ func walkServices(t *testing.T, c *gofish.APIClient, b *bmc) {
 
 func walkSystem(t *testing.T, s *schemas.ComputerSystem, m *Machine) {
 	t.Helper()
-	if s.UUID != m.UUID() || s.Manufacturer != m.bmc.ways.manufacturer {
+	if s.UUID != m.UUID() || s.Manufacturer != m.bmc.quirks.manufacturer {
 		t.Errorf("system %s of %s", s.UUID, s.Manufacturer)
 	}
 	if types := must[[]schemas.ResetType](t)(s.GetSupportedResetTypes()); len(types) != len(resetTypes) {

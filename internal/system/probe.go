@@ -43,7 +43,7 @@ func (s *System) checkProbe() {
 	}
 }
 
-// ours says whether an image is named like one of Farrier's probes: <registry>/…farrier…/…probe….
+// ours reports whether an image is named like one of Farrier's probes: <registry>/…farrier…/…probe….
 func ours(reference string) bool {
 	parsed, err := registry.ParseReference(reference)
 	if err != nil {

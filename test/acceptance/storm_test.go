@@ -126,7 +126,7 @@ func (s *turns) follow(events watch.Interface) {
 	}
 }
 
-// each says whether both deliveries of n boots were said so many times, and none more often.
+// each reports whether both deliveries of n boots were said so many times, and none more often.
 func (s *turns) each(n, times int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func TestTimeline(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { timelineRefused(t, p, name) })
 }
 
-// tellsBoot says whether the timeline tells of the discovery and of the boot of the claim, in their order.
+// tellsBoot reports whether the timeline tells of the discovery and of the boot of the claim, in their order.
 func (l *lab) tellsBoot(p *running, asked, name string) error {
 	stdout, stderr, code := product.Ask(p.t, product.Farrier, "timeline", "--kubeconfig", p.Kubeconfig, "-o", "json", asked)
 	var got told

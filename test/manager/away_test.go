@@ -191,7 +191,7 @@ func (s *site) ask(path string) (answer, error) {
 	return answer{response.Header.Get("Content-Type"), string(body)}, err
 }
 
-// health says whether a process answers so about itself.
+// health reports whether a process answers so about itself.
 func health(p *process, alive, ready int) error {
 	client := http.Client{Timeout: 5 * time.Second}
 	for path, want := range map[string]int{"/healthz": alive, "/readyz": ready} {

@@ -193,7 +193,7 @@ func (m *moments) live() {
 	}
 }
 
-// isFree says whether a claim could have the machine.
+// isFree reports whether a claim could have the machine.
 func (m *moments) isFree(l *life) bool {
 	m.t.Helper()
 	server := m.server(l.number)

@@ -57,7 +57,7 @@ func rows(text string) []string {
 	return found
 }
 
-// declares says whether a test of that name is in the files of a directory.
+// declares reports whether a test of that name is in the files of a directory.
 func declares(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

@@ -34,7 +34,7 @@ type RackConfig struct {
 	BootURL string
 }
 
-// dead says whether the BMC of that index is one of the dead ones, which are spread evenly.
+// dead reports whether the BMC of that index is one of the dead ones, which are spread evenly.
 func (c RackConfig) dead(i int) bool {
 	return int(float64(i+1)*c.Dead) > int(float64(i)*c.Dead)
 }

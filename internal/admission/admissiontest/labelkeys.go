@@ -101,7 +101,7 @@ func stored(t *testing.T, api *API, object *unstructured.Unstructured, labels ma
 	return found
 }
 
-// owns says whether a manager owns a label.
+// owns reports whether a manager owns a label.
 func owns(object *unstructured.Unstructured, manager, key string) bool {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == manager && strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+key+`"`) {

@@ -154,7 +154,7 @@ func mutate(_ context.Context, asked *admissionv1.AdmissionRequest) (*admissionv
 	return response, nil
 }
 
-// judged says whether there are rules for a request.
+// judged reports whether there are rules for a request.
 func judged(asked *admissionv1.AdmissionRequest) bool {
 	if asked.Operation == admissionv1.Delete {
 		return asked.SubResource == "" && admission.Warns(groupKind(asked.Kind))
@@ -162,7 +162,7 @@ func judged(asked *admissionv1.AdmissionRequest) bool {
 	return !skipped(asked, admission.Validates)
 }
 
-// skipped says whether there is nothing to do for a request to store something. The configurations ask for no such one; somebody else's may.
+// skipped reports whether there is nothing to do for a request to store something. The configurations ask for no such one; somebody else's may.
 func skipped(asked *admissionv1.AdmissionRequest, ours func(schema.GroupKind) bool) bool {
 	stored := asked.Operation == admissionv1.Create || asked.Operation == admissionv1.Update
 	return !stored || asked.SubResource != "" || !ours(groupKind(asked.Kind))

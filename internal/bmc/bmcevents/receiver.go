@@ -92,7 +92,7 @@ func (r *Receiver) Listen(uid, name string) {
 	r.byName[name] = uid
 }
 
-// Knows says whether there is a BMC of that UID.
+// Knows reports whether there is a BMC of that UID.
 func (r *Receiver) Knows(uid string) bool { return r.sender(uid) != nil }
 
 // Forget says that the BMC of that name is no more, and ends its series.
@@ -120,7 +120,7 @@ func (r *Receiver) sender(uid string) *sender {
 	return r.byUID[uid]
 }
 
-// take deals with a message, and says whether any of it was new.
+// take deals with a message, and reports whether any of it was new.
 func (r *Receiver) take(s *sender, m Message) bool {
 	fresh, news := r.sift(s, m, r.options.Clock.Now())
 	if len(fresh) > 0 {

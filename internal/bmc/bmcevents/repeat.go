@@ -24,7 +24,7 @@ type memory struct {
 	at   int64 // Unix time in nanoseconds: a third of a time.Time, of which there would be 640,000
 }
 
-// again says whether this was heard within the window, and remembers it.
+// again reports whether this was heard within the window, and remembers it.
 func (h *heard) again(hash uint64, now time.Time) bool {
 	for _, m := range h.ring {
 		if m.hash == hash && now.UnixNano()-m.at < int64(window) {

@@ -108,7 +108,7 @@ func (b Bases) with(base string) Bases {
 	return b
 }
 
-// IsZero says whether there is no URL at all.
+// IsZero reports whether there is no URL at all.
 func (s Sites) IsZero() bool { return len(s.by) == 0 }
 
 // Name is the site that a label names. One that is not configured is none: the machine is of the default site.

@@ -135,7 +135,7 @@ func (s Source) config(ctx context.Context, t *Timeline, key client.ObjectKey) [
 	return objects
 }
 
-// get says whether an object is there. One that is gone is no news.
+// get reports whether an object is there. One that is gone is no news.
 func (s Source) get(ctx context.Context, t *Timeline, kind string, key client.ObjectKey, into client.Object) bool {
 	err := s.API.Get(ctx, key, into)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -183,7 +183,7 @@ type statement struct {
 // idle are the conditions that mean nothing when they are false: nothing goes on.
 var idle = map[string]bool{metalv1.ConditionPoweringOn: true, metalv1.ConditionWaitingForPowerOff: true, "Late": true, metalv1.ConditionDegraded: true}
 
-// repeats says whether a condition says the same as the record of requests, or nothing at all. Those who have no such record any more are
+// repeats reports whether a condition says the same as the record of requests, or nothing at all. Those who have no such record any more are
 // told by the condition.
 func (a about) repeats(c metav1.Condition, recorded map[string]bool) bool {
 	switch {

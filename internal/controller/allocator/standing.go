@@ -78,10 +78,10 @@ func notClaimable(s *metalv1.Server) standing {
 	return notOff
 }
 
-// Free says whether a server may be given to a claim that tolerates its taints.
+// Free reports whether a server may be given to a claim that tolerates its taints.
 func Free(s *metalv1.Server) bool { return standingOf(s) == free }
 
-// NewsFor says whether anything that decides about claims differs between two versions of a Server.
+// NewsFor reports whether anything that decides about claims differs between two versions of a Server.
 func NewsFor(before, after *metalv1.Server) bool {
 	a, b := before.Spec.ServerClaimRef, after.Spec.ServerClaimRef
 	return standingOf(before) != standingOf(after) || (a == nil) != (b == nil) || a != nil && *a != *b ||

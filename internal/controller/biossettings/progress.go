@@ -94,7 +94,7 @@ func askedFor(obj *metalv1.BIOSSettings) string {
 	return fmt.Sprintf("%x", h.Sum64())
 }
 
-// active says whether something is under way at the BMC.
+// active reports whether something is under way at the BMC.
 func (p *progress) active() bool { return p != nil && p.Step != stepDone && p.Step != stepFailed }
 
 // abandonable reports whether the object can go at once: nothing is under way, or nothing but reading.

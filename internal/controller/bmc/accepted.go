@@ -38,7 +38,7 @@ func (l login) mark(obj *metalv1.BMC, secret *metalv1.BMCSecret) {
 	}
 }
 
-// marked says whether a BMC with this BMCSecret, which may be shared, says that it takes the credentials that the trial is at.
+// marked reports whether a BMC with this BMCSecret, which may be shared, says that it takes the credentials that the trial is at.
 func (r *Reconciler) marked(ctx context.Context, obj *metalv1.BMC, secret *metalv1.BMCSecret, t bmcsecret.Trial) (bool, error) {
 	mark := t.Mark(secret.UID)
 	if t.Outcome == bmcsecret.Accepted || obj.Annotations[metalv1.AnnotationCredentialsAccepted] == mark {

@@ -16,7 +16,7 @@ import (
 
 // remember writes down which BMC is at this address, where spec does not say: other hardware that comes to the same
 // address later is noticed then. With that it writes down that the BMC takes its default credentials. And it writes down whose command
-// line it has over SSH, which has to be known when it does not answer, and that it can speak TLS. It says whether it wrote, which wakes the BMC again.
+// line it has over SSH, which has to be known when it does not answer, and that it can speak TLS. It reports whether it wrote, which wakes the BMC again.
 func (r *Reconciler) remember(ctx context.Context, s *scope) (bool, error) {
 	m := s.observation.Manager
 	if m.URI == "" {
@@ -62,7 +62,7 @@ func another(obj *metalv1.BMC, m bmc.Manager) bool {
 	return uuid != "" && (m.URI == "" || m.UUID != "" && m.UUID != uuid)
 }
 
-// identityCondition says whether the BMC at this address is the one that spec means; nil if spec does
+// identityCondition reports whether the BMC at this address is the one that spec means; nil if spec does
 // not say. What spec.hostname is says nothing about that: it is the name that the BMC should have, and a new one has its maker's.
 func identityCondition(obj *metalv1.BMC, m bmc.Manager) *metav1.Condition {
 	no := func(reason, format string, args ...any) *metav1.Condition {

@@ -66,7 +66,7 @@ func (r *resets) fail(uid types.UID, at time.Time) {
 	r.failed[uid] = at
 }
 
-// operate takes the operation that the annotation asks for. It says whether there was one: its
+// operate takes the operation that the annotation asks for. It reports whether there was one: its
 // write wakes the BMC again.
 func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error) {
 	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
@@ -143,7 +143,7 @@ func (r *Reconciler) advanceReset(ctx context.Context, s *scope) error {
 	}
 }
 
-// take does one step of a restart. It says whether there is nothing more to do now.
+// take does one step of a restart. It reports whether there is nothing more to do now.
 func (r *Reconciler) take(ctx context.Context, s *scope, step resetStep, p *reset, v resetView, sent string) (done bool, err error) {
 	s.reset = p
 	switch step {

@@ -110,7 +110,7 @@ func is(kind string, status metav1.ConditionStatus) func(*metalv1.BMC) bool {
 	}
 }
 
-// opens says whether the BMC lets somebody in with a password.
+// opens reports whether the BMC lets somebody in with a password.
 func (s *site) opens(i int, password string) bool {
 	s.t.Helper()
 	info := s.rack.BMCs()[i]

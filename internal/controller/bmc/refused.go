@@ -14,7 +14,7 @@ import (
 // refusedRetry is how much later a Server that the API refused is tried again: what is in its way may be gone.
 const refusedRetry = time.Minute
 
-// refuse notes that the API found a Server invalid, such as one whose machine has a Server already, and says whether it did. The
+// refuse notes that the API found a Server invalid, such as one whose machine has a Server already, and reports whether it did. The
 // BMC itself goes on: its status says what is wrong.
 func (s *scope) refuse(err error) bool {
 	if !apierrors.IsInvalid(err) {

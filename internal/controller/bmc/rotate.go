@@ -168,7 +168,7 @@ func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, 
 	return v, err
 }
 
-// rotate does one step. It says whether there is nothing more to do now.
+// rotate does one step. It reports whether there is nothing more to do now.
 func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, next rotation, why string) (over bool, err error) {
 	p := s.rotating
 	key := fleet.Key(s.target.Endpoint.Key())

@@ -10,7 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// secureCondition says whether credentials travel to the BMC, and to it alone, in secret. That a certificate is verified is known once one was.
+// secureCondition reports whether credentials travel to the BMC, and to it alone, in secret. That a certificate is verified is known once one was.
 func secureCondition(e bmc.Endpoint, skipVerify bool, o fleet.Observation) *metav1.Condition {
 	switch {
 	case !e.Secure():

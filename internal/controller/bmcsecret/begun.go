@@ -25,7 +25,7 @@ func (b *Begun) Add(uid types.UID) {
 	}
 }
 
-// Has says whether an attempt may be made without being written down.
+// Has reports whether an attempt may be made without being written down.
 func (b *Begun) Has(uid types.UID) bool {
 	if b == nil {
 		return false

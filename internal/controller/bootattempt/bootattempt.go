@@ -68,13 +68,13 @@ func Of(config *metalv1.ServerBootConfiguration) *Attempt {
 	return &a
 }
 
-// Begun says whether the boot was decided.
+// Begun reports whether the boot was decided.
 func (a *Attempt) Begun() bool { return a != nil && a.Ordered != nil }
 
 // Exits says that the machine is installed: whatever it asks for, it is sent to its disk.
 func (a *Attempt) Exits() bool { return a != nil && (a.Disk || a.Installed != nil) }
 
-// Open says whether a machine may use this attempt's token: from the order on, until it is installed.
+// Open reports whether a machine may use this attempt's token: from the order on, until it is installed.
 func (a *Attempt) Open() bool { return a.Begun() && !a.Exits() }
 
 // Concerns reports whether a true condition refers to this attempt. named is the attempt that the object names beside its conditions.

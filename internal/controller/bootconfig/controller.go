@@ -143,7 +143,7 @@ func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, obj client.
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// gone says whether the boot configuration is there no longer, or is being deleted.
+// gone reports whether the boot configuration is there no longer, or is being deleted.
 func (r *Reconciler) gone(ctx context.Context, config *metalv1.ServerBootConfiguration) (bool, error) {
 	var now metalv1.ServerBootConfiguration
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(config), &now)

@@ -315,6 +315,6 @@ func (r *reconciler) contested(entry bootview.Entry) []string {
 	return names
 }
 
-// Acknowledged says whether the boot view knows of an attempt, so that a machine which boots now is
+// Acknowledged reports whether the boot view knows of an attempt, so that a machine which boots now is
 // given what belongs to it.
 func (d *Delivery) Acknowledged(attemptID string) bool { return d.attempts.has(attemptID) }

@@ -76,7 +76,7 @@ func (n *notes) wakeAfter(d time.Duration, entries ...string) {
 	}
 }
 
-// add says whether the delivery is news.
+// add reports whether the delivery is news.
 func (n *notes) add(delivery bootview.Delivery, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

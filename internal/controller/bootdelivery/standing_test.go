@@ -23,7 +23,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
-// begun has the stand's first view wait for boot configs, and tells whether it is complete.
+// begun has the stand's first view wait for boot configs, and reports whether it is complete.
 func begun(s *stand, names ...string) *bool {
 	s.View.SetSynced(false)
 	complete := new(bool)

@@ -51,7 +51,7 @@ func (d *Delivery) describe(in *source, problem string) *bootmethod.Config {
 	return status
 }
 
-// describeContent says whether the ignition Secret of a boot configuration can be delivered. Its fingerprint tells whoever has installed a
+// describeContent reports whether the ignition Secret of a boot configuration can be delivered. Its fingerprint tells whoever has installed a
 // machine from another content. What people write by hand installs nothing that is remembered.
 func describeContent(in *source, conditions *[]metav1.Condition) {
 	c := metav1.Condition{Type: bootv1.ConditionIgnitionContent, Status: metav1.ConditionTrue, Reason: "Read", ObservedGeneration: in.object.GetGeneration()}

@@ -22,7 +22,7 @@ type acknowledged struct {
 	order []string
 }
 
-// add says whether the attempt is new.
+// add reports whether the attempt is new.
 func (a *acknowledged) add(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -112,7 +112,7 @@ func (o *others) act(l *life) bool {
 	return true
 }
 
-// ownerless says whether a server or a boot configuration was a claim's that is gone, or given back by it.
+// ownerless reports whether a server or a boot configuration was a claim's that is gone, or given back by it.
 func (o *others) ownerless(l *life, obj client.Object) bool {
 	exists := func(namespace, name, uid string) bool {
 		c := l.store.truth[key{"*v1alpha1.ServerClaim", namespace, name}]

@@ -76,7 +76,7 @@ func (s Secrets) backed(ctx context.Context, secret *metalv1.BMCSecret) (bmc.Cre
 	return complete(fmt.Sprintf("Secret %q", key), false, func(k string) (string, bool) { return string(core.Data[k]), true })
 }
 
-// allow says whether Secrets of a namespace may be used. That there is no such namespace is not told
+// allow reports whether Secrets of a namespace may be used. That there is no such namespace is not told
 // apart: the answer would be worth something to somebody who may not look.
 func (s Secrets) allow(ctx context.Context, namespace string) error {
 	if namespace == s.Namespace {

@@ -122,7 +122,7 @@ func SystemOf(server *metalv1.Server, systems []fleet.SystemObservation) (found 
 	return -1, nil
 }
 
-// IsSystem says whether a Server stands for a system of its BMC. The UUID decides where both have one:
+// IsSystem reports whether a Server stands for a system of its BMC. The UUID decides where both have one:
 // a chassis that loses a blade may give its URI to the next, and that is another machine.
 func IsSystem(server *metalv1.Server, system bmc.System) bool {
 	uuid := identity.MachineUUID(server.Spec.SystemUUID)

@@ -63,7 +63,7 @@ func (c *connection) ResetBIOS(_ context.Context, b bmc.BIOS) error {
 	return nil
 }
 
-// Running says whether a system is on.
+// Running reports whether a system is on.
 func (b *BMC) Running(uri string) (on bool) {
 	b.Change(uri, func(s *bmc.System) { on = s.PowerState == bmc.PowerOn })
 	return on

@@ -27,7 +27,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
-// ConditionRecognised says whether the MAC prefix database knows the endpoint.
+// ConditionRecognised reports whether the MAC prefix database knows the endpoint.
 const ConditionRecognised = "Recognised"
 
 // Reasons of ConditionRecognised.
@@ -162,7 +162,7 @@ func (r *Reconciler) elder(ctx context.Context, endpoint *metalv1.Endpoint, mac 
 	return "", nil
 }
 
-// create makes what is missing of the BMC and its secret. It says whether a BMC of that name belongs to
+// create makes what is missing of the BMC and its secret. It reports whether a BMC of that name belongs to
 // something else; then nothing is made, for a secret would be that one's.
 func (r *Reconciler) create(ctx context.Context, endpoint *metalv1.Endpoint, entry macprefix.Entry) (taken bool, _ error) {
 	var bmc metalv1.BMC

@@ -67,7 +67,7 @@ func Labelled(profile client.Object) []string {
 func named(namespace, name string) string          { return namespace + "/" + name }
 func labelled(namespace, key, value string) string { return namespace + "/?" + key + "=" + value }
 
-// Selects says whether an Assignment selects a Profile of its namespace by labels.
+// Selects reports whether an Assignment selects a Profile of its namespace by labels.
 func Selects(a *ipxev1.Assignment, profile client.Object) bool {
 	labels := profile.GetLabels()
 	for key, value := range a.Spec.ProfileSelectors {

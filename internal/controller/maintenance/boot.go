@@ -30,7 +30,7 @@ func (r *Reconciler) readBoot(ctx context.Context, obj *metalv1.ServerMaintenanc
 	return &config, nil
 }
 
-// controls says whether a boot configuration was made for this very maintenance: its mark says so where the garbage collector has taken its
+// controls reports whether a boot configuration was made for this very maintenance: its mark says so where the garbage collector has taken its
 // owner away, as it does for who deletes the maintenance and asks for what belongs to it to be left.
 func controls(obj *metalv1.ServerMaintenance, config *metalv1.ServerBootConfiguration) bool {
 	return metav1.IsControlledBy(config, obj) || metav1.GetControllerOf(config) == nil && config.Annotations[metalv1.AnnotationMadeFor] == string(obj.UID)

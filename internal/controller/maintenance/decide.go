@@ -39,7 +39,7 @@ func failed(reason, format string, args ...any) verdict {
 	return verdict{state: metalv1.ServerMaintenanceStateFailed, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// decide says whether a maintenance has its server, may have it, or what it waits for.
+// decide reports whether a maintenance has its server, may have it, or what it waits for.
 func (v *view) decide() verdict {
 	has := v.server != nil && holds(v.server, v.obj)
 	if problem := v.invalid(); problem.reason != "" {
@@ -141,7 +141,7 @@ func (v *view) occupied() string {
 	return ""
 }
 
-// holds says whether a maintenance has the server.
+// holds reports whether a maintenance has the server.
 func holds(server *metalv1.Server, obj *metalv1.ServerMaintenance) bool {
 	ref := server.Spec.ServerMaintenanceRef
 	return ref != nil && ref.Namespace == obj.Namespace && ref.Name == obj.Name

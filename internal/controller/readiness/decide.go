@@ -32,7 +32,7 @@ func usable(rule *metalv1.ServerReadinessRule) string {
 	return ""
 }
 
-// selects says whether a rule that is in force is about a server.
+// selects reports whether a rule that is in force is about a server.
 func selects(rule *metalv1.ServerReadinessRule, server *metalv1.Server) bool {
 	if !rule.DeletionTimestamp.IsZero() || usable(rule) != "" {
 		return false
@@ -41,7 +41,7 @@ func selects(rule *metalv1.ServerReadinessRule, server *metalv1.Server) bool {
 	return err == nil && selector.Matches(labels.Set(server.Labels))
 }
 
-// fulfilled says whether a server has all the conditions of a rule. A condition that it does not have is
+// fulfilled reports whether a server has all the conditions of a rule. A condition that it does not have is
 // Unknown.
 func fulfilled(rule *metalv1.ServerReadinessRule, server *metalv1.Server) bool {
 	for _, c := range rule.Spec.Conditions {
@@ -61,7 +61,7 @@ func completed(rule *metalv1.ServerReadinessRule) string {
 	return metalv1.AnnotationBootstrapCompletedPrefix + rule.Name
 }
 
-// wants says whether a rule wants its taint on a server that it selects.
+// wants reports whether a rule wants its taint on a server that it selects.
 func wants(rule *metalv1.ServerReadinessRule, server *metalv1.Server) bool {
 	if rule.Spec.EnforcementMode == metalv1.ReadinessEnforcementModeBootstrapOnly {
 		if _, done := server.Annotations[completed(rule)]; done {

@@ -119,7 +119,7 @@ func (i *Intake) known(ctx context.Context, server *metalv1.Server, attemptID st
 	return known, before.Attempt == attemptID, nil
 }
 
-// cleaned says whether the cleanup of an attempt is on record.
+// cleaned reports whether the cleanup of an attempt is on record.
 func (i *Intake) cleaned(ctx context.Context, server, owner, attemptID string) (bool, error) {
 	obj := machinerecord.New(i.Namespace, machinerecord.CleanupName(server, owner), machinerecord.KindCleanup, server, "", nil)
 	err := i.APIReader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
@@ -138,7 +138,7 @@ func tainted(s *metalv1.Server) bool {
 	return false
 }
 
-// hasDisks says whether the BMC knows of any.
+// hasDisks reports whether the BMC knows of any.
 func hasDisks(s *metalv1.Server) bool {
 	for i := range s.Status.Storages {
 		if len(s.Status.Storages[i].Drives) > 0 {

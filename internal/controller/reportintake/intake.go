@@ -94,7 +94,7 @@ func (i *Intake) store(ctx context.Context, server *metalv1.Server, r inspection
 	return nil
 }
 
-// stored says whether the report of an attempt is on record.
+// stored reports whether the report of an attempt is on record.
 func (i *Intake) stored(ctx context.Context, server *metalv1.Server, attemptID string) (bool, error) {
 	if attemptID == "" {
 		return false, nil

@@ -175,7 +175,7 @@ func (v *View) powerDue(ph phase) time.Time {
 // usualPower is how long a power command may have no effect until its server is late.
 const usualPower = 5 * time.Minute
 
-// uefiHTTPBootCondition says whether the BMC can be given the URL that identifies the machine.
+// uefiHTTPBootCondition reports whether the BMC can be given the URL that identifies the machine.
 func uefiHTTPBootCondition(v *View) metav1.Condition {
 	if v.System.Boot.Offers(bmc.BootUEFIHTTP) {
 		return metav1.Condition{Type: metalv1.ConditionUEFIHTTPBoot, Status: metav1.ConditionTrue, Reason: "Offered", Message: "The BMC offers UEFI HTTP boot from a given URL"}
@@ -183,7 +183,7 @@ func uefiHTTPBootCondition(v *View) metav1.Condition {
 	return metav1.Condition{Type: metalv1.ConditionUEFIHTTPBoot, Status: metav1.ConditionFalse, Reason: "NotOffered", Message: "The BMC offers no UEFI HTTP boot (BootSourceOverrideTarget UefiHttp)"}
 }
 
-// credentialsCondition says whether a server's own credentials are used for its inline BMC.
+// credentialsCondition reports whether a server's own credentials are used for its inline BMC.
 func credentialsCondition(v *View) metav1.Condition {
 	c := metav1.Condition{
 		Type: metalv1.ConditionCredentialsUsed, Status: metav1.ConditionTrue, Reason: metalv1.ReasonCredentialsUsed,

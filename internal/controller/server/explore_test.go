@@ -244,7 +244,7 @@ func (w world) moves() map[string]world {
 	return next
 }
 
-// keptWhenDeleted says whether a server that somebody deletes is kept for now.
+// keptWhenDeleted reports whether a server that somebody deletes is kept for now.
 func keptWhenDeleted(s *metalv1.Server) bool {
 	s.DeletionTimestamp = &metav1.Time{Time: now}
 	return deletionWaits(s).Type != ""

@@ -49,7 +49,7 @@ type memory struct {
 	critical  time.Time // when a critical event was told last
 }
 
-// take looks what has become of the job under way. It says whether it has ended, or there is none.
+// take looks what has become of the job under way. It reports whether it has ended, or there is none.
 func (m *memory) take(f *fleet.Fleet, key fleet.Key, now time.Time) bool {
 	if m.job == "" {
 		return true

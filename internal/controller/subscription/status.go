@@ -8,7 +8,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 )
 
-// ConditionSubscribed says whether a BMC sends events. It is not part of being Ready: without events a
+// ConditionSubscribed reports whether a BMC sends events. It is not part of being Ready: without events a
 // BMC is polled, as every other is.
 const ConditionSubscribed = "EventsSubscribed"
 

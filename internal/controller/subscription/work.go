@@ -31,7 +31,7 @@ type work struct {
 	uid   string
 	// base is the URL of the receiver; empty: nothing shall be subscribed.
 	base string
-	// knows says whether a UID is that of another BMC object: two may name the same BMC.
+	// knows reports whether a UID is that of another BMC object: two may name the same BMC.
 	knows func(uid string) bool
 
 	// Set by run; read after the job has ended. Unless it is complete, the BMC did not say how
@@ -86,7 +86,7 @@ func (w *work) run(ctx context.Context, s fleet.Services) error {
 	return failed
 }
 
-// failed says whether trying again soon might help.
+// failed reports whether trying again soon might help.
 func (w *work) failed(err error) bool {
 	failure := func(err error) bool { return err != nil && !notOffered(err) }
 	for _, refusal := range w.refused {

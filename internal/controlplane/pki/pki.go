@@ -147,7 +147,7 @@ func (a *Authority) leaf(name string, template *x509.Certificate) (*Pair, error)
 	return issue(a.dir, name, template, &a.Pair, a.now)
 }
 
-// fits tells whether a certificate found on disk is still what the template asks for.
+// fits reports whether a certificate found on disk is still what the template asks for.
 func (a *Authority) fits(cert, template *x509.Certificate) bool {
 	return cert.CheckSignatureFrom(a.Certificate) == nil &&
 		cert.NotAfter.After(a.now.Add(renewBefore)) && !cert.NotBefore.After(a.now) &&

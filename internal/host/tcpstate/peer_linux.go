@@ -9,7 +9,7 @@ import (
 // tcpEstablished is TCP_ESTABLISHED of Linux: neither side has closed.
 const tcpEstablished = 1
 
-// ClosedByPeer says whether the other end has closed a connection of which the
+// ClosedByPeer reports whether the other end has closed a connection of which the
 // server may not know it yet.
 func ClosedByPeer(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {

@@ -53,7 +53,7 @@ func (m *matchbox) rank(groups []*group) {
 	}
 }
 
-// overlapping says whether a machine could be selected by both.
+// overlapping reports whether a machine could be selected by both.
 func overlapping(a, b assignment.Selector) bool {
 	for key, values := range a {
 		if others, shared := b[key]; shared && !slices.ContainsFunc(values, func(v string) bool { return slices.Contains(others, v) }) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Granted says whether a list of namespaces, separated by commas, names one. An asterisk
+// Granted reports whether a list of namespaces, separated by commas, names one. An asterisk
 // is all of them.
 func Granted(list, namespace string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(name string) bool {

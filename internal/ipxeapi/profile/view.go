@@ -70,7 +70,7 @@ func NewView(c clock.PassiveClock, signer *Signer) *View {
 	}
 }
 
-// SetSynced says whether everything that exists is in the view.
+// SetSynced reports whether everything that exists is in the view.
 func (v *View) SetSynced(synced bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// State says whether a fault strikes.
+// State reports whether a fault strikes.
 type State string
 
 // The states of a fault, in order.
@@ -122,10 +122,10 @@ func (t *Table) List() []Entry {
 	return out
 }
 
-// Any says whether BMC i has faults at all, pending and past ones included.
+// Any reports whether BMC i has faults at all, pending and past ones included.
 func (t *Table) Any(i int) bool { return t.of[i].Load() != nil }
 
-// Strikes says whether a fault of a kind strikes at BMC i now. The oldest counts.
+// Strikes reports whether a fault of a kind strikes at BMC i now. The oldest counts.
 // The path is that of the request; empty where there is none.
 func (t *Table) Strikes(i int, kind Kind, path string) (Strike, bool) {
 	list := t.of[i].Load()

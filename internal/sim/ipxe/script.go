@@ -7,7 +7,7 @@ import (
 
 const magic = "#!ipxe"
 
-// IsScript says whether a file is an iPXE script: the magic, then white space or
+// IsScript reports whether a file is an iPXE script: the magic, then white space or
 // nothing.
 func IsScript(b []byte) bool {
 	rest, ok := bytes.CutPrefix(b, []byte(magic))

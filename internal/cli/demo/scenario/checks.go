@@ -41,7 +41,7 @@ func (s *Scenario) bmcsConnected(state *State) verdict {
 	})
 }
 
-// connected says whether a BMC came of an Endpoint, and answers.
+// connected reports whether a BMC came of an Endpoint, and answers.
 func connected(endpoint *metalv1.Endpoint, bmc *metalv1.BMC) finding {
 	switch {
 	case bmc != nil && holds(bmc.Status.Conditions, metalv1.ConditionReady):
@@ -82,7 +82,7 @@ func (s *Scenario) serversDiscovered(state *State) verdict {
 	})
 }
 
-// available says whether a server waits for a claim: looked at, off, and with nothing left of what it did before.
+// available reports whether a server waits for a claim: looked at, off, and with nothing left of what it did before.
 func available(server *metalv1.Server) finding {
 	status, spec := &server.Status, &server.Spec
 	free := status.State == metalv1.ServerStateAvailable && spec.BootConfigurationRef == nil &&
@@ -155,7 +155,7 @@ func (s *Scenario) configsReady(state *State) verdict {
 	})
 }
 
-// bootable says whether the boot configuration of a claim can be booted. The claim has to say so too, because
+// bootable reports whether the boot configuration of a claim can be booted. The claim has to say so too, because
 // that is what its user looks at.
 func bootable(claim *metalv1.ServerClaim, config *metalv1.ServerBootConfiguration) finding {
 	switch {
