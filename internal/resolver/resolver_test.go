@@ -121,6 +121,7 @@ func TestFailuresAreTriedAgainWithGrowingPauses(t *testing.T) {
 		good, _ := r.Lookup("a", "a")
 		r.failing("a", errAway)
 		time.Sleep(time.Minute)
+		synctest.Wait() // the refresh is due at the same moment
 		for _, pause := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
 			before := r.asked()
 			time.Sleep(pause*time.Second - 1)
