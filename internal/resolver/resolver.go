@@ -91,7 +91,7 @@ func (r *Resolver[K, R, V]) Forget(key K) {
 	r.backoff.Forget(key)
 }
 
-// Subscribe adds a function that is called, from a goroutine of Run and without locks held, whenever Lookup would return something new
+// Subscribe adds a function that is called by goroutines of Run, several at once and without locks held, whenever Lookup would return something new
 // about a request. It must not block.
 func (r *Resolver[K, R, V]) Subscribe(changed func(R)) {
 	r.mu.Lock()

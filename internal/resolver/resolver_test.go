@@ -74,7 +74,11 @@ func start(change func(*Config[string, string, int])) *running {
 		change(&config)
 	}
 	r := &running{Resolver: New(config), world: w}
-	r.Subscribe(func(key string) { r.told = append(r.told, key) })
+	r.Subscribe(func(key string) { // by several workers at once
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		r.told = append(r.told, key)
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

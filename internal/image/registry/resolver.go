@@ -87,7 +87,7 @@ func (r *Resolver) Lookup(req Request) (Result, bool) {
 // Forget ends the resolving of a request that nobody needs any more.
 func (r *Resolver) Forget(req Request) { r.plans.Forget(r.key(req)) }
 
-// Subscribe adds a function that is called, from a goroutine of Run and without locks held, whenever Lookup would return something new
+// Subscribe adds a function that is called by goroutines of Run, several at once and without locks held, whenever Lookup would return something new
 // about a request. It must not block.
 func (r *Resolver) Subscribe(changed func(Request)) {
 	r.plans.Subscribe(func(q question) { changed(q.Request) })
