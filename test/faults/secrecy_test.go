@@ -52,7 +52,7 @@ func (s *stand) searchEverything(t *testing.T) {
 	if found < bmcs/2 {
 		t.Errorf("the passwords are found in %d of the objects that hold them", found)
 	}
-	for _, expected := range []string{"BMC does not answer as it should", "401 Unauthorized", "farrier_bmc_logins_total", "Starting workers"} {
+	for _, expected := range []string{"BMC request failed", "401 Unauthorized", "farrier_bmc_logins_total", "Starting workers"} {
 		if !strings.Contains(seen["log or observation"]+seen["metrics"], expected) {
 			t.Errorf("what was searched does not have %q in it", expected)
 		}

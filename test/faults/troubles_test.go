@@ -58,7 +58,7 @@ func basic(mention string) statement {
 // troubles are all faults there are, and the values that make a difference to who reads of them.
 var troubles = []trouble{
 	{name: "latency", kind: fault.Latency, value: "1h", says: failed(metalv1.ReasonConnectionFailed, "no answer in time. The BMC hangs, is overloaded")},
-	{name: "some latency", kind: fault.Latency, value: "2100ms", says: degraded(metalv1.ReasonSlowAnswers, "more than half of the time")},
+	{name: "some latency", kind: fault.Latency, value: "2100ms", says: degraded(metalv1.ReasonSlowAnswers, "more than half of the request time-out")},
 	{name: "hang", kind: fault.Hang, says: failed(metalv1.ReasonConnectionFailed, "no answer in time. The BMC hangs")},
 	{name: "hang in the body", kind: fault.HangBody, says: failed(metalv1.ReasonConnectionFailed, "the answer stopped in the middle. The BMC hangs")},
 	{name: "reset", kind: fault.Reset, says: failed(metalv1.ReasonConnectionFailed, "connection reset by peer. Check the BMC's power")},
