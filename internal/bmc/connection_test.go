@@ -3,13 +3,14 @@ package bmc_test
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmctest"
+	"github.com/farrier-dev/farrier/test/await"
 )
 
 // TestDisconnect: the connection is closed, the session stays, and the next request is sent once, on a connection of its own.
@@ -43,11 +44,12 @@ func TestDisconnect(t *testing.T) {
 			if _, connections := s.Peaks(); connections != 1 {
 				t.Errorf("%d connections at a time", connections)
 			}
-			for deadline := time.Now().Add(20 * time.Second); s.Connections() > 0; time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("%d connections are still open", s.Connections())
+			await.Until(t, "all connections closed", func() string {
+				if n := s.Connections(); n > 0 {
+					return fmt.Sprintf("%d connections are still open", n)
 				}
-			}
+				return ""
+			})
 		})
 	}
 }
