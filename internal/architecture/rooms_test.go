@@ -260,7 +260,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
