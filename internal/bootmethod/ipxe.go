@@ -8,6 +8,7 @@ import (
 
 // IPXE boots a kernel and an initial RAM disk, or a script of its own. Firmware loads iPXE over PXE, and iPXE asks for the script.
 var IPXE = Method{
+	Name:   "iPXE",
 	Kind:   "IPXEBootConfig",
 	Target: "Pxe",
 	Conditions: map[bootview.DeliveryKind][]string{

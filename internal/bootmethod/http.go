@@ -10,8 +10,10 @@ import (
 
 // HTTP is UEFI HTTP boot (UEFI 2.10 §24.7): firmware fetches a unified kernel image from the URL that DHCP or its BMC names.
 var HTTP = Method{
+	Name:   "UEFI HTTP boot",
 	Kind:   "HTTPBootConfig",
 	Target: "UefiHttp",
+	File:   &File{Name: "unified kernel image", File: registry.UKIFile, ContentType: "application/efi", Delivered: bootview.DeliveredUKI},
 	Conditions: map[bootview.DeliveryKind][]string{
 		bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
 		bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
@@ -63,7 +65,7 @@ func configHTTP(obj Object) *Config {
 	}
 	spec, status := &o.Spec, &o.Status
 	return &Config{
-		SystemUUID: spec.SystemUUID, Addresses: []Addresses{{"networkIdentifiers", spec.NetworkIdentifiers}, {"systemIPs", spec.SystemIPs}}, Ignition: spec.IgnitionSecretRef,
+		SystemUUID: spec.SystemUUID, Addresses: []Addresses{{"networkIdentifiers", spec.NetworkIdentifiers}, {"systemIPs", spec.SystemIPs}}, FileURL: spec.UKIURL, Ignition: spec.IgnitionSecretRef,
 		State: (*string)(&status.State), ObservedGeneration: &status.ObservedGeneration, DeliveryAttempt: &status.DeliveryAttempt,
 		IgnitionFingerprint: &status.IgnitionFingerprint, Conditions: &status.Conditions,
 	}

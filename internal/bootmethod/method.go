@@ -12,7 +12,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// Methods are all boot methods, in the order in which a boot configuration reports on them.
+// Methods are all boot methods, in the order in which a boot configuration reports on them. Firmware that knows several boots by the last.
 var Methods = []Method{IPXE, HTTP}
 
 // Object is a boot config of any method.
@@ -29,10 +29,14 @@ type List interface {
 
 // Method is how machines boot.
 type Method struct {
+	// Name is what people call it.
+	Name string
 	// Kind is the kind of its boot configs. The entries of the boot view that are rendered from them begin with it.
 	Kind string
 	// Target is the boot override that has firmware boot this way (Redfish ComputerSystem, Boot.BootSourceOverrideTarget).
 	Target string
+	// File is what firmware fetches itself, by the URL that the boot config has; nil: nothing, but a program that DHCP names.
+	File *File
 	// Conditions are those that the delivery of a kind turns true; the first of them says that it was fetched.
 	Conditions map[bootview.DeliveryKind][]string
 
@@ -45,6 +49,16 @@ type Method struct {
 	Render func(obj Object, b Boot, e *bootview.Entry) (problem string)
 
 	config func(Object) *Config
+}
+
+// File is a layer of an image that firmware itself fetches from a boot server.
+type File struct {
+	// Name is what people call it.
+	Name string
+	registry.File
+	// ContentType is what it is sent as, Delivered what its delivery is recorded as.
+	ContentType string
+	Delivered   bootview.DeliveryKind
 }
 
 // Machine is what a boot config is planned for.
@@ -61,6 +75,8 @@ type Config struct {
 	SystemUUID string
 	// Addresses are the IP and MAC addresses of the machine, by the field that has them.
 	Addresses []Addresses
+	// FileURL is that of the method's File.
+	FileURL string
 	// Ignition and Script name Secrets; nil: none.
 	Ignition, Script *bootv1.LocalObjectReference
 
