@@ -255,7 +255,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
+		may: []string{"internal/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",

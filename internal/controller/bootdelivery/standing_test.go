@@ -164,8 +164,8 @@ func TestOfTwoNamespacesOneSpeaksForAMachine(t *testing.T) {
 			if mine := m.ScriptEntry != ""; mine != (c.served == "ns") {
 				t.Errorf("the script is of %q", m.ScriptEntry)
 			}
-			if its := m.UKIEntry != ""; its != (c.served == "theirs") {
-				t.Errorf("the UKI is of %q", m.UKIEntry)
+			if its := m.FileEntry != ""; its != (c.served == "theirs") {
+				t.Errorf("the UKI is of %q", m.FileEntry)
 			}
 			woken := s.rivalsOf(s.ipxe.method)(t.Context(), client.Object(theirs))
 			if len(woken) != 1 || woken[0] != request("c") {
