@@ -197,23 +197,18 @@ func (f *Follower) Run(ctx context.Context) error {
 	if len(f.o.Managers) == 0 {
 		return errors.New("boot stream: no manager to follow")
 	}
-	pause, last := firstPause, ""
+	pause := firstPause
 	for next := 0; ; next++ {
 		address := f.o.Managers[next%len(f.o.Managers)]
 		welcomed, err := f.follow(ctx, address)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if welcomed {
-			pause = firstPause
+		level := 1
+		if welcomed || next == 0 { // and not again at every attempt
+			pause, level = firstPause, 0
 		}
-		if text := address + ": " + err.Error(); text != last {
-			f.o.Logger.Info("not following the manager", "manager", address, "error", err)
-			last = text
-		}
-		if welcomed {
-			last = ""
-		}
+		f.o.Logger.V(level).Info("not following the manager", "manager", address, "error", err)
 		select {
 		case <-f.o.Clock.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
