@@ -38,8 +38,7 @@ type Assignments struct {
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
-	wake   trigger.Source
-	writes ownWrites
+	wake trigger.Source
 	// peers are the assignments with precedence over each, machines the identities that each selects; unresolved are the namespaces of
 	// assignments that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
@@ -120,7 +119,6 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	err := r.Get(ctx, req.NamespacedName, &a)
 	if apierrors.IsNotFound(err) || err == nil && !a.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
-		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindAssignment, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -252,14 +250,7 @@ func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment
 // report writes status, if it says anything new.
 func (r *Assignments) report(ctx context.Context, before, a *ipxev1.Assignment) error {
 	if reflect.DeepEqual(before.Status, a.Status) {
-		if r.writes.unseen(before) {
-			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
-		}
 		return nil
 	}
-	err := r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
-	if err == nil {
-		r.writes.wrote(before)
-	}
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager))
 }

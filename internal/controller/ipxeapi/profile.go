@@ -51,7 +51,6 @@ type Profiles struct {
 	Workers int
 
 	wake       trigger.Source
-	writes     ownWrites
 	references dependents[reference]
 	inquiries  inquiries
 }
@@ -98,7 +97,6 @@ func (r *Profiles) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	err := r.Get(ctx, req.NamespacedName, &p)
 	if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
-		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindProfile, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -166,14 +164,7 @@ func (r *Profiles) report(ctx context.Context, before, p *ipxev1.Profile) error 
 		p.Status.AdditionalConfig = nil // as it is read back
 	}
 	if reflect.DeepEqual(before.Status, p.Status) {
-		if r.writes.unseen(before) {
-			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
-		}
 		return nil
 	}
-	err := r.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
-	if err == nil {
-		r.writes.wrote(before)
-	}
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager))
 }
