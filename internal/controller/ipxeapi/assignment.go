@@ -20,9 +20,9 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -32,9 +32,9 @@ import (
 type Assignments struct {
 	client.Client
 	View *profile.View
-	// Standing says for which machines a namespace may speak.
-	Standing standing.Of
-	Initial  *Initial
+	// Grants says for which machines a namespace may speak.
+	Grants  grant.Of
+	Initial *Initial
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
@@ -53,7 +53,7 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 		For(&ipxev1.Assignment{}, builder.WithPredicates(news())).
 		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(grant.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
@@ -137,7 +137,7 @@ func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
 		return
 	}
 	defer r.Initial.done(kindAssignment, name)
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (r *Assignments) tell(names []types.NamespacedName) {
 // compile puts an assignment into the view and says in status what came of it.
 func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 	name, before := client.ObjectKeyFromObject(a), a.DeepCopy()
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return err
 	}
