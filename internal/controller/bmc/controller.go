@@ -220,7 +220,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 		return err
 	}
 	if err := r.handOver(ctx, obj); err != nil {
-		return fmt.Errorf("write down that BMC %q takes its default credentials: %w", obj.Name, err)
+		return fmt.Errorf("record that BMC %q accepts its default credentials: %w", obj.Name, err)
 	}
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)

@@ -63,7 +63,7 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 		p.Attempt = a.SeenOn(v.Now)
 	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
-		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting for a boot server to know this boot")
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting until a boot server has this boot")
 		p.awaits(AwaitsBootServer, *a.Ordered)
 	default:
 		v.powerOn(p, "on")
@@ -159,7 +159,7 @@ func (v *View) bootOverride() bmc.BootOverride {
 func (v *View) bootsByBMC() (why string, ok bool) {
 	switch {
 	case v.HTTPBoot == nil || !strings.Contains(v.HTTPBoot.Spec.UKIURL, ukiPath):
-		return "the image holds no unified kernel image", false
+		return "the image contains no unified kernel image", false
 	case v.System != nil && !v.System.Boot.Offers(bmc.BootUEFIHTTP):
 		return "the BMC offers no UEFI HTTP boot", false
 	}
