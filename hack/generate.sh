@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes everything that is generated from the types in api/: their deep copies
 # beside them, the CRDs in config/crd, and the kinds of boot configs that roles and
-# webhooks name. The generator is pinned here and stands
-# outside go.mod, so that nobody who imports a package of ours pays for it.
+# webhooks name. The generator is pinned here and stands outside go.mod, so that
+# nobody who imports a package of ours pays for it.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../api"
