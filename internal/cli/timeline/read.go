@@ -13,8 +13,8 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
@@ -162,9 +162,9 @@ func (t *Timeline) attempt(config *metalv1.ServerBootConfiguration) {
 	}
 	step(a.Ordered, "boot ordered", ordered)
 	step(a.Off, "seen off", "")
-	step(a.Defaults, "BIOS defaults", "the BMC took the order")
+	step(a.Defaults, "BIOS defaults", "the BMC accepted the command")
 	step(a.Started, "seen on", "")
-	step(a.Installed, "installed", "from now on it boots its disk")
+	step(a.Installed, "installed", "the machine boots its disk from now on")
 }
 
 func (t *Timeline) object(o about) {

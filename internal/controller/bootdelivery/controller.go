@@ -14,7 +14,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -24,13 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 )
 
 // Delivery carries what all reconcilers of this package share.
@@ -44,8 +43,8 @@ type Delivery struct {
 	Sites booturl.Sites
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
-	// Standing says for which machines people of a namespace may write boot configs; nil: for all.
-	Standing standing.Of
+	// Grants says for which machines people of a namespace may write boot configs; nil: for all.
+	Grants grant.Of
 	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.
@@ -116,16 +115,7 @@ func bootOf(_ context.Context, obj client.Object) []reconcile.Request {
 // usersOf finds the boot configs of a kind that refer to a Secret.
 func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		list := m.NewList()
-		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
-			return nil
-		}
-		var requests []reconcile.Request
-		for _, item := range items(list) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
-		}
-		return requests
+		return index.Requests(ctx, d, m.NewList(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()})
 	}
 }
 

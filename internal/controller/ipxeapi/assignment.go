@@ -15,15 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -33,14 +32,13 @@ import (
 type Assignments struct {
 	client.Client
 	View *profile.View
-	// Standing says for which machines a namespace may speak.
-	Standing standing.Of
-	Initial  *Initial
+	// Grants says for which machines a namespace may speak.
+	Grants  grant.Of
+	Initial *Initial
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
-	wake   trigger.Source
-	writes ownWrites
+	wake trigger.Source
 	// peers are the assignments with precedence over each, machines the identities that each selects; unresolved are the namespaces of
 	// assignments that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
@@ -55,7 +53,7 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 		For(&ipxev1.Assignment{}, builder.WithPredicates(news())).
 		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(grant.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
@@ -64,25 +62,20 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 // usersOf finds the assignments that may get a profile. The handler calls it with the profile before and after an update. For assignments
 // without a profile it may be a near miss.
 func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	found := r.unresolved.of(obj.GetNamespace())
-	for _, value := range index.Uses(obj) {
-		var users ipxev1.AssignmentList
-		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "assignments of a profile were not listed", "kind", kindProfile, "name", client.ObjectKeyFromObject(obj))
-			return nil
-		}
-		for i := range users.Items {
-			if a := &users.Items[i]; a.Spec.ProfileName != "" || index.Selects(a, obj) {
-				found = append(found, client.ObjectKeyFromObject(a))
-			}
-		}
+	affected := func(user client.Object) bool {
+		a, ok := user.(*ipxev1.Assignment)
+		return ok && (a.Spec.ProfileName != "" || index.Selects(a, obj))
 	}
-	return requests(found)
+	found := requests(r.unresolved.of(obj.GetNamespace()))
+	for _, value := range index.Uses(obj) {
+		found = append(found, index.RequestsIf(ctx, r, &ipxev1.AssignmentList{}, affected, client.MatchingFields{index.AssignmentByProfile: value})...)
+	}
+	return found
 }
 
 // ofNamespace finds the assignments of a Namespace.
 func (r *Assignments) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	return inNamespace(ctx, r, &ipxev1.AssignmentList{}, obj.GetName())
+	return index.Requests(ctx, r, &ipxev1.AssignmentList{}, client.InNamespace(obj.GetName()))
 }
 
 func (r *Assignments) namingServer(_ context.Context, obj client.Object) []reconcile.Request {
@@ -126,7 +119,6 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	err := r.Get(ctx, req.NamespacedName, &a)
 	if apierrors.IsNotFound(err) || err == nil && !a.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
-		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindAssignment, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -145,12 +137,12 @@ func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
 		return
 	}
 	defer r.Initial.done(kindAssignment, name)
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return
 	}
 	if place, _, granted := has.Tenancy(selectorOf(a)); granted {
-		broken := compiledFrom(a, resolved{broken: "it could not be looked at, which is tried again"})
+		broken := compiledFrom(a, resolved{broken: "it could not be read; Farrier tries again"})
 		broken.Tenancy = place
 		r.View.Put(broken)
 	}
@@ -174,7 +166,7 @@ func (r *Assignments) tell(names []types.NamespacedName) {
 // compile puts an assignment into the view and says in status what came of it.
 func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 	name, before := client.ObjectKeyFromObject(a), a.DeepCopy()
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return err
 	}
@@ -258,14 +250,7 @@ func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment
 // report writes status, if it says anything new.
 func (r *Assignments) report(ctx context.Context, before, a *ipxev1.Assignment) error {
 	if reflect.DeepEqual(before.Status, a.Status) {
-		if r.writes.unseen(before) {
-			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
-		}
 		return nil
 	}
-	err := r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
-	if err == nil {
-		r.writes.wrote(before)
-	}
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager))
 }

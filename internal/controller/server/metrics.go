@@ -17,25 +17,25 @@ import (
 // zero value is ready.
 type census struct {
 	mu sync.Mutex
-	by map[string]standing
+	by map[string]counted
 }
 
-type standing struct {
+type counted struct {
 	state metalv1.ServerState
 	late  bool
 }
 
 var (
 	serversDesc = prometheus.NewDesc("farrier_servers", "Servers by state.", []string{"state"}, nil)
-	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not go on or off as ordered.", []string{"state"}, nil)
+	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not follow a power command.", []string{"state"}, nil)
 )
 
 // note says where a server is, and whether it has just become late.
-func (c *census) note(name string, is standing) (becameLate bool) {
+func (c *census) note(name string, is counted) (becameLate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
-		c.by = map[string]standing{}
+		c.by = map[string]counted{}
 	}
 	was := c.by[name]
 	c.by[name] = is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -13,10 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
@@ -31,7 +29,7 @@ type unheard struct{ reason, message string }
 // heard reports why a boot config does not count, nil if it does. What a boot configuration made counts everywhere: its machine is
 // that of the Server which refers to the boot configuration.
 func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, error) {
-	if configOf(obj) != nil || d.Standing == nil {
+	if configOf(obj) != nil || d.Grants == nil {
 		return nil, nil
 	}
 	place, missing, err := d.place(ctx, obj)
@@ -57,7 +55,7 @@ func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, erro
 
 // place is where a boot config stands among those of other namespaces; missing is not empty where it does not count.
 func (d *Delivery) place(ctx context.Context, obj client.Object) (place *assignment.Tenancy, missing string, err error) {
-	has, err := d.Standing(ctx, obj.GetNamespace())
+	has, err := d.Grants(ctx, obj.GetNamespace())
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,7 +112,7 @@ func (d *Delivery) watchRivals(b *builder.Builder, m bootmethod.Method) *builder
 	for _, any := range bootmethod.Methods {
 		b = b.Watches(any.New(), rivals, changed)
 	}
-	return b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(m)), builder.WithPredicates(standing.News()))
+	return b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(m)), builder.WithPredicates(grant.News()))
 }
 
 // rivalsOf finds the boot configs of a kind that people wrote in other namespaces for the machine of this one.
@@ -125,16 +123,10 @@ func (d *Delivery) rivalsOf(m bootmethod.Method) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for _, machine := range index.Machines(obj) {
-			list := m.NewList()
-			if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: machine}); err != nil {
-				reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
-				continue
+			elsewhere := func(other client.Object) bool {
+				return other.GetNamespace() != obj.GetNamespace() && configOf(other) == nil
 			}
-			for _, other := range items(list) {
-				if other.GetNamespace() != obj.GetNamespace() && configOf(other) == nil {
-					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
-				}
-			}
+			requests = append(requests, index.RequestsIf(ctx, d, m.NewList(), elsewhere, client.MatchingFields{index.BootConfigByMachine: machine})...)
 		}
 		return requests
 	}
@@ -145,16 +137,15 @@ func (d *Delivery) ofNamespace(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
 		for _, any := range bootmethod.Methods {
-			list := any.NewList()
-			if err := d.List(ctx, list, client.InNamespace(obj.GetName())); err != nil {
-				reconcileerror.LogUnlisted(ctx, err, "namespace", obj.GetName())
-				continue
-			}
-			for _, own := range items(list) {
-				if configOf(own) == nil {
-					requests = append(append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(own)}), d.rivalsOf(m)(ctx, own)...)
+			byHand := func(own client.Object) bool {
+				if configOf(own) != nil {
+					return false
 				}
+				requests = append(requests, d.rivalsOf(m)(ctx, own)...)
+				return true
 			}
+			own := index.RequestsIf(ctx, d, any.NewList(), byHand, client.InNamespace(obj.GetName()))
+			requests = append(requests, own...)
 		}
 		return requests
 	}
