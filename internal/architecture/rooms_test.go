@@ -259,6 +259,18 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/bootstream/sealed",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "what is kept on disk is sealed the same way, whatever it is",
+	},
+	{
+		path:    "internal/bootstream/viewfile",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
+		never:   kubernetes,
+		because: "a boot server starts with its last view while no API is there",
+	},
+	{
 		path:    "internal/bootstream",
 		may:     []string{"internal/bootstream/streampb"},
 		never:   kubernetes,
