@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Writes everything that is generated from the types in api/: their deep copies
+# Writes everything that is generated: from the types in api/ their deep copies
 # beside them, the CRDs in config/crd, and the kinds of boot configs that roles and
-# webhooks name. The generator is pinned here and stands outside go.mod, so that
-# nobody who imports a package of ours pays for it.
+# webhooks name; from the protocol of the boot stream its Go code. The generators are
+# pinned here and stand outside go.mod, so that nobody who imports a package of ours
+# pays for them.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../api"
@@ -25,3 +26,11 @@ sed -i -E "/apiGroups: \[boot\.ironcore\.dev\]/,/resources:/ {
   s|resources: \[[^]/]*\]|resources: [$resources]|
   s|resources: \[[^]]*/status\]|resources: [$statuses]|
 }" manager/rbac.yaml tenant/role.yaml webhook/configurations.yaml
+
+generators=$(mktemp -d)
+trap 'rm -rf "$generators"' EXIT
+(cd ../hack/protogen && go build -o "$generators" .)
+GOBIN="$generators" go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.8
+GOBIN="$generators" go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+cd ../internal/bootstream/streampb
+"$generators/protogen" bootstream.proto "$generators/protoc-gen-go" "$generators/protoc-gen-go-grpc"

@@ -254,6 +254,29 @@ var rooms = []room{
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},
 	{
+		path:    "internal/bootstream/streampb",
+		only:    []string{"google.golang.org/protobuf", "google.golang.org/grpc"},
+		because: "the protocol is what both ends have in common, and nothing else",
+	},
+	{
+		path:    "internal/bootstream/sealed",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "what is kept on disk is sealed the same way, whatever it is",
+	},
+	{
+		path:    "internal/bootstream/viewfile",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
+		never:   kubernetes,
+		because: "a boot server starts with its last view while no API is there",
+	},
+	{
+		path:    "internal/bootstream",
+		may:     []string{"internal/bootstream/streampb"},
+		never:   kubernetes,
+		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
+	},
+	{
 		path: "internal/bootserver",
 		may: []string{"internal/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
