@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 		"short hexadecimal":  {content: hex.EncodeToString(raw[:24]), want: "24 bytes"}, // would be 36 bytes of base64
 		"a pass phrase":      {content: "correct horse battery staple, correct horse battery staple", want: "neither"},
 		"zeros":              {content: string(make([]byte, 64)), want: "not random"},
-		"a file of the moon": {content: strings.Repeat(string(raw), 200), want: "longer"},
+		"a file that is long": {content: strings.Repeat(string(raw), 200), want: "longer"},
 	} {
 		k, err := ParseKey([]byte(c.content))
 		switch {
