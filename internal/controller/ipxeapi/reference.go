@@ -37,9 +37,9 @@ func Granted(obj client.Object, namespace string) bool {
 		profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
 }
 
-func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+func (r *Profiles) secretKey(ctx context.Context, g *gathered, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
 	var secret corev1.Secret
-	if problem, err = r.read(ctx, reference{kindSecret, nameOf(namespace, ref)}, namespace, &secret); problem != nil || err != nil {
+	if problem, err = r.read(ctx, g, reference{kindSecret, nameOf(namespace, ref)}, namespace, &secret); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	if secret.Type == corev1.SecretTypeServiceAccountToken || client.ObjectKeyFromObject(&secret) == r.KeysSecret {
@@ -52,9 +52,9 @@ func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.
 	return data, nil, nil
 }
 
-func (r *Profiles) configMapKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+func (r *Profiles) configMapKey(ctx context.Context, g *gathered, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
 	var m corev1.ConfigMap
-	if problem, err = r.read(ctx, reference{kindConfigMap, nameOf(namespace, ref)}, namespace, &m); problem != nil || err != nil {
+	if problem, err = r.read(ctx, g, reference{kindConfigMap, nameOf(namespace, ref)}, namespace, &m); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	if text, ok := m.Data[ref.Key]; ok {
@@ -100,7 +100,7 @@ type impossible string
 func (i impossible) Error() string { return string(i) }
 
 // read reads an object that a profile of that namespace refers to.
-func (r *Profiles) read(ctx context.Context, ref reference, namespace string, into client.Object) (problem, err error) {
+func (r *Profiles) read(ctx context.Context, g *gathered, ref reference, namespace string, into client.Object) (problem, err error) {
 	if problem := objectname.Problem(ref.kind, ref.name.Name); problem != "" {
 		return impossible(problem), nil
 	}
@@ -118,5 +118,6 @@ func (r *Profiles) read(ctx context.Context, ref reference, namespace string, in
 	case !Granted(into, namespace):
 		return errNoGrant, nil
 	}
+	g.objects = append(g.objects, into)
 	return nil, nil
 }
