@@ -282,7 +282,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
