@@ -1162,19 +1162,20 @@ func (*Deleted) Descriptor() ([]byte, []int) {
 
 // Machine is what one boot object says about one machine: an entry of the boot view.
 type Machine struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Macs          []string               `protobuf:"bytes,2,rep,name=macs,proto3" json:"macs,omitempty"`
-	Ips           []string               `protobuf:"bytes,3,rep,name=ips,proto3" json:"ips,omitempty"`
-	Serial        string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
-	Rank          Rank                   `protobuf:"varint,5,opt,name=rank,proto3,enum=farrier.bootstream.v1.Rank" json:"rank,omitempty"`
-	Site          string                 `protobuf:"bytes,6,opt,name=site,proto3" json:"site,omitempty"`
-	Script        *Script                `protobuf:"bytes,7,opt,name=script,proto3" json:"script,omitempty"`
-	Ignition      *Ignition              `protobuf:"bytes,8,opt,name=ignition,proto3" json:"ignition,omitempty"`
-	HttpBoot      bool                   `protobuf:"varint,9,opt,name=http_boot,json=httpBoot,proto3" json:"http_boot,omitempty"`
-	UkiUrl        string                 `protobuf:"bytes,10,opt,name=uki_url,json=ukiUrl,proto3" json:"uki_url,omitempty"`
-	Attempt       *Attempt               `protobuf:"bytes,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Terms         *Terms                 `protobuf:"bytes,12,opt,name=terms,proto3" json:"terms,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Uuid     string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Macs     []string               `protobuf:"bytes,2,rep,name=macs,proto3" json:"macs,omitempty"`
+	Ips      []string               `protobuf:"bytes,3,rep,name=ips,proto3" json:"ips,omitempty"`
+	Serial   string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
+	Rank     Rank                   `protobuf:"varint,5,opt,name=rank,proto3,enum=farrier.bootstream.v1.Rank" json:"rank,omitempty"`
+	Site     string                 `protobuf:"bytes,6,opt,name=site,proto3" json:"site,omitempty"`
+	Script   *Script                `protobuf:"bytes,7,opt,name=script,proto3" json:"script,omitempty"`
+	Ignition *Ignition              `protobuf:"bytes,8,opt,name=ignition,proto3" json:"ignition,omitempty"`
+	// boots_file says that firmware fetches what it boots itself, from file_url; empty: from nowhere yet.
+	BootsFile     bool     `protobuf:"varint,9,opt,name=boots_file,json=bootsFile,proto3" json:"boots_file,omitempty"`
+	FileUrl       string   `protobuf:"bytes,10,opt,name=file_url,json=fileUrl,proto3" json:"file_url,omitempty"`
+	Attempt       *Attempt `protobuf:"bytes,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Terms         *Terms   `protobuf:"bytes,12,opt,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1265,16 +1266,16 @@ func (x *Machine) GetIgnition() *Ignition {
 	return nil
 }
 
-func (x *Machine) GetHttpBoot() bool {
+func (x *Machine) GetBootsFile() bool {
 	if x != nil {
-		return x.HttpBoot
+		return x.BootsFile
 	}
 	return false
 }
 
-func (x *Machine) GetUkiUrl() string {
+func (x *Machine) GetFileUrl() string {
 	if x != nil {
-		return x.UkiUrl
+		return x.FileUrl
 	}
 	return ""
 }
@@ -1360,7 +1361,6 @@ type Ignition struct {
 	Payload     []byte                 `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
 	ContentType string                 `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Problem     Ignition_Problem       `protobuf:"varint,3,opt,name=problem,proto3,enum=farrier.bootstream.v1.Ignition_Problem" json:"problem,omitempty"`
-	Message     string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	// withheld payloads are of a boot that is not open: nobody may have them yet.
 	Withheld      bool `protobuf:"varint,5,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1416,13 +1416,6 @@ func (x *Ignition) GetProblem() Ignition_Problem {
 		return x.Problem
 	}
 	return Ignition_PROBLEM_NONE
-}
-
-func (x *Ignition) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
 }
 
 func (x *Ignition) GetWithheld() bool {
@@ -3038,7 +3031,7 @@ const file_bootstream_proto_rawDesc = "" +
 	"\bsettings\x18\n" +
 	" \x01(\v2\x1f.farrier.bootstream.v1.SettingsH\x00R\bsettingsB\x06\n" +
 	"\x04body\"\t\n" +
-	"\aDeleted\"\xb8\x03\n" +
+	"\aDeleted\"\xbc\x03\n" +
 	"\aMachine\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04macs\x18\x02 \x03(\tR\x04macs\x12\x10\n" +
@@ -3047,26 +3040,26 @@ const file_bootstream_proto_rawDesc = "" +
 	"\x04rank\x18\x05 \x01(\x0e2\x1b.farrier.bootstream.v1.RankR\x04rank\x12\x12\n" +
 	"\x04site\x18\x06 \x01(\tR\x04site\x125\n" +
 	"\x06script\x18\a \x01(\v2\x1d.farrier.bootstream.v1.ScriptR\x06script\x12;\n" +
-	"\bignition\x18\b \x01(\v2\x1f.farrier.bootstream.v1.IgnitionR\bignition\x12\x1b\n" +
-	"\thttp_boot\x18\t \x01(\bR\bhttpBoot\x12\x17\n" +
-	"\auki_url\x18\n" +
-	" \x01(\tR\x06ukiUrl\x128\n" +
+	"\bignition\x18\b \x01(\v2\x1f.farrier.bootstream.v1.IgnitionR\bignition\x12\x1d\n" +
+	"\n" +
+	"boots_file\x18\t \x01(\bR\tbootsFile\x12\x19\n" +
+	"\bfile_url\x18\n" +
+	" \x01(\tR\afileUrl\x128\n" +
 	"\aattempt\x18\v \x01(\v2\x1e.farrier.bootstream.v1.AttemptR\aattempt\x122\n" +
 	"\x05terms\x18\f \x01(\v2\x1c.farrier.bootstream.v1.TermsR\x05terms\"D\n" +
 	"\x06Script\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\tR\x03own\x12\x14\n" +
-	"\x05exact\x18\x03 \x01(\bR\x05exact\"\x87\x02\n" +
+	"\x05exact\x18\x03 \x01(\bR\x05exact\"\xf3\x01\n" +
 	"\bIgnition\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12A\n" +
-	"\aproblem\x18\x03 \x01(\x0e2'.farrier.bootstream.v1.Ignition.ProblemR\aproblem\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1a\n" +
+	"\aproblem\x18\x03 \x01(\x0e2'.farrier.bootstream.v1.Ignition.ProblemR\aproblem\x12\x1a\n" +
 	"\bwithheld\x18\x05 \x01(\bR\bwithheld\"E\n" +
 	"\aProblem\x12\x10\n" +
 	"\fPROBLEM_NONE\x10\x00\x12\x13\n" +
 	"\x0fPROBLEM_MISSING\x10\x01\x12\x13\n" +
-	"\x0fPROBLEM_INVALID\x10\x02\"Y\n" +
+	"\x0fPROBLEM_INVALID\x10\x02J\x04\b\x04\x10\x05\"Y\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x12\n" +
