@@ -128,7 +128,7 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and lists of boot config kinds from the API types, Go from the boot stream's protocol, and docs/server-states.md from the code
+generate: ## Generate deep copies, CRDs and lists of boot config kinds, Go from the boot stream's protocol, and docs/server-states.md
 	hack/generate.sh
 	go generate ./internal/controller/server
 

@@ -266,8 +266,20 @@ var rooms = []room{
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
 	},
 	{
+		path:    "internal/bootstream/sealed",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "what is kept on disk is sealed the same way, whatever it is",
+	},
+	{
+		path:    "internal/bootstream/viewfile",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
+		never:   kubernetes,
+		because: "a boot server starts with its last view while no API is there",
+	},
+	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},

@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -30,8 +29,6 @@ var (
 	profileNames = []string{"p1", "p2"}
 	idKey        = []byte("the key that a boot server does not have")
 )
-
-const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func drawAttempt(t *rapid.T) bootview.Attempt {
 	id := rapid.IntRange(0, 2).Draw(t, "attempt")
@@ -195,8 +192,9 @@ func change(t *rapid.T, m end, s *Source, closed map[string]bool) {
 		}
 	case 10:
 		if owner := "owner/" + rapid.SampledFrom([]string{"1", "2"}).Draw(t, "owner"); rapid.Bool().Draw(t, "pins") {
-			plan := registry.Plan{Registry: "ghcr.io", Repository: "org/os", Tag: "1", Digest: digest, UKI: &registry.Layer{Digest: digest, MediaType: "application/x", Size: 3}}
-			_ = m.blobs.Pin(owner, registry.Pin{Plan: plan, PullSecret: []byte(rapid.SampledFrom([]string{"", "{}"}).Draw(t, "secret")), Version: 7})
+			pin := pinned()
+			pin.PullSecret = []byte(rapid.SampledFrom([]string{"", "{}"}).Draw(t, "secret"))
+			_ = m.blobs.Pin(owner, pin)
 		} else {
 			m.blobs.Unpin(owner)
 		}

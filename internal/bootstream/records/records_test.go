@@ -165,3 +165,12 @@ func (w *wire) record(t *testing.T, key string) *streampb.Record {
 	}
 	return &r
 }
+
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// pinned is an image of a UKI alone.
+func pinned() registry.Pin {
+	return registry.Pin{Version: 7, Plan: registry.Plan{
+		Registry: "ghcr.io", Repository: "org/os", Tag: "1", Digest: digest, UKI: &registry.Layer{Digest: digest, MediaType: "application/x", Size: 3},
+	}}
+}

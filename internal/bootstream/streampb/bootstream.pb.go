@@ -791,8 +791,9 @@ func (x *Welcome) GetHeartbeat() *durationpb.Duration {
 
 // Changes are records in the order of their counters.
 type Changes struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Records       []*Record              `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// records are messages of type Record, which a manager encodes once for all boot servers.
+	Records       [][]byte `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,7 +828,7 @@ func (*Changes) Descriptor() ([]byte, []int) {
 	return file_bootstream_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *Changes) GetRecords() []*Record {
+func (x *Changes) GetRecords() [][]byte {
 	if x != nil {
 		return x.Records
 	}
@@ -3004,9 +3005,9 @@ const file_bootstream_proto_rawDesc = "" +
 	"\theartbeat\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\x1a;\n" +
 	"\rObservedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"B\n" +
-	"\aChanges\x127\n" +
-	"\arecords\x18\x01 \x03(\v2\x1d.farrier.bootstream.v1.RecordR\arecords\"\xe6\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"#\n" +
+	"\aChanges\x12\x18\n" +
+	"\arecords\x18\x01 \x03(\fR\arecords\"\xe6\x01\n" +
 	"\aCurrent\x12\x18\n" +
 	"\acounter\x18\x01 \x01(\x04R\acounter\x12H\n" +
 	"\bobserved\x18\x02 \x03(\v2,.farrier.bootstream.v1.Current.ObservedEntryR\bobserved\x12:\n" +
@@ -3295,63 +3296,62 @@ var file_bootstream_proto_depIdxs = []int32{
 	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
 	40, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
 	48, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	14, // 13: farrier.bootstream.v1.Changes.records:type_name -> farrier.bootstream.v1.Record
-	41, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	48, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
-	15, // 16: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
-	16, // 17: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
-	22, // 18: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
-	24, // 19: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
-	27, // 20: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
-	28, // 21: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
-	30, // 22: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
-	0,  // 23: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
-	17, // 24: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
-	18, // 25: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
-	19, // 26: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
-	20, // 27: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
-	1,  // 28: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	47, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
-	21, // 30: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	42, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	43, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	47, // 33: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
-	47, // 34: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
-	44, // 35: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
-	26, // 36: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
-	47, // 37: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
-	45, // 38: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	46, // 39: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
-	29, // 40: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
-	29, // 41: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
-	29, // 42: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
-	29, // 43: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
-	48, // 44: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
-	33, // 45: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
-	34, // 46: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
-	35, // 47: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
-	36, // 48: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	47, // 49: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	47, // 50: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
-	21, // 51: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
-	21, // 52: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	47, // 53: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	47, // 54: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
-	21, // 55: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
-	2,  // 56: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	23, // 57: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	25, // 58: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
-	4,  // 59: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	31, // 60: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	37, // 61: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	9,  // 62: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	32, // 63: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	38, // 64: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	62, // [62:65] is the sub-list for method output_type
-	59, // [59:62] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	41, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	48, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	15, // 15: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
+	16, // 16: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
+	22, // 17: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
+	24, // 18: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
+	27, // 19: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
+	28, // 20: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
+	30, // 21: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
+	0,  // 22: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
+	17, // 23: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
+	18, // 24: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
+	19, // 25: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
+	20, // 26: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
+	1,  // 27: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
+	47, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	21, // 29: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
+	42, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	43, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	47, // 32: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
+	47, // 33: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
+	44, // 34: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
+	26, // 35: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
+	47, // 36: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
+	45, // 37: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	46, // 38: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	29, // 39: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
+	29, // 40: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
+	29, // 41: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
+	29, // 42: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
+	48, // 43: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
+	33, // 44: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
+	34, // 45: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
+	35, // 46: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
+	36, // 47: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
+	47, // 48: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	47, // 49: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	21, // 50: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
+	21, // 51: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
+	47, // 52: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	47, // 53: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	21, // 54: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
+	2,  // 55: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
+	23, // 56: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	25, // 57: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
+	4,  // 58: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	31, // 59: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	37, // 60: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	9,  // 61: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	32, // 62: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	38, // 63: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	61, // [61:64] is the sub-list for method output_type
+	58, // [58:61] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
