@@ -265,6 +265,13 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path: "internal/bootstream/records",
+		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
+			"internal/bounded"},
+		never:   kubernetesClients,
+		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
+	},
+	{
 		path:    "internal/bootstream/sealed",
 		may:     []string{"internal/host/ownership"},
 		only:    stdlib,
