@@ -9,9 +9,18 @@ import (
 )
 
 // Shared is a product that tests of a package use beside each other: each makes objects with names of its own and judges those alone. The
-// first test that asks for it starts it, and Main ends it. A test that needs flags, restarts or kills the product has one of its own.
+// first test that asks for it starts it, and Main ends it. A test that needs flags, restarts or kills the product has one of its own. With
+// go test -count every round has a product of its own, for tests find their objects there otherwise.
 type Shared struct {
-	number  int
+	number int
+
+	mu     sync.Mutex
+	rounds []*round
+}
+
+// round is one product, for the tests of one round.
+type round struct {
+	tests   map[string]bool // that have asked for it
 	once    sync.Once
 	product *Product
 	err     error
@@ -22,22 +31,38 @@ var shared []*Shared
 
 // NewShared declares a shared product, in a variable of the package.
 func NewShared() *Shared {
-	s := &Shared{number: len(shared), err: errors.New("the test that was to start it gave up")}
+	s := &Shared{number: len(shared)}
 	shared = append(shared, s)
 	return s
+}
+
+// round is the one of a test: the first in which it has not asked yet. number says which that is.
+func (s *Shared) round(test string) (r *round, number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, r := range s.rounds {
+		if !r.tests[test] {
+			r.tests[test] = true
+			return r, i
+		}
+	}
+	r = &round{tests: map[string]bool{test: true}, err: errors.New("the test that was to start it gave up")}
+	s.rounds = append(s.rounds, r)
+	return r, len(s.rounds) - 1
 }
 
 // For is the product under the eyes of one test, which runs beside others from here on.
 func (s *Shared) For(t *testing.T) *Product {
 	t.Helper()
 	t.Parallel()
-	s.once.Do(func() {
-		s.product, s.err = launch(t, Farrier, filepath.Join(prepared.folder, fmt.Sprintf("shared-%d", s.number)))
+	r, number := s.round(t.Name())
+	r.once.Do(func() {
+		r.product, r.err = launch(t, Farrier, filepath.Join(prepared.folder, fmt.Sprintf("shared-%d-%d", s.number, number)))
 	})
-	if s.err != nil {
-		t.Fatalf("the farrier up that tests share: %v", s.err)
+	if r.err != nil {
+		t.Fatalf("the farrier up that tests share: %v", r.err)
 	}
-	p := *s.product
+	p := *r.product
 	p.t, p.shared = t, true
 	t.Cleanup(func() {
 		if p.Exited() {
@@ -50,16 +75,24 @@ func (s *Shared) For(t *testing.T) *Product {
 	return &p
 }
 
-// end stops the product, if a test has started it, and fails if it has ended before or does not end in order.
+// end stops the products that tests have started, and fails if one has ended before or does not end in order.
 func (s *Shared) end() error {
-	if s.product == nil {
+	var errs []error
+	for _, r := range s.rounds {
+		errs = append(errs, r.end())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *round) end() error {
+	if r.product == nil {
 		return nil
 	}
-	if s.product.Exited() {
-		return fmt.Errorf("the farrier up that tests share has ended by itself: %w\n%s", s.product.process.err, s.product.Log())
+	if r.product.Exited() {
+		return fmt.Errorf("the farrier up that tests share has ended by itself: %w\n%s", r.product.process.err, r.product.Log())
 	}
-	if err := s.product.process.end(); err != nil {
-		return fmt.Errorf("the end of the farrier up that tests share: %w\n%s", err, s.product.Log())
+	if err := r.product.process.end(); err != nil {
+		return fmt.Errorf("the end of the farrier up that tests share: %w\n%s", err, r.product.Log())
 	}
 	return nil
 }
