@@ -46,7 +46,7 @@ func machine(i int) ([]bootview.Entry, error) {
 	h := e
 	h.Name = fmt.Sprintf("HTTPBootConfig/default/machine-%06d", i)
 	h.Script = bootview.Script{}
-	h.UKIURL = "http://boot.example:8082/httpboot/registry.example/os/gardenlinux/sha256-" + digest('d') + ".efi"
+	h.FileURL = "http://boot.example:8082/httpboot/registry.example/os/gardenlinux/sha256-" + digest('d') + ".efi"
 	return []bootview.Entry{e, h}, nil
 }
 

@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -21,47 +20,47 @@ import (
 // setting is a setting that iPXE expands where it stands, such as ${next-server} (https://ipxe.org/scripting).
 var setting = regexp.MustCompile(`\$\{[^{}]*\}`)
 
-// ipxeURLs refuses URLs that can not be read as such, settings of iPXE apart. That they end no line is said by the schema.
-func ipxeURLs(_ context.Context, c *check, now, before *bootv1.IPXEBootConfig) error {
-	spec := field.NewPath("spec")
-	for _, u := range []struct{ field, now, before string }{
-		{"kernelURL", now.Spec.KernelURL, before.Spec.KernelURL},
-		{"initrdURL", now.Spec.InitrdURL, before.Spec.InitrdURL},
-		{"squashfsURL", now.Spec.SquashfsURL, before.Spec.SquashfsURL},
-	} {
-		if u.now != u.before {
-			c.url(spec.Child(u.field), u.now, setting.ReplaceAllString(u.now, "0"))
+// bootConfigRules are those for the boot configs of a method.
+func bootConfigRules(m bootmethod.Method) []rule {
+	judged := func(judge func(ctx context.Context, c *check, m bootmethod.Method, now, before bootmethod.Object) error) rule {
+		return func(ctx context.Context, c *check) error {
+			now, before := m.New(), m.New()
+			if !decode(c.Object, now) || !decode(c.Old, before) {
+				return nil // not of this kind's shape, as its schema says better
+			}
+			return judge(ctx, c, m, now, before)
+		}
+	}
+	return []rule{judged(bootConfigURLs), judged(bootConfigMachine), judged(oneBootConfig)}
+}
+
+// bootConfigURLs refuses URLs that can not be read as such, settings of iPXE apart where it expands them. It warns of what firmware does not
+// fetch, which takes a URL as it stands (UEFI 2.10 §24.7). That they end no line is said by the schema.
+func bootConfigURLs(_ context.Context, c *check, _ bootmethod.Method, now, before bootmethod.Object) error {
+	was := bootmethod.ConfigOf(before).URLs
+	for i, u := range bootmethod.ConfigOf(now).URLs {
+		path, becomes := field.NewPath("spec", u.Field), u.Value
+		if u == was[i] {
+			continue
+		}
+		if u.Scripted {
+			becomes = setting.ReplaceAllString(u.Value, "0")
+		}
+		c.url(path, u.Value, becomes)
+		if parsed, err := url.Parse(u.Value); !u.Scripted && err == nil && parsed.Scheme != "" && !bootview.Fetchable(u.Value) {
+			c.warn(path, "%.64q is not an http:// or https:// URL; firmware fetches no other", u.Value)
 		}
 	}
 	return nil
 }
 
-// httpURL refuses a URL that can not be read as such: firmware fetches it as it stands (UEFI 2.10 §24.7). It warns of one that firmware
-// does not fetch.
-func httpURL(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig) error {
-	path, value := field.NewPath("spec", "ukiURL"), now.Spec.UKIURL
-	if value == before.Spec.UKIURL {
-		return nil
+// bootConfigMachine warns of what identifies no machine.
+func bootConfigMachine(_ context.Context, c *check, _ bootmethod.Method, now, before bootmethod.Object) error {
+	is, was := bootmethod.ConfigOf(now), bootmethod.ConfigOf(before)
+	c.systemUUID(is.SystemUUID, was.SystemUUID)
+	for i, a := range is.Addresses {
+		c.addresses(a.Field, a.Values, was.Addresses[i].Values)
 	}
-	c.url(path, value, value)
-	if u, err := url.Parse(value); err == nil && u.Scheme != "" && !bootview.Fetchable(value) {
-		c.warn(path, "%.64q is not an http:// or https:// URL; firmware fetches no other", value)
-	}
-	return nil
-}
-
-// ipxeMachine warns of what identifies no machine.
-func ipxeMachine(_ context.Context, c *check, now, before *bootv1.IPXEBootConfig) error {
-	c.systemUUID(now.Spec.SystemUUID, before.Spec.SystemUUID)
-	c.addresses("systemIPs", now.Spec.SystemIPs, before.Spec.SystemIPs)
-	return nil
-}
-
-// httpMachine is ipxeMachine for the other boot method.
-func httpMachine(_ context.Context, c *check, now, before *bootv1.HTTPBootConfig) error {
-	c.systemUUID(now.Spec.SystemUUID, before.Spec.SystemUUID)
-	c.addresses("networkIdentifiers", now.Spec.NetworkIdentifiers, before.Spec.NetworkIdentifiers)
-	c.addresses("systemIPs", now.Spec.SystemIPs, before.Spec.SystemIPs)
 	return nil
 }
 
@@ -101,17 +100,8 @@ func (c *check) url(path *field.Path, value, becomes string) {
 	}
 }
 
-// oneIPXEConfig warns of a config written by hand for a machine that has one already.
-func oneIPXEConfig(ctx context.Context, c *check, now, before *bootv1.IPXEBootConfig) error {
-	return oneConfig(ctx, c, now, before, &bootv1.IPXEBootConfigList{})
-}
-
-// oneHTTPConfig is oneIPXEConfig for the other boot method.
-func oneHTTPConfig(ctx context.Context, c *check, now, before *bootv1.HTTPBootConfig) error {
-	return oneConfig(ctx, c, now, before, &bootv1.HTTPBootConfigList{})
-}
-
-func oneConfig[T any, P object[T]](ctx context.Context, c *check, now, before P, list client.ObjectList) error {
+// oneBootConfig warns of a boot config written by hand for a machine that has one of this method already.
+func oneBootConfig(ctx context.Context, c *check, m bootmethod.Method, now, before bootmethod.Object) error {
 	if metav1.GetControllerOf(now) != nil {
 		return nil // a controller's, that makes one a machine
 	}
@@ -123,14 +113,8 @@ func oneConfig[T any, P object[T]](ctx context.Context, c *check, now, before P,
 		if known[identifier] {
 			continue
 		}
-		fresh := list.DeepCopyObject().(client.ObjectList)
-		others, err := holders(ctx, c, fresh, index.BootConfigByMachine, identifier, func(o P) bool {
-			for _, theirs := range index.Machines(o) {
-				if theirs == identifier {
-					return true
-				}
-			}
-			return false
+		others, err := holders(ctx, c, m.NewList(), index.BootConfigByMachine, identifier, m.New, func(o bootmethod.Object) bool {
+			return slices.Contains(index.Machines(o), identifier)
 		})
 		if err != nil {
 			return err

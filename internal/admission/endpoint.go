@@ -15,7 +15,7 @@ func uniqueMAC(ctx context.Context, c *check, now, before *metalv1.Endpoint) err
 	if mac == "" || mac == index.MAC(before.Spec.MACAddress) {
 		return nil
 	}
-	others, err := holders(ctx, c, &metalv1.EndpointList{}, index.EndpointByMAC, mac, func(o *metalv1.Endpoint) bool {
+	others, err := holders(ctx, c, &metalv1.EndpointList{}, index.EndpointByMAC, mac, blank[metalv1.Endpoint], func(o *metalv1.Endpoint) bool {
 		return index.MAC(o.Spec.MACAddress) == mac
 	})
 	if err != nil || len(others) == 0 {

@@ -123,7 +123,7 @@ func oneAssignment(ctx context.Context, c *check, now, before *ipxev1.Assignment
 		return nil
 	}
 	selection := index.Selection(now)
-	others, err := holders(ctx, c, &ipxev1.AssignmentList{}, index.AssignmentBySelection, selection, func(o *ipxev1.Assignment) bool {
+	others, err := holders(ctx, c, &ipxev1.AssignmentList{}, index.AssignmentBySelection, selection, blank[ipxev1.Assignment], func(o *ipxev1.Assignment) bool {
 		return index.Selection(o) == selection && (o.Namespace != c.Namespace || o.Spec.ProfileName != now.Spec.ProfileName ||
 			!reflect.DeepEqual(o.Spec.ProfileSelectors, now.Spec.ProfileSelectors))
 	})

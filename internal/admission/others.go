@@ -18,7 +18,7 @@ import (
 // holders finds the other objects of a kind that have the value of an index, by name. The index is behind by some milliseconds in both
 // directions, so what was admitted a moment ago counts too, and every hit is read from the API before it is held against
 // anybody. Without a hit, which is nearly always, that is one look into memory.
-func holders[T any, P object[T]](ctx context.Context, c *check, list client.ObjectList, index, value string, has func(P) bool) ([]types.NamespacedName, error) {
+func holders[P client.Object](ctx context.Context, c *check, list client.ObjectList, index, value string, empty func() P, has func(P) bool) ([]types.NamespacedName, error) {
 	if err := c.Cached.List(ctx, list, client.MatchingFields{index: value}); err != nil {
 		return nil, fmt.Errorf("find others by %s: %w", index, err)
 	}
@@ -38,7 +38,7 @@ func holders[T any, P object[T]](ctx context.Context, c *check, list client.Obje
 		if name == c.name() {
 			continue
 		}
-		other := P(new(T))
+		other := empty()
 		exists, err := c.live(ctx, name, other)
 		if err != nil {
 			return nil, err
@@ -49,6 +49,9 @@ func holders[T any, P object[T]](ctx context.Context, c *check, list client.Obje
 	}
 	return confirmed, nil
 }
+
+// blank is an object to read into.
+func blank[T any]() *T { return new(T) }
 
 // live reads an object from the API and reports whether there is one. There is none whose name cannot stand in a request, and asking for it is
 // an error of the client's: not one that goes away when it is tried again.

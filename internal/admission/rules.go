@@ -18,6 +18,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 )
 
@@ -60,8 +61,8 @@ type kind struct {
 	remove []rule
 }
 
-// kinds is the table of all rules.
-var kinds = map[schema.GroupKind]kind{
+// kinds is the table of all rules. That of boot methods has the kinds of boot configs.
+var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("Endpoint"):  {resource: "endpoints", validate: []rule{of(uniqueMAC)}},
 	metal("BMC"):       {resource: "bmcs", validate: []rule{of(bmcReferences), operations}},
 	metal("BMCSecret"): {resource: "bmcsecrets", validate: []rule{of(backingSecret)}},
@@ -72,14 +73,19 @@ var kinds = map[schema.GroupKind]kind{
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsNames), of(settingsInProgress), operations}},
-	boot("IPXEBootConfig"):           {resource: "ipxebootconfigs", validate: []rule{of(ipxeURLs), of(ipxeMachine), of(oneIPXEConfig)}},
-	boot("HTTPBootConfig"):           {resource: "httpbootconfigs", validate: []rule{of(httpURL), of(httpMachine), of(oneHTTPConfig)}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
 		of(profileScript), of(profileWebhooks), of(profileReferences),
 	}, remove: []rule{of(profileInUse)}},
 	ipxe("Assignment"): {resource: "assignments", dated: true, mutate: []repair{labelKeys, selectorKeys}, validate: []rule{
 		of(assignmentSelectors), of(oneAssignment), of(overlap), of(assignmentProfile),
 	}},
+})
+
+func withBootConfigs(kinds map[schema.GroupKind]kind) map[schema.GroupKind]kind {
+	for _, m := range bootmethod.Methods {
+		kinds[boot(m.Kind)] = kind{resource: m.Resource(), validate: bootConfigRules(m)}
+	}
+	return kinds
 }
 
 func metal(name string) schema.GroupKind { return metalv1.GroupVersion.WithKind(name).GroupKind() }

@@ -71,6 +71,7 @@ var logKeys = map[string]string{
 	"retryAfter":         "time until the next attempt",
 	"retryAt":            "time of the next attempt",
 	"seconds":            "duration in seconds",
+	"selector":           "index and value by which objects are listed",
 	"serial":             "serial number of a disk or a machine",
 	"server":             "name of a Server",
 	"state":              "state of a Server or a command",

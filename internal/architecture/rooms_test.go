@@ -212,7 +212,7 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
-		path:    "internal/controller/bootmethod",
+		path:    "internal/bootmethod",
 		may:     []string{"api", "internal/bootview", "internal/image/registry"},
 		never:   kubernetesClients,
 		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
@@ -266,14 +266,14 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
+		may: []string{"internal/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/controller/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
+		may: []string{"api", "internal/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/bounded"},
@@ -282,13 +282,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/controller/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/controller/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
 			"internal/controller/index", "internal/inbound/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -353,7 +353,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/controller/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 )
@@ -15,22 +16,22 @@ func (s *Server) serveImage(w http.ResponseWriter, r *http.Request, _ string) {
 	s.serveBlob(w, r, Artifact, typeBinary)
 }
 
-// serveUKI answers /httpboot/{image…}/sha256-{hex}.efi.
-func (s *Server) serveUKI(w http.ResponseWriter, r *http.Request, _ string) {
-	if rest, ok := strings.CutPrefix(r.URL.Path, bmcPath); ok {
-		if r = s.byBMC(w, r, rest); r == nil {
-			return
+// fileRoute answers what firmware of a boot method fetches itself, such as /httpboot/{image…}/sha256-{hex}.efi.
+func fileRoute(f *bootmethod.File) route {
+	contentType := []string{f.ContentType}
+	return route{open: true, serve: func(s *Server, w http.ResponseWriter, r *http.Request, rest string) {
+		if byBMC, ok := strings.CutPrefix(rest, bootmethod.TokenMark); ok { // the URL was given to the machine's BMC alone
+			if r = s.byBMC(w, r, f, byBMC); r == nil {
+				return
+			}
 		}
-	}
-	s.serveBlob(w, r, UKI, typeEFI)
+		s.serveBlob(w, r, f.Delivered, contentType)
+	}}
 }
 
-// bmcPath begins the path of a UKI whose URL was given to a machine's BMC alone; a token follows it.
-const bmcPath = "/httpboot/~"
-
-// byBMC binds the session of a machine to the caller that has the URL which its BMC was given, and returns the request for the UKI itself. Where
+// byBMC binds the session of a machine to the caller that has the URL which its BMC was given, and returns the request for the file itself. Where
 // it is nobody's URL, or another's, it answers, and returns nil.
-func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, rest string) *http.Request {
+func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, f *bootmethod.File, rest string) *http.Request {
 	token, path, _ := strings.Cut(rest, "/")
 	m, ok := s.view.ByBMCToken(token)
 	if !ok || m.Session == nil {
@@ -39,12 +40,12 @@ func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, rest string) *htt
 	}
 	q := s.request(r, m, bmcToken, true)
 	if is, why := s.admit(q); is != admitted {
-		s.alarm(q, UKI, why)
+		s.alarm(q, f.Delivered, why)
 		refuse(w, r, http.StatusForbidden, textForbidden)
 		return nil
 	}
 	plain := r.Clone(r.Context())
-	plain.URL.Path, plain.URL.RawPath = "/httpboot/"+path, ""
+	plain.URL.Path, plain.URL.RawPath = f.Folder+path, ""
 	return plain
 }
 
@@ -55,11 +56,11 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 	}
 	p := newProgressWriter(w)
 	s.sendBlob(p, r, contentType)
-	if kind == UKI && r.Method == http.MethodGet && p.status < http.StatusMultipleChoices {
-		s.callers.fetchesUKI(callerText(r), r.URL.Path, s.cfg.Clock.Now())
+	if kind.IsFile() && r.Method == http.MethodGet && p.status < http.StatusMultipleChoices {
+		s.callers.fetchesFile(callerText(r), r.URL.Path, s.cfg.Clock.Now())
 	}
 	name := func(m *bootview.Machine) string { return artifactName(r, m) }
-	if kind == UKI {
+	if kind.IsFile() {
 		name = nil // there is one in a boot
 	}
 	s.deliveredToAddress(r, kind, p.status, p.total, name)

@@ -27,7 +27,7 @@ const (
 
 // callers remembers which machine has asked for its script from which address. A request for a chainload script or for an artifact says
 // only where it comes from, and while a machine is under discovery nobody has told its address yet. It is for the record; nothing
-// is given to anybody because of it, but that a machine which has not fetched its UKI has not booted it. The zero value is ready.
+// is given to anybody because of it, but that a machine which has not fetched its file has not booted it. The zero value is ready.
 type callers struct{ shards [callerShards]callerShard }
 
 type callerShard struct {
@@ -42,9 +42,9 @@ type calledFrom struct {
 	// earlier are answers that nobody is known for yet.
 	earlier [maxEarlier]Delivery
 	n       int
-	// uki is the last element of the path of the UKI that was fetched last, and ukiAt when.
-	uki   string
-	ukiAt time.Time
+	// file is the last element of the path of the file that firmware fetched last, and fileAt when.
+	file   string
+	fileAt time.Time
 }
 
 var callerSeed = maphash.MakeSeed()
@@ -64,23 +64,23 @@ func (c *callers) machine(addr string, now time.Time) *bootview.Machine {
 	return nil
 }
 
-// fetchesUKI says that a UKI was fetched from there.
-func (c *callers) fetchesUKI(addr, url string, now time.Time) {
+// fetchesFile says that a file was fetched from there.
+func (c *callers) fetchesFile(addr, url string, now time.Time) {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, _ := s.by.Get(addr)
-	found.uki, found.ukiAt = strings.Clone(path.Base(url)), now
+	found.file, found.fileAt = strings.Clone(path.Base(url)), now
 	s.by.Put(addr, found, shardCallers)
 }
 
-// hasUKI reports whether the UKI of that URL was the last that was fetched from there, not long ago.
-func (c *callers) hasUKI(addr, url string, now time.Time) bool {
+// hasFile reports whether the file of that URL was the last that was fetched from there, not long ago.
+func (c *callers) hasFile(addr, url string, now time.Time) bool {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, _ := s.by.Get(addr)
-	return found.uki != "" && found.uki == path.Base(url) && now.Sub(found.ukiAt) < scriptHolds
+	return found.file != "" && found.file == path.Base(url) && now.Sub(found.fileAt) < scriptHolds
 }
 
 // wait keeps an answer until it is known whose it was.
@@ -117,6 +117,6 @@ func (c *callers) isAt(addr string, m *bootview.Machine, now time.Time) (earlier
 			n++
 		}
 	}
-	s.by.Put(addr, calledFrom{machine: m, at: now, uki: found.uki, ukiAt: found.ukiAt}, shardCallers)
+	s.by.Put(addr, calledFrom{machine: m, at: now, file: found.file, fileAt: found.fileAt}, shardCallers)
 	return earlier, n
 }

@@ -77,10 +77,10 @@ func (s *Server) deliveredToAddress(r *http.Request, kind DeliveryKind, status i
 		if m.Session != nil {
 			s.account(&d, caller(r), m)
 		}
-		switch kind {
-		case UKI:
-			d.Entry = m.UKIEntry
-		case Artifact:
+		switch {
+		case kind.IsFile():
+			d.Entry = m.FileEntry
+		case kind == Artifact:
 			d.Entry = m.ScriptEntry
 		}
 	case kind == Chainload, kind == Program:

@@ -28,7 +28,7 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 	} else {
 		m, status = s.view.ByIP(from)
 	}
-	known := status == bootview.Found && m.UKIEntry != ""
+	known := status == bootview.Found && m.FileEntry != ""
 	asked := family(from, forwarded)
 	var uki baseURL
 	var uuid string
@@ -40,7 +40,7 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 		// It may have no URL yet, or none any more. It is not given the default then:
 		// that is for machines that nobody knows, and starts their discovery.
 		site := s.cfg.Sites.Of(m.Site)
-		uki, uuid = rebase(m.UKIURL, site.Object(), site.For(asked)), m.UUID
+		uki, uuid = rebase(m.FileURL, site.Object(), site.For(asked)), m.UUID
 	default:
 		defaultUKI := s.cfg.DefaultUKI()
 		if defaultUKI == "" {

@@ -35,8 +35,8 @@ func TestUKIsOfASite(t *testing.T) {
 		{"somebody else's URL", "a", "http://elsewhere.example", own6, "", "http://elsewhere.example" + uki},
 		{"a URL that only looks like it", "a", "http://boot.a.example:80820", own6, "", "http://boot.a.example:80820" + uki},
 	} {
-		s.view.Put(bootview.Entry{Name: "HTTPBootConfig/ns/s", UUID: uuidSited, HTTPBoot: true, MACs: []string{mac}, IPs: []string{"10.0.0.90", own6},
-			Rank: bootview.Current, Site: c.site, UKIURL: c.base + uki})
+		s.view.Put(bootview.Entry{Name: "HTTPBootConfig/ns/s", UUID: uuidSited, BootsFile: true, MACs: []string{mac}, IPs: []string{"10.0.0.90", own6},
+			Rank: bootview.Current, Site: c.site, FileURL: c.base + uki})
 		var header http.Header
 		if c.forwarded != "" {
 			header = http.Header{forwardedFor: {c.forwarded}}

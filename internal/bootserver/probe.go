@@ -123,7 +123,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 // mayReportFirst reports whether the first that this server hears of a machine may be its report, with the right token: because it has begun to
 // answer since, because another serves what the machine boots, or because whoever asks may have the ignition, which the token is in.
 func (s *Server) mayReportFirst(m *bootview.Machine) bool {
-	served := m.Script.HasSecret() || m.UKIURL != ""
+	served := m.Script.HasSecret() || m.FileURL != ""
 	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session != nil && s.since.After(m.Session.Terms().Seen)
 }
 
@@ -161,14 +161,14 @@ func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
 		return true
 	}
 	byScript := m.Script.HasSecret()
-	byUKI := m.UKIURL != "" && strings.HasPrefix(m.UKIURL, s.cfg.Sites.Of(m.Site).Object()+"/")
+	byFile := m.FileURL != "" && strings.HasPrefix(m.FileURL, s.cfg.Sites.Of(m.Site).Object()+"/")
 	switch {
-	case !byScript && !byUKI:
+	case !byScript && !byFile:
 		return true // another serves it
 	case byScript && session.Fetched(Script) && (!m.Script.NamesImage() || session.Fetched(Artifact)):
 		return true
 	}
-	return byUKI && (session.Fetched(UKI) || s.callers.hasUKI(from.String(), m.UKIURL, s.cfg.Clock.Now()))
+	return byFile && (session.FetchedFile() || s.callers.hasFile(from.String(), m.FileURL, s.cfg.Clock.Now()))
 }
 
 func unauthorized(w http.ResponseWriter, r *http.Request) {
@@ -357,7 +357,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 // mayAskWhere decides whether a caller is told the token of a boot. Whoever the session is bound to has it already, or has proved more. A
 // probe that was booted by a UKI is bound here, where it can be: with AccessToken nobody is who had no token before.
 func (s *Server) mayAskWhere(r *http.Request, m *bootview.Machine) verdict {
-	fetched := m.UKIURL != "" && s.callers.hasUKI(caller(r).String(), m.UKIURL, s.cfg.Clock.Now())
+	fetched := m.FileURL != "" && s.callers.hasFile(caller(r).String(), m.FileURL, s.cfg.Clock.Now())
 	restarted := s.since.After(m.Session.Terms().Seen)
 	q := s.request(r, m, noToken, s.cfg.IgnitionAccess != AccessToken && (fetched || restarted))
 	is, why := s.admit(q)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 )
 
 // A route answers one row of the table. http.ServeMux is not used: it redirects
@@ -38,13 +40,28 @@ var (
 	scriptRoute    = &route{serve: (*Server).serveScript}
 	ignitionRoute  = &route{serve: (*Server).serveIgnition}
 	configRoute    = &route{serve: (*Server).serveConfig}
-	ukiRoute       = &route{serve: (*Server).serveUKI, open: true}
 	programRoute   = &route{serve: (*Server).serveProgram, open: true}
 	metadataRoute  = &route{serve: (*Server).serveMetadata}
 	probeRoute     = &route{serve: (*Server).serveProbe}
 	tokenRegister  = &route{serve: (*Server).serveTokenRegister, post: true}
 	tokenBootState = &route{serve: (*Server).serveTokenBootState, post: true}
 )
+
+// file is where firmware of a boot method fetches what it boots.
+type file struct {
+	route
+	folder, suffix string
+}
+
+// files are those of all boot methods.
+var files = func() (all []file) {
+	for _, m := range bootmethod.Methods {
+		if m.File != nil {
+			all = append(all, file{fileRoute(m.File), m.File.Folder, m.File.Suffix})
+		}
+	}
+	return all
+}()
 
 // find returns the route of a path and what varies in it. It does not allocate.
 func find(path string) (*route, string) {
@@ -67,8 +84,10 @@ func find(path string) (*route, string) {
 	if rest, ok := strings.CutPrefix(path, "/content/"); ok && rest != "" {
 		return configRoute, rest
 	}
-	if strings.HasPrefix(path, "/httpboot/") && strings.HasSuffix(path, ".efi") {
-		return ukiRoute, ""
+	for i := range files {
+		if rest, ok := strings.CutPrefix(path, files[i].folder); ok && strings.HasSuffix(rest, files[i].suffix) {
+			return &files[i].route, rest
+		}
 	}
 	if rest, ok := strings.CutPrefix(path, "/boot/"); ok {
 		return programRoute, rest

@@ -66,15 +66,15 @@ func entries(t *testing.T) []bootview.Entry {
 	return []bootview.Entry{
 		{Name: "IPXEBootConfig/ns/a", UUID: uuidA, MACs: []string{"02:fa:44:00:00:0a"}, IPs: []string{addrA}, Serial: "SN-A",
 			Rank: bootview.Current, Script: script, Ignition: payload, Attempt: attemptA, Terms: seenOn},
-		{Name: "HTTPBootConfig/ns/a", UUID: uuidA, IPs: []string{addrA}, Rank: bootview.Current, HTTPBoot: true,
-			UKIURL: bootURL + "/httpboot/r/i/sha256-aa.efi", Attempt: attemptA, Terms: seenOn},
+		{Name: "HTTPBootConfig/ns/a", UUID: uuidA, IPs: []string{addrA}, Rank: bootview.Current, BootsFile: true,
+			FileURL: bootURL + "/httpboot/r/i/sha256-aa.efi", Attempt: attemptA, Terms: seenOn},
 		{Name: "IPXEBootConfig/ns/b", UUID: uuidB, IPs: []string{addrB}, Rank: bootview.Current,
 			Script: bootview.ExitScript(), Ignition: payload, Attempt: bootview.Attempt{ID: "attempt-b", Token: "token-of-b"}},
 		{Name: "IPXEBootConfig/ns/c1", UUID: uuidC, IPs: []string{"10.0.0.12"}, Rank: bootview.HandWritten, Script: bootview.ExitScript()},
 		{Name: "IPXEBootConfig/ns/c2", UUID: uuidC, IPs: []string{"10.0.0.12"}, Rank: bootview.HandWritten, Script: bootview.ExitScript()},
 		{Name: "IPXEBootConfig/ns/d", UUID: uuidD, Rank: bootview.HandWritten, Script: bootview.CustomScript([]byte(customText)),
 			Ignition: &bootview.Ignition{Payload: []byte("#cloud-config"), ContentType: "text/cloud-config"}},
-		{Name: "HTTPBootConfig/ns/e", UUID: uuidE, IPs: []string{addrE}, Rank: bootview.HandWritten, HTTPBoot: true},
+		{Name: "HTTPBootConfig/ns/e", UUID: uuidE, IPs: []string{addrE}, Rank: bootview.HandWritten, BootsFile: true},
 	}
 }
 

@@ -19,6 +19,15 @@ const (
 	ReceivedBootState DeliveryKind = "BootState"
 )
 
+// IsFile reports whether a machine's firmware fetches that itself and boots it: a UKI, or what other boot methods record under kinds of their own.
+func (k DeliveryKind) IsFile() bool {
+	switch k {
+	case DeliveredProgram, DeliveredChainload, DeliveredScript, DeliveredArtifact, DeliveredIgnition, ReceivedReport, ReceivedBootState:
+		return false
+	}
+	return true
+}
+
 // Alarm is an attempt to have, or to say, what is for one machine alone.
 type Alarm struct {
 	// Server, where one is known, and UUID say which machine, Attempt which of its boots.

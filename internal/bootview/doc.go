@@ -1,5 +1,5 @@
 // Package bootview holds what each machine gets when it asks a boot server:
-// its script, its ignition payload, the URL of its UKI.
+// its script, its ignition payload, the URL of the file that its firmware boots.
 //
 // It is pure and in memory. Controllers put Entries, one for each boot object
 // (an IPXEBootConfig, an HTTPBootConfig); boot servers look Machines up. An

@@ -60,9 +60,10 @@ type Entry struct {
 	Script Script
 	// Ignition is nil when the object refers to none.
 	Ignition *Ignition
-	// HTTPBoot says that the entry speaks for UEFI HTTP boot, UKIURL is what /httpboot answers; empty: nothing yet, or no longer.
-	HTTPBoot bool
-	UKIURL   string
+	// BootsFile says that firmware fetches what it boots itself, and FileURL from where, which /httpboot answers; empty: nothing yet, or
+	// no longer.
+	BootsFile bool
+	FileURL   string
 
 	Attempt Attempt
 	Terms   Terms
@@ -155,23 +156,23 @@ func Check(e Entry) error {
 // entry is an Entry as the view keeps it: identifiers are keys, the rest is as
 // it came. It is never changed.
 type entry struct {
-	name     string
-	uuid     string // canonical, empty if the entry has none
-	keys     []key  // every identifier, the UUID first and the tokens last
-	rank     Rank
-	script   Script
-	ignition *Ignition
-	ukiURL   string
-	httpBoot bool
-	site     string
-	attempt  Attempt
-	session  *Session // set by the view
+	name      string
+	uuid      string // canonical, empty if the entry has none
+	keys      []key  // every identifier, the UUID first and the tokens last
+	rank      Rank
+	script    Script
+	ignition  *Ignition
+	fileURL   string
+	bootsFile bool
+	site      string
+	attempt   Attempt
+	session   *Session // set by the view
 }
 
 func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
-		ignition: e.Ignition, ukiURL: e.UKIURL, httpBoot: e.HTTPBoot, site: e.Site, attempt: e.Attempt,
+		ignition: e.Ignition, fileURL: e.FileURL, bootsFile: e.BootsFile, site: e.Site, attempt: e.Attempt,
 		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
 	}
 	if k, ok := parseUUID(e.UUID); ok {

@@ -134,7 +134,7 @@ func (h *History) Boots(uuid string) []Boot {
 	return boots
 }
 
-// Booted reports whether a machine was given something to boot, a script or a UKI, at or after a time.
+// Booted reports whether a machine was given something to boot, a script or a file, at or after a time.
 func (h *History) Booted(uuid string, since time.Time) bool {
 	s := h.shard(uuid)
 	s.mu.Lock()
@@ -145,7 +145,7 @@ func (h *History) Booted(uuid string, since time.Time) bool {
 	}
 	return slices.ContainsFunc(m.boots, func(b Boot) bool {
 		return slices.ContainsFunc(b.Steps, func(step Step) bool {
-			return (step.Kind == DeliveredScript || step.Kind == DeliveredUKI) && step.Status == 200 && !step.Last.Before(since)
+			return (step.Kind == DeliveredScript || step.Kind.IsFile()) && step.Status == 200 && !step.Last.Before(since)
 		})
 	})
 }

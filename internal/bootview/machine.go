@@ -15,9 +15,9 @@ type Machine struct {
 	// Conflict names the entries that contradict each other, sorted. When it is
 	// not empty, nothing else but UUID is set.
 	Conflict []string
-	// ScriptEntry, IgnitionEntry and UKIEntry are the names of the entries that
-	// the answers come from; empty: no entry has one. UKIEntry is also set for an
-	// entry that speaks for UEFI HTTP boot and has no URL yet.
+	// ScriptEntry, IgnitionEntry and FileEntry are the names of the entries that
+	// the answers come from; empty: no entry has one. FileEntry is also set for an
+	// entry whose firmware boots a file that has no URL yet.
 	ScriptEntry string
 	// UUID is canonical; empty while nobody knows it.
 	UUID string
@@ -32,9 +32,9 @@ type Machine struct {
 	Ignition      *Ignition
 	IgnitionEntry string
 
-	// UKIURL is what /httpboot answers.
-	UKIURL   string
-	UKIEntry string
+	// FileURL is where firmware fetches what it boots itself; /httpboot answers it.
+	FileURL   string
+	FileEntry string
 
 	// Addressed says that an IP address of the machine is known, from an inspection or from whoever wrote its boot config.
 	Addressed bool
@@ -53,7 +53,7 @@ func (m *Machine) Same(o *Machine) bool {
 	case m.UUID != "" || o.UUID != "":
 		return m.UUID == o.UUID
 	}
-	return m.ScriptEntry == o.ScriptEntry && m.IgnitionEntry == o.IgnitionEntry && m.UKIEntry == o.UKIEntry
+	return m.ScriptEntry == o.ScriptEntry && m.IgnitionEntry == o.IgnitionEntry && m.FileEntry == o.FileEntry
 }
 
 // strongest returns the entries of the best rank, in a new slice; none when all
@@ -121,8 +121,8 @@ func (m *Machine) take(e *entry) {
 	if m.IgnitionEntry == "" && e.ignition != nil {
 		m.Ignition, m.IgnitionEntry = e.ignition, e.name
 	}
-	if m.UKIEntry == "" && (e.ukiURL != "" || e.httpBoot) {
-		m.UKIURL, m.UKIEntry = e.ukiURL, e.name
+	if m.FileEntry == "" && (e.fileURL != "" || e.bootsFile) {
+		m.FileURL, m.FileEntry = e.fileURL, e.name
 	}
 }
 

@@ -80,7 +80,7 @@ func together(entries []Entry) answer {
 		if a.Ignition == "" && e.Ignition != nil {
 			a.Ignition, a.Payload = e.Name, string(e.Ignition.Payload)
 		}
-		if a.UKI == "" && (e.UKIURL != "" || e.HTTPBoot) {
+		if a.UKI == "" && (e.FileURL != "" || e.BootsFile) {
 			a.UKI = e.Name
 		}
 	}
@@ -179,7 +179,7 @@ func seen(machine *Machine, status Status) answer {
 	if status != Found {
 		return a
 	}
-	a.Site, a.Script, a.Ignition, a.UKI = machine.Site, machine.ScriptEntry, machine.IgnitionEntry, machine.UKIEntry
+	a.Site, a.Script, a.Ignition, a.UKI = machine.Site, machine.ScriptEntry, machine.IgnitionEntry, machine.FileEntry
 	a.Attempt = fmt.Sprint(machine.Attempt)
 	if machine.Ignition != nil {
 		a.Payload = string(machine.Ignition.Payload)
@@ -277,9 +277,9 @@ func TestWritersAtOnce(t *testing.T) {
 				e := drawEntry(t)
 				// drawEntry chooses the name; the kind has to fit what it carries.
 				if e.Name = name; strings.HasPrefix(name, "IPXE") {
-					e.Script, e.UKIURL = text(name), ""
+					e.Script, e.FileURL = text(name), ""
 				} else {
-					e.Script, e.UKIURL = Script{}, name
+					e.Script, e.FileURL = Script{}, name
 				}
 				plans[i] = append(plans[i], e)
 				m[name] = e

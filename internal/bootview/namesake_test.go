@@ -16,7 +16,7 @@ func TestTwoMachinesWithOneUUID(t *testing.T) {
 	boot := func(name string) Attempt { return Attempt{ID: "attempt-" + name, Token: "token-" + name, Open: true} }
 	v.Put(Entry{Name: "IPXEBootConfig/ns/first", UUID: shared, MACs: []string{first}, Rank: Current, Script: ExitScript(), Attempt: boot("first")})
 	v.Put(Entry{Name: "IPXEBootConfig/ns/second", MACs: []string{second}, Rank: Current, Script: ExitScript(), Attempt: boot("second")})
-	v.Put(Entry{Name: "HTTPBootConfig/ns/hand", MACs: []string{handWritten}, Rank: HandWritten, UKIURL: "http://10.0.0.1/uki"})
+	v.Put(Entry{Name: "HTTPBootConfig/ns/hand", MACs: []string{handWritten}, Rank: HandWritten, FileURL: "http://10.0.0.1/uki"})
 	for name, c := range map[string]struct{ mac, want string }{
 		"no address":                      {"", "first"},
 		"its own":                         {first, "first"},

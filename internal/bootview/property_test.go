@@ -49,8 +49,8 @@ func drawEntry(t *rapid.T) Entry {
 	version := fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "version"))
 	if strings.HasPrefix(name, "IPXE") {
 		e.Script = text(name + version)
-	} else if e.HTTPBoot = true; rapid.Bool().Draw(t, "has a UKI") {
-		e.UKIURL = name + version
+	} else if e.BootsFile = true; rapid.Bool().Draw(t, "has a UKI") {
+		e.FileURL = name + version
 	}
 	if rapid.Bool().Draw(t, "ignition") {
 		e.Ignition = &Ignition{Payload: []byte(version)}

@@ -128,6 +128,13 @@ func (s *Session) Fetched(kind DeliveryKind) bool {
 	return slices.Contains(s.fetched, kind)
 }
 
+// FetchedFile reports whether the bound caller was given what its firmware boots.
+func (s *Session) FetchedFile() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.fetched, DeliveryKind.IsFile)
+}
+
 // Report counts a report, unless there were that many already.
 func (s *Session) Report(most int16) bool {
 	s.mu.Lock()

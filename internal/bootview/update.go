@@ -80,11 +80,11 @@ func (v *View) Hidden(name string) []string {
 		if m == nil {
 			continue
 		}
-		if slices.Contains(m.Conflict, name) || m.ScriptEntry == name || m.IgnitionEntry == name || m.UKIEntry == name {
+		if slices.Contains(m.Conflict, name) || m.ScriptEntry == name || m.IgnitionEntry == name || m.FileEntry == name {
 			return nil
 		}
 		by = append(by, m.Conflict...)
-		for _, other := range []string{m.ScriptEntry, m.IgnitionEntry, m.UKIEntry} {
+		for _, other := range []string{m.ScriptEntry, m.IgnitionEntry, m.FileEntry} {
 			if other != "" {
 				by = append(by, other)
 			}

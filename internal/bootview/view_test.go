@@ -30,7 +30,7 @@ func ipxe(name string, rank Rank, change func(*Entry)) Entry {
 }
 
 func httpBoot(name string, rank Rank, change func(*Entry)) Entry {
-	e := Entry{Name: "HTTPBootConfig/ns/" + name, UUID: uuidA, Rank: rank, UKIURL: "http://uki/" + name}
+	e := Entry{Name: "HTTPBootConfig/ns/" + name, UUID: uuidA, Rank: rank, FileURL: "http://uki/" + name}
 	if change != nil {
 		change(&e)
 	}
@@ -55,7 +55,7 @@ func describe(m *Machine, status Status) string {
 		return "Conflict " + strings.Join(m.Conflict, " ")
 	}
 	return fmt.Sprintf("%s uuid=%s script=%s/%q ignition=%s uki=%s/%s attempt=%+v",
-		status, m.UUID, m.ScriptEntry, m.Script.Render("B"), m.IgnitionEntry, m.UKIEntry, m.UKIURL, m.Attempt)
+		status, m.UUID, m.ScriptEntry, m.Script.Render("B"), m.IgnitionEntry, m.FileEntry, m.FileURL, m.Attempt)
 }
 
 func TestUUIDRules(t *testing.T) {
@@ -92,7 +92,7 @@ func TestUUIDRules(t *testing.T) {
 			got := status.String()
 			switch status {
 			case Found:
-				got = found(base(m.ScriptEntry), base(m.IgnitionEntry), base(m.UKIEntry))
+				got = found(base(m.ScriptEntry), base(m.IgnitionEntry), base(m.FileEntry))
 			case Conflict:
 				got = describe(m, status)
 			}
@@ -132,7 +132,7 @@ func TestAddressRules(t *testing.T) {
 				m, status := v.ByAddress(address)
 				got := status.String()
 				if status == Found {
-					got += " " + base(m.UKIEntry)
+					got += " " + base(m.FileEntry)
 				}
 				if got != tc.want {
 					t.Errorf("%s: got %q, want %q", address, got, tc.want)

@@ -245,14 +245,5 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // of finds the BIOSSettings of a server.
 func (r *Reconciler) of(ctx context.Context, server string) []reconcile.Request {
-	var list metalv1.BIOSSettingsList
-	if err := r.List(ctx, &list, client.MatchingFields{index.BIOSSettingsByServer: server}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "server", server)
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return index.Requests(ctx, r, &metalv1.BIOSSettingsList{}, client.MatchingFields{index.BIOSSettingsByServer: server})
 }

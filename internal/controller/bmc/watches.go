@@ -14,7 +14,6 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -35,16 +34,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // with finds the BMCs that refer to an object, by an index of its name.
 func (r *Reconciler) with(field string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		var list metalv1.BMCList
-		if err := r.List(ctx, &list, client.MatchingFields{field: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "object", obj.GetName())
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(list.Items))
-		for i := range list.Items {
-			requests = append(requests, named(list.Items[i].Name))
-		}
-		return requests
+		return index.Requests(ctx, r, &metalv1.BMCList{}, client.MatchingFields{field: obj.GetName()})
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/image/registry"
@@ -279,16 +279,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.interest.init()
 	r.Images.Subscribe(r.interest.wake)
 	ofServer := func(ctx context.Context, obj client.Object) []reconcile.Request {
-		var list metalv1.ServerBootConfigurationList
-		if err := r.List(ctx, &list, client.MatchingFields{index.BootConfigByServer: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "server", obj.GetName())
-			return nil
-		}
-		requests := make([]reconcile.Request, 0, len(list.Items))
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
-		return requests
+		return index.Requests(ctx, r, &metalv1.ServerBootConfigurationList{}, client.MatchingFields{index.BootConfigByServer: obj.GetName()})
 	}
 	b := ctrl.NewControllerManagedBy(mgr).Named("bootconfig").For(&metalv1.ServerBootConfiguration{})
 	for _, m := range bootmethod.Methods {

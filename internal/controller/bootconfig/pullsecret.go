@@ -6,13 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // pullSecret reads the Secret that a boot configuration names for its image, from its own namespace. What is
@@ -38,15 +36,6 @@ func (r *Reconciler) pullSecret(ctx context.Context, config *metalv1.ServerBootC
 
 // withPullSecret finds the boot configurations that name a Secret for their image.
 func (r *Reconciler) withPullSecret(ctx context.Context, obj client.Object) []reconcile.Request {
-	var list metalv1.ServerBootConfigurationList
-	err := r.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BootConfigByPullSecret: obj.GetName()})
-	if err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return index.Requests(ctx, r, &metalv1.ServerBootConfigurationList{}, client.InNamespace(obj.GetNamespace()),
+		client.MatchingFields{index.BootConfigByPullSecret: obj.GetName()})
 }

@@ -14,7 +14,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -24,10 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
@@ -116,16 +115,7 @@ func bootOf(_ context.Context, obj client.Object) []reconcile.Request {
 // usersOf finds the boot configs of a kind that refer to a Secret.
 func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		list := m.NewList()
-		if err := d.List(ctx, list, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()}); err != nil {
-			reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
-			return nil
-		}
-		var requests []reconcile.Request
-		for _, item := range items(list) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
-		}
-		return requests
+		return index.Requests(ctx, d, m.NewList(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()})
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
@@ -429,7 +429,7 @@ func TestAnHTTPBootConfigIsFoundByItsIdentifiers(t *testing.T) {
 	s := newStand(t, c)
 	s.Settle(t, s.http, "ns/h")
 	for _, id := range []string{mac, "10.0.0.7", "2001:db8:1:0:0:0:2:3", "fd00::7"} {
-		if m, status := s.View.ByAddress(id); status != bootview.Found || m.UKIURL != c.Spec.UKIURL {
+		if m, status := s.View.ByAddress(id); status != bootview.Found || m.FileURL != c.Spec.UKIURL {
 			t.Errorf("%s is %s", id, status)
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -63,20 +62,12 @@ func (d *Delivery) unattempted(ctx context.Context, m bootmethod.Method, obj cli
 	if d.ForeignLifecycle {
 		requests = bootOf(ctx, server)
 	}
-	list, uuid := m.NewList(), identity.MachineUUID(server.Spec.SystemUUID)
+	uuid := identity.MachineUUID(server.Spec.SystemUUID)
 	if uuid == "" {
 		return requests
 	}
-	if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: uuid}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "server", server.Name)
-		return requests
-	}
-	for _, item := range items(list) {
-		if configOf(item) == nil {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item)})
-		}
-	}
-	return requests
+	byHand := func(obj client.Object) bool { return configOf(obj) == nil }
+	return append(requests, index.RequestsIf(ctx, d, m.NewList(), byHand, client.MatchingFields{index.BootConfigByMachine: uuid})...)
 }
 
 // end forgets what was fetched in a boot that is over, and remembers that conditions speak of it.

@@ -8,7 +8,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
@@ -106,8 +106,8 @@ func TestWhatNoMachineCanBeServedByIsNotReady(t *testing.T) {
 			if got.Status.State != bootv1.HTTPBootConfigStateError {
 				t.Errorf("state %s", got.Status.State)
 			}
-			if m, _ := s.View.ByUUID(uuid); m != nil && m.UKIURL != "" && c.spec.SystemUUID == uuid {
-				t.Errorf("the machine is told to fetch %q", m.UKIURL)
+			if m, _ := s.View.ByUUID(uuid); m != nil && m.FileURL != "" && c.spec.SystemUUID == uuid {
+				t.Errorf("the machine is told to fetch %q", m.FileURL)
 			}
 		})
 	}

@@ -114,14 +114,18 @@ func (d *Delivery) Alarmed(a bootview.Alarm) {
 	if a.Caller.MAC != "" {
 		from += " (" + a.Caller.MAC + ")"
 	}
+	what := asked[a.What]
+	if a.What.IsFile() {
+		what = "asked for the image"
+	}
 	d.Alarms.Raise(a.Server, alarm.Alarm{
 		Reason: alarm.ReasonStranger, Attempt: a.Attempt, At: a.Time,
-		Message: fmt.Sprintf("%s %s in this machine's boot and was refused: %s", from, asked[a.What], a.Why),
+		Message: fmt.Sprintf("%s %s in this machine's boot and was refused: %s", from, what, a.Why),
 	})
 }
 
-// asked is what a stranger wanted.
+// asked is what a stranger wanted. The files that firmware boots are all "the image".
 var asked = map[bootview.DeliveryKind]string{
-	bootview.DeliveredScript: "asked for the script", bootview.DeliveredIgnition: "asked for the ignition", bootview.DeliveredUKI: "asked for the image",
+	bootview.DeliveredScript: "asked for the script", bootview.DeliveredIgnition: "asked for the ignition",
 	bootview.ReceivedReport: "tried to send a report", bootview.ReceivedBootState: "tried to report a boot",
 }

@@ -55,8 +55,8 @@ func TestAnInstalledMachineIsToldNoUKI(t *testing.T) {
 			o.Annotations = map[string]string{metalv1.AnnotationBootAttempt: c.attempt}
 		})
 		s.Settle(t, s.http, "ns/c")
-		if m := s.machine(t); m.UKIURL != c.want || m.UKIEntry != "HTTPBootConfig/ns/c" {
-			t.Errorf("%s: %q of %s, want %q", c.name, m.UKIURL, m.UKIEntry, c.want)
+		if m := s.machine(t); m.FileURL != c.want || m.FileEntry != "HTTPBootConfig/ns/c" {
+			t.Errorf("%s: %q of %s, want %q", c.name, m.FileURL, m.FileEntry, c.want)
 		}
 		h := controllertest.Read[bootv1.HTTPBootConfig](t, s.API, "ns/c")
 		controllertest.Says(t, h.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready")

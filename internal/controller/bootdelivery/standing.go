@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -13,9 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
@@ -125,16 +123,10 @@ func (d *Delivery) rivalsOf(m bootmethod.Method) handler.MapFunc {
 		}
 		var requests []reconcile.Request
 		for _, machine := range index.Machines(obj) {
-			list := m.NewList()
-			if err := d.List(ctx, list, client.MatchingFields{index.BootConfigByMachine: machine}); err != nil {
-				reconcileerror.LogUnlisted(ctx, err, "object", klog.KObj(obj))
-				continue
+			elsewhere := func(other client.Object) bool {
+				return other.GetNamespace() != obj.GetNamespace() && configOf(other) == nil
 			}
-			for _, other := range items(list) {
-				if other.GetNamespace() != obj.GetNamespace() && configOf(other) == nil {
-					requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
-				}
-			}
+			requests = append(requests, index.RequestsIf(ctx, d, m.NewList(), elsewhere, client.MatchingFields{index.BootConfigByMachine: machine})...)
 		}
 		return requests
 	}
@@ -145,16 +137,15 @@ func (d *Delivery) ofNamespace(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		var requests []reconcile.Request
 		for _, any := range bootmethod.Methods {
-			list := any.NewList()
-			if err := d.List(ctx, list, client.InNamespace(obj.GetName())); err != nil {
-				reconcileerror.LogUnlisted(ctx, err, "namespace", obj.GetName())
-				continue
-			}
-			for _, own := range items(list) {
-				if configOf(own) == nil {
-					requests = append(append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(own)}), d.rivalsOf(m)(ctx, own)...)
+			byHand := func(own client.Object) bool {
+				if configOf(own) != nil {
+					return false
 				}
+				requests = append(requests, d.rivalsOf(m)(ctx, own)...)
+				return true
 			}
+			own := index.RequestsIf(ctx, d, any.NewList(), byHand, client.InNamespace(obj.GetName()))
+			requests = append(requests, own...)
 		}
 		return requests
 	}

@@ -17,8 +17,8 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
@@ -164,8 +164,8 @@ func TestOfTwoNamespacesOneSpeaksForAMachine(t *testing.T) {
 			if mine := m.ScriptEntry != ""; mine != (c.served == "ns") {
 				t.Errorf("the script is of %q", m.ScriptEntry)
 			}
-			if its := m.UKIEntry != ""; its != (c.served == "theirs") {
-				t.Errorf("the UKI is of %q", m.UKIEntry)
+			if its := m.FileEntry != ""; its != (c.served == "theirs") {
+				t.Errorf("the UKI is of %q", m.FileEntry)
 			}
 			woken := s.rivalsOf(s.ipxe.method)(t.Context(), client.Object(theirs))
 			if len(woken) != 1 || woken[0] != request("c") {

@@ -81,16 +81,7 @@ func enqueue(q queue, requests []reconcile.Request) {
 
 // claimsOf finds the claims that a change of a Server concerns: its own, and those that name it.
 func (r *Reconciler) claimsOf(ctx context.Context, server *metalv1.Server) []reconcile.Request {
-	requests := owner(server)
-	var naming metalv1.ServerClaimList
-	if err := r.List(ctx, &naming, client.MatchingFields{index.ClaimByServer: server.Name}); err != nil {
-		r.Logger.Error(err, "claims of a server were not listed", "server", server.Name)
-		return requests
-	}
-	for i := range naming.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&naming.Items[i])})
-	}
-	return requests
+	return append(owner(server), index.Requests(ctx, r, &metalv1.ServerClaimList{}, client.MatchingFields{index.ClaimByServer: server.Name})...)
 }
 
 // owner returns the claim that a server is bound to.

@@ -254,18 +254,8 @@ func (r *Reconciler) rivals(ctx context.Context, obj client.Object) []reconcile.
 	if !ok || index.MAC(endpoint.Spec.MACAddress) == "" {
 		return nil
 	}
-	var same metalv1.EndpointList
-	if err := r.List(ctx, &same, client.MatchingFields{index.EndpointByMAC: index.MAC(endpoint.Spec.MACAddress)}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "object", endpoint.Name)
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range same.Items {
-		if same.Items[i].Name != endpoint.Name {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&same.Items[i])})
-		}
-	}
-	return requests
+	others := func(same client.Object) bool { return same.GetName() != endpoint.Name }
+	return index.RequestsIf(ctx, r, &metalv1.EndpointList{}, others, client.MatchingFields{index.EndpointByMAC: index.MAC(endpoint.Spec.MACAddress)})
 }
 
 // ofBMC are the Endpoint that a BMC is of, and the one whose name it has.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -64,25 +63,20 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 // usersOf finds the assignments that may get a profile. The handler calls it with the profile before and after an update. For assignments
 // without a profile it may be a near miss.
 func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	found := r.unresolved.of(obj.GetNamespace())
-	for _, value := range index.Uses(obj) {
-		var users ipxev1.AssignmentList
-		if err := r.List(ctx, &users, client.MatchingFields{index.AssignmentByProfile: value}, client.UnsafeDisableDeepCopy); err != nil {
-			log.FromContext(ctx).Error(err, "assignments of a profile were not listed", "kind", kindProfile, "name", client.ObjectKeyFromObject(obj))
-			return nil
-		}
-		for i := range users.Items {
-			if a := &users.Items[i]; a.Spec.ProfileName != "" || index.Selects(a, obj) {
-				found = append(found, client.ObjectKeyFromObject(a))
-			}
-		}
+	affected := func(user client.Object) bool {
+		a, ok := user.(*ipxev1.Assignment)
+		return ok && (a.Spec.ProfileName != "" || index.Selects(a, obj))
 	}
-	return requests(found)
+	found := requests(r.unresolved.of(obj.GetNamespace()))
+	for _, value := range index.Uses(obj) {
+		found = append(found, index.RequestsIf(ctx, r, &ipxev1.AssignmentList{}, affected, client.MatchingFields{index.AssignmentByProfile: value})...)
+	}
+	return found
 }
 
 // ofNamespace finds the assignments of a Namespace.
 func (r *Assignments) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	return inNamespace(ctx, r, &ipxev1.AssignmentList{}, obj.GetName())
+	return index.Requests(ctx, r, &ipxev1.AssignmentList{}, client.InNamespace(obj.GetName()))
 }
 
 func (r *Assignments) namingServer(_ context.Context, obj client.Object) []reconcile.Request {

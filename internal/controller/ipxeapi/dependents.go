@@ -1,16 +1,11 @@
 package ipxeapi
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -64,19 +59,5 @@ func requests(names []types.NamespacedName) []reconcile.Request {
 	for _, name := range names {
 		found = append(found, reconcile.Request{NamespacedName: name})
 	}
-	return found
-}
-
-// inNamespace finds all objects of a kind in a namespace; list is an empty one of that kind.
-func inNamespace(ctx context.Context, from client.Reader, list client.ObjectList, namespace string) (found []reconcile.Request) {
-	if err := from.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "objects of a namespace were not listed", "namespace", namespace)
-		return nil
-	}
-	// It fails only for what is no list, and for items that are no objects.
-	_ = apimeta.EachListItem(list, func(item runtime.Object) error {
-		found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
-		return nil
-	})
 	return found
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
@@ -82,7 +83,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 
 // ofNamespace finds the profiles of a Namespace.
 func (r *Profiles) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	return inNamespace(ctx, r, &ipxev1.ProfileList{}, obj.GetName())
+	return index.Requests(ctx, r, &ipxev1.ProfileList{}, client.InNamespace(obj.GetName()))
 }
 
 func (r *Profiles) usersOf(kind string) handler.MapFunc {

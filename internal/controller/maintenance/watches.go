@@ -14,7 +14,6 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -57,16 +56,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 }
 
 func (r *Reconciler) of(ctx context.Context, server string) []reconcile.Request {
-	var list metalv1.ServerMaintenanceList
-	if err := r.List(ctx, &list, client.MatchingFields{index.MaintenanceByServer: server}); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "server", server)
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return index.Requests(ctx, r, &metalv1.ServerMaintenanceList{}, client.MatchingFields{index.MaintenanceByServer: server})
 }
 
 // turnChanged lets those changes of a Server through that decide whose turn it is.

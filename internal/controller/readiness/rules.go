@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -171,17 +172,8 @@ func (r *Rules) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func (r *Rules) all(ctx context.Context, server client.Object) []reconcile.Request {
-	var list metalv1.ServerReadinessRuleList
-	if err := r.List(ctx, &list); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "server", server.GetName())
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+func (r *Rules) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return index.Requests(ctx, r, &metalv1.ServerReadinessRuleList{})
 }
 
 func taintsChanged() predicate.Predicate {

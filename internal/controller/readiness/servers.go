@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -67,17 +68,8 @@ func (r *Servers) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // all is every server: a rule that ends has to be found on those too that it does not select any more.
-func (r *Servers) all(ctx context.Context, rule client.Object) []reconcile.Request {
-	var list metalv1.ServerList
-	if err := r.List(ctx, &list); err != nil {
-		reconcileerror.LogUnlisted(ctx, err, "object", rule.GetName())
-		return nil
-	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+func (r *Servers) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return index.Requests(ctx, r, &metalv1.ServerList{})
 }
 
 // ruleChanged lets those changes of a rule through that are about servers: not its status.

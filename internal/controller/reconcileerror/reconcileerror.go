@@ -89,9 +89,3 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 	}
 	return result, err
 }
-
-// LogUnlisted logs that a map function could not list the objects that a change concerns. A map function cannot return an error, so
-// nothing is reconciled for that change.
-func LogUnlisted(ctx context.Context, err error, keysAndValues ...any) {
-	log.FromContext(ctx).Error(err, "objects to reconcile not listed", keysAndValues...)
-}

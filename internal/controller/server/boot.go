@@ -2,13 +2,13 @@ package server
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -147,33 +147,25 @@ func bootProblem(config *metalv1.ServerBootConfiguration) string {
 	return fmt.Sprintf("Boot configuration %s/%s: %s", config.Namespace, config.Name, bootconfig.Problem(config))
 }
 
-// bootOverride follows the image: UEFI HTTP for a UKI where the BMC offers it, PXE otherwise.
+// bootOverride follows the image, as far as the BMC offers it. A machine of another boot provider boots by the first method.
 func (v *View) bootOverride() bmc.BootOverride {
-	if v.HTTPBoot != nil && v.HTTPBoot.Spec.UKIURL != "" && (!v.PXEBoot || v.System.Boot.Offers(bmc.BootUEFIHTTP)) {
-		return bmc.BootOverride{Target: bmc.BootUEFIHTTP, URI: v.bootURI()}
-	}
-	return bmc.BootOverride{Target: bmc.BootPXE}
+	m := bootmethod.Choose(v.Made, v.offers)
+	return bmc.BootOverride{Target: bmc.BootTarget(m.Target), URI: m.URLFor(v.BMCToken)}
 }
 
 // bootsByBMC reports whether the BMC can be given a URL of ours for the boot, and why not.
 func (v *View) bootsByBMC() (why string, ok bool) {
+	m, ok := bootmethod.ChooseOurs(v.Made, v.offers)
 	switch {
-	case v.HTTPBoot == nil || !strings.Contains(v.HTTPBoot.Spec.UKIURL, ukiPath):
-		return "the image holds no unified kernel image", false
-	case v.System != nil && !v.System.Boot.Offers(bmc.BootUEFIHTTP):
-		return "the BMC offers no UEFI HTTP boot", false
+	case !ok:
+		return "the image holds no " + bootmethod.FileNames(), false
+	case !v.offers(m.Target):
+		return "the BMC offers no " + m.Name, false
 	}
 	return "", true
 }
 
-// ukiPath is part of every URL of a UKI at the boot server.
-const ukiPath = "/httpboot/"
-
-// bootURI is the URL of the UKI. With boot identity by BMC it holds a token that nobody else has seen.
-func (v *View) bootURI() string {
-	url := v.HTTPBoot.Spec.UKIURL
-	if before, after, ours := strings.Cut(url, ukiPath); v.BMCToken != "" && ours {
-		return before + ukiPath + "~" + v.BMCToken + "/" + after
-	}
-	return url
+// offers reports whether the BMC offers a boot override, as far as is known.
+func (v *View) offers(target string) bool {
+	return v.System == nil || v.System.Boot.Offers(bmc.BootTarget(target))
 }

@@ -7,13 +7,14 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // TestByBMC: what a machine is told to boot where it is told apart by what its BMC was given, and when it cannot be.
 func TestByBMC(t *testing.T) {
-	uki := func(url string) *bootv1.HTTPBootConfig {
-		return &bootv1.HTTPBootConfig{Spec: bootv1.HTTPBootConfigSpec{UKIURL: url}}
+	uki := func(url string) []bootmethod.Made {
+		return []bootmethod.Made{bootmethod.HTTP.Made(&bootv1.HTTPBootConfig{Spec: bootv1.HTTPBootConfigSpec{UKIURL: url}})}
 	}
 	offers := func(targets ...bmc.BootTarget) *fleet.SystemObservation {
 		s := &fleet.SystemObservation{}
@@ -24,7 +25,7 @@ func TestByBMC(t *testing.T) {
 	}
 	const url = "https://10.0.0.1:8443/httpboot/r/i/sha256-aa.efi"
 	for name, tc := range map[string]struct {
-		http   *bootv1.HTTPBootConfig
+		made   []bootmethod.Made
 		system *fleet.SystemObservation
 		uri    string
 		shown  metav1.ConditionStatus
@@ -35,7 +36,7 @@ func TestByBMC(t *testing.T) {
 		"somebody else's": {uki("http://elsewhere/x.efi"), offers(bmc.BootUEFIHTTP), "", metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &View{HTTPBoot: tc.http, System: tc.system, BMCToken: "secret"}
+			v := &View{Made: tc.made, System: tc.system, BMCToken: "secret"}
 			why, ok := v.bootsByBMC()
 			if ok != (tc.uri != "") || ok == (why != "") {
 				t.Errorf("%v, because %q", ok, why)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -144,17 +144,13 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 			v.BMCToken = ignition.BMCToken(r.TokenKey, string(v.Server.UID), v.Attempt.ID)
 		}
 	}
-	var http bootv1.HTTPBootConfig
-	if err := r.Get(ctx, key, &http); err == nil {
-		v.HTTPBoot = &http
-	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("HTTPBootConfig %s: %w", key, err)
-	}
-	var pxe bootv1.IPXEBootConfig
-	if err := r.Get(ctx, key, &pxe); err == nil {
-		v.PXEBoot = true
-	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("IPXEBootConfig %s: %w", key, err)
+	for _, m := range bootmethod.Methods {
+		obj := m.New()
+		if err := r.Get(ctx, key, obj); err == nil {
+			v.Made = append(v.Made, m.Made(obj))
+		} else if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%s %s: %w", m.Kind, key, err)
+		}
 	}
 	return nil
 }

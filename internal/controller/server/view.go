@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
@@ -58,9 +58,8 @@ type View struct {
 	Boot *metalv1.ServerBootConfiguration
 	// BootInternal means that Boot is our own, for discovery and cleanup.
 	BootInternal bool
-	// HTTPBoot is the HTTPBootConfig made for Boot. PXEBoot means that there is an IPXEBootConfig.
-	HTTPBoot *bootv1.HTTPBootConfig
-	PXEBoot  bool
+	// Made are the boot configs made for Boot, in the order of the boot methods.
+	Made []bootmethod.Made
 	// Attempt is the boot attempt of Boot.
 	Attempt *bootattempt.Attempt
 	// BMCToken is part of the URL that the BMC is given; empty: it is given none.

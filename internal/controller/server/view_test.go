@@ -7,9 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -56,7 +56,7 @@ func bootWith(a *bootattempt.Attempt, state metalv1.ServerBootConfigurationState
 		v.Boot.Status.State = state
 		v.Attempt = a
 		v.Acknowledged = a.Open()
-		v.PXEBoot = true
+		v.Made = []bootmethod.Made{{Method: bootmethod.IPXE}}
 		v.Server.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "c"}
 	}
 }
@@ -309,12 +309,11 @@ func TestFailedCommandsAreRepeatedSlowly(t *testing.T) {
 
 func TestBootMethodFollowsTheImage(t *testing.T) {
 	v := newView(power(bmc.PowerOff))
-	v.PXEBoot = true
+	v.Made = []bootmethod.Made{{Method: bootmethod.IPXE}}
 	if got := v.bootOverride(); got.Target != bmc.BootPXE {
 		t.Errorf("kernel and initramfs: %+v", got)
 	}
-	v.HTTPBoot = &bootv1.HTTPBootConfig{}
-	v.HTTPBoot.Spec.UKIURL = "http://boot/x.efi"
+	v.Made = append(v.Made, bootmethod.Made{Method: bootmethod.HTTP, URL: "http://boot/x.efi"})
 	v.System.Boot.Targets = []string{"Pxe"}
 	if got := v.bootOverride(); got.Target != bmc.BootPXE {
 		t.Errorf("both, and no UEFI HTTP in the BMC: %+v", got)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,19 +33,13 @@ type Plan struct {
 // Layers returns those that the image has.
 func (p Plan) Layers() []Layer {
 	var layers []Layer
-	for _, layer := range []*Layer{p.Kernel, p.Initramfs, p.Squashfs, p.UKI} {
-		if layer != nil {
-			layers = append(layers, *layer)
+	for _, part := range p.parts() {
+		if *part.layer != nil {
+			layers = append(layers, **part.layer)
 		}
 	}
 	return layers
 }
-
-// IPXE reports whether the image can be booted by an iPXE script.
-func (p Plan) IPXE() bool { return p.Kernel != nil && p.Initramfs != nil }
-
-// HTTP reports whether the image can be booted by UEFI HTTP.
-func (p Plan) HTTP() bool { return p.UKI != nil }
 
 // Version returns what the image's URLs say: the tag that was asked for, else
 // the digest.
@@ -61,19 +56,6 @@ func (p Plan) Equal(other Plan) bool {
 		p.Tag == other.Tag && p.Digest == other.Digest
 }
 
-// ErrMissingLayer reports an image without a layer that a machine needs to boot
-// from it.
-type ErrMissingLayer struct {
-	Image string
-	Layer string // kernel or initramfs
-}
-
-// Error names the layer, and what would do instead. The caller names the image.
-func (e ErrMissingLayer) Error() string {
-	return fmt.Sprintf("no %s layer (%s) and no UKI layer (%s)",
-		e.Layer, strings.Join(layerTypes(e.Layer), " or "), strings.Join(ukiTypes, " or "))
-}
-
 // Media types of the layers that machines boot from; the older names are
 // those of Garden Linux images.
 var (
@@ -83,42 +65,86 @@ var (
 	ukiTypes       = []string{"application/vnd.ironcore.image.uki"}
 )
 
-const (
-	layerKernel    = "kernel"
-	layerInitramfs = "initramfs"
+// part is a kind of layer that machines boot from, and its place in a plan.
+type part struct {
+	name  string
+	types []string
+	layer **Layer
+}
+
+// parts is the table of the layers that machines boot from.
+func (p *Plan) parts() []part {
+	return []part{
+		{"kernel", kernelTypes, &p.Kernel},
+		{"initramfs", initramfsTypes, &p.Initramfs},
+		{"squashfs", squashfsTypes, &p.Squashfs},
+		{"UKI", ukiTypes, &p.UKI},
+	}
+}
+
+func (p *Plan) part(name string) part {
+	parts := p.parts()
+	return parts[slices.IndexFunc(parts, func(part part) bool { return part.name == name })]
+}
+
+// Set names the layers that a machine needs together to boot from an image.
+type Set []string
+
+// The sets that machines boot from. An image has to hold one of them.
+var (
+	KernelSet = Set{"kernel", "initramfs"}
+	UKISet    = Set{"UKI"}
+
+	sets = []Set{KernelSet, UKISet}
 )
 
-func layerTypes(layer string) []string {
-	if layer == layerInitramfs {
-		return initramfsTypes
+// Has reports whether the image holds all layers of a set.
+func (p Plan) Has(set Set) bool { return p.missing(set) == "" }
+
+// missing is the first layer of a set that the image does not hold; empty: it holds all.
+func (p Plan) missing(set Set) string {
+	for _, name := range set {
+		if *p.part(name).layer == nil {
+			return name
+		}
 	}
-	return kernelTypes
+	return ""
+}
+
+// ErrMissingLayer reports an image without a layer that a machine needs to boot
+// from it.
+type ErrMissingLayer struct {
+	Image string
+	Layer string // of the first set
+}
+
+// Error names the layer, and what would do instead. The caller names the image.
+func (e ErrMissingLayer) Error() string {
+	lacks := func(name string) string {
+		return fmt.Sprintf("no %s layer (%s)", name, strings.Join(new(Plan).part(name).types, " or "))
+	}
+	text := lacks(e.Layer)
+	for _, instead := range sets[1:] {
+		text += " and " + lacks(instead[0])
+	}
+	return text
 }
 
 // plan chooses the boot layers of an image. Images of other media types are
 // fine as long as a machine can boot: a UKI alone does, and so do kernel and
 // initramfs.
 func (i Image) plan() (Plan, error) {
-	p := Plan{
-		Registry:   i.Ref.Registry,
-		Repository: i.Ref.Repository,
-		Digest:     i.Digest,
-		Kernel:     findLayer(i.Layers, kernelTypes),
-		Initramfs:  findLayer(i.Layers, initramfsTypes),
-		Squashfs:   findLayer(i.Layers, squashfsTypes),
-		UKI:        findLayer(i.Layers, ukiTypes),
+	p := Plan{Registry: i.Ref.Registry, Repository: i.Ref.Repository, Digest: i.Digest}
+	for _, part := range p.parts() {
+		*part.layer = findLayer(i.Layers, part.types)
 	}
 	if i.Ref.Digest == "" {
 		p.Tag = i.Ref.Tag
 	}
-	switch {
-	case p.HTTP() || p.IPXE():
-		return p, nil
-	case p.Kernel == nil:
-		return Plan{}, ErrMissingLayer{Image: i.Ref.String(), Layer: layerKernel}
-	default:
-		return Plan{}, ErrMissingLayer{Image: i.Ref.String(), Layer: layerInitramfs}
+	if !slices.ContainsFunc(sets, p.Has) {
+		return Plan{}, ErrMissingLayer{Image: i.Ref.String(), Layer: p.missing(sets[0])}
 	}
+	return p, nil
 }
 
 // findLayer returns the first layer of exactly one of the types, else the

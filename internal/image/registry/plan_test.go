@@ -134,7 +134,7 @@ func TestURLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ref, digest, err := parseUKIPath(parsed.Path)
+		ref, digest, err := parseFilePath(parsed.Path)
 		if err != nil || digest != testDigest || ref.Registry != plan.Registry || ref.Repository != plan.Repository {
 			t.Errorf("%s is read as %+v, %s, %v", parsed, ref, digest, err)
 		}

@@ -49,7 +49,7 @@ func TestResolverNamesMissingLayer(t *testing.T) {
 	// Somebody mends the image.
 	imagetest.Push(t, remote, "v1", imagetest.Tiny("a"))
 	r.advance(t, time.Second)
-	if got := r.await(t, req); got.Err != nil || !got.Plan.IPXE() {
+	if got := r.await(t, req); got.Err != nil || !got.Plan.Has(KernelSet) {
 		t.Errorf("after the image was mended: %+v", got)
 	}
 }

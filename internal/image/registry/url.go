@@ -16,11 +16,11 @@ type BlobName struct {
 	Layer  string // the media type; only where digest is empty
 }
 
-// ParseURL reads the URLs that LayerURL and UKIURL write. Clients that know no digest name the layer instead:
+// ParseURL reads the URLs that LayerURL and FileURL write. Clients that know no digest name the layer instead:
 // /image?imageName=&version=&layerName=. The digest wins if both are given.
 func ParseURL(u *url.URL) (BlobName, error) {
-	if strings.HasPrefix(u.Path, ukiPrefix) {
-		ref, digest, err := parseUKIPath(u.Path)
+	if strings.Count(u.Path, "/") > 1 {
+		ref, digest, err := parseFilePath(u.Path)
 		return BlobName{Image: ref, Digest: digest}, err
 	}
 	query := u.Query()
@@ -50,18 +50,18 @@ func versioned(name, version string) (Reference, error) {
 	return ParseReference(name)
 }
 
-// parseUKIPath reads what UKIURL writes.
-func parseUKIPath(path string) (Reference, string, error) {
-	image, ok := strings.CutPrefix(path, ukiPrefix)
+// parseFilePath reads what FileURL writes, whatever the folder and the suffix: which are served is for the boot server.
+func parseFilePath(path string) (Reference, string, error) {
+	_, image, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	slash := strings.LastIndexByte(image, '/')
-	if !ok || slash < 0 {
+	if slash < 0 {
 		return Reference{}, "", ErrNotFound
 	}
-	file, ok := strings.CutSuffix(image[slash+1:], ukiSuffix)
-	if !ok {
+	dot := strings.LastIndexByte(image, '.')
+	if dot < slash {
 		return Reference{}, "", ErrNotFound
 	}
-	digest := strings.Replace(file, "-", ":", 1)
+	digest := strings.Replace(image[slash+1:dot], "-", ":", 1)
 	if !digestText.MatchString(digest) {
 		return Reference{}, "", ErrInvalidDigest
 	}
@@ -87,11 +87,17 @@ func UKIURL(bootURL string, p Plan) string {
 	if p.UKI == nil {
 		return ""
 	}
-	name := strings.Replace(p.UKI.Digest, ":", "-", 1) + ukiSuffix
-	return strings.TrimSuffix(bootURL, "/") + ukiPrefix + url.PathEscape(p.Registry) + "/" + p.Repository + "/" + name
+	return FileURL(bootURL, UKIFile, p, *p.UKI)
 }
 
-const (
-	ukiPrefix = "/httpboot/"
-	ukiSuffix = ".efi"
-)
+// File is how a layer is served that firmware fetches itself: under a path that ends like the name of a file, by which firmware tells its type.
+type File struct{ Folder, Suffix string }
+
+// UKIFile is how a UKI is served.
+var UKIFile = File{Folder: "/httpboot/", Suffix: ".efi"}
+
+// FileURL returns where a boot server serves a layer of the plan's image as a file: {boot-url}{folder}{host}/{repository}/sha256-{hex}{suffix}.
+func FileURL(bootURL string, f File, p Plan, l Layer) string {
+	name := strings.Replace(l.Digest, ":", "-", 1) + f.Suffix
+	return strings.TrimSuffix(bootURL, "/") + f.Folder + url.PathEscape(p.Registry) + "/" + p.Repository + "/" + name
+}

@@ -45,6 +45,12 @@ func TestEveryRowIsWhole(t *testing.T) {
 			if m.Plan(registry.Plan{}, Machine{Server: server}) != nil {
 				t.Error("it boots an image that holds nothing")
 			}
+			if m.Name == "" || len(c.URLs) == 0 || c.URLs[0].Value == "" {
+				t.Errorf("%q fetches %v", m.Name, c.URLs)
+			}
+			if made := m.Made(obj); (m.File != nil) != (made.URL != "") || m.File != nil && (!made.ours() || len(m.Conditions[m.File.Delivered]) == 0) {
+				t.Errorf("its firmware fetches %q", made.URL)
+			}
 			if len(m.Conditions[bootview.DeliveredIgnition]) == 0 || len(m.Conditions) < 2 {
 				t.Errorf("its deliveries turn %v true", m.Conditions)
 			}

@@ -8,8 +8,10 @@ import (
 
 // IPXE boots a kernel and an initial RAM disk, or a script of its own. Firmware loads iPXE over PXE, and iPXE asks for the script.
 var IPXE = Method{
+	Name:   "iPXE",
 	Kind:   "IPXEBootConfig",
 	Target: "Pxe",
+	Layers: registry.KernelSet,
 	Conditions: map[bootview.DeliveryKind][]string{
 		bootview.DeliveredScript:   {bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIPXEScriptDelivered},
 		bootview.DeliveredArtifact: {bootv1.ConditionKernelFetched},
@@ -17,15 +19,12 @@ var IPXE = Method{
 	},
 	New:     func() Object { return &bootv1.IPXEBootConfig{} },
 	NewList: func() List { return &bootv1.IPXEBootConfigList{} },
-	Plan:    planIPXE,
+	plan:    planIPXE,
 	Render:  renderIPXE,
 	config:  configIPXE,
 }
 
 func planIPXE(p registry.Plan, m Machine) func(Object) {
-	if !p.IPXE() {
-		return nil
-	}
 	spec := bootv1.IPXEBootConfigSpec{
 		SystemUUID: m.Server.Spec.SystemUUID, IgnitionSecretRef: m.Ignition,
 		KernelURL: registry.LayerURL(m.BootURL, p, *p.Kernel), InitrdURL: registry.LayerURL(m.BootURL, p, *p.Initramfs),
@@ -78,6 +77,7 @@ func configIPXE(obj Object) *Config {
 	spec, status := &o.Spec, &o.Status
 	return &Config{
 		SystemUUID: spec.SystemUUID, Addresses: []Addresses{{"systemIPs", spec.SystemIPs}}, Ignition: spec.IgnitionSecretRef, Script: spec.IPXEScriptSecretRef,
+		URLs:  []URL{{"kernelURL", spec.KernelURL, true}, {"initrdURL", spec.InitrdURL, true}, {"squashfsURL", spec.SquashfsURL, true}},
 		State: (*string)(&status.State), ObservedGeneration: &status.ObservedGeneration, DeliveryAttempt: &status.DeliveryAttempt,
 		IgnitionFingerprint: &status.IgnitionFingerprint, Conditions: &status.Conditions,
 	}

@@ -2,6 +2,7 @@ package bootmethod
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,7 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// Methods are all boot methods, in the order in which a boot configuration reports on them.
+// Methods are all boot methods, in the order in which a boot configuration reports on them. Firmware that knows several boots by the last.
 var Methods = []Method{IPXE, HTTP}
 
 // Object is a boot config of any method.
@@ -29,22 +30,46 @@ type List interface {
 
 // Method is how machines boot.
 type Method struct {
+	// Name is what people call it.
+	Name string
 	// Kind is the kind of its boot configs. The entries of the boot view that are rendered from them begin with it.
 	Kind string
 	// Target is the boot override that has firmware boot this way (Redfish ComputerSystem, Boot.BootSourceOverrideTarget).
 	Target string
+	// Layers are those of an image that it boots.
+	Layers registry.Set
+	// File is what firmware fetches itself, by the URL that the boot config has; nil: nothing, but a program that DHCP names.
+	File *File
 	// Conditions are those that the delivery of a kind turns true; the first of them says that it was fetched.
 	Conditions map[bootview.DeliveryKind][]string
 
 	New     func() Object
 	NewList func() List
 
-	// Plan returns what writes the spec of a boot config; nil: the image does not hold what this method boots.
-	Plan func(p registry.Plan, m Machine) func(Object)
 	// Render fills in what the boot server answers, and returns what is wrong with the boot config, if anything.
 	Render func(obj Object, b Boot, e *bootview.Entry) (problem string)
 
+	// plan returns what writes the spec of a boot config.
+	plan   func(p registry.Plan, m Machine) func(Object)
 	config func(Object) *Config
+}
+
+// Plan returns what writes the spec of a boot config; nil: the image does not hold what this method boots.
+func (m Method) Plan(p registry.Plan, machine Machine) func(Object) {
+	if !p.Has(m.Layers) {
+		return nil
+	}
+	return m.plan(p, machine)
+}
+
+// File is a layer of an image that firmware itself fetches from a boot server.
+type File struct {
+	// Name is what people call it.
+	Name string
+	registry.File
+	// ContentType is what it is sent as, Delivered what its delivery is recorded as.
+	ContentType string
+	Delivered   bootview.DeliveryKind
 }
 
 // Machine is what a boot config is planned for.
@@ -61,6 +86,9 @@ type Config struct {
 	SystemUUID string
 	// Addresses are the IP and MAC addresses of the machine, by the field that has them.
 	Addresses []Addresses
+	// URLs are those that the machine fetches from, by the field that has them. FileURL is that of the method's File.
+	URLs    []URL
+	FileURL string
 	// Ignition and Script name Secrets; nil: none.
 	Ignition, Script *bootv1.LocalObjectReference
 
@@ -68,6 +96,13 @@ type Config struct {
 	ObservedGeneration                   *int64
 	DeliveryAttempt, IgnitionFingerprint *string
 	Conditions                           *[]metav1.Condition
+}
+
+// URL is the value of a field of a spec.
+type URL struct {
+	Field, Value string
+	// Scripted says that it stands in a script of iPXE, which expands settings and knows more schemes than firmware does.
+	Scripted bool
 }
 
 // Addresses are the values of a field of a spec.
@@ -95,6 +130,9 @@ type Boot struct {
 	// KernelArgs are the machine's own kernel arguments, KernelArgsField says where they stand.
 	KernelArgs, KernelArgsField string
 }
+
+// Resource is what the API calls the boot configs of the method.
+func (m Method) Resource() string { return strings.ToLower(m.Kind) + "s" }
 
 // ByKind finds a method by the kind of its boot configs.
 func ByKind(kind string) (Method, bool) {

@@ -10,23 +10,23 @@ import (
 
 // HTTP is UEFI HTTP boot (UEFI 2.10 §24.7): firmware fetches a unified kernel image from the URL that DHCP or its BMC names.
 var HTTP = Method{
+	Name:   "UEFI HTTP boot",
 	Kind:   "HTTPBootConfig",
 	Target: "UefiHttp",
+	Layers: registry.UKISet,
+	File:   &File{Name: "unified kernel image", File: registry.UKIFile, ContentType: "application/efi", Delivered: bootview.DeliveredUKI},
 	Conditions: map[bootview.DeliveryKind][]string{
 		bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
 		bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},
 	},
 	New:     func() Object { return &bootv1.HTTPBootConfig{} },
 	NewList: func() List { return &bootv1.HTTPBootConfigList{} },
-	Plan:    planHTTP,
+	plan:    planHTTP,
 	Render:  renderHTTP,
 	config:  configHTTP,
 }
 
 func planHTTP(p registry.Plan, m Machine) func(Object) {
-	if !p.HTTP() {
-		return nil
-	}
 	spec := bootv1.HTTPBootConfigSpec{SystemUUID: m.Server.Spec.SystemUUID, IgnitionSecretRef: m.Ignition, UKIURL: registry.UKIURL(m.BootURL, p)}
 	for _, n := range m.Server.Status.NetworkInterfaces {
 		spec.NetworkIdentifiers = append(append(spec.NetworkIdentifiers, n.IPs...), n.MACAddress)
@@ -44,14 +44,14 @@ func renderHTTP(obj Object, b Boot, e *bootview.Entry) string {
 	if !ok {
 		return ""
 	}
-	e.HTTPBoot = true
+	e.BootsFile = true
 	switch {
 	case o.Spec.UKIURL == "":
 		return "spec.ukiURL is empty"
 	case !bootview.Fetchable(o.Spec.UKIURL):
 		return fmt.Sprintf("spec.ukiURL: %.64q: firmware fetches http:// and https:// URLs only", o.Spec.UKIURL)
 	case !b.Installed:
-		e.UKIURL = o.Spec.UKIURL
+		e.FileURL = o.Spec.UKIURL
 	}
 	return ""
 }
@@ -63,8 +63,9 @@ func configHTTP(obj Object) *Config {
 	}
 	spec, status := &o.Spec, &o.Status
 	return &Config{
-		SystemUUID: spec.SystemUUID, Addresses: []Addresses{{"networkIdentifiers", spec.NetworkIdentifiers}, {"systemIPs", spec.SystemIPs}}, Ignition: spec.IgnitionSecretRef,
-		State: (*string)(&status.State), ObservedGeneration: &status.ObservedGeneration, DeliveryAttempt: &status.DeliveryAttempt,
+		SystemUUID: spec.SystemUUID, Addresses: []Addresses{{"networkIdentifiers", spec.NetworkIdentifiers}, {"systemIPs", spec.SystemIPs}}, URLs: []URL{{Field: "ukiURL", Value: spec.UKIURL}}, FileURL: spec.UKIURL,
+		Ignition: spec.IgnitionSecretRef,
+		State:    (*string)(&status.State), ObservedGeneration: &status.ObservedGeneration, DeliveryAttempt: &status.DeliveryAttempt,
 		IgnitionFingerprint: &status.IgnitionFingerprint, Conditions: &status.Conditions,
 	}
 }
