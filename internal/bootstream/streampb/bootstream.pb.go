@@ -2664,6 +2664,247 @@ func (x *StoreResponse) GetOutcome() StoreResponse_Outcome {
 	return StoreResponse_OUTCOME_STORED
 }
 
+type JoinRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// token names the boot server.
+	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// certificate_request is a PKCS #10 request in DER (RFC 2986). Its public key counts, and its signature. The name is that of the token.
+	CertificateRequest []byte `protobuf:"bytes,2,opt,name=certificate_request,json=certificateRequest,proto3" json:"certificate_request,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_bootstream_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *JoinRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetCertificateRequest() []byte {
+	if x != nil {
+		return x.CertificateRequest
+	}
+	return nil
+}
+
+type JoinResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issued        *Issued                `protobuf:"bytes,1,opt,name=issued,proto3" json:"issued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_bootstream_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *JoinResponse) GetIssued() *Issued {
+	if x != nil {
+		return x.Issued
+	}
+	return nil
+}
+
+type RenewRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	CertificateRequest []byte                 `protobuf:"bytes,1,opt,name=certificate_request,json=certificateRequest,proto3" json:"certificate_request,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_bootstream_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *RenewRequest) GetCertificateRequest() []byte {
+	if x != nil {
+		return x.CertificateRequest
+	}
+	return nil
+}
+
+type RenewResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issued        *Issued                `protobuf:"bytes,1,opt,name=issued,proto3" json:"issued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewResponse) Reset() {
+	*x = RenewResponse{}
+	mi := &file_bootstream_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewResponse) ProtoMessage() {}
+
+func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
+func (*RenewResponse) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RenewResponse) GetIssued() *Issued {
+	if x != nil {
+		return x.Issued
+	}
+	return nil
+}
+
+// Issued is a certificate, and whom to trust.
+type Issued struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// chain is PEM, the boot server's certificate first.
+	Chain []byte `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
+	// authorities is PEM: who signs the certificates of managers.
+	Authorities   []byte `protobuf:"bytes,2,opt,name=authorities,proto3" json:"authorities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Issued) Reset() {
+	*x = Issued{}
+	mi := &file_bootstream_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Issued) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Issued) ProtoMessage() {}
+
+func (x *Issued) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Issued.ProtoReflect.Descriptor instead.
+func (*Issued) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Issued) GetChain() []byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *Issued) GetAuthorities() []byte {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
 var File_bootstream_proto protoreflect.FileDescriptor
 
 const file_bootstream_proto_rawDesc = "" +
@@ -2881,7 +3122,19 @@ const file_bootstream_proto_rawDesc = "" +
 	"\aOutcome\x12\x12\n" +
 	"\x0eOUTCOME_STORED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_TOO_LARGE\x10\x01\x12\x1b\n" +
-	"\x17OUTCOME_UNKNOWN_MACHINE\x10\x02*?\n" +
+	"\x17OUTCOME_UNKNOWN_MACHINE\x10\x02\"T\n" +
+	"\vJoinRequest\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12/\n" +
+	"\x13certificate_request\x18\x02 \x01(\fR\x12certificateRequest\"E\n" +
+	"\fJoinResponse\x125\n" +
+	"\x06issued\x18\x01 \x01(\v2\x1d.farrier.bootstream.v1.IssuedR\x06issued\"?\n" +
+	"\fRenewRequest\x12/\n" +
+	"\x13certificate_request\x18\x01 \x01(\fR\x12certificateRequest\"F\n" +
+	"\rRenewResponse\x125\n" +
+	"\x06issued\x18\x01 \x01(\v2\x1d.farrier.bootstream.v1.IssuedR\x06issued\"@\n" +
+	"\x06Issued\x12\x14\n" +
+	"\x05chain\x18\x01 \x01(\fR\x05chain\x12 \n" +
+	"\vauthorities\x18\x02 \x01(\fR\vauthorities*?\n" +
 	"\x04Rank\x12\x0e\n" +
 	"\n" +
 	"RANK_STALE\x10\x00\x12\x15\n" +
@@ -2891,7 +3144,10 @@ const file_bootstream_proto_rawDesc = "" +
 	"BootStream\x12Y\n" +
 	"\x06Follow\x12$.farrier.bootstream.v1.FollowRequest\x1a%.farrier.bootstream.v1.FollowResponse(\x010\x01\x12O\n" +
 	"\x04Tell\x12\".farrier.bootstream.v1.TellRequest\x1a#.farrier.bootstream.v1.TellResponse\x12R\n" +
-	"\x05Store\x12#.farrier.bootstream.v1.StoreRequest\x1a$.farrier.bootstream.v1.StoreResponseB=Z;github.com/farrier-dev/farrier/internal/bootstream/streampbb\x06proto3"
+	"\x05Store\x12#.farrier.bootstream.v1.StoreRequest\x1a$.farrier.bootstream.v1.StoreResponse2\xbd\x01\n" +
+	"\x16BootServerCertificates\x12O\n" +
+	"\x04Join\x12\".farrier.bootstream.v1.JoinRequest\x1a#.farrier.bootstream.v1.JoinResponse\x12R\n" +
+	"\x05Renew\x12#.farrier.bootstream.v1.RenewRequest\x1a$.farrier.bootstream.v1.RenewResponseB=Z;github.com/farrier-dev/farrier/internal/bootstream/streampbb\x06proto3"
 
 var (
 	file_bootstream_proto_rawDescOnce sync.Once
@@ -2906,7 +3162,7 @@ func file_bootstream_proto_rawDescGZIP() []byte {
 }
 
 var file_bootstream_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_bootstream_proto_goTypes = []any{
 	(Rank)(0),                     // 0: farrier.bootstream.v1.Rank
 	(Ignition_Problem)(0),         // 1: farrier.bootstream.v1.Ignition.Problem
@@ -2944,33 +3200,38 @@ var file_bootstream_proto_goTypes = []any{
 	(*Binding)(nil),               // 33: farrier.bootstream.v1.Binding
 	(*StoreRequest)(nil),          // 34: farrier.bootstream.v1.StoreRequest
 	(*StoreResponse)(nil),         // 35: farrier.bootstream.v1.StoreResponse
-	nil,                           // 36: farrier.bootstream.v1.Hello.ObservedEntry
-	nil,                           // 37: farrier.bootstream.v1.Welcome.ObservedEntry
-	nil,                           // 38: farrier.bootstream.v1.Current.ObservedEntry
-	nil,                           // 39: farrier.bootstream.v1.Profile.ConfigsEntry
-	nil,                           // 40: farrier.bootstream.v1.Profile.IdsEntry
-	nil,                           // 41: farrier.bootstream.v1.Instance.FieldsEntry
-	nil,                           // 42: farrier.bootstream.v1.Instance.UserDataEntry
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 44: google.protobuf.Duration
+	(*JoinRequest)(nil),           // 36: farrier.bootstream.v1.JoinRequest
+	(*JoinResponse)(nil),          // 37: farrier.bootstream.v1.JoinResponse
+	(*RenewRequest)(nil),          // 38: farrier.bootstream.v1.RenewRequest
+	(*RenewResponse)(nil),         // 39: farrier.bootstream.v1.RenewResponse
+	(*Issued)(nil),                // 40: farrier.bootstream.v1.Issued
+	nil,                           // 41: farrier.bootstream.v1.Hello.ObservedEntry
+	nil,                           // 42: farrier.bootstream.v1.Welcome.ObservedEntry
+	nil,                           // 43: farrier.bootstream.v1.Current.ObservedEntry
+	nil,                           // 44: farrier.bootstream.v1.Profile.ConfigsEntry
+	nil,                           // 45: farrier.bootstream.v1.Profile.IdsEntry
+	nil,                           // 46: farrier.bootstream.v1.Instance.FieldsEntry
+	nil,                           // 47: farrier.bootstream.v1.Instance.UserDataEntry
+	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
 }
 var file_bootstream_proto_depIdxs = []int32{
 	5,  // 0: farrier.bootstream.v1.FollowRequest.hello:type_name -> farrier.bootstream.v1.Hello
 	6,  // 1: farrier.bootstream.v1.FollowRequest.ack:type_name -> farrier.bootstream.v1.Ack
 	8,  // 2: farrier.bootstream.v1.FollowRequest.health:type_name -> farrier.bootstream.v1.Health
 	3,  // 3: farrier.bootstream.v1.Hello.held:type_name -> farrier.bootstream.v1.Position
-	36, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
+	41, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
 	7,  // 5: farrier.bootstream.v1.Ack.refused:type_name -> farrier.bootstream.v1.Refusal
-	43, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
+	48, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
 	10, // 7: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
 	11, // 8: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
 	12, // 9: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
 	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
-	37, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
-	44, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
+	42, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
+	49, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
 	14, // 13: farrier.bootstream.v1.Changes.records:type_name -> farrier.bootstream.v1.Record
-	38, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	44, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	43, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	49, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
 	15, // 16: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
 	16, // 17: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
 	22, // 18: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
@@ -2984,36 +3245,42 @@ var file_bootstream_proto_depIdxs = []int32{
 	19, // 26: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
 	20, // 27: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
 	1,  // 28: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	43, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	48, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
 	21, // 30: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	39, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	40, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	41, // 33: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	42, // 34: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	44, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	45, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	46, // 33: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	47, // 34: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
 	30, // 35: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
 	31, // 36: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
 	32, // 37: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
 	33, // 38: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	43, // 39: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	43, // 40: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	48, // 39: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	48, // 40: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
 	21, // 41: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
 	21, // 42: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	43, // 43: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	43, // 44: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	48, // 43: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	48, // 44: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
 	21, // 45: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
 	2,  // 46: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	23, // 47: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	4,  // 48: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	28, // 49: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	34, // 50: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	9,  // 51: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	29, // 52: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	35, // 53: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	51, // [51:54] is the sub-list for method output_type
-	48, // [48:51] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	40, // 47: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	40, // 48: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	23, // 49: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	4,  // 50: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	28, // 51: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	34, // 52: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	36, // 53: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	38, // 54: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	9,  // 55: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	29, // 56: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	35, // 57: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	37, // 58: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	39, // 59: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	55, // [55:60] is the sub-list for method output_type
+	50, // [50:55] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
@@ -3051,9 +3318,9 @@ func file_bootstream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bootstream_proto_rawDesc), len(file_bootstream_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   40,
+			NumMessages:   45,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_bootstream_proto_goTypes,
 		DependencyIndexes: file_bootstream_proto_depIdxs,
