@@ -259,6 +259,28 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/host/atomicfile",
+		only:    stdlib,
+		because: "how a file is replaced does not depend on what is in it",
+	},
+	{
+		path:    "internal/bootstream/peer",
+		never:   kubernetes,
+		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
+	},
+	{
+		path:    "internal/bootstream/authority",
+		may:     []string{"internal/bootstream/peer", "internal/host/..."},
+		never:   kubernetes,
+		because: "certificates are made of keys and names; boot servers link it",
+	},
+	{
+		path:    "internal/bootstream/enroll",
+		may:     []string{"internal/bootstream/...", "internal/host/atomicfile"},
+		never:   kubernetes,
+		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
+	},
+	{
 		path:    "internal/bootstream",
 		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
 		never:   kubernetes,
