@@ -128,13 +128,13 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies and CRDs from the API types, Go from the boot stream's protocol, and docs/server-states.md from the code
+generate: ## Generate deep copies, CRDs and lists of boot config kinds, Go from the boot stream's protocol, and docs/server-states.md
 	hack/generate.sh
 	go generate ./internal/controller/server
 
 # Compares with the working tree, not with the last commit: it also answers
 # before committing.
-GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' 'config/crd' '*.pb.go' | sort | xargs cksum
+GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' config/crd config/manager config/tenant config/webhook '*.pb.go' | sort | xargs cksum
 
 .PHONY: verify-generated
 verify-generated: ## Fail unless what is generated is what the API types and the protocol say

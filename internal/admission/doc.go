@@ -22,8 +22,8 @@
 // # Adding a rule
 //
 // A rule is a function of (context, *check, the object now, the object before). It refuses with a field.Error or adds a warning. It is entered
-// for its kind in the table of rules.go; a kind that is new there has to be named in config/webhook too, which a test says. A case
-// goes into the table of admissiontest, which runs it three times.
+// for its kind in the table of rules.go; a kind that is new there has to be named in config/webhook too, which a test says. The rules for
+// boot configs are those of every row of package bootmethod. A case goes into the table of admissiontest, which runs it three times.
 //
 // # What every rule keeps to
 //

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
@@ -140,8 +141,8 @@ func profileReferences(ctx context.Context, c *check, now, before *ipxev1.Profil
 			if err != nil {
 				return err
 			}
-			if !exists || !granted(ref.obj, c.Namespace) {
-				c.warn(path.Child(ref.field), "the object is in another namespace, and needs the annotation %s there", ipxev1.AnnotationAllowProfilesFrom)
+			if !exists || !index.Readable(ref.obj, c.Namespace) {
+				c.warn(path.Child(ref.field), "%v", index.ErrNotReadable)
 			}
 		}
 	}
@@ -181,8 +182,4 @@ func elsewhere(content *ipxev1.AdditionalContent, namespace string) []foreignRef
 		add("webhook.basicAuthRef", w.BasicAuthRef.Namespace, w.BasicAuthRef.Name, &corev1.Secret{})
 	}
 	return found
-}
-
-func granted(obj client.Object, namespace string) bool {
-	return obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace || profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
 }

@@ -282,7 +282,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
@@ -298,13 +298,13 @@ var rooms = []room{
 		may: []string{"api", "internal/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
-			"internal/bounded"},
+			"internal/bounded", "internal/bootstream/peer", "internal/bootstream/enroll"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
@@ -376,7 +376,8 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/host/ownership"},
+			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

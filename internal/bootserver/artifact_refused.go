@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
@@ -75,8 +74,8 @@ func (s *Server) logBlobFailure(r *http.Request, status int, err error) {
 	} else if status < http.StatusInternalServerError {
 		return
 	}
-	if count, ok := lines.due(s.cfg.Clock.Now()); ok {
-		say("count", count, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err)
+	if suppressed, ok := lines.due(s.cfg.Clock.Now()); ok {
+		say("count", suppressed+1, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err)
 	}
 }
 
@@ -91,27 +90,6 @@ const (
 	blobRefusalsEvery = 30 * time.Second
 	blobFailuresEvery = time.Second
 )
-
-// countedLine lets one line of the log stand for many of its kind: anybody can make any number of requests.
-type countedLine struct {
-	every time.Duration
-
-	mu    sync.Mutex
-	since int // the last line
-	last  time.Time
-}
-
-// due counts one more, and reports whether it is time to log how many there have been.
-func (l *countedLine) due(now time.Time) (count int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since++
-	if !l.last.IsZero() && now.Sub(l.last) < l.every {
-		return 0, false
-	}
-	count, l.since, l.last = l.since, 0, now
-	return count, true
-}
 
 // logged cuts what a client sent to what the log takes.
 func logged(text string) string {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
@@ -23,7 +21,7 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 	if !news {
 		return
 	}
-	unsaid, ok := s.unknownLines.take(now)
+	suppressed, ok := s.unknownLines.due(now)
 	if !ok {
 		return
 	}
@@ -33,8 +31,8 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 			said = append(said, named[0], named[1])
 		}
 	}
-	if unsaid > 0 {
-		said = append(said, "suppressed", unsaid)
+	if suppressed > 0 {
+		said = append(said, "suppressed", suppressed)
 	}
 	s.cfg.Logger.Info("unknown machine asked for a boot", said...)
 }
@@ -58,30 +56,6 @@ func firstMAC(forwarded []string) string {
 
 // linesAMinute is how many machines that nobody knows the log names.
 const linesAMinute = 10
-
-// lines are those of one minute.
-type lines struct {
-	mu     sync.Mutex
-	since  time.Time
-	said   int
-	unsaid int
-}
-
-// take reports whether there may be another line, and for how many there was none since the last one.
-func (l *lines) take(now time.Time) (unsaid int, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Sub(l.since) >= time.Minute {
-		l.since, l.said = now, 0
-	}
-	if l.said == linesAMinute {
-		l.unsaid++
-		return 0, false
-	}
-	l.said++
-	unsaid, l.unsaid = l.unsaid, 0
-	return unsaid, true
-}
 
 // Unknown answers GET /unknown with the machines that asked what to boot within the last day, got nothing, and would get nothing now. It
 // is for operators, as Explain is. A machine whose identity alone does not tell what it gets, since an Assignment selects by what only

@@ -41,7 +41,7 @@ func (n *network) bootInOrder(ctx context.Context) (outcome Outcome, why string)
 		var said string
 		switch {
 		case option == 0:
-			found, said = n.bootPXE(ctx)
+			found, said = n.bootPXE(ctx, BootOverride{})
 		case option >= n.machine.ports:
 			found, said = n.fromDisk(ctx)
 		default:

@@ -52,25 +52,22 @@ func (m *Machine) posted(e *episode) bool {
 
 // boot follows the boot source override, and goes to disk without one.
 func (n *network) boot(ctx context.Context, override BootOverride) (Outcome, string) {
-	target := override.Target
-	if override.Enabled == overrideDisabled {
-		target = BootNone
+	for _, way := range ways {
+		if override.Enabled != overrideDisabled && way.target == override.Target && way.boot != nil {
+			return way.boot(n, ctx, override)
+		}
 	}
-	switch target {
-	case BootPXE:
-		return n.bootPXE(ctx)
-	case BootUEFIHTTP:
-		return n.bootHTTP(ctx, override.HTTPURI)
-	case BootSetup:
-		n.atPrompt = true
-		return OutcomeFirmware, "in the firmware setup"
-	default:
-		return n.fromDisk(ctx)
-	}
+	return n.fromDisk(ctx)
+}
+
+// setup waits for a person at the firmware's own menu.
+func (n *network) setup(context.Context, BootOverride) (Outcome, string) {
+	n.atPrompt = true
+	return OutcomeFirmware, "in the firmware setup"
 }
 
 // bootPXE is iPXE with what DHCP told it.
-func (n *network) bootPXE(ctx context.Context) (Outcome, string) {
+func (n *network) bootPXE(ctx context.Context, _ BootOverride) (Outcome, string) {
 	bootURL := n.machine.rack.opts.BootURL
 	if bootURL == nil || bootURL() == "" {
 		return OutcomeFailed, "DHCP told no boot URL"
@@ -100,12 +97,12 @@ func (n *network) bootPXE(ctx context.Context) (Outcome, string) {
 
 // bootHTTP is UEFI HTTP boot (UEFI 2.10 §24.7) of a URI that the BMC was told.
 // Firmware does not follow redirects.
-func (n *network) bootHTTP(ctx context.Context, uri string) (Outcome, string) {
-	if uri == "" {
+func (n *network) bootHTTP(ctx context.Context, override BootOverride) (Outcome, string) {
+	if override.HTTPURI == "" {
 		return OutcomeFailed, "UEFI HTTP boot: the BMC was told no URI"
 	}
 	n.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	_, err := n.get(ctx, WhatUKI, uri, http.Header{"User-Agent": {"UefiHttpBoot/1.0"}}, 0)
+	_, err := n.get(ctx, WhatUKI, override.HTTPURI, http.Header{"User-Agent": {"UefiHttpBoot/1.0"}}, 0)
 	n.client.CheckRedirect = nil
 	if err != nil {
 		return OutcomeFailed, "UEFI HTTP boot: " + err.Error()

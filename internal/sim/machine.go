@@ -12,19 +12,6 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// BootTarget is ComputerSystem.BootSource of DSP0268.
-type BootTarget string
-
-// The boot targets that a simulated system knows.
-const (
-	BootNone     BootTarget = "None"
-	BootPXE      BootTarget = "Pxe"
-	BootUEFIHTTP BootTarget = "UefiHttp"
-	BootDisk     BootTarget = "Hdd"
-	BootCD       BootTarget = "Cd" // there is never one in it
-	BootSetup    BootTarget = "BiosSetup"
-)
-
 // BootOverride is what the BMC tells the firmware to boot from.
 type BootOverride struct {
 	Enabled string // Disabled, Once, Continuous

@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	bootTargets   = []BootTarget{BootNone, BootPXE, BootDisk, BootCD, BootUEFIHTTP, BootSetup}
 	bootEnableds  = []string{overrideDisabled, overrideOnce, overrideContinuous}
 	bootModes     = []string{"UEFI", "Legacy"}
 	indicatorLEDs = []string{"Off", "Lit", "Blinking"}
@@ -77,7 +76,7 @@ func getSystemSettings(m *Machine, r *http.Request) (object, error) {
 func (m *Machine) bootBody(o BootOverride, order []string) object {
 	boot := object{
 		"BootSourceOverrideEnabled": o.Enabled, "BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds,
-		"BootSourceOverrideTarget": o.Target, "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets,
+		"BootSourceOverrideTarget": o.Target, "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets(),
 		"BootSourceOverrideMode": o.Mode, "BootSourceOverrideMode@Redfish.AllowableValues": bootModes,
 		"BootOrder": order, "BootOptions": link(m.systemURI() + "/BootOptions"), "HttpBootUri": nil, "UefiTargetBootSourceOverride": nil,
 	}
@@ -223,7 +222,7 @@ func patchBoot(o BootOverride, order []string, body object) (BootOverride, []str
 		case "BootSourceOverrideEnabled":
 			o.Enabled, err = oneOf(name, value, bootEnableds)
 		case "BootSourceOverrideTarget":
-			text, err = oneOf(name, value, bootTargets)
+			text, err = oneOf(name, value, bootTargets())
 			o.Target = BootTarget(text)
 		case "BootSourceOverrideMode":
 			o.Mode, err = oneOf(name, value, bootModes)

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -52,7 +52,7 @@ func (s *settings) checkIPXE() error {
 
 // namespaces says for which machines boot objects of a namespace may speak: the manager's and those that the operator names for
 // any, all others for what is granted to them; where all count, those that are not named come after these.
-func (s *settings) namespaces(metadata client.Reader) *standing.Namespaces {
+func (s *settings) namespaces(metadata client.Reader) *grant.Namespaces {
 	operators := []string{s.ManagerNamespace}
 	all := false
 	for _, namespace := range s.BootNamespaces {
@@ -62,7 +62,7 @@ func (s *settings) namespaces(metadata client.Reader) *standing.Namespaces {
 			operators = append(operators, namespace)
 		}
 	}
-	return &standing.Namespaces{Reader: metadata, Operators: operators, All: all}
+	return &grant.Namespaces{Reader: metadata, Operators: operators, All: all}
 }
 
 // derived is a key of its own for a purpose, so that no value made for one is of use for another.
@@ -82,7 +82,7 @@ func (s *System) newProfiles() *profile.View {
 }
 
 // addProfiles makes the controllers that fill it.
-func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *standing.Namespaces) error {
+func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *grant.Namespaces) error {
 	// What the manager's cache holds of ConfigMaps is records of its own.
 	maps, err := cache.New(config, cache.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: compact})
 	if err != nil {
@@ -92,10 +92,10 @@ func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *
 	initial := ipxeapi.NewInitial(s.profiles, mgr.GetCache())
 	profiles := &ipxeapi.Profiles{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.profiles, Webhooks: webhooks, Key: s.keys.derived("config ids"),
-		Standing: namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
+		Grants: namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
 		ConfigMaps: maps, Initial: initial, Workers: workers,
 	}
-	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Standing: namespaces.Of, Initial: initial, Workers: workers}
+	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: namespaces.Of, Initial: initial, Workers: workers}
 	return errors.Join(mgr.Add(maps), mgr.Add(named("webhooks of profiles", webhooks.Run)),
 		profiles.SetupWithManager(mgr), assignments.SetupWithManager(mgr), mgr.Add(initial))
 }

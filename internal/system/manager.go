@@ -106,7 +106,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			}
 		},
 		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
-		TokenKey: s.keys.token, Standing: namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
+		TokenKey: s.keys.token, Grants: namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
 	servers.Boots = delivery

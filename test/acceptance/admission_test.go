@@ -15,7 +15,7 @@ import (
 // TestAdmission: what is wrong with an object because of another one, or cannot be read, is refused at its field; and what can
 // be repaired is.
 func TestAdmission(t *testing.T) {
-	p := start(t, t.TempDir()+"/data")
+	p := beside(t)
 	refused := func(object client.Object, want ...string) {
 		t.Helper()
 		err := p.Create(t.Context(), object)

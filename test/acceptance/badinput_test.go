@@ -25,6 +25,7 @@ func objectMeta(namespace, name string) metav1.ObjectMeta {
 
 // TestRefusedStarts: what keeps the product from starting is said in one line that names it.
 func TestRefusedStarts(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func TestClaimsThatNoServerFits(t *testing.T) {
 
 // TestTaintsWithoutKey: a taint or a toleration without a key is refused at its field.
 func TestTaintsWithoutKey(t *testing.T) {
-	p := start(t, t.TempDir()+"/data")
+	p := beside(t)
 	for path, object := range map[string]client.Object{
 		"spec.taints[1].key": &metalv1.Server{ObjectMeta: objectMeta("", "s"), Spec: metalv1.ServerSpec{
 			SystemUUID: "4c4c4544-0043-3510-8052-b7c04f4e4d32", Taints: []metalv1.Taint{{Key: "a"}, {Value: "x"}},
@@ -283,7 +283,7 @@ func TestAClaimIsDeletedAsAnOrphan(t *testing.T) {
 
 // TestAnUnknownOperationOnAClaim is removed, with an event.
 func TestAnUnknownOperationOnAClaim(t *testing.T) {
-	p := start(t, t.TempDir()+"/data")
+	p := beside(t)
 	c := &metalv1.ServerClaim{ObjectMeta: objectMeta("default", "c"), Spec: metalv1.ServerClaimSpec{Power: metalv1.PowerOn}}
 	c.Annotations = map[string]string{metalv1.AnnotationOperation: "dance"}
 	p.create(c)

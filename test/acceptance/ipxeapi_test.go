@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ import (
 // namelessSite is a running product, a rack of machines that ask it for their boot by what they are, and the URLs of an image's parts.
 func namelessSite(t *testing.T) (p *running, rack *sim.Rack, kernel, initrd string) {
 	t.Helper()
+	t.Parallel()
 	registry, err := localregistry.Start(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +37,7 @@ func namelessSite(t *testing.T) (p *running, rack *sim.Rack, kernel, initrd stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = start(t, t.TempDir(), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	p = start(t, filepath.Join(t.TempDir(), "data"), "--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
 	rack = bareRack(t, func() string { return p.Boot + "/boot.ipxe" })
 	layer := func(digest any) string {
 		return fmt.Sprintf("%s/image?imageName=%s%%2Fos&layerDigest=%s&version=1", p.Boot, registry.Address(), digest)
@@ -113,7 +115,8 @@ func TestMachinesThatNameThemselves(t *testing.T) {
 // TestWhoComesLaterTakesNothing: of two Assignments for one machine that are made one after the other, as fast as that goes, the first one serves, whatever
 // they are called; the second one is admitted and says that it waits, serves once the first one is gone, and a restart in between changes nothing.
 func TestWhoComesLaterTakesNothing(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
 	const rounds = 8
 	uuid := func(round int) string { return fmt.Sprintf("5e1f0000-0000-4000-8000-0000000000%02x", round) }

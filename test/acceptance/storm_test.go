@@ -27,7 +27,7 @@ func stormSize(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(stormVariable)
 	if text == "" {
-		return 40
+		return 24
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {

@@ -413,6 +413,7 @@ func TestADirectoryThatSomebodyPutThereIsRefused(t *testing.T) {
 
 // TestADataDirectoryOfAnotherUserIsRefused: its owner could replace the keys in it.
 func TestADataDirectoryOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
 	open := filepath.Join(t.TempDir(), "open")
 	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777)); err != nil {
 		t.Fatal(err)

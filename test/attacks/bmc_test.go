@@ -98,7 +98,12 @@ type bmcs struct {
 
 func startBMCs(t *testing.T, args ...string) bmcs {
 	t.Helper()
-	b := bmcs{product.Start(t, filepath.Join(t.TempDir(), "data"), args...), t}
+	return askBMCs(t, product.Start(t, filepath.Join(t.TempDir(), "data"), args...))
+}
+
+func askBMCs(t *testing.T, p *product.Product) bmcs {
+	t.Helper()
+	b := bmcs{p, t}
 	secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Data: map[string][]byte{"username": []byte("admin"), "password": []byte(bmcPassword)}}
 	if err := b.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
@@ -264,7 +269,7 @@ func TestAnSSHServerThatNobodyHasAccepted(t *testing.T) {
 
 // A BMC points elsewhere in every way that Redfish and HTTP have: nobody else is asked anything.
 func TestABMCThatPointsElsewhere(t *testing.T) {
-	t.Parallel()
+	b := askBMCs(t, shared.For(t))
 	var stolen atomic.Int32
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		stolen.Add(1)
@@ -289,7 +294,6 @@ func TestABMCThatPointsElsewhere(t *testing.T) {
 		}
 	}))
 	t.Cleanup(hostile.Close)
-	b := startBMCs(t)
 	b.add("hostile", "127.0.0.1", metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTP, Port: bmcPort(t, hostile.Listener.Addr())}, 0, nil)
 	b.Eventually("the BMC redirects", func(context.Context) error {
 		if redirected.Load() < 2 {

@@ -89,6 +89,7 @@ func goesOn(t *testing.T, p *product.Product) {
 // TestIdleConnectionsStarveNobody: a client that opens more connections than there are descriptors, and leaves them open, keeps
 // nobody else out and does not end the process. It is named in the log.
 func TestIdleConnectionsStarveNobody(t *testing.T) {
+	t.Parallel()
 	for name, said := range map[string]string{
 		"nothing is said":            "",
 		"kept alive after an answer": "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
@@ -227,15 +228,14 @@ func TestMetricsInThePlainStayOnTheHost(t *testing.T) {
 
 // TestRequestsOfOneAddressAreLimited: a client that asks as fast as it can is told to wait, by default; others are not.
 func TestRequestsOfOneAddressAreLimited(t *testing.T) {
-	t.Parallel()
-	p := product.Start(t, filepath.Join(t.TempDir(), "data"))
+	p := shared.For(t)
 	for what, request := range map[string]string{
 		"a machine":                     "GET /ipxe/%08d-0000-4000-8000-000000000000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 		"who says to ask for a machine": "GET /httpboot HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\nX-Number: %d\r\n\r\n",
 	} {
 		limited := false
 		for try := 0; try < 10 && !limited; try++ {
-			limited = isLimited(t, strings.TrimPrefix(p.Boot, "http://"), request)
+			limited = isLimited(t, "127.7.7.7", strings.TrimPrefix(p.Boot, "http://"), request)
 		}
 		if !limited {
 			t.Errorf("%s: was never told to wait", what)
@@ -260,11 +260,12 @@ func TestHandshakesOfOneAddressAreLimited(t *testing.T) {
 	}
 }
 
-// isLimited asks twenty thousand times over one connection without waiting for answers, and reports whether one of them is 429.
-func isLimited(t *testing.T, to, request string) bool {
+// isLimited asks twenty thousand times over one connection from an address of this host without waiting for answers, and reports whether one
+// of them is 429.
+func isLimited(t *testing.T, from, to, request string) bool {
 	t.Helper()
 	const requests = 20_000
-	conn, err := net.Dial("tcp", to)
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "tcp", to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +315,7 @@ func TestADirectoryOfAnotherUserIsRefused(t *testing.T) {
 
 // TestInventedTokensAreFew: whoever tries tokens is told to wait before he has cost the Kubernetes API much.
 func TestInventedTokensAreFew(t *testing.T) {
-	t.Parallel()
-	p := product.Start(t, filepath.Join(t.TempDir(), "data"))
+	p := shared.For(t)
 	const tries = 200
 	for i := range tries {
 		if askAs(t, p.Operator+"/boots/00000000-0000-4000-8000-000000000000", "127.0.0.1", fmt.Sprintf("invented-%d", i)) == http.StatusTooManyRequests {

@@ -6,4 +6,7 @@ import (
 	"github.com/farrier-dev/farrier/test/product"
 )
 
+// shared is a product without flags, for tests of what they need no machine and no restart for.
+var shared = product.NewShared()
+
 func TestMain(m *testing.M) { product.Main(m) }

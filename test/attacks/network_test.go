@@ -158,6 +158,7 @@ func TestAForgedDiscovery(t *testing.T) {
 // TestSecretsOfARunningMachine: by UUID, MAC address or serial number a stranger gets neither ignition nor token of a machine that runs, also
 // where the token is needed anyway, and also after the product was started anew. The machine itself gets both when it boots again.
 func TestSecretsOfARunningMachine(t *testing.T) {
+	t.Parallel()
 	for _, access := range []string{"expected", "token"} {
 		t.Run(access, func(t *testing.T) {
 			l := lab.New(t, 1)

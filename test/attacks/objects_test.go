@@ -273,10 +273,9 @@ func TestNoObjectOfATenantStopsAnybody(t *testing.T) {
 // TestATenantsTimeStopsNoKind: a time that the API server reads and a client does not would keep all objects of its kind from
 // everybody.
 func TestATenantsTimeStopsNoKind(t *testing.T) {
-	l := lab.New(t, 1)
-	p := l.Up(t)
-	tenantNamespace(t, p, "mallory")
-	poison := tenantAssigns(t, p, "mallory", "poison", 0, tenantOtherUUID)
+	p := shared.For(t)
+	tenantNamespace(t, p, "poisoner")
+	poison := tenantAssigns(t, p, "poisoner", "poison", 0, "bbbbbbbb-0000-4000-8000-ffffffffffff")
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ipxev1.GroupVersion.WithKind("Assignment"))
 	for i, time := range oddTimes[1:] {

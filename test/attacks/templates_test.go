@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,29 +23,30 @@ import (
 	"github.com/farrier-dev/farrier/test/product"
 )
 
-const (
-	templatesAttacker = "aaaaaaaa-0000-4000-8000-000000000001"
-	templatesVictim   = "aaaaaaaa-0000-4000-8000-000000000002"
-)
+// templatesMachines counts the machines of these tests, which are told apart by their UUIDs.
+var templatesMachines atomic.Int32
 
 // templates is a product on which a tenant writes scripts beside another one's, which has to go on being answered.
 type templates struct {
 	*product.Product
-	t *testing.T
+	t                           *testing.T
+	namespace, attacker, victim string
 }
 
-func startTemplates(t *testing.T) templates {
+// startTemplates writes a script of the victim's in a namespace for this test.
+func startTemplates(t *testing.T, p *product.Product) templates {
 	t.Helper()
-	t.Parallel()
-	s := templates{product.Start(t, filepath.Join(t.TempDir(), "data")), t}
+	machine := func() string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", templatesMachines.Add(1)) }
+	s := templates{p, t, strings.ToLower(t.Name()), machine(), machine()}
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
 	s.create(s.profile("victim", "#!ipxe\n{{ if .Subject.uuid }}echo victim boots{{ end }}\n"))
-	s.assign("victim", templatesVictim)
+	s.assign("victim", s.victim)
 	s.victimBoots()
 	return s
 }
 
 func (s templates) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
 }
 
 func (s templates) profile(name, script string, content ...ipxev1.AdditionalContent) *ipxev1.Profile {
@@ -70,7 +72,7 @@ func (s templates) says(name, kind, reason, part string) {
 	s.t.Helper()
 	s.Eventually(kind+" of Profile "+name, func(ctx context.Context) error {
 		var p ipxev1.Profile
-		if err := s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}, &p); err != nil {
+		if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, &p); err != nil {
 			return err
 		}
 		c := apimeta.FindStatusCondition(p.Status.Conditions, kind)
@@ -106,7 +108,7 @@ func (s templates) ask(ctx context.Context, uuid string) (status int, body, code
 func (s templates) victimBoots() {
 	s.t.Helper()
 	s.Eventually("the other tenant's machine boots", func(ctx context.Context) error {
-		status, body, _, err := s.ask(ctx, templatesVictim)
+		status, body, _, err := s.ask(ctx, s.victim)
 		if err == nil && (status != http.StatusOK || !strings.Contains(body, "echo victim boots")) {
 			err = fmt.Errorf("%d: %.200q", status, body)
 		}
@@ -117,7 +119,7 @@ func (s templates) victimBoots() {
 // The attack that was seen: a megabyte of text through a pipe of twenty functions, each of which triples it. It is refused as it is written,
 // and where only the manager can see how long the text is, by the Profile's condition.
 func TestATextThroughALongPipe(t *testing.T) {
-	s := startTemplates(t)
+	s := startTemplates(t, shared.For(t))
 	text := strings.Repeat("%", 1<<20-1<<10)
 	for name, script := range map[string]string{
 		"pipe": "#!ipxe\n{{ .c" + strings.Repeat(" | urlquery", 20) + " }}\n",
@@ -130,9 +132,9 @@ func TestATextThroughALongPipe(t *testing.T) {
 	}
 	s.create(&corev1.ConfigMap{ObjectMeta: s.meta("text"), Data: map[string]string{"k": text}})
 	s.create(s.profile("attacker", "#!ipxe\n{{ .c | urlquery }}\n", ipxev1.AdditionalContent{Name: "c", ConfigMapRef: &ipxev1.KeyReference{Name: "text", Key: "k"}}))
-	s.assign("attacker", templatesAttacker)
+	s.assign("attacker", s.attacker)
 	s.says("attacker", ipxev1.ConditionReady, "InvalidTemplate", `spec.ipxe: {{ .c | urlquery }}: config "c" has`)
-	if status, body, _, err := s.ask(t.Context(), templatesAttacker); err != nil || status != http.StatusServiceUnavailable {
+	if status, body, _, err := s.ask(t.Context(), s.attacker); err != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("its machine is answered %d, %.100q, %v", status, body, err)
 	}
 	s.victimBoots()
@@ -141,13 +143,14 @@ func TestATextThroughALongPipe(t *testing.T) {
 // What only a rendering can tell: its functions are given and give more than they may. It ends early with a 503, the Profile says so once, and
 // the other tenant's machine is answered while sixty-four ask for it.
 func TestAScriptThatComputes(t *testing.T) {
-	s := startTemplates(t)
+	t.Parallel()
+	s := startTemplates(t, product.Start(t, filepath.Join(t.TempDir(), "data")))
 	text := strings.Repeat("%", 20_000)
 	script := "#!ipxe\n{{ if .Subject.uuid }}" + strings.Repeat("{{ if eq (urlquery .c) .c }}x{{ end }}", 1000) + "{{ end }}echo computed\n"
 	s.create(s.profile("attacker", script, ipxev1.AdditionalContent{Name: "c", Inline: &text}))
-	s.assign("attacker", templatesAttacker)
+	s.assign("attacker", s.attacker)
 	s.Eventually("the attacker's script is refused", func(ctx context.Context) error {
-		status, body, code, err := s.ask(ctx, templatesAttacker)
+		status, body, code, err := s.ask(ctx, s.attacker)
 		if err == nil && (status != http.StatusServiceUnavailable || code != "AssignmentBroken") {
 			err = fmt.Errorf("%d %s: %.100q", status, code, body)
 		}
@@ -161,7 +164,7 @@ func TestAScriptThatComputes(t *testing.T) {
 	for range 64 {
 		go func() {
 			for range 8 {
-				status, body, code, err := s.ask(ctx, templatesAttacker)
+				status, body, code, err := s.ask(ctx, s.attacker)
 				if err != nil || status != http.StatusServiceUnavailable || code != "AssignmentBroken" && code != "Busy" {
 					results <- fmt.Errorf("%d %s %.100q, %w", status, code, body, err)
 					return
@@ -178,7 +181,7 @@ func TestAScriptThatComputes(t *testing.T) {
 	}
 	s.victimBoots()
 	var p ipxev1.Profile
-	if err := s.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "attacker"}, &p); err != nil {
+	if err := s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "attacker"}, &p); err != nil {
 		t.Fatal(err)
 	}
 	if p.Generation != 1 || len(p.ManagedFields) > 8 || len(p.Status.Conditions) > 8 {
@@ -188,7 +191,7 @@ func TestAScriptThatComputes(t *testing.T) {
 
 // What grows in templates of Go is no part of a script: each is refused as it is written.
 func TestTemplatesThatGrow(t *testing.T) {
-	s := startTemplates(t)
+	s := startTemplates(t, shared.For(t))
 	for name, script := range map[string]string{
 		"width":     `{{ printf "%1000000d" 1 }}`,
 		"range":     "{{ range 1000000000 }}x{{ end }}",
@@ -211,7 +214,7 @@ func TestTemplatesThatGrow(t *testing.T) {
 
 // Butane of very many values costs half a minute of a processor, and its mistakes are repeated one by one.
 func TestButaneOfManyValues(t *testing.T) {
-	s := startTemplates(t)
+	s := startTemplates(t, shared.For(t))
 	butane := "variant: fcos\nversion: 1.5.0\nstorage: {files: [" + strings.Repeat("{},", 30_000) + "]}\n"
 	s.create(s.profile("attacker", "#!ipxe\nchain {{ .c }}\n", ipxev1.AdditionalContent{Name: "c", Exposed: true, Transform: ipxev1.TransformButane, Inline: &butane}))
 	s.says("attacker", ipxev1.ConditionTransformed, "InvalidButane", "ignition payload too large")

@@ -187,8 +187,7 @@ func tenantObject(kind, namespace, name string, spec map[string]any) *unstructur
 // TestATenantsImpossibleNamesAreInvalid: a reference to what nobody can make is refused at its field, and never taken for a
 // failure of the service.
 func TestATenantsImpossibleNamesAreInvalid(t *testing.T) {
-	l := lab.New(t, 1)
-	p := l.Up(t)
+	p := shared.For(t)
 	content := func(kind string, ref map[string]any) map[string]any {
 		return map[string]any{"ipxe": "#!ipxe\n", "additionalContent": []any{map[string]any{"name": "c", "exposed": true, kind: ref}}}
 	}
@@ -260,8 +259,7 @@ func TestATenantsImpossibleNamesStopNobody(t *testing.T) {
 
 // TestATenantsNumberBuysNoMachine: where all namespaces count, a priority is a matter of one's own namespace, and who loses is told.
 func TestATenantsNumberBuysNoMachine(t *testing.T) {
-	l := lab.New(t, 1)
-	p := l.Up(t)
+	p := lab.Beside(t, shared)
 	tenantNamespace(t, p, "victim")
 	victim := tenantAssigns(t, p, "victim", "mine", 0, tenantVictimUUID)
 	tenantSays(t, p, victim, ipxev1.ConditionProgrammed, metav1.ConditionTrue, "Programmed")

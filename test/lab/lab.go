@@ -47,6 +47,12 @@ func Start(t *testing.T, dataDir string, args ...string) *Running {
 	return &Running{Product: product.Start(t, dataDir, args...), t: t}
 }
 
+// Beside is a product that tests share, under the eyes of one of them.
+func Beside(t *testing.T, shared *product.Shared) *Running {
+	t.Helper()
+	return &Running{Product: shared.For(t), t: t}
+}
+
 // Launch is Start for those that expect it to fail: the error has what was printed.
 func Launch(t *testing.T, dataDir string, args ...string) (*Running, error) {
 	t.Helper()

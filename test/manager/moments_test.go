@@ -90,7 +90,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	launch(t, "last", m.args...)
 	eventually(t, "all lives are over", func() error {
 		if m.live(); !m.allOver() {
-			return fmt.Errorf("%s", m.standing())
+			return fmt.Errorf("%s", m.positions())
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func (m *moments) killOnce() {
 	}
 	p.Kill()
 	m.killed++
-	m.t.Logf("kill %d: %s", m.killed, m.standing())
+	m.t.Logf("kill %d: %s", m.killed, m.positions())
 	m.endLease()
 }
 
@@ -159,8 +159,8 @@ func (m *moments) allOver() bool {
 	return true
 }
 
-// standing is where every machine is, for people.
-func (m *moments) standing() (text string) {
+// positions is where every machine is, for people.
+func (m *moments) positions() (text string) {
 	for _, l := range m.lives {
 		server := m.server(l.number)
 		if err := m.Get(m.t.Context(), client.ObjectKeyFromObject(server), server); client.IgnoreNotFound(err) != nil {

@@ -44,6 +44,12 @@ func Main(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	for _, s := range shared {
+		if err := s.end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	for _, b := range []*Binary{Farrier, Manager} {
 		if b.folder != "" {
 			_ = os.RemoveAll(b.folder)

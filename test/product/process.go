@@ -76,10 +76,31 @@ func (p *Process) Kill() {
 // Stop ends the process as its user or a cluster would, and returns how it ended.
 func (p *Process) Stop() error {
 	p.t.Helper()
-	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.terminate(); err != nil {
 		p.t.Errorf("%s: SIGTERM: %v", p.name, err)
 	}
 	return p.Wait()
+}
+
+func (p *Process) terminate() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// end is Stop after the tests: what would fail a test is returned.
+func (p *Process) end() error {
+	if err := p.terminate(); err != nil {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return p.err
+	case <-time.After(Patience):
+		p.Kill()
+		return errors.New("it did not end")
+	}
 }
 
 // Wait returns how the process ended. One that does not end in time is killed, and the test fails.

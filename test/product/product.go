@@ -30,6 +30,7 @@ type Product struct {
 
 	t       *testing.T
 	process *Process
+	shared  bool // by several tests, so that none of them ends it
 }
 
 // Start runs `farrier up` on a data directory and waits for its ready line. A data directory that does not exist is made as a copy of one in
@@ -52,6 +53,14 @@ func Launch(t *testing.T, dataDir string, args ...string) (*Product, error) {
 // LaunchBinary is Launch for a program that is not started as usual.
 func LaunchBinary(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, error) {
 	t.Helper()
+	p, err := launch(t, b, dataDir, args...)
+	t.Cleanup(p.Stop)
+	return p, err
+}
+
+// launch starts a product that somebody else ends.
+func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, error) {
+	t.Helper()
 	if err := prepare(t, b, dataDir); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +72,6 @@ func LaunchBinary(t *testing.T, b *Binary, dataDir string, args ...string) (*Pro
 			ready <- rest
 		}
 	}, args...)
-	t.Cleanup(p.Stop)
 	select {
 	case line := <-ready:
 		return p, p.connect(line)
@@ -122,12 +130,26 @@ func (p *Product) Exited() bool {
 func (p *Product) Log() string { return p.process.Log() }
 
 // Kill ends the product as a power cut would.
-func (p *Product) Kill() { p.process.Kill() }
+func (p *Product) Kill() {
+	p.t.Helper()
+	p.isOwn()
+	p.process.Kill()
+}
 
 // Stop ends the product as its user would, and shows its log when the test has failed.
 func (p *Product) Stop() {
+	p.t.Helper()
+	p.isOwn()
 	_ = p.process.Stop() // one that was killed, or refused to start, has ended with an error
 	p.process.ShowIfFailed()
+}
+
+// isOwn fails a test that is about to end a product which others use.
+func (p *Product) isOwn() {
+	p.t.Helper()
+	if p.shared {
+		p.t.Fatal("a product that tests share is not ended by one of them")
+	}
 }
 
 // Eventually waits until check returns nil, and fails the test with its last error otherwise.

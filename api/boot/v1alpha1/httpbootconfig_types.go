@@ -90,3 +90,5 @@ type HTTPBootConfigList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []HTTPBootConfig `json:"items"`
 }
+
+func init() { register(&HTTPBootConfig{}, &HTTPBootConfigList{}) }

@@ -112,3 +112,5 @@ type IPXEBootConfigList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []IPXEBootConfig `json:"items"`
 }
+
+func init() { register(&IPXEBootConfig{}, &IPXEBootConfigList{}) }

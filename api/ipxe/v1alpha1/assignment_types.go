@@ -80,3 +80,5 @@ type AssignmentList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Assignment `json:"items"`
 }
+
+func init() { register(&Assignment{}, &AssignmentList{}) }

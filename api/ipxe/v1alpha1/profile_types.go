@@ -178,3 +178,5 @@ type ProfileList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Profile `json:"items"`
 }
+
+func init() { register(&Profile{}, &ProfileList{}) }

@@ -147,3 +147,5 @@ type BIOSSettingsList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []BIOSSettings `json:"items"`
 }
+
+func init() { register(&BIOSSettings{}, &BIOSSettingsList{}) }

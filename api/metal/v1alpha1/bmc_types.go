@@ -162,3 +162,5 @@ type BMCList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []BMC `json:"items"`
 }
+
+func init() { register(&BMC{}, &BMCList{}) }

@@ -49,3 +49,5 @@ type BMCSecretList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []BMCSecret `json:"items"`
 }
+
+func init() { register(&BMCSecret{}, &BMCSecretList{}) }

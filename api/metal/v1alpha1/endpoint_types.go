@@ -54,3 +54,5 @@ type EndpointList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Endpoint `json:"items"`
 }
+
+func init() { register(&Endpoint{}, &EndpointList{}) }

@@ -14,7 +14,7 @@ var (
 	GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 	// SchemeBuilder collects what AddToScheme registers.
-	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+	SchemeBuilder = runtime.NewSchemeBuilder(addGroupVersion)
 
 	// AddToScheme registers the types of this package with a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
@@ -25,18 +25,15 @@ func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
 }
 
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion,
-		&Endpoint{}, &EndpointList{},
-		&BMC{}, &BMCList{},
-		&BMCSecret{}, &BMCSecretList{},
-		&Server{}, &ServerList{},
-		&ServerClaim{}, &ServerClaimList{},
-		&ServerBootConfiguration{}, &ServerBootConfigurationList{},
-		&ServerMaintenance{}, &ServerMaintenanceList{},
-		&BIOSSettings{}, &BIOSSettingsList{},
-		&ServerReadinessRule{}, &ServerReadinessRuleList{},
-	)
+// register adds a kind and its list. Each kind does so beside its type.
+func register(kind, list runtime.Object) {
+	SchemeBuilder.Register(func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(GroupVersion, kind, list)
+		return nil
+	})
+}
+
+func addGroupVersion(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -235,3 +235,5 @@ type ServerList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Server `json:"items"`
 }
+
+func init() { register(&Server{}, &ServerList{}) }

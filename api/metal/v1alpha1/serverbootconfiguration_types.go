@@ -90,3 +90,5 @@ type ServerBootConfigurationList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ServerBootConfiguration `json:"items"`
 }
+
+func init() { register(&ServerBootConfiguration{}, &ServerBootConfigurationList{}) }

@@ -96,3 +96,5 @@ type ServerClaimList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ServerClaim `json:"items"`
 }
+
+func init() { register(&ServerClaim{}, &ServerClaimList{}) }

@@ -110,3 +110,5 @@ type ServerMaintenanceList struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []ServerMaintenance `json:"items"`
 }
+
+func init() { register(&ServerMaintenance{}, &ServerMaintenanceList{}) }

@@ -90,3 +90,5 @@ type ServerReadinessRuleList struct {
 // AnnotationReadinessTaints, on a Server, lists the taints that readiness rules have put on it, as key=effect separated by
 // commas. Farrier removes only those when a rule no longer applies to the server. Added by Farrier.
 const AnnotationReadinessTaints = "farrier.dev/readiness-taints"
+
+func init() { register(&ServerReadinessRule{}, &ServerReadinessRuleList{}) }

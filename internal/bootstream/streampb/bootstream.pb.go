@@ -791,8 +791,9 @@ func (x *Welcome) GetHeartbeat() *durationpb.Duration {
 
 // Changes are records in the order of their counters.
 type Changes struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Records       []*Record              `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// records are messages of type Record, which a manager encodes once for all boot servers.
+	Records       [][]byte `protobuf:"bytes,1,rep,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,7 +828,7 @@ func (*Changes) Descriptor() ([]byte, []int) {
 	return file_bootstream_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *Changes) GetRecords() []*Record {
+func (x *Changes) GetRecords() [][]byte {
 	if x != nil {
 		return x.Records
 	}
@@ -2954,9 +2955,9 @@ const file_bootstream_proto_rawDesc = "" +
 	"\theartbeat\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\theartbeat\x1a;\n" +
 	"\rObservedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"B\n" +
-	"\aChanges\x127\n" +
-	"\arecords\x18\x01 \x03(\v2\x1d.farrier.bootstream.v1.RecordR\arecords\"\xe6\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"#\n" +
+	"\aChanges\x12\x18\n" +
+	"\arecords\x18\x01 \x03(\fR\arecords\"\xe6\x01\n" +
 	"\aCurrent\x12\x18\n" +
 	"\acounter\x18\x01 \x01(\x04R\acounter\x12H\n" +
 	"\bobserved\x18\x02 \x03(\v2,.farrier.bootstream.v1.Current.ObservedEntryR\bobserved\x12:\n" +
@@ -3229,58 +3230,57 @@ var file_bootstream_proto_depIdxs = []int32{
 	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
 	42, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
 	49, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	14, // 13: farrier.bootstream.v1.Changes.records:type_name -> farrier.bootstream.v1.Record
-	43, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	49, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
-	15, // 16: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
-	16, // 17: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
-	22, // 18: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
-	24, // 19: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
-	25, // 20: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
-	26, // 21: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
-	27, // 22: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
-	0,  // 23: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
-	17, // 24: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
-	18, // 25: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
-	19, // 26: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
-	20, // 27: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
-	1,  // 28: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	48, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
-	21, // 30: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	44, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	45, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	46, // 33: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	47, // 34: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
-	30, // 35: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
-	31, // 36: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
-	32, // 37: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
-	33, // 38: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	48, // 39: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	48, // 40: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
-	21, // 41: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
-	21, // 42: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	48, // 43: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	48, // 44: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
-	21, // 45: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
-	2,  // 46: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	40, // 47: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	40, // 48: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	23, // 49: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	4,  // 50: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	28, // 51: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	34, // 52: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	36, // 53: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
-	38, // 54: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
-	9,  // 55: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	29, // 56: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	35, // 57: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	37, // 58: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
-	39, // 59: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
-	55, // [55:60] is the sub-list for method output_type
-	50, // [50:55] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	43, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	49, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	15, // 15: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
+	16, // 16: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
+	22, // 17: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
+	24, // 18: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
+	25, // 19: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
+	26, // 20: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
+	27, // 21: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
+	0,  // 22: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
+	17, // 23: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
+	18, // 24: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
+	19, // 25: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
+	20, // 26: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
+	1,  // 27: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
+	48, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	21, // 29: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
+	44, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	45, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	46, // 32: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	47, // 33: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	30, // 34: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
+	31, // 35: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
+	32, // 36: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
+	33, // 37: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
+	48, // 38: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	48, // 39: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	21, // 40: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
+	21, // 41: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
+	48, // 42: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	48, // 43: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	21, // 44: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
+	2,  // 45: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
+	40, // 46: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	40, // 47: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	23, // 48: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	4,  // 49: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	28, // 50: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	34, // 51: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	36, // 52: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	38, // 53: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	9,  // 54: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	29, // 55: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	35, // 56: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	37, // 57: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	39, // 58: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	54, // [54:59] is the sub-list for method output_type
+	49, // [49:54] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }

@@ -120,8 +120,8 @@ func TestOthersNamespacesDoNotSpeakForMachines(t *testing.T) {
 	for name, objects := range map[string][]client.Object{"by hand": {handWritten("c")}, "ours": ours(ordered("a"))} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t, objects...)
-			s.Standing = func(_ context.Context, namespace string) (assignment.Standing, error) {
-				return assignment.Standing{Operator: namespace == "boot"}, nil
+			s.Grants = func(_ context.Context, namespace string) (assignment.Grant, error) {
+				return assignment.Grant{Operator: namespace == "boot"}, nil
 			}
 			s.Settle(t, s.ipxe, "ns/c")
 			_, status := s.View.ByUUID(uuid)

@@ -27,9 +27,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 )
 
 // Delivery carries what all reconcilers of this package share.
@@ -43,8 +43,8 @@ type Delivery struct {
 	Sites booturl.Sites
 	// TokenKey is the key from which boot tokens are derived.
 	TokenKey []byte
-	// Standing says for which machines people of a namespace may write boot configs; nil: for all.
-	Standing standing.Of
+	// Grants says for which machines people of a namespace may write boot configs; nil: for all.
+	Grants grant.Of
 	// ForeignLifecycle: somebody else orders boots, and keeps no attempts that say which are open.
 	ForeignLifecycle bool
 	// WakeServer is told when the boot view has learnt of a boot attempt.

@@ -53,15 +53,15 @@ func startControllers(t *testing.T, namespace string) (ctrl.Manager, *profile.Vi
 	}
 	view := profile.NewView(clock.RealClock{}, nil)
 	initial := ipxeapi.NewInitial(view, mgr.GetCache())
-	serves := func(_ context.Context, n string) (assignment.Standing, error) {
-		return assignment.Standing{Operator: n == namespace}, nil
+	serves := func(_ context.Context, n string) (assignment.Grant, error) {
+		return assignment.Grant{Operator: n == namespace}, nil
 	}
 	webhooks := content.NewResolver(content.Options{MaxBytes: profile.MaxConfig, Clock: clock.RealClock{}})
 	profiles := &ipxeapi.Profiles{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: view, Webhooks: webhooks, Key: []byte("key"), Standing: serves,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: view, Webhooks: webhooks, Key: []byte("key"), Grants: serves,
 		ConfigMaps: mgr.GetCache(), Initial: initial, Workers: 2,
 	}
-	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: view, Standing: serves, Initial: initial, Workers: 2}
+	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: view, Grants: serves, Initial: initial, Workers: 2}
 	if err := errors.Join(profiles.SetupWithManager(mgr), assignments.SetupWithManager(mgr), mgr.Add(initial)); err != nil {
 		t.Fatal(err)
 	}

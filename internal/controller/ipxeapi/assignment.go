@@ -20,9 +20,9 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -32,14 +32,13 @@ import (
 type Assignments struct {
 	client.Client
 	View *profile.View
-	// Standing says for which machines a namespace may speak.
-	Standing standing.Of
-	Initial  *Initial
+	// Grants says for which machines a namespace may speak.
+	Grants  grant.Of
+	Initial *Initial
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
-	wake   trigger.Source
-	writes ownWrites
+	wake trigger.Source
 	// peers are the assignments with precedence over each, machines the identities that each selects; unresolved are the namespaces of
 	// assignments that select profiles by labels and find none.
 	peers      dependents[types.NamespacedName]
@@ -54,7 +53,7 @@ func (r *Assignments) SetupWithManager(mgr ctrl.Manager) error {
 		For(&ipxev1.Assignment{}, builder.WithPredicates(news())).
 		Watches(&ipxev1.Profile{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newsOfProfiles())).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.namingServer), onBootChange()).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(grant.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
 		Complete(r)
@@ -120,7 +119,6 @@ func (r *Assignments) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	err := r.Get(ctx, req.NamespacedName, &a)
 	if apierrors.IsNotFound(err) || err == nil && !a.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
-		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindAssignment, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -139,7 +137,7 @@ func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
 		return
 	}
 	defer r.Initial.done(kindAssignment, name)
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return
 	}
@@ -168,7 +166,7 @@ func (r *Assignments) tell(names []types.NamespacedName) {
 // compile puts an assignment into the view and says in status what came of it.
 func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 	name, before := client.ObjectKeyFromObject(a), a.DeepCopy()
-	has, err := r.Standing(ctx, a.Namespace)
+	has, err := r.Grants(ctx, a.Namespace)
 	if err != nil {
 		return err
 	}
@@ -252,14 +250,7 @@ func (r *Assignments) others(name types.NamespacedName, a *assignment.Assignment
 // report writes status, if it says anything new.
 func (r *Assignments) report(ctx context.Context, before, a *ipxev1.Assignment) error {
 	if reflect.DeepEqual(before.Status, a.Status) {
-		if r.writes.unseen(before) {
-			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
-		}
 		return nil
 	}
-	err := r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
-	if err == nil {
-		r.writes.wrote(before)
-	}
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Status().Patch(ctx, a, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager))
 }

@@ -64,14 +64,14 @@ func (s *stand) restart(t *testing.T) {
 	t.Helper()
 	s.view, s.webhooks = profile.NewView(s.Clock, nil), &answers{results: map[string]content.Result{}}
 	s.view.SetSynced(true)
-	serves := func(_ context.Context, namespace string) (assignment.Standing, error) {
-		return assignment.Standing{Operator: namespace != "tenant"}, nil
+	serves := func(_ context.Context, namespace string) (assignment.Grant, error) {
+		return assignment.Grant{Operator: namespace != "tenant"}, nil
 	}
 	s.profiles = &Profiles{
-		Client: s.API, APIReader: s.API, View: s.view, Webhooks: s.webhooks, Key: []byte("key"), Standing: serves,
+		Client: s.API, APIReader: s.API, View: s.view, Webhooks: s.webhooks, Key: []byte("key"), Grants: serves,
 		KeysSecret: types.NamespacedName{Namespace: "default", Name: "farrier-keys"},
 	}
-	s.assignments = &Assignments{Client: s.API, View: s.view, Standing: serves}
+	s.assignments = &Assignments{Client: s.API, View: s.view, Grants: serves}
 	s.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(s.queue.ShutDown)
 	if err := s.assignments.wake.Start(context.Background(), s.queue); err != nil {

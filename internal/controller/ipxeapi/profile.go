@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -40,8 +40,8 @@ type Profiles struct {
 	Webhooks Webhooks
 	// Key is what IDs of configs are derived from.
 	Key []byte
-	// Standing says whose profiles count: of namespaces that may speak for any machine.
-	Standing standing.Of
+	// Grants says whose profiles count: of namespaces that may speak for any machine.
+	Grants grant.Of
 	// KeysSecret names the Secret that no profile may read: everything is derived from it.
 	KeysSecret types.NamespacedName
 	// ConfigMaps is a cache that holds the metadata of ConfigMaps of all namespaces.
@@ -51,7 +51,6 @@ type Profiles struct {
 	Workers int
 
 	wake       trigger.Source
-	writes     ownWrites
 	references dependents[reference]
 	inquiries  inquiries
 }
@@ -68,7 +67,7 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 		Named("ipxe-profile").
 		For(&ipxev1.Profile{}, builder.WithPredicates(news())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf(kindSecret))).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(standing.News())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(grant.News())).
 		WatchesRawSource(&r.wake).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers})
 	if r.ConfigMaps != nil {
@@ -98,7 +97,6 @@ func (r *Profiles) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	err := r.Get(ctx, req.NamespacedName, &p)
 	if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
 		r.withdraw(req.NamespacedName)
-		r.writes.forget(req.NamespacedName)
 		r.Initial.done(kindProfile, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -121,7 +119,7 @@ func (r *Profiles) withdraw(name types.NamespacedName) {
 func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	name := client.ObjectKeyFromObject(p)
 	before := p.DeepCopy()
-	has, err := r.Standing(ctx, p.Namespace)
+	has, err := r.Grants(ctx, p.Namespace)
 	if err != nil {
 		return err
 	}
@@ -166,14 +164,7 @@ func (r *Profiles) report(ctx context.Context, before, p *ipxev1.Profile) error 
 		p.Status.AdditionalConfig = nil // as it is read back
 	}
 	if reflect.DeepEqual(before.Status, p.Status) {
-		if r.writes.unseen(before) {
-			r.wake.WakeAfter(before.Namespace, before.Name, cacheLag)
-		}
 		return nil
 	}
-	err := r.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager)
-	if err == nil {
-		r.writes.wrote(before)
-	}
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager))
 }

@@ -3,7 +3,6 @@ package ipxeapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
-	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
@@ -26,15 +25,6 @@ const (
 type reference struct {
 	kind string
 	name types.NamespacedName
-}
-
-// errNoGrant is the same whether or not the object exists: users of one namespace must not find out what exists in others.
-var errNoGrant = errors.New("it is in another namespace, and has no annotation " + ipxev1.AnnotationAllowProfilesFrom + " that allows this one")
-
-// Granted reports whether profiles of a namespace may read an object.
-func Granted(obj client.Object, namespace string) bool {
-	return obj.GetNamespace() == namespace || obj.GetLabels()[ipxev1.AnnotationAllowProfilesFrom] == namespace ||
-		profile.Granted(obj.GetAnnotations()[ipxev1.AnnotationAllowProfilesFrom], namespace)
 }
 
 func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
@@ -110,13 +100,13 @@ func (r *Profiles) read(ctx context.Context, ref reference, namespace string, in
 	err = r.APIReader.Get(ctx, ref.name, into)
 	switch {
 	case apierrors.IsNotFound(err) && ref.name.Namespace != namespace:
-		return errNoGrant, nil
+		return index.ErrNotReadable, nil
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s %q does not exist", ref.kind, ref.name.Name), nil
 	case err != nil:
 		return nil, fmt.Errorf("read %s %s: %w", ref.kind, ref.name, err)
-	case !Granted(into, namespace):
-		return errNoGrant, nil
+	case !index.Readable(into, namespace):
+		return index.ErrNotReadable, nil
 	}
 	return nil, nil
 }

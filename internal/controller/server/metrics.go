@@ -17,10 +17,10 @@ import (
 // zero value is ready.
 type census struct {
 	mu sync.Mutex
-	by map[string]standing
+	by map[string]counted
 }
 
-type standing struct {
+type counted struct {
 	state metalv1.ServerState
 	late  bool
 }
@@ -31,11 +31,11 @@ var (
 )
 
 // note says where a server is, and whether it has just become late.
-func (c *census) note(name string, is standing) (becameLate bool) {
+func (c *census) note(name string, is counted) (becameLate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
-		c.by = map[string]standing{}
+		c.by = map[string]counted{}
 	}
 	was := c.by[name]
 	c.by[name] = is

@@ -5,8 +5,8 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
 // stage is how far a machine has come in a boot, by what it has fetched.
@@ -36,26 +36,39 @@ const (
 	mostBoots = 3
 )
 
-// stages are the conditions of a boot configuration that prove a stage.
-var stages = []struct {
-	condition string
-	stage     stage
-}{
-	{metalv1.ConditionIPXEScriptFetched, stageScript},
-	{bootv1.ConditionKernelFetched, stageKernel},
-	{bootv1.ConditionUKIFetched, stageKernel},
-	{metalv1.ConditionIgnitionDataFetched, stageSystem},
+// stages are the conditions of a boot configuration that prove a stage, by any boot method.
+var stages = func() map[string]stage {
+	proven := map[string]stage{}
+	for _, m := range bootmethod.Methods {
+		for kind, conditions := range m.Conditions {
+			proven[conditions[0]] = stageOf(kind)
+		}
+	}
+	return proven
+}()
+
+// stageOf is the stage that a delivery proves.
+func stageOf(kind bootview.DeliveryKind) stage {
+	switch {
+	case kind == bootview.DeliveredScript:
+		return stageScript
+	case kind == bootview.DeliveredArtifact, kind.IsFile():
+		return stageKernel
+	case kind == bootview.DeliveredIgnition:
+		return stageSystem
+	}
+	return stageNothing
 }
 
 // progress is how far the boot of v.Boot, which has started, has come, and since when.
 func (v *View) progress() (stage, time.Time) {
 	at, since := stageNothing, *v.Attempt.Started
-	for _, s := range stages {
-		c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, s.condition)
+	for condition, proven := range stages {
+		c := apimeta.FindStatusCondition(v.Boot.Status.Conditions, condition)
 		if !v.Attempt.Concerns(v.Boot.Status.DeliveryAttempt, c) {
 			continue
 		}
-		at = max(at, s.stage)
+		at = max(at, proven)
 		if c.LastTransitionTime.After(since) { // a machine may be seen on after it has fetched its script
 			since = c.LastTransitionTime.Time
 		}

@@ -19,6 +19,7 @@ import (
 )
 
 func TestOnlyHealthIsOpenToEverybody(t *testing.T) {
+	t.Parallel()
 	cfg := rest.AnonymousClientConfig(testapi.Start(t))
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -116,6 +117,7 @@ func TestInitialRolesExist(t *testing.T) {
 }
 
 func TestListeningEverywhere(t *testing.T) {
+	t.Parallel()
 	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data"), "--api-address", "0.0.0.0:0").MustBeReady(t)
 	if host := process.RESTConfig().Host; !strings.HasPrefix(host, "https://127.0.0.1:") {
 		t.Errorf("the kubeconfig names %s, want an address that can be connected to", host)

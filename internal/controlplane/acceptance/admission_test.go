@@ -14,6 +14,7 @@ import (
 
 // TestAdmissionPluginRunsInProcess uses the plugin of testapi/apiserver/plugin.go.
 func TestAdmissionPluginRunsInProcess(t *testing.T) {
+	t.Parallel()
 	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data"), "--label-rules").MustBeReady(t)
 	client := clientset(t, process.RESTConfig())
 
@@ -32,6 +33,7 @@ func TestAdmissionPluginRunsInProcess(t *testing.T) {
 }
 
 func TestAdmissionPolicy(t *testing.T) {
+	t.Parallel()
 	client := clientset(t, testapi.Start(t))
 	namespace := testapi.Namespace(t)
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDeletionCascadesToOwnedObjects(t *testing.T) {
+	t.Parallel()
 	cfg := testapi.Start(t)
 	namespace := testapi.Namespace(t)
 	install(t, cfg, definition(widgets, "Widget", apiextensionsv1.NamespaceScoped))
@@ -46,6 +47,7 @@ func TestDeletionCascadesToOwnedObjects(t *testing.T) {
 }
 
 func TestForegroundDeletionEnds(t *testing.T) {
+	t.Parallel()
 	cfg := testapi.Start(t)
 	namespace := testapi.Namespace(t)
 	client := clientset(t, cfg).CoreV1().ConfigMaps(namespace)
@@ -76,6 +78,7 @@ func TestForegroundDeletionEnds(t *testing.T) {
 }
 
 func TestNamespaceDeletionEnds(t *testing.T) {
+	t.Parallel()
 	cfg := testapi.Start(t)
 	namespace := testapi.Namespace(t)
 	install(t, cfg, definition(widgets, "Widget", apiextensionsv1.NamespaceScoped))

@@ -18,6 +18,7 @@ import (
 )
 
 func TestRestartKeepsData(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := testapi.Launch(t, "--data-dir", dir).MustBeReady(t)
 	created := createConfigMap(t, clientset(t, first.RESTConfig()), "default", configMap("kept"))
@@ -50,6 +51,7 @@ func TestRestartKeepsData(t *testing.T) {
 }
 
 func TestKillLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	const writers, enough = 8, 300
 	dir := filepath.Join(t.TempDir(), "data")
 	first := testapi.Launch(t, "--data-dir", dir).MustBeReady(t)
@@ -102,6 +104,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 }
 
 func TestUnusualPaths(t *testing.T) {
+	t.Parallel()
 	for name, dir := range map[string]string{
 		// unix(7) allows 108 bytes for the path of a socket.
 		"long":  strings.Repeat("d", 120),
@@ -122,6 +125,7 @@ func TestUnusualPaths(t *testing.T) {
 }
 
 func TestStopDoesNotWaitForWatchers(t *testing.T) {
+	t.Parallel()
 	process := testapi.Launch(t, "--data-dir", filepath.Join(t.TempDir(), "data")).MustBeReady(t)
 	watch, err := clientset(t, process.RESTConfig()).CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {

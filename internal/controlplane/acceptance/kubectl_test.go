@@ -14,6 +14,7 @@ import (
 )
 
 func TestKubectl(t *testing.T) {
+	t.Parallel()
 	binary, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("kubectl is not in PATH")

@@ -40,6 +40,7 @@ func wantAll(t *testing.T, output string, parts ...string) {
 }
 
 func TestSecondInstanceIsToldWhoHoldsTheDirectory(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := testapi.Launch(t, "--data-dir", dir).MustBeReady(t)
 	wantAll(t, refused(t, "--data-dir", dir), dir, "--data-dir", fmt.Sprintf("pid %d", first.PID()))
@@ -86,6 +87,7 @@ func TestUnusableDataDirectoryIsNamed(t *testing.T) {
 }
 
 func TestTakenAddressIsNamed(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +101,7 @@ func TestTakenAddressIsNamed(t *testing.T) {
 }
 
 func TestBrokenEncryptionKeyIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "encryption.yaml")
 	if err := os.WriteFile(path, []byte("no configuration"), 0o600); err != nil {
@@ -110,6 +113,7 @@ func TestBrokenEncryptionKeyIsNamed(t *testing.T) {
 // TestInterruptedStartEnds interrupts a start at points that can be seen from outside. The API server ends the process with status 255 when one
 // of its start hooks is interrupted, so those must not be.
 func TestInterruptedStartEnds(t *testing.T) {
+	t.Parallel()
 	for _, seen := range []string{"pid", "encryption.yaml", "etcd/member/snap/db"} {
 		t.Run(seen, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")

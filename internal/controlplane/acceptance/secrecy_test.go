@@ -19,6 +19,7 @@ import (
 )
 
 func TestSecretsRestEncrypted(t *testing.T) {
+	t.Parallel()
 	// Lengths divisible by three, so that base64 of the marker is found in base64 of anything that starts with it.
 	const secretMarker, bmcMarker, plainMarker = "marker-of-a-secret", "marker-of-a-bmc-secret", "marker-of-a-configmap"
 	dir := filepath.Join(t.TempDir(), "data")
@@ -70,6 +71,7 @@ func TestSecretsRestEncrypted(t *testing.T) {
 }
 
 func TestLostEncryptionKeyIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := testapi.Launch(t, "--data-dir", dir).MustBeReady(t).Stop(); err != nil {
 		t.Fatal(err)
@@ -88,6 +90,7 @@ func TestLostEncryptionKeyIsNotReplaced(t *testing.T) {
 }
 
 func TestFilesArePrivate(t *testing.T) {
+	t.Parallel()
 	parent := t.TempDir()
 	dir, kubeconfig := filepath.Join(parent, "data"), filepath.Join(parent, "elsewhere", "config")
 	process := testapi.Launch(t, "--data-dir", dir, "--kubeconfig", kubeconfig).MustBeReady(t)

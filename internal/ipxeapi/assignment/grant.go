@@ -10,27 +10,27 @@ import (
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
-// Standing is what a namespace may say of machines.
-type Standing struct {
+// Grant is what a namespace may say of machines.
+type Grant struct {
 	// Operator: it is one of the operator's, and may say anything.
 	Operator bool
-	// Grant is what others may speak for. Problem is why what was written of it cannot be read; it grants nothing then.
-	Grant   Grant
-	Problem string
+	// Machines is what others may speak for. Problem is why what was written of it cannot be read; it grants nothing then.
+	Machines MachineSet
+	Problem  string
 	// Since is when the namespace was made.
 	Since time.Time
 }
 
 // Counts reports whether anything of the namespace can count.
-func (s Standing) Counts() bool { return s.Operator || len(s.Grant.entries) > 0 }
+func (s Grant) Counts() bool { return s.Operator || len(s.Machines.entries) > 0 }
 
 // Tenancy is the place that a selector has among those of other namespaces, nil for one of the operator's. It is not ok where
 // the namespace may not select those machines; missing says what it would take.
-func (s Standing) Tenancy(selector Selector) (place *Tenancy, missing string, ok bool) {
+func (s Grant) Tenancy(selector Selector) (place *Tenancy, missing string, ok bool) {
 	if s.Operator {
 		return nil, "", true
 	}
-	breadth, missing, ok := s.Grant.Covers(selector)
+	breadth, missing, ok := s.Machines.Covers(selector)
 	if !ok {
 		return nil, s.because(missing), false
 	}
@@ -39,14 +39,14 @@ func (s Standing) Tenancy(selector Selector) (place *Tenancy, missing string, ok
 
 // Machine is Tenancy for whoever names a machine by identities of which each alone is enough, [key, value] pairs: all have to be
 // granted.
-func (s Standing) Machine(identities [][2]string) (place *Tenancy, missing string, ok bool) {
+func (s Grant) Machine(identities [][2]string) (place *Tenancy, missing string, ok bool) {
 	if s.Operator {
 		return nil, "", true
 	}
 	place = &Tenancy{Breadth: Exactly, Since: s.Since}
 	var lacking []string
 	for _, id := range identities {
-		breadth, _, ok := s.Grant.Covers(NewSelector(map[string]string{id[0]: id[1]}, nil))
+		breadth, _, ok := s.Machines.Covers(NewSelector(map[string]string{id[0]: id[1]}, nil))
 		if !ok {
 			lacking = append(lacking, id[0]+":"+id[1])
 		}
@@ -55,10 +55,10 @@ func (s Standing) Machine(identities [][2]string) (place *Tenancy, missing strin
 	if len(lacking) > 0 {
 		return nil, s.because(list(lacking) + " is not granted"), false
 	}
-	return place, "", len(s.Grant.entries) > 0
+	return place, "", len(s.Machines.entries) > 0
 }
 
-func (s Standing) because(missing string) string {
+func (s Grant) because(missing string) string {
 	if s.Problem != "" {
 		return s.Problem
 	}
@@ -90,8 +90,8 @@ const (
 	maxGrantEntry = 256
 )
 
-// Grant is a set of machines, by what identifies them.
-type Grant struct {
+// MachineSet is a set of machines, by what identifies them.
+type MachineSet struct {
 	entries []entry
 	exact   map[label]Breadth // those of entries that are looked up
 }
@@ -104,28 +104,28 @@ type entry struct {
 }
 
 // AnyMachine is granted everything.
-func AnyMachine() Grant { return Grant{entries: []entry{{breadth: Everything}}} }
+func AnyMachine() MachineSet { return MachineSet{entries: []entry{{breadth: Everything}}} }
 
 // With is both.
-func (g Grant) With(other Grant) Grant {
-	both := Grant{entries: append(slices.Clone(g.entries), other.entries...)}
+func (g MachineSet) With(other MachineSet) MachineSet {
+	both := MachineSet{entries: append(slices.Clone(g.entries), other.entries...)}
 	both.index()
 	return both
 }
 
-// ParseGrant reads a grant: entries separated by commas or blanks, each of them * or key:value. Keys are uuid, mac, serial, asset,
+// ParseMachineSet reads a grant: entries separated by commas or blanks, each of them * or key:value. Keys are uuid, mac, serial, asset,
 // hostname, ip (an address or a network) and label (label:key=value). Values of the first four may end with *, a MAC
 // address after a whole byte. One entry that cannot be read makes all of it an error.
-func ParseGrant(text string) (Grant, error) {
-	var g Grant
+func ParseMachineSet(text string) (MachineSet, error) {
+	var g MachineSet
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 	if len(words) > MaxGrants {
-		return Grant{}, fmt.Errorf("%d entries, more than %d", len(words), MaxGrants)
+		return MachineSet{}, fmt.Errorf("%d entries, more than %d", len(words), MaxGrants)
 	}
 	for n, word := range words {
 		e, err := parseEntry(word)
 		if err != nil {
-			return Grant{}, fmt.Errorf("entry %d: %w", n+1, err)
+			return MachineSet{}, fmt.Errorf("entry %d: %w", n+1, err)
 		}
 		g.entries = append(g.entries, e)
 	}
@@ -133,7 +133,7 @@ func ParseGrant(text string) (Grant, error) {
 	return g, nil
 }
 
-func (g *Grant) index() {
+func (g *MachineSet) index() {
 	g.exact = map[label]Breadth{}
 	for _, e := range g.entries {
 		if e.breadth == Exactly || e.breadth == ByLabel {
@@ -229,7 +229,7 @@ func shortened(word string) string {
 // Covers reports whether all machines that a selector selects are granted, and how broad the grant is that says so, the narrowest
 // if there are more. All keys of a selector have to be true of a machine, so one of them that is granted, with each of its values, is
 // enough.
-func (g Grant) Covers(s Selector) (breadth Breadth, missing string, ok bool) {
+func (g MachineSet) Covers(s Selector) (breadth Breadth, missing string, ok bool) {
 	best, found := Everything, slices.ContainsFunc(g.entries, func(e entry) bool { return e.breadth == Everything })
 	for _, key := range s.keys() {
 		if widest, lacking := g.coversKey(key, s[key]); len(lacking) == 0 && len(s[key]) > 0 {
@@ -245,7 +245,7 @@ func (g Grant) Covers(s Selector) (breadth Breadth, missing string, ok bool) {
 }
 
 // coversKey is the breadth of the widest entry that one of the values needs, and the values that none grants.
-func (g Grant) coversKey(key string, values []string) (widest Breadth, lacking []string) {
+func (g MachineSet) coversKey(key string, values []string) (widest Breadth, lacking []string) {
 	for _, value := range values {
 		breadth, ok := g.exact[label{key, value}]
 		if !ok {
@@ -260,7 +260,7 @@ func (g Grant) coversKey(key string, values []string) (widest Breadth, lacking [
 	return widest, lacking
 }
 
-func (g Grant) inRange(key, value string) (Breadth, bool) {
+func (g MachineSet) inRange(key, value string) (Breadth, bool) {
 	for _, e := range g.entries {
 		if e.breadth != Range || e.key != key {
 			continue

@@ -16,12 +16,12 @@ func selecting(pairs ...string) Selector {
 	return NewSelector(nil, several)
 }
 
-func TestParseGrantIsStrict(t *testing.T) {
+func TestParseMachineSetIsStrict(t *testing.T) {
 	for _, text := range []string{
 		"", "*", "uuid:47C6DA67-7477-4970-aa03-84e48ff4f6ad", "mac:aa:bb:cc:*", "mac:AA-BB-CC-DD-EE-FF", "serial:ACME-*, asset:7", "ip:192.0.2.0/24 ip:2001:db8::1",
 		"hostname:node1.example", "label:region=us\nlabel:arch=amd64",
 	} {
-		if _, err := ParseGrant(text); err != nil {
+		if _, err := ParseMachineSet(text); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestParseGrantIsStrict(t *testing.T) {
 		"serial:none", "ip:192.0.2.0/33", "ip:x", "label:region", "label:uuid=x", "label:=x", "label:region=", "label:region=*", "hostname:*.example", "name:x",
 		"uuid:47c6da67-7477-4970-aa03-84e48ff4f6ad, oops", strings.Repeat("serial:a,", MaxGrants+1), "serial:" + strings.Repeat("a", 300),
 	} {
-		if g, err := ParseGrant(text); err == nil || len(g.entries) > 0 {
+		if g, err := ParseMachineSet(text); err == nil || len(g.entries) > 0 {
 			t.Errorf("%.60q grants %+v, error %v", text, g, err)
 		}
 	}
@@ -65,11 +65,11 @@ func TestWhatAGrantCovers(t *testing.T) {
 		"no value":                          {"uuid:" + one, NewSelector(nil, map[string][]string{"uuid": {"to be filled by O.E.M."}}), 0, "nothing that is granted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := ParseGrant(c.grant)
+			g, err := ParseMachineSet(c.grant)
 			if err != nil {
 				t.Fatal(err)
 			}
-			place, missing, ok := Standing{Grant: g, Since: time.Unix(1, 0)}.Tenancy(c.selector)
+			place, missing, ok := Grant{Machines: g, Since: time.Unix(1, 0)}.Tenancy(c.selector)
 			if ok != (c.missing == "") || !strings.Contains(missing, c.missing) {
 				t.Fatalf("covered %t, missing %q", ok, missing)
 			}
@@ -81,11 +81,11 @@ func TestWhatAGrantCovers(t *testing.T) {
 }
 
 func TestAMachineIsGrantedByAllThatNamesIt(t *testing.T) {
-	g, err := ParseGrant("uuid:47c6da67-7477-4970-aa03-84e48ff4f6ad ip:192.0.2.0/24")
+	g, err := ParseMachineSet("uuid:47c6da67-7477-4970-aa03-84e48ff4f6ad ip:192.0.2.0/24")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Standing{Grant: g}
+	s := Grant{Machines: g}
 	own := [2]string{KeyUUID, "47c6da67-7477-4970-aa03-84e48ff4f6ad"}
 	if place, _, ok := s.Machine([][2]string{own, {KeyIP, "192.0.2.1"}}); !ok || place.Breadth != Range {
 		t.Errorf("%+v, %t", place, ok)
@@ -93,7 +93,7 @@ func TestAMachineIsGrantedByAllThatNamesIt(t *testing.T) {
 	if _, missing, ok := s.Machine([][2]string{own, {KeyIP, "192.0.3.1"}}); ok || !strings.Contains(missing, "192.0.3.1") {
 		t.Errorf("an address that is not granted: %t, %q", ok, missing)
 	}
-	if _, _, ok := (Standing{}).Machine(nil); ok {
+	if _, _, ok := (Grant{}).Machine(nil); ok {
 		t.Error("nothing is granted, and counts")
 	}
 }
@@ -199,7 +199,7 @@ func FuzzParseGrant(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g, err := ParseGrant(text)
+		g, err := ParseMachineSet(text)
 		if err != nil && len(g.entries) > 0 {
 			t.Errorf("%q cannot be read and grants something", text)
 		}

@@ -125,7 +125,7 @@ func TestASecretThatCannotBeReadAnyMoreIsServedAsItWas(t *testing.T) {
 func TestAPanicHoldsUpNobody(t *testing.T) {
 	s := newStand(t, handWritten("c"))
 	complete := begun(s, "c")
-	s.Standing = func(context.Context, string) (assignment.Standing, error) { panic("this object") }
+	s.Grants = func(context.Context, string) (assignment.Grant, error) { panic("this object") }
 	func() {
 		defer func() { _ = recover() }() // as controllers do
 		_, _ = s.ipxe.Reconcile(t.Context(), request("c"))
@@ -138,25 +138,25 @@ func TestAPanicHoldsUpNobody(t *testing.T) {
 // TestOfTwoNamespacesOneSpeaksForAMachine: the one with the narrower grant, then the older; also for the other way to boot, and
 // whichever comes first.
 func TestOfTwoNamespacesOneSpeaksForAMachine(t *testing.T) {
-	exactly, err := assignment.ParseGrant("uuid:" + uuid)
+	exactly, err := assignment.ParseMachineSet("uuid:" + uuid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	early, late := controllertest.Start, controllertest.Start.Add(time.Hour)
 	for name, c := range map[string]struct {
-		mine, theirs assignment.Standing
+		mine, theirs assignment.Grant
 		served       string
 	}{
-		"the older namespace":   {assignment.Standing{Grant: exactly, Since: late}, assignment.Standing{Grant: exactly, Since: early}, "theirs"},
-		"the narrower grant":    {assignment.Standing{Grant: exactly, Since: late}, assignment.Standing{Grant: assignment.AnyMachine(), Since: early}, "ns"},
-		"the operator's":        {assignment.Standing{Operator: true}, assignment.Standing{Grant: exactly, Since: early}, "ns"},
-		"whoever is granted it": {assignment.Standing{Since: early}, assignment.Standing{Grant: exactly, Since: late}, "theirs"},
+		"the older namespace":   {assignment.Grant{Machines: exactly, Since: late}, assignment.Grant{Machines: exactly, Since: early}, "theirs"},
+		"the narrower grant":    {assignment.Grant{Machines: exactly, Since: late}, assignment.Grant{Machines: assignment.AnyMachine(), Since: early}, "ns"},
+		"the operator's":        {assignment.Grant{Operator: true}, assignment.Grant{Machines: exactly, Since: early}, "ns"},
+		"whoever is granted it": {assignment.Grant{Since: early}, assignment.Grant{Machines: exactly, Since: late}, "theirs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs := &bootv1.HTTPBootConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: "h"}, Spec: bootv1.HTTPBootConfigSpec{SystemUUID: strings.ToUpper(uuid), UKIURL: "http://127.0.0.1/uki"}}
 			s := newStand(t, handWritten("c"), theirs)
-			s.Standing = func(_ context.Context, namespace string) (assignment.Standing, error) {
-				return map[string]assignment.Standing{"ns": c.mine, "theirs": c.theirs}[namespace], nil
+			s.Grants = func(_ context.Context, namespace string) (assignment.Grant, error) {
+				return map[string]assignment.Grant{"ns": c.mine, "theirs": c.theirs}[namespace], nil
 			}
 			s.Settle(t, s.http, "theirs/h")
 			s.Settle(t, s.ipxe, "ns/c")

@@ -13,8 +13,8 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootmethod"
+	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/controller/standing"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
@@ -29,7 +29,7 @@ type unheard struct{ reason, message string }
 // heard reports why a boot config does not count, nil if it does. What a boot configuration made counts everywhere: its machine is
 // that of the Server which refers to the boot configuration.
 func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, error) {
-	if configOf(obj) != nil || d.Standing == nil {
+	if configOf(obj) != nil || d.Grants == nil {
 		return nil, nil
 	}
 	place, missing, err := d.place(ctx, obj)
@@ -55,7 +55,7 @@ func (d *Delivery) heard(ctx context.Context, obj client.Object) (*unheard, erro
 
 // place is where a boot config stands among those of other namespaces; missing is not empty where it does not count.
 func (d *Delivery) place(ctx context.Context, obj client.Object) (place *assignment.Tenancy, missing string, err error) {
-	has, err := d.Standing(ctx, obj.GetNamespace())
+	has, err := d.Grants(ctx, obj.GetNamespace())
 	if err != nil {
 		return nil, "", err
 	}
@@ -112,7 +112,7 @@ func (d *Delivery) watchRivals(b *builder.Builder, m bootmethod.Method) *builder
 	for _, any := range bootmethod.Methods {
 		b = b.Watches(any.New(), rivals, changed)
 	}
-	return b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(m)), builder.WithPredicates(standing.News()))
+	return b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(d.ofNamespace(m)), builder.WithPredicates(grant.News()))
 }
 
 // rivalsOf finds the boot configs of a kind that people wrote in other namespaces for the machine of this one.

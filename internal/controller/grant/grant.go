@@ -1,4 +1,4 @@
-package standing
+package grant
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
-// Of finds the standing of a namespace. An error is one that goes away by trying again.
-type Of func(ctx context.Context, namespace string) (assignment.Standing, error)
+// Of finds the grant of a namespace. An error is one that goes away by trying again.
+type Of func(ctx context.Context, namespace string) (assignment.Grant, error)
 
 // Namespaces answers from the metadata of Namespaces.
 type Namespaces struct {
@@ -36,31 +36,31 @@ type Namespaces struct {
 
 // read is a grant as it was read last: one may be long, and is asked for with every object of its namespace.
 type read struct {
-	text    string
-	grant   assignment.Grant
-	problem string
+	text     string
+	machines assignment.MachineSet
+	problem  string
 }
 
-// Of is the standing of a namespace.
-func (n *Namespaces) Of(ctx context.Context, namespace string) (assignment.Standing, error) {
+// Of is the grant of a namespace.
+func (n *Namespaces) Of(ctx context.Context, namespace string) (assignment.Grant, error) {
 	if slices.Contains(n.Operators, namespace) {
-		return assignment.Standing{Operator: true}, nil
+		return assignment.Grant{Operator: true}, nil
 	}
 	meta := Metadata()
 	err := n.Get(ctx, client.ObjectKey{Name: namespace}, meta)
 	if apierrors.IsNotFound(err) {
 		n.forget(namespace)
-		return assignment.Standing{}, reconcileerror.Waiting{On: "Namespace " + namespace} // it comes, or its objects go with it
+		return assignment.Grant{}, reconcileerror.Waiting{On: "Namespace " + namespace} // it comes, or its objects go with it
 	}
 	if err != nil {
-		return assignment.Standing{}, fmt.Errorf("read Namespace %s: %w", namespace, err)
+		return assignment.Grant{}, fmt.Errorf("read Namespace %s: %w", namespace, err)
 	}
 	found := n.read(ctx, namespace, meta.Annotations[ipxev1.AnnotationBootIdentities])
-	s := assignment.Standing{Grant: found.grant, Problem: found.problem, Since: meta.CreationTimestamp.Time}
+	g := assignment.Grant{Machines: found.machines, Problem: found.problem, Since: meta.CreationTimestamp.Time}
 	if n.All {
-		s.Grant = s.Grant.With(assignment.AnyMachine())
+		g.Machines = g.Machines.With(assignment.AnyMachine())
 	}
-	return s, nil
+	return g, nil
 }
 
 func (n *Namespaces) read(ctx context.Context, namespace, text string) read {
@@ -71,7 +71,7 @@ func (n *Namespaces) read(ctx context.Context, namespace, text string) read {
 	}
 	fresh := read{text: text}
 	var err error
-	if fresh.grant, err = assignment.ParseGrant(text); err != nil {
+	if fresh.machines, err = assignment.ParseMachineSet(text); err != nil {
 		fresh.problem = fmt.Sprintf("the annotation %s of Namespace %q is invalid and grants nothing: %v", ipxev1.AnnotationBootIdentities, namespace, err)
 		log.FromContext(ctx).Info("grant of machines is invalid and grants nothing", "namespace", namespace, "error", err)
 	}
@@ -95,7 +95,7 @@ func Metadata() *metav1.PartialObjectMetadata {
 	return meta
 }
 
-// News lets through what changes the standing of a Namespace.
+// News lets through what changes the grant of a Namespace.
 func News() predicate.Predicate {
 	return predicate.Funcs{
 		// Those of the start are there before the first object is looked at.

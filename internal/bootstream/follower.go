@@ -1,0 +1,411 @@
+package bootstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+)
+
+const (
+	// firstPause and longestPause bound the wait before another manager is tried.
+	firstPause, longestPause = 200 * time.Millisecond, 5 * time.Second
+	// handshake bounds the wait for a Welcome.
+	handshake = 10 * time.Second
+	// silence is after how many heartbeats without a word a manager is taken to be away.
+	silence = 3
+	// healthEvery is how often a boot server tells its health.
+	healthEvery = 30 * time.Second
+)
+
+// ErrOlder is why a snapshot was not taken: it was made of older objects than what is held.
+var ErrOlder = errors.New("the manager's view is older than the one held")
+
+// Applier puts records into use. Its methods are called one at a time.
+type Applier interface {
+	// Apply takes a record that is news. An error means that it cannot be used and the last good one of its key stays.
+	Apply(*streampb.Record) error
+	// Synced reports that everything there is has been applied.
+	Synced()
+}
+
+// Progress is how far a boot server has come.
+type Progress struct {
+	Position *streampb.Position
+	// Observed is what the view was made of: the newest resource version of each kind.
+	Observed map[string]uint64
+	// Heard is when a manager last said that nothing is missing; SecretsUntil is until when secrets may be used.
+	Heard, SecretsUntil time.Time
+}
+
+// Keeper keeps the view on disk. Its methods are called one at a time.
+type Keeper interface {
+	// Append keeps records of an epoch; they are durable when it returns.
+	Append(epoch string, records []*streampb.Record) error
+	// Current keeps how far the boot server has come with what was appended.
+	Current(Progress) error
+}
+
+// FollowerOptions are what a Follower is made of. Managers, Credentials and Applier are required.
+type FollowerOptions struct {
+	// Managers are the addresses, host:port, that are tried in turn.
+	Managers    []string
+	Credentials credentials.TransportCredentials
+	// Instance tells this process apart from others with its certificate.
+	Instance string
+	Applier  Applier
+	// Keeper is nil where nothing is kept.
+	Keeper Keeper
+	// Health is what is told of this boot server; nil: nothing.
+	Health func() *streampb.Health
+	// Dial is for tests; nil: TCP.
+	Dial   func(context.Context, string) (net.Conn, error)
+	Clock  clock.WithTicker
+	Logger logr.Logger
+}
+
+// Follower follows one of several managers. It is safe for concurrent use.
+type Follower struct {
+	o FollowerOptions
+
+	mu      sync.Mutex
+	state   State
+	manager streampb.BootStreamClient // nil: none
+	changed chan struct{}             // closed when the manager changes
+
+	// held and unkept are for Run alone.
+	held   *holdings
+	unkept unkept
+}
+
+// State is how the boot server stands to its managers.
+type State struct {
+	// Manager is the address of the one that it follows; empty: it follows none.
+	Manager string
+	// Synced reports whether it has had everything since it started.
+	Synced bool
+	// Epoch and Counter are how far it has come.
+	Epoch   string
+	Counter uint64
+	// Heard is when a manager last said that nothing is missing; SecretsUntil is until when secrets may be used.
+	Heard, SecretsUntil time.Time
+	// Site is that of the boot server, as its manager says.
+	Site string
+	// KeepError is why the view on disk is older than the one in use; nil: it is not.
+	KeepError error
+}
+
+// Kept is what a Keeper had from an earlier run.
+type Kept struct {
+	Progress
+	// Records are by the epoch they came from.
+	Records map[string][]*streampb.Record
+}
+
+// NewFollower makes a follower that holds nothing.
+func NewFollower(o FollowerOptions) *Follower {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Dial == nil {
+		o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}
+	}
+	return &Follower{o: o, held: newHoldings(), unkept: unkept{keeper: o.Keeper, logger: o.Logger}, changed: make(chan struct{})}
+}
+
+// Load applies what was kept, before Run. Records that cannot be used are left out.
+func (f *Follower) Load(kept Kept) {
+	for epoch, records := range kept.Records {
+		for _, r := range records {
+			if !f.held.news(epoch, r) {
+				continue
+			}
+			if err := f.o.Applier.Apply(r); err != nil {
+				f.o.Logger.Info("kept record not used", "record", r.Key, "error", err)
+				continue
+			}
+			f.held.take(epoch, r)
+		}
+	}
+	if kept.Position != nil {
+		f.held.current(kept.Position.Epoch, kept.Position.Counter, kept.Observed)
+	}
+	f.update(func(s *State) { s.Heard, s.SecretsUntil = kept.Heard, kept.SecretsUntil })
+}
+
+// State returns how the boot server stands to its managers.
+func (f *Follower) State() State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *Follower) update(change func(*State)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.state)
+}
+
+// Manager returns a client of the manager that is followed, or waits for one.
+func (f *Follower) Manager(ctx context.Context) (streampb.BootStreamClient, error) {
+	for {
+		f.mu.Lock()
+		manager, changed := f.manager, f.changed
+		f.mu.Unlock()
+		if manager != nil {
+			return manager, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Connected returns a client of the manager that is followed; nil: none is.
+func (f *Follower) Connected() streampb.BootStreamClient {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.manager
+}
+
+func (f *Follower) setManager(address string, manager streampb.BootStreamClient) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.manager, f.state.Manager = manager, address
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Run follows one manager after the other until ctx ends. Its error is that of ctx.
+func (f *Follower) Run(ctx context.Context) error {
+	if len(f.o.Managers) == 0 {
+		return errors.New("boot stream: no manager to follow")
+	}
+	pause := firstPause
+	for next := 0; ; next++ {
+		address := f.o.Managers[next%len(f.o.Managers)]
+		welcomed, err := f.follow(ctx, address)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		level := 1
+		if welcomed || next == 0 { // and not again at every attempt
+			pause, level = firstPause, 0
+		}
+		f.o.Logger.V(level).Info("not following the manager", "manager", address, "error", err)
+		select {
+		case <-f.o.Clock.After(pause/2 + rand.N(pause)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// follow follows one manager until that fails, and reports whether it was welcomed.
+func (f *Follower) follow(ctx context.Context, address string) (welcomed bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(f.o.Credentials), grpc.WithContextDialer(f.o.Dial),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
+	)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	client := streampb.NewBootStreamClient(conn)
+	stream, err := client.Follow(ctx)
+	if err != nil {
+		return false, err
+	}
+	s := &session{Follower: f, stream: stream}
+	alarm := f.o.Clock.NewTimer(handshake)
+	defer alarm.Stop()
+	quiet := make(chan time.Duration, 1)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		after := handshake
+		for {
+			select {
+			case after = <-quiet:
+				alarm.Reset(after)
+			case <-alarm.C():
+				cancel(fmt.Errorf("no word from the manager for %s", after))
+				return
+			case <-done:
+				return
+			}
+		}
+	}()
+	s.heard = func(d time.Duration) {
+		select {
+		case quiet <- d:
+		default: // it is about to be reset
+		}
+	}
+	err = s.run(address, client)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	f.setManager("", nil)
+	return s.welcome != nil, err
+}
+
+// session is one stream to one manager.
+type session struct {
+	*Follower
+	stream  streampb.BootStream_FollowClient
+	welcome *streampb.Welcome
+	heard   func(next time.Duration)
+	// snapshot is under way.
+	snapshot bool
+	counter  uint64
+}
+
+func (s *session) run(address string, client streampb.BootStreamClient) error {
+	hello := &streampb.Hello{Minor: Minor, Instance: s.o.Instance, Held: proto.Clone(&s.held.position).(*streampb.Position), Observed: s.held.observed}
+	if err := s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Hello{Hello: hello}}); err != nil {
+		return s.failed(err)
+	}
+	for {
+		m, err := s.stream.Recv()
+		if err != nil {
+			return err
+		}
+		if s.welcome == nil && m.GetWelcome() == nil {
+			return errors.New("the manager did not begin with a Welcome")
+		}
+		switch kind := m.Kind.(type) {
+		case *streampb.FollowResponse_Welcome:
+			if err = s.welcomed(kind.Welcome); err == nil {
+				s.setManager(address, client)
+			}
+		case *streampb.FollowResponse_Changes:
+			err = s.changes(kind.Changes)
+		case *streampb.FollowResponse_Current:
+			err = s.current(kind.Current)
+		case *streampb.FollowResponse_Gap:
+			s.o.Logger.Info("boot view fell behind, receiving a snapshot", "manager", address)
+			s.begin()
+		}
+		if err != nil {
+			return err
+		}
+		s.heard(silence * s.welcome.Heartbeat.AsDuration())
+	}
+}
+
+// failed is the error of a stream that could not be written to, which its reader knows.
+func (s *session) failed(err error) error {
+	if _, recv := s.stream.Recv(); recv != nil {
+		return recv
+	}
+	return err
+}
+
+func (s *session) welcomed(w *streampb.Welcome) error {
+	if s.welcome != nil {
+		return errors.New("the manager sent a second Welcome")
+	}
+	if w.Snapshot && s.held.older(w.Observed) {
+		return ErrOlder
+	}
+	if w.Heartbeat.AsDuration() <= 0 {
+		return errors.New("the manager named no heartbeat")
+	}
+	s.welcome = w
+	s.update(func(state *State) { state.Site = w.Site })
+	if w.Snapshot {
+		s.begin()
+	}
+	return nil
+}
+
+// begin begins a snapshot.
+func (s *session) begin() {
+	s.snapshot = true
+	s.held.round++
+}
+
+// changes puts records into use, keeps them, and acknowledges them.
+func (s *session) changes(c *streampb.Changes) error {
+	kept := make([]*streampb.Record, 0, len(c.Records))
+	ack := &streampb.Ack{}
+	for _, encoded := range c.Records {
+		r := &streampb.Record{}
+		if err := proto.Unmarshal(encoded, r); err != nil || r.Key == "" {
+			return fmt.Errorf("the manager sent what is no record: %w", err)
+		}
+		ack.Counter = r.Counter
+		if !s.held.news(s.welcome.Epoch, r) {
+			s.held.seen(r.Key)
+			continue
+		}
+		if err := s.o.Applier.Apply(r); err != nil {
+			s.o.Logger.Info("record refused", "record", r.Key, "error", err)
+			ack.Refused = append(ack.Refused, &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: err.Error()})
+			s.held.seen(r.Key)
+			continue
+		}
+		s.held.take(s.welcome.Epoch, r)
+		kept = append(kept, r)
+	}
+	s.unkept.append(s.welcome.Epoch, kept)
+	s.counter = ack.Counter
+	s.update(func(state *State) { state.Epoch, state.Counter = s.welcome.Epoch, s.counter })
+	return s.acknowledge(ack)
+}
+
+func (s *session) acknowledge(ack *streampb.Ack) error {
+	return s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Ack{Ack: ack}})
+}
+
+// current ends a snapshot, and notes that nothing is missing.
+func (s *session) current(c *streampb.Current) error {
+	if s.snapshot {
+		gone := s.held.absent()
+		for _, r := range gone {
+			if err := s.o.Applier.Apply(r); err != nil {
+				return fmt.Errorf("remove %s: %w", r.Key, err)
+			}
+			s.held.take(s.welcome.Epoch, r)
+		}
+		s.unkept.append(s.welcome.Epoch, gone)
+		s.snapshot = false
+	}
+	now := s.o.Clock.Now()
+	s.counter = max(s.counter, c.Counter)
+	s.held.current(s.welcome.Epoch, s.counter, c.Observed)
+	until := now.Add(c.SecretsFor.AsDuration())
+	s.unkept.current(Progress{Position: proto.Clone(&s.held.position).(*streampb.Position), Observed: s.held.observed, Heard: now, SecretsUntil: until})
+	first := false
+	s.update(func(state *State) {
+		first = !state.Synced
+		state.Synced, state.Heard, state.SecretsUntil = true, now, until
+		state.Epoch, state.Counter = s.welcome.Epoch, s.counter
+		state.KeepError = s.unkept.err
+	})
+	if first {
+		s.o.Applier.Synced()
+	}
+	return s.acknowledge(&streampb.Ack{Counter: s.counter})
+}

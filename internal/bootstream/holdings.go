@@ -1,0 +1,121 @@
+package bootstream
+
+import (
+	"maps"
+
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+)
+
+// maxGone bounds how many deletions a boot server remembers, against managers that lag behind.
+const maxGone = 1 << 16
+
+// holdings are what a boot server holds of every key, without the contents: enough to tell news from what is older. They are pure.
+type holdings struct {
+	// position is how far the boot server has come in the journal of one manager; observed is what that was made of.
+	position streampb.Position
+	observed map[string]uint64
+	keys     map[string]holding
+	// gone are the keys of deletions, oldest first.
+	gone []string
+	// round is the snapshot that is under way, or was last.
+	round uint32
+}
+
+type holding struct {
+	epoch            string
+	counter, version uint64
+	deleted          bool
+	// round is the snapshot that it was in last.
+	round uint32
+}
+
+func newHoldings() *holdings {
+	return &holdings{observed: map[string]uint64{}, keys: map[string]holding{}}
+}
+
+// older reports whether a snapshot was made of older objects than what is held. A kind that only one of them knows says nothing.
+func (h *holdings) older(observed map[string]uint64) bool {
+	for kind, held := range h.observed {
+		if version, known := observed[kind]; known && version < held {
+			return true
+		}
+	}
+	return false
+}
+
+// news reports whether a record of an epoch is to take the place of what is held of its key.
+//
+// Within an epoch the counter decides. Between epochs the resource version does: a record that was made of older objects comes from a
+// manager that lags behind, and so does one that was made of the same objects as a record that is deleted since.
+func (h *holdings) news(epoch string, r *streampb.Record) bool {
+	held, known := h.keys[r.Key]
+	switch {
+	case !known:
+		return true
+	case held.epoch == epoch:
+		return r.Counter > held.counter
+	case r.Version == 0 || held.version == 0:
+		return true
+	case held.deleted:
+		return r.Version > held.version
+	}
+	return r.Version >= held.version
+}
+
+// seen notes that a key is in the snapshot that is under way, whether or not it was news.
+func (h *holdings) seen(key string) {
+	if held, known := h.keys[key]; known {
+		held.round = h.round
+		h.keys[key] = held
+	}
+}
+
+// take notes what is held of a key now.
+func (h *holdings) take(epoch string, r *streampb.Record) {
+	deleted := r.GetDeleted() != nil
+	h.keys[r.Key] = holding{epoch: epoch, counter: r.Counter, version: r.Version, deleted: deleted, round: h.round}
+	if !deleted {
+		return
+	}
+	h.gone = append(h.gone, r.Key)
+	if len(h.gone) <= maxGone {
+		return
+	}
+	for _, key := range h.gone[:maxGone/2] {
+		if h.keys[key].deleted {
+			delete(h.keys, key)
+		}
+	}
+	h.gone = append([]string(nil), h.gone[maxGone/2:]...)
+}
+
+// absent are the deletions of what is held and was not in the snapshot that has ended.
+func (h *holdings) absent() []*streampb.Record {
+	var all []*streampb.Record
+	for key, held := range h.keys {
+		if !held.deleted && held.round != h.round {
+			all = append(all, &streampb.Record{
+				Key: key, Counter: held.counter, Version: held.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}},
+			})
+		}
+	}
+	return all
+}
+
+// current notes that everything up to a position is held.
+func (h *holdings) current(epoch string, counter uint64, observed map[string]uint64) {
+	h.position.Reset()
+	h.position.Epoch, h.position.Counter = epoch, counter
+	h.observed = maps.Clone(observed)
+}
+
+// len is the number of records.
+func (h *holdings) len() int {
+	n := 0
+	for _, held := range h.keys {
+		if !held.deleted {
+			n++
+		}
+	}
+	return n
+}
