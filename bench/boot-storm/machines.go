@@ -140,8 +140,8 @@ func (f findings) print(w io.Writer, c config) {
 		fmt.Fprintf(t, "| %s\t| %d\t| %v\t| %v\t| %v\t|\n", stepNames[i], s.Answers, round(s.P50), round(s.P99), round(s.Max))
 	}
 	_ = t.Flush()
-	fmt.Fprintf(w, "\nFailed: %d of %d machines (to reach: none). Upstream: %.3f of the artifact of %.0f MB (to reach: 1).\n",
+	fmt.Fprintf(w, "\nFailed: %d of %d machines (promise: 0). Upstream: %.3f times the artifact of %.0f MB (promise: 1).\n",
 		f.Failed, c.Machines, f.Upstream, float64(c.Size)/1e6)
-	fmt.Fprintf(w, "Script: p99 is %.1f of the median (to reach: 50). All booted in %v; memory (RSS) of the boot server: %.0f MiB at most.\n",
+	fmt.Fprintf(w, "Script: p99 is %.1f times the median (promise: ≤ 50). All booted in %v; memory (RSS) of the boot server: at most %.0f MiB.\n",
 		f.ScriptP99ToMedian, f.Elapsed.Round(time.Millisecond), float64(f.PeakRSS)/(1<<20))
 }

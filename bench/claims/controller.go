@@ -81,7 +81,7 @@ func newManager(ctx context.Context, request controllerRequest) (ctrl.Manager, e
 		return nil, err
 	}
 	claims := &claim.Reconciler{
-		Client: readcache.New(mgr.GetAPIReader(), mgr.GetCache()).Client(mgr.GetClient()), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: request.Workers, Logger: logr.Discard(),
+		Client: readcache.New(mgr.GetAPIReader(), mgr.GetCache()).Client(mgr.GetClient()), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: request.Workers,
 	}
 	return mgr, claims.SetupWithManager(mgr)
 }

@@ -186,9 +186,9 @@ func printTable(w io.Writer, c config, rows []row) {
 		failed += r.With.Failed
 	}
 	_ = t.Flush()
-	fmt.Fprintf(w, "\nFailed answers: %d (to reach: 0). Worst p99: %.1f of that without (%s; to reach: %d). Most growth: %.0f MiB (to reach: %d).\n",
+	fmt.Fprintf(w, "\nFailed answers: %d (promise: 0). Worst p99: %.1f times that without a flood (%s; promise: ≤ %d). Most growth: %.0f MiB (promise: ≤ %d MiB).\n",
 		failed, worst.Ratio, worst.Flood, slower, mib(growth), maxGrowth>>20)
-	fmt.Fprintf(w, "The flood has the lowest priority and keeps to %.2f of a processor; CPU is processors used. What is left of p99 beyond a busy\nproduct is this machine's: flood, product and the machine that is measured share its processors.\n", c.Share)
+	fmt.Fprintf(w, "The flood has the lowest priority and uses at most %.2f of a processor; CPU is processors used. Flood, product and the measured\nmachine share the processors of one computer, which raises p99 beyond what the product itself adds.\n", c.Share)
 	for _, r := range rows {
 		if r.With.First != "" {
 			fmt.Fprintf(w, "%s: the first failure was: %s\n", r.Flood, r.With.First)

@@ -174,16 +174,16 @@ func (b *bench) cold(ctx context.Context) error {
 // print writes Markdown, so that it goes into README.md beside this file as it is.
 func (f findings) print(w io.Writer, c config) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, "| layer\t| boot server\t| beside it\t| ratio\t| to reach\t|")
+	fmt.Fprintln(t, "| layer\t| boot server\t| beside it\t| ratio\t| promise\t|")
 	fmt.Fprintln(t, "| ---\t| ---\t| ---\t| ---\t| ---\t|")
 	for _, r := range f.Rows {
 		other, ratio := "no "+r.Beside, ""
 		if r.Ratio > 0 {
 			other, ratio = fmt.Sprintf("%s: %.0f MB/s", r.Beside, r.Other/1e6), fmt.Sprintf("%.2f", r.Ratio)
 		}
-		fmt.Fprintf(t, "| %s\t| %.0f MB/s\t| %s\t| %s\t| %.1f\t|\n", r.Work, r.Ours/1e6, other, ratio, r.Goal)
+		fmt.Fprintf(t, "| %s\t| %.0f MB/s\t| %s\t| %s\t| ≥ %.1f\t|\n", r.Work, r.Ours/1e6, other, ratio, r.Goal)
 	}
 	_ = t.Flush()
-	fmt.Fprintf(w, "\nMemory (RSS) of a boot server grew by %.1f MiB at most (to reach: 64); layer: %.0f MiB.\n", float64(f.RSSGrowth)/(1<<20), float64(c.Size)/(1<<20))
+	fmt.Fprintf(w, "\nMemory (RSS) of a boot server grew by at most %.1f MiB (promise: ≤ 64 MiB); layer: %.0f MiB.\n", float64(f.RSSGrowth)/(1<<20), float64(c.Size)/(1<<20))
 	fmt.Fprintf(w, "Upstream: %.3f of a layer for each one that was not cached.\n", f.Upstream)
 }

@@ -149,13 +149,13 @@ func (o *onboarded) read(ctx context.Context, s *site.Site) (err error) {
 func (f findings) print(w io.Writer, c config) {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	line := func(cells ...any) { fmt.Fprintf(t, "| %v\t| %v\t| %v\t| %v\t|\n", cells...) }
-	line("what", "undisturbed", "killed", "to reach")
+	line("what", "undisturbed", "killed", "promise")
 	line("---", "---", "---", "---")
 	a, b := f.Undisturbed, f.Killed
 	line("healthy servers Available", fmt.Sprintf("%d of %d", a.Available, a.Healthy), fmt.Sprintf("%d of %d", b.Available, b.Healthy), "all")
 	line("killed after", "", fmt.Sprintf("%v: %d inspected, %d switched on", b.KilledAt.Round(100*time.Millisecond), b.Inspected, b.Started), "")
 	line("until all were", a.Took.Round(100*time.Millisecond), b.Took.Round(100*time.Millisecond), "")
-	line("extra time", "", (b.Took - a.Took).Round(100*time.Millisecond), c.Interval)
+	line("extra time", "", (b.Took - a.Took).Round(100*time.Millisecond), fmt.Sprint("≤ ", c.Interval))
 	line("machines switched on again or reset", a.Rebooted, b.Rebooted, 0)
 	line("machines whose firmware tried again", a.Retried, b.Retried, "")
 	line("records lost", a.Lost, b.Lost, 0)

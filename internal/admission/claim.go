@@ -66,7 +66,7 @@ func claimName(ctx context.Context, c *check, now, _ *metalv1.ServerClaim) error
 		return err
 	}
 	c.refuse(field.Invalid(field.NewPath("metadata", "name"), now.Name, fmt.Sprintf(
-		"Server %q has the same name: in namespace %s the boot configuration of ServerClaim %q would be that of the Server's discovery",
+		"Server %q has the same name: in namespace %s the boot configuration of ServerClaim %q would replace the one for the Server's discovery",
 		now.Name, c.ManagerNamespace, now.Name)))
 	return nil
 }

@@ -1,17 +1,17 @@
-// Package admission decides what may enter the API, where that takes more than the object itself: rules that see other objects, that parse
-// what a schema cannot, or that repair. Whatever CEL can say is said in the CRDs and not again here.
+// Package admission decides which objects the API accepts, where CEL in the CRDs cannot: its rules read other objects, parse what a schema
+// cannot, or repair.
 //
-// There is one implementation and there are two shells around it: package plugin runs inside the embedded API server, package webhook answers
-// the API server of a cluster. Both hand a Request in and carry a Verdict out; package admissiontest holds both, and the rules alone, to one
-// table.
+// There is one implementation with two shells: package plugin runs inside the embedded API server, package webhook answers the API server of
+// a cluster. Each passes a Request in and a Verdict out. Package admissiontest runs one table of cases against both, and against the rules
+// alone.
 //
 // Reading order:
 //
 //	request.go       Request, Verdict: what a shell hands in and gets back
 //	rules.go         Rules: which rules there are for which kind, and how they are run
 //	check.go         what a rule has to work with
-//	others.go        how a rule sees other objects: memory first, and a read of the API where that says something is wrong
-//	recent.go        what was admitted a moment ago and the index may not know yet
+//	others.go        how a rule sees other objects: in memory first, then by a read of the API before a refusal
+//	recent.go        objects that were admitted a moment ago, before the index shows them
 //	names.go         names that no object can have, in any kind
 //	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, bootconfig.go, annotations.go,
 //	ipxeprofile.go, ipxeassignment.go
@@ -27,9 +27,9 @@
 //
 // # What every rule keeps to
 //
-// An update is refused only for what it changes, and a deletion never: of that people are only told what it leads to. What was stored before a rule existed can still be labelled, reconciled and deleted, and an
-// object that is being deleted is not looked at.
+// A rule refuses an update only for what the update changes, and never refuses a deletion: it only warns of the consequences. So an object
+// that is older than a rule can still be labelled, reconciled and deleted. Rules ignore objects that are being deleted.
 //
-// Rules are for people: they say at once, at the right field, what controllers would say later in a condition. Controllers do not rely on them,
-// as two requests at the same moment can pass a rule that sees other objects, and a webhook can be away.
+// Rules are for people: they say at once, at the right field, what controllers would say later in a condition. Controllers do not rely on
+// rules, because two simultaneous requests can pass a rule that reads other objects, and a webhook can be away.
 package admission

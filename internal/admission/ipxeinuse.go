@@ -25,11 +25,11 @@ func profileInUse(ctx context.Context, c *check, _, before *ipxev1.Profile) erro
 	for _, user := range shown {
 		text = append(text, fmt.Sprintf("%q", user.Name))
 	}
-	names := "Assignment " + strings.Join(text, ", ")
+	names := strings.Join(text, ", ")
 	if more := len(users) - len(shown); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	c.warn(field.NewPath("metadata", "name"), "%d in all use this Profile: %s; their machines wait while they have no Profile", len(users), names)
+	c.warn(field.NewPath("metadata", "name"), "Assignments that use this Profile: %d (%s); their machines wait until they have a Profile again", len(users), names)
 	return nil
 }
 

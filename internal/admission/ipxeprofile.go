@@ -75,7 +75,7 @@ func (c *check) source(spec *ipxev1.ProfileSpec) profile.Source {
 }
 
 // hintImport is for manifests of later versions of the API that mean what cannot be said in these words as they stand.
-const hintImport = " ('farrier import manifests' translates what can be, and names the rest)"
+const hintImport = " ('farrier import manifests' translates what it can and lists the rest)"
 
 // configName refuses what could not be told from something else in a log or in a script.
 func (c *check) configName(path *field.Path, name string) {

@@ -56,7 +56,7 @@ func renameKeys(object, old *unstructured.Unstructured, path ...string) (warning
 			continue
 		}
 		if other, taken := entries[legal]; taken && !replaces(entries[key], other, old, legal, path) {
-			warnings = append(warnings, warning(fmt.Sprintf("%s: %q is not a legal label key, and was not changed to %q, which is there with another value",
+			warnings = append(warnings, warning(fmt.Sprintf("%s: %q is not a legal label key, and was not changed to %q, because that key exists with another value",
 				where, key, legal)))
 			continue
 		}

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"strings"
@@ -37,5 +38,28 @@ func TestLogRules(t *testing.T) {
 		if got := strings.Join(found, "; "); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: found %q, want %q", line, got, want)
 		}
+	}
+}
+
+// TestLoggersOfReconcilers: the test sees a reconciler with a logger, and leaves other types alone.
+func TestLoggersOfReconcilers(t *testing.T) {
+	text := `package p
+
+type A struct{ Logger logr.Logger }
+type B struct{ Logger logr.Logger }
+type C struct{ Workers int }
+type D[T any] struct{ log logr.Logger }
+
+func (a *A) Reconcile() {}
+func (b *B) Run()       {}
+func (c *C) Reconcile() {}
+func (d D[T]) Reconcile() {}
+`
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(loggersOfReconcilers([]*ast.File{file}), " "); got != "A D" {
+		t.Errorf("found %q, want A and D", got)
 	}
 }

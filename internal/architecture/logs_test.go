@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -233,5 +234,80 @@ func TestLogs(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("found %d calls of loggers only: the test no longer sees them", checked)
+	}
+}
+
+// loggersOfReconcilers returns the types of a package that have a method Reconcile and keep a logger. They would log without the
+// controller and the object that the logger of a reconcile's context names.
+func loggersOfReconcilers(files []*ast.File) (found []string) {
+	reconcilers := map[string]bool{}
+	keep := map[string]bool{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil && n.Name.Name == "Reconcile" {
+					reconcilers[baseType(n.Recv.List[0].Type)] = true
+				}
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok && slices.ContainsFunc(s.Fields.List, isLogger) {
+					keep[n.Name.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	for name := range keep {
+		if reconcilers[name] {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// baseType returns the name of the type of a receiver.
+func baseType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return baseType(e.X)
+	case *ast.IndexExpr:
+		return baseType(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// isLogger reports whether a field has the type logr.Logger.
+func isLogger(f *ast.Field) bool {
+	s, ok := f.Type.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := s.X.(*ast.Ident)
+	return ok && pkg.Name == "logr" && s.Sel.Name == "Logger"
+}
+
+// TestReconcilersLogThroughTheContext: no reconciler has a logger of its own.
+func TestReconcilersLogThroughTheContext(t *testing.T) {
+	packages := map[string][]*ast.File{}
+	for _, s := range readSources(t) {
+		if !strings.HasPrefix(s.path, "internal/controller/") || s.test() || s.generated() {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), s.path, s.text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages[path.Dir(s.path)] = append(packages[path.Dir(s.path)], file)
+	}
+	if len(packages) < 20 {
+		t.Errorf("found %d packages only: the test no longer sees them", len(packages))
+	}
+	for dir, files := range packages {
+		for _, name := range loggersOfReconcilers(files) {
+			t.Errorf("%s: %s has a logger: use log.FromContext(ctx)", dir, name)
+		}
 	}
 }

@@ -259,6 +259,7 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+<<<<<<< HEAD
 		path:    "internal/host/atomicfile",
 		only:    stdlib,
 		because: "how a file is replaced does not depend on what is in it",
@@ -279,6 +280,18 @@ var rooms = []room{
 		may:     []string{"internal/bootstream/...", "internal/host/atomicfile"},
 		never:   kubernetes,
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
+=======
+		path:    "internal/bootstream/sealed",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "what is kept on disk is sealed the same way, whatever it is",
+	},
+	{
+		path:    "internal/bootstream/viewfile",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
+		never:   kubernetes,
+		because: "a boot server starts with its last view while no API is there",
+>>>>>>> integration
 	},
 	{
 		path:    "internal/bootstream",

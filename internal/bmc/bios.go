@@ -270,7 +270,7 @@ func (r AttributeRegistry) Check(change map[string]any) error {
 	for _, name := range sortedKeys(change) {
 		a, ok := r[name]
 		if !ok {
-			return fmt.Errorf("attribute %q: the firmware has none of that name", name)
+			return fmt.Errorf("attribute %q: the firmware does not have it", name)
 		}
 		if err := a.check(change[name]); err != nil {
 			return fmt.Errorf("attribute %q: %w", name, err)

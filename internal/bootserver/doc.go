@@ -1,8 +1,8 @@
 // Package bootserver answers machines over HTTP.
 //
-// A Server is fed by a bootview.View and holds nothing of its own: any number of
-// replicas give the same answers. A request is a lookup in the view and a write;
-// none waits for Kubernetes, and only the two that send artifacts may wait for a registry.
+// A Server reads a bootview.View and has no state of its own: any number of
+// replicas give the same answers. A request is a lookup in the view and a write.
+// No request waits for Kubernetes, and only the two that send artifacts may wait for a registry.
 //
 //	request ─▶ route.go ─▶ ipxe.go      /ipxe, /ipxe/{uuid}          what to boot
 //	                       ipxeapi.go   /boot.ipxe, /ipxe?labels, /config/{id}   machines that name themselves
@@ -14,26 +14,25 @@
 //	                       probe.go     /register, /bootstate, /probe/…
 //	                       health.go    /healthz, /readyz
 //
-// A machine may be known by its Server or name itself (ipxeapi.go). Where both answer, a boot configuration comes before
+// A machine may have a Server or name itself (ipxeapi.go). If both give an answer, a boot configuration takes precedence over
 // an assignment. /explain (ipxeapi_explain.go) is a handler of its own, for operators.
 //
-// What was given to whom is a Delivery (delivery.go); it is handed on without
-// waiting and never delays an answer.
+// A Delivery (delivery.go) records which file a machine fetched. The Server passes it on without
+// waiting, so it never delays an answer.
 //
-// # Who is trusted with what
+// # Whom the server trusts
 //
-// Scripts are public, whoever knows a UUID may have one. Ignition may hold secrets: access.go says
-// who reads it, and is plain about how little an address proves. The
-// X-Forwarded-For header counts on /httpboot alone, from forwarders alone, and never
-// opens ignition.
+// Scripts are public: any caller that knows a UUID gets one. Ignition may contain secrets: access.go decides
+// who reads it, and says how little an address proves. The server believes the
+// X-Forwarded-For header on /httpboot only, from forwarders only, and never for ignition.
 //
-// Over TLS (secure.go) nobody between a machine and this server reads or changes anything. Where that is asked for, what may
-// hold a secret is refused over plain HTTP.
+// Over TLS (secure.go) nobody between a machine and this server can read or change an answer. With --boot-secrets-need-tls the
+// server refuses over plain HTTP every answer that may contain a secret.
 //
 // # Failure
 //
-// The status tells a machine whether to come back: 503 with Retry-After when the
-// view is not complete yet (iPXE waits and asks again), 404 when nothing is meant
-// for it, 409 when two things are. There is never a redirect: UEFI firmware does not
-// follow any.
+// The status tells a machine whether to ask again: 503 with Retry-After while the
+// view is not complete (iPXE waits and asks again), 404 if there is no answer for the
+// machine, 409 if there are two. The server never redirects, because UEFI firmware
+// follows no redirect.
 package bootserver

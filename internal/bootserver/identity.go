@@ -74,7 +74,7 @@ func (d doubt) text(q request) string {
 	case foreignMAC:
 		return "its MAC address " + q.caller.MAC + " is not one of the machine's"
 	case unknownMAC:
-		return "its MAC address is not known, for it is on no segment of the boot server (--boot-identity=mac)"
+		return "its MAC address is unknown, because it is on no segment of the boot server (--boot-identity=mac)"
 	case otherMAC:
 		return "it has the machine's address, and the MAC address " + q.caller.MAC
 	case otherAddress:

@@ -8,10 +8,10 @@ import (
 
 func TestDemoRefusesWhatMakesNoSense(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--claims: 5 is out of range 1 to 3, the number of servers": {"demo", "--claims", "5"},
-		`--output: "yaml" is neither text nor json`:                 {"demo", "-o", "yaml"},
-		`--break: "bones" is none of image, secret, password, disk`: {"demo", "--break", "bones"},
-		`unexpected argument "everything": farrier demo takes none`: {"demo", "everything"},
+		"--claims: 5 is out of range 1 to 3, the number of servers":    {"demo", "--claims", "5"},
+		`--output: "yaml" is neither text nor json`:                    {"demo", "-o", "yaml"},
+		`--break: "bones" is not one of image, secret, password, disk`: {"demo", "--break", "bones"},
+		`unexpected argument "everything": farrier demo takes none`:    {"demo", "everything"},
 		"--servers": {"demo", "--servers", "many"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -272,7 +272,7 @@ func (a *apiServer) stop(limit time.Duration) error {
 	case <-a.done:
 		return a.err
 	case <-timer.C:
-		return fmt.Errorf("API server did not end within %s", limit)
+		return fmt.Errorf("API server did not stop within %s", limit)
 	}
 }
 

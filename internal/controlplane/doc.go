@@ -14,19 +14,19 @@
 //	resources.go    the built-in kinds it serves
 //	certificates.go which certificates there are and what they prove
 //	authentication.go  who may connect: client certificates and service accounts; nobody else sees more than the health endpoints
-//	remembered.go   for a minute a certificate need not be verified again
+//	remembered.go   remembers for a minute which certificates are verified
 //	admission.go    which admission plugins run, and the room for our own
-//	audit.go        what is recorded of requests, and for how long; auditpolicy.yaml
-//	fieldowners.go  what controllers make does not record who set which field
+//	audit.go        which requests the audit log records, and for how long; auditpolicy.yaml
+//	fieldowners.go  drops the record of field managers from objects of controllers
 //	rbac.go         the few roles that exist from the start
 //	flow.go         administrators do not wait behind a flood
-//	controllers.go  garbage collector and namespace controller, which the generic control plane does not bring
-//	quota.go        how much of what quotas limit there is
+//	controllers.go  garbage collector and namespace controller, which the generic control plane lacks
+//	quota.go        counts the objects that quotas limit
 //	kubeconfig/     what administrators need to connect, renewed while they use it
 //	crds.go         installing custom resource definitions
-//	version.go      which Kubernetes it says it is
+//	version.go      which version of Kubernetes the API reports
 //	logging.go, etcdclientlog/  keeping three logging libraries quiet
-//	collector.go    memory for processor time, where there is some
+//	collector.go    uses spare memory to save processor time for garbage collection
 //	testapi/        all of it as a child process, for tests; acceptance/ has those of this package
 //
 // # The data directory

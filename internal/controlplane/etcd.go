@@ -132,13 +132,13 @@ func openSocket(wanted string) (socket, error) {
 	if len(wanted) > socketPathLimit || !plainPath.MatchString(wanted) {
 		var err error
 		if s.dir, err = privateTempDir(wanted); err != nil {
-			return s, fmt.Errorf("directory for its socket, as %s is too long or has characters that a socket cannot have: %w", wanted, err)
+			return s, fmt.Errorf("create a directory for the etcd socket, because %s is too long or has characters that a socket path must not have: %w", wanted, err)
 		}
 		s.path = filepath.Join(s.dir, etcdSocket)
 	}
 	// A process that was killed left its socket behind. Nobody listens on it, since we hold the lock of the data directory.
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return s, fmt.Errorf("socket of a former process: %w", err)
+		return s, fmt.Errorf("remove the etcd socket of an earlier process: %w", err)
 	}
 	return s, nil
 }

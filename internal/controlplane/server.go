@@ -203,9 +203,9 @@ func (s *Server) supervise() {
 
 func endedByItself(part string, err error) error {
 	if err == nil {
-		return fmt.Errorf("%s ended by itself", part)
+		return fmt.Errorf("%s stopped unexpectedly", part)
 	}
-	return fmt.Errorf("%s ended by itself: %w", part, err)
+	return fmt.Errorf("%s stopped unexpectedly: %w", part, err)
 }
 
 // shutdown stops the parts in reverse order: controllers while the API still answers them, the API while the store still answers it, then
@@ -267,7 +267,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("API address %s (--api-address) is taken by another process; choose another port, or 0 for any free one", address)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("API address %s (--api-address) may not be used: %w", address, err)
+		return nil, fmt.Errorf("API address %s (--api-address): this user may not listen there: %w", address, err)
 	case err != nil:
 		return nil, fmt.Errorf("API address %s (--api-address): %w", address, err)
 	}

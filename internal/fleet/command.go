@@ -132,7 +132,7 @@ var (
 	ErrUnknownSystem  = errors.New("the BMC shows no such system")
 	ErrInvalidCommand = errors.New("invalid command")
 	ErrQueueFull      = errors.New("too many commands wait for this BMC")
-	// ErrNotObserved: the BMC took the order and the power state did not follow
+	// ErrNotObserved: the BMC accepted the command and the power state did not follow
 	// in time.
 	ErrNotObserved = errors.New("power state not reached in time")
 	// ErrNotTaken: the BMC was too busy for the order, for all of its budget.

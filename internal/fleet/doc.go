@@ -15,14 +15,14 @@
 //   - systems, one GET each, every poll interval: the whole cost of an idle BMC;
 //   - the list of systems and the manager at first, every two hours and on
 //     Refresh; inventory at first, once a day, on Refresh and when a system is
-//     not what it was (other serial number, memory or BIOS);
+//     has changed (serial number, memory or BIOS);
 //   - commands (power.go). Each begins with a fresh GET, acts, and polls faster until the
-//     power state is seen that it is about. What to do next is decided by a pure function,
-//     command.decide;
+//     BMC reports the power state. A pure function, command.decide, decides the next
+//     step;
 //   - other commands and jobs (advance.go, job.go): one request for a LED or a boot order, or a
-//     function of its owner's for accounts, BIOS settings, updates, subscriptions;
-//   - nothing at all during back-off, which a failure starts and a success ends,
-//     and after a refused password, until it changes or ten minutes pass.
+//     function of its owner for accounts, BIOS settings, updates, subscriptions;
+//   - no request during back-off, which a failure starts and a success ends,
+//     and none after a refused password until it changes or ten minutes pass.
 //
 // The first contact with a BMC takes dozens of requests, so a limiter (firstcontact.go) admits a limited number at once; a BMC
 // that answers slowly does not delay the others. When nothing is due soon, the actor closes the connection and keeps the session.

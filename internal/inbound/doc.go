@@ -1,23 +1,24 @@
 // Package inbound bounds the connections that strangers open to this process, so that nobody can keep others out, or take the
 // descriptors that the store, the Kubernetes API and BMCs need.
 //
-// Derive shares out the descriptors of the process (limits.go). A Budget is what one kind of caller has of them; the listeners
-// that it wraps (listener.go) put every new connection to it, under TLS where there is TLS. What it then does (budget.go, held.go) is:
+// Derive divides the descriptors of the process (limits.go). A Budget is the share of one kind of caller. The listeners that it
+// wraps (listener.go) report every new connection to the Budget, below TLS where there is TLS. The Budget (budget.go, held.go) then
+// closes connections by three rules:
 //
-//   - An address that has as many connections as one address may have loses the one of them that has waited longest for a
-//     request. If a request is under way on all of them, the new one is closed.
-//   - When many connections wait, or the budget is nearly used up, the address that has most of them loses the one that has
-//     waited longest. Who has one connection loses it last.
-//   - When the budget is used up and none waits, who has most makes room for who has fewer.
+//   - If an address has reached its limit, the Budget closes the connection of that address that has waited longest for a
+//     request. If all of them have a request in flight, it closes the new one.
+//   - If many connections wait, or the budget is nearly used up, the Budget closes the connection that has waited longest of the
+//     address with the most connections. An address with one connection loses it last.
+//   - If the budget is used up and no connection waits, the address with the most connections loses one to an address with fewer.
 //
-// An address of IPv6 is its /64 prefix, all of which is one host's to choose from (RFC 4291 §2.5.4).
+// An IPv6 address counts as its /64 prefix, because one host may choose any address in it (RFC 4291 §2.5.4).
 //
-// A connection waits until a handler has been called on it. Nothing, half a TLS handshake, a header that comes one byte at a
-// time and the pause between two requests are all the same: nobody is being answered. Servers say when that changes, through
-// ConnContext and Handler (serve.go).
+// A connection waits until the server calls a handler for it. An idle connection, half a TLS handshake, a header that arrives one
+// byte at a time and the pause between two requests all count as waiting. Servers report the change through ConnContext and
+// Handler (serve.go).
 //
-// Where connections begin with a TLS handshake (pace.go), those that come too fast from one address wait for their turn, or are
-// closed: a handshake costs milliseconds of a processor before anybody has said who he is.
+// Where connections begin with a TLS handshake (pace.go), the package delays or closes connections that come too fast from one
+// address: a handshake costs milliseconds of processor time before the caller has identified itself.
 //
-// An Accept that fails is tried again until the listener is closed: what a stranger can bring about ends no server.
+// A listener repeats an Accept that fails until somebody closes the listener, so that no stranger can end a server.
 package inbound

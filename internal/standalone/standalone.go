@@ -108,7 +108,7 @@ func (s *System) startAPI(ctx context.Context) error {
 		return err
 	}
 	if err := controlplane.InstallCRDs(ctx, s.Config, crds); err != nil {
-		return fmt.Errorf("install the kinds of Farrier: %w", err)
+		return fmt.Errorf("install Farrier's custom resource definitions: %w", err)
 	}
 	if s.Client, err = client.New(s.Config, client.Options{Scheme: system.Scheme()}); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
-		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers, Logger: s.logger,
+		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers,
 	}
 	alarms.Wake = func(name string) { servers.Wake.Wake("", name) }
 	namespaces := s.settings.namespaces(mgr.GetClient())
@@ -113,7 +113,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	bmcs := &bmc.Reconciler{
 		Client: writer, APIReader: uncached, Namespace: s.settings.ManagerNamespace, Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
-		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers, Logger: s.logger,
+		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
 	bmcs.SSH = resets
@@ -130,7 +130,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 			subscriptions.SetupWithManager,
 			servers.SetupWithManager,
 			(&claim.Reconciler{
-				Client: writer, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers, Logger: s.logger,
+				Client: writer, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers,
 				ForeignBoot: s.settings.foreignBoot, Recorder: mgr.GetEventRecorder("farrier"),
 			}).SetupWithManager,
 			func(mgr ctrl.Manager) error { return s.maintenance(mgr, registry, servers) },
@@ -141,7 +141,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
 			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
-			Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"), Logger: s.logger,
+			Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"),
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config, namespaces) })
 	}
 	for _, setup := range setups {
@@ -164,8 +164,8 @@ func (s *System) managerOptions() ctrl.Options {
 	ipxeObjects(objects)
 	return ctrl.Options{
 		Scheme: Scheme(),
-		// What controller-runtime says of itself is for those who ask for more.
-		Logger: s.logger.V(1),
+		// The logger of a reconcile comes from this one, and is not lowered.
+		Logger: LowerVerbosity(s.logger),
 		// Metrics, health and profiles are served by addPages.
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 

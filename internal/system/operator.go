@@ -23,7 +23,7 @@ func (s *settings) checkOperator() error {
 	var errs []error
 	if s.OperatorURL != "" {
 		if u, err := url.Parse(s.OperatorURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			errs = append(errs, fmt.Errorf("--operator-url: %q is no https URL without a query", s.OperatorURL))
+			errs = append(errs, fmt.Errorf("--operator-url: %q is not an https URL without a query", s.OperatorURL))
 		}
 		s.OperatorURL = strings.TrimRight(s.OperatorURL, "/")
 	}

@@ -8,10 +8,9 @@ import (
 
 const (
 	// libraryLevels is how many levels lines of libraries are lowered, so that -v 1 shows why Farrier does something and not that
-	// a library starts its parts. reconcileLevels is the same for the logger of a reconcile, which is Farrier's own.
-	libraryLevels   = 2
-	reconcileLevels = 1
-	// reconcileKey is the key by which controller-runtime marks the logger of a reconcile (pkg/internal/controller).
+	// a library starts its parts.
+	libraryLevels = 2
+	// reconcileKey is the key by which controller-runtime marks the logger of a reconcile (pkg/internal/controller). Farrier logs with it.
 	reconcileKey = "reconcileID"
 )
 
@@ -38,11 +37,11 @@ func (l lowered) Info(level int, msg string, pairs ...any) { l.LogSink.Info(leve
 
 // WithValues implements logr.LogSink.
 func (l lowered) WithValues(pairs ...any) logr.LogSink {
-	by := l.by
+	sink := l.LogSink.WithValues(pairs...)
 	if slices.Contains(pairs, any(reconcileKey)) {
-		by = reconcileLevels
+		return sink // Farrier's own lines, which have the levels of logging's rules
 	}
-	return lowered{l.LogSink.WithValues(pairs...), by}
+	return lowered{sink, l.by}
 }
 
 // WithName implements logr.LogSink.

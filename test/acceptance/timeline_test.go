@@ -55,7 +55,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	other := "ffffffff-0043-3510-8052-b7c04f4e4d32"
-	if stdout, stderr, code = product.Ask(t, product.Farrier, "timeline", "--kubeconfig", p.Kubeconfig, other); code != 0 || !strings.Contains(stdout, "which no Server stands for") {
+	if stdout, stderr, code = product.Ask(t, product.Farrier, "timeline", "--kubeconfig", p.Kubeconfig, other); code != 0 || !strings.Contains(stdout, "for which there is no Server") {
 		t.Errorf("of a machine that nobody knows: exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Run("refused", func(t *testing.T) { timelineRefused(t, p, name) })

@@ -172,7 +172,7 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 	var ids atomic.Int64
 	servers := &server.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry, Boots: known{}, Recorder: recorder,
-		Clock: clock.RealClock{}, Logger: logger, Namespace: s.namespace, NewID: func() string { return fmt.Sprintf("id-%d", ids.Add(1)) },
+		Clock: clock.RealClock{}, Namespace: s.namespace, NewID: func() string { return fmt.Sprintf("id-%d", ids.Add(1)) },
 		TokenKey: key, Sites: booturl.Single("http://127.0.0.1:1"), Workers: 4,
 		Policy: server.Policy{
 			DiscoveryTimeout: 2 * time.Second, DiscoveryRetries: 1000, PowerOffBudget: time.Second, EnforcePowerOff: true, ProbeImage: "registry.example/probe:1",

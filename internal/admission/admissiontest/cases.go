@@ -231,7 +231,7 @@ var claimCases = []Case{
 		Name:    "a claim in the manager's namespace with the name of a Server",
 		Given:   []string{server},
 		Object:  manifest("ServerClaim", "name: s-$n, namespace: farrier-system", `spec: {power: "On", image: i}`),
-		Refused: "metadata.name", Text: `the boot configuration of ServerClaim "s-$n" would be that of the Server's discovery`,
+		Refused: "metadata.name", Text: `the boot configuration of ServerClaim "s-$n" would replace the one for the Server's discovery`,
 	},
 	{
 		Name:   "a claim elsewhere with the name of a Server",

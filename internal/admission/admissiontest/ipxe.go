@@ -219,7 +219,7 @@ var deletionCases = []Case{
 		Given:    []string{assignmentOf("a", `subjectSelector: {`+one+`}, profileName: p, priority: 7201`), assignmentOf("b", `subjectSelector: {`+one+`}, profileName: q`)},
 		Object:   existing,
 		Deleted:  true,
-		Warnings: []string{`metadata.name: 1 in all use this Profile: Assignment "a"; their machines wait while they have no Profile`},
+		Warnings: []string{`metadata.name: Assignments that use this Profile: 1 ("a"); their machines wait until they have a Profile again`},
 	},
 	{
 		Name: "the deletion of a Profile that Assignments select",
@@ -230,7 +230,7 @@ var deletionCases = []Case{
 		},
 		Object:   labelled,
 		Deleted:  true,
-		Warnings: []string{`2 in all use this Profile: Assignment "a", "b";`},
+		Warnings: []string{`Assignments that use this Profile: 2 ("a", "b");`},
 	},
 	{
 		Name: "the deletion of a Profile that many Assignments have",
@@ -241,7 +241,7 @@ var deletionCases = []Case{
 		},
 		Object:   labelled,
 		Deleted:  true,
-		Warnings: []string{`5 in all use this Profile: Assignment "a", "b", "c" and 2 more`},
+		Warnings: []string{`Assignments that use this Profile: 5 ("a", "b", "c" and 2 more)`},
 	},
 	{
 		Name:    "the deletion of a Profile that nothing has",

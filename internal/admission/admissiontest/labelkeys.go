@@ -224,7 +224,7 @@ func labelsContradict(t *testing.T, api *API) {
 	if !strings.Contains(strings.Join(outcome.Causes, "\n"), "metadata.labels: ") {
 		t.Errorf("want it refused at metadata.labels, got %q", outcome.Causes)
 	}
-	if !strings.Contains(strings.Join(outcome.Warnings, "\n"), "which is there with another value") {
+	if !strings.Contains(strings.Join(outcome.Warnings, "\n"), "because that key exists with another value") {
 		t.Errorf("warnings %q", outcome.Warnings)
 	}
 }

@@ -461,6 +461,44 @@ func TestRunRenewsAtTwoThirds(t *testing.T) {
 	}
 }
 
+// TestRunJoins: a boot server that starts while the manager is away joins later.
+func TestRunJoins(t *testing.T) {
+	n := install(t)
+	n.store.err = errors.New("away")
+	r := n.bootServer(t, n.tokenLater(t))
+	if err := r.Ensure(t.Context()); status.Code(err) != codes.Unavailable {
+		t.Fatal(err)
+	}
+	renewed := make(chan struct{}, 10)
+	r.Renewed = func() { renewed <- struct{}{} }
+	n.store.mu.Lock()
+	n.store.err = nil
+	n.store.mu.Unlock()
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	select {
+	case <-renewed:
+	case <-ctx.Done():
+		t.Fatal("not joined")
+	}
+	stop()
+	<-ran
+	if got := leaf(t, r).DNSNames; len(got) != 1 || got[0] != name {
+		t.Errorf("%v", got)
+	}
+}
+
+// tokenLater makes a token although the store is away.
+func (n *installation) tokenLater(t *testing.T) string {
+	t.Helper()
+	away := n.store.err
+	n.store.err = nil
+	defer func() { n.store.err = away }()
+	return n.token(t, "")
+}
+
 func TestAuthoritiesComeWithTheCertificate(t *testing.T) {
 	n := install(t)
 	r := n.bootServer(t, n.token(t, ""))
@@ -478,8 +516,8 @@ func TestJoinNeedsTheRightManager(t *testing.T) {
 	n := install(t)
 	r := n.bootServer(t, n.token(t, ""))
 	r.Manager = "other.farrier.example"
-	if err := r.Ensure(t.Context()); err == nil || !strings.Contains(err.Error(), string(peer.WrongName)) {
-		t.Errorf("%v, want %s", err, peer.WrongName)
+	if err := r.Ensure(t.Context()); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), string(peer.WrongName)) {
+		t.Errorf("%v (%s), want %s", err, status.Code(err), peer.WrongName)
 	}
 	if n.store.entries[name].Token.Used {
 		t.Error("the token was told")

@@ -61,13 +61,15 @@ func (r *Renewer) Ensure(ctx context.Context) error {
 	return err
 }
 
-// Run renews the certificate after two thirds of its lifetime, and as often as it takes, until ctx ends.
+// Run renews the certificate after two thirds of its lifetime, and as often as it takes, until ctx ends. It joins if Ensure could not.
 func (r *Renewer) Run(ctx context.Context) error {
 	retry := retryFirst
 	for {
 		wait := lookAgain
 		leaf, err := r.leaf()
-		if err == nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			wait, err = retryFirst, r.join(ctx)
+		} else if err == nil {
 			wait = min(wait, authority.RenewAt(leaf).Sub(r.Clock.Now()))
 			if wait <= 0 {
 				// What was issued is looked at next, but not at once: by a wrong clock of the manager it could be due already.

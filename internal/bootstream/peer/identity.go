@@ -138,10 +138,14 @@ func clientConfig(manager string, trusted func() trust, c clock.PassiveClock) *t
 		// The standard verification would take a wildcard. VerifyConnection does all of it, and more strictly; without it nothing connects.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if err := trusted().verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, c.Now()); err != nil {
-				return err
+			err := trusted().verify(s.PeerCertificates, x509.ExtKeyUsageServerAuth, c.Now())
+			if err == nil {
+				err = named(s.PeerCertificates[0], manager)
 			}
-			return named(s.PeerCertificates[0], manager)
+			if r, ok := errors.AsType[*Refusal](err); ok {
+				r.byUs = true
+			}
+			return err
 		},
 	}
 }

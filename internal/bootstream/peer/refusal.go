@@ -37,6 +37,9 @@ type Refusal struct {
 	// Names are the DNS names of the peer's certificate, as far as it has shown one.
 	Names []string
 	Err   error
+
+	// byUs says that we are the client, and refuse a manager.
+	byUs bool
 }
 
 // Error implements error.
@@ -50,8 +53,11 @@ func (r *Refusal) Error() string {
 // Unwrap returns the cause.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// GRPCStatus is what the peer is told.
+// GRPCStatus is what a manager tells the peer. At a client it says that there is no manager to talk to: nobody has denied anything.
 func (r *Refusal) GRPCStatus() *status.Status {
+	if r.byUs {
+		return status.New(codes.Unavailable, r.Error())
+	}
 	if r.Reason == WrongName || r.Reason == WrongKey {
 		return status.New(codes.PermissionDenied, r.Error())
 	}

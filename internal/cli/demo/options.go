@@ -72,7 +72,7 @@ func (o Options) Check() error {
 		refuse("claims", "%d is out of range 1 to %d, the number of servers", o.Claims, o.Servers)
 	}
 	if o.Timeout < 0 {
-		refuse("timeout", "%s is less than no time", o.Timeout)
+		refuse("timeout", "%s is negative", o.Timeout)
 	}
 	if o.Output != OutputText && o.Output != OutputJSON {
 		refuse("output", "%q is neither %s nor %s", o.Output, OutputText, OutputJSON)
@@ -80,12 +80,12 @@ func (o Options) Check() error {
 	switch o.Break {
 	case BreakNothing, BreakImage, BreakSecret, BreakPassword, BreakDisk:
 	default:
-		refuse("break", "%q is none of %s, %s, %s, %s", o.Break, BreakImage, BreakSecret, BreakPassword, BreakDisk)
+		refuse("break", "%q is not one of %s, %s, %s, %s", o.Break, BreakImage, BreakSecret, BreakPassword, BreakDisk)
 	}
 	if o.Keep != "" {
 		switch entries, err := os.ReadDir(o.Keep); {
 		case err == nil && len(entries) > 0:
-			refuse("keep", "%s is not empty, and the demo begins with nothing", o.Keep)
+			refuse("keep", "%s is not empty; the demo needs a new or empty directory", o.Keep)
 		case err != nil && !errors.Is(err, os.ErrNotExist):
 			refuse("keep", "%w", err)
 		}

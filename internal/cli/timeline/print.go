@@ -28,7 +28,7 @@ func (p *Printer) Header(t *Timeline) error {
 	if t.Server != "" {
 		fmt.Fprintf(&b, "Server %s, %s", t.Server, orNone(t.UUID))
 	} else {
-		fmt.Fprintf(&b, "Machine %s, which no Server stands for", t.UUID)
+		fmt.Fprintf(&b, "Machine %s, for which there is no Server", t.UUID)
 	}
 	for _, part := range []struct{ text, value string }{{"state ", t.State}, {"power ", t.Power}, {"claim ", t.Claim}} {
 		if part.value != "" {
@@ -69,7 +69,7 @@ func (p *Printer) Print(t *Timeline) error {
 		}
 	}
 	if len(t.Entries) == 0 && !p.begun {
-		b.WriteString("\nNothing is known of it yet.\n")
+		b.WriteString("\nFarrier knows nothing about it yet.\n")
 	}
 	p.begun = true
 	return p.write(b.String())

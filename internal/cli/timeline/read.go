@@ -162,9 +162,9 @@ func (t *Timeline) attempt(config *metalv1.ServerBootConfiguration) {
 	}
 	step(a.Ordered, "boot ordered", ordered)
 	step(a.Off, "seen off", "")
-	step(a.Defaults, "BIOS defaults", "the BMC took the order")
+	step(a.Defaults, "BIOS defaults", "the BMC accepted the command")
 	step(a.Started, "seen on", "")
-	step(a.Installed, "installed", "from now on it boots its disk")
+	step(a.Installed, "installed", "the machine boots its disk from now on")
 }
 
 func (t *Timeline) object(o about) {

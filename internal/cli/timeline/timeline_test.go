@@ -239,7 +239,7 @@ func TestMachineWithoutServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "Machine " + uuid + ", which no Server stands for\n\nNothing is known of it yet.\n"
+	want := "Machine " + uuid + ", for which there is no Server\n\nFarrier knows nothing about it yet.\n"
 	if got := printed(t, &Printer{}, told); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

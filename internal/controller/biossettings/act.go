@@ -54,7 +54,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) e
 	}
 	if !equality.Semantic.DeepEqual(before, v.obj) {
 		if err := r.patch(ctx, v.obj, before); err != nil {
-			return fmt.Errorf("write how far the settings have come: %w", err)
+			return fmt.Errorf("record the progress of the settings: %w", err)
 		}
 		if p.progress != nil && v.progress.active() && !p.progress.active() && key != "" {
 			r.Fleet.Unlock(key, holder(v.obj))
@@ -86,7 +86,7 @@ func (r *Reconciler) order(v *view, key fleet.Key, p *plan) error {
 		}
 		id := r.memories.begin(v.obj.UID, l, v.now)
 		if err := r.Fleet.Do(key, fleet.Job{ID: id, Budget: jobBudget, Holder: holder(v.obj), Account: account(v.obj), Run: run}); err != nil {
-			return fmt.Errorf("order a look at the BIOS: %w", err)
+			return fmt.Errorf("submit the job that reads the BIOS: %w", err)
 		}
 	}
 	if p.power != "" {
@@ -150,7 +150,7 @@ func (r *Reconciler) askMaintenance(ctx context.Context, v *view) error {
 		return fmt.Errorf("own the maintenance: %w", err)
 	}
 	if err := r.Create(ctx, m, client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return fmt.Errorf("ask for ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
+		return fmt.Errorf("create ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
 	}
 	r.event(v.obj, corev1.EventTypeNormal, "MaintenanceRequested", "Requested ServerMaintenance "+ref.Namespace+"/"+ref.Name)
 	return nil

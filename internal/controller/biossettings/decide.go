@@ -116,7 +116,7 @@ func (v *view) decide() plan {
 	case v.server == nil:
 		return p.say(pending, reasonServerNotFound, "spec.serverRef: Server %q does not exist", ref.Name)
 	case v.first != "":
-		return p.say(pending, reasonAnotherGoesFirst, "An older BIOSSettings, %q, has the same Server; a server has one at a time", v.first)
+		return p.say(pending, reasonAnotherGoesFirst, "BIOSSettings %q is older and has the same Server; Farrier applies one at a time", v.first)
 	case v.progress != nil && v.progress.Step == stepFailed && v.progress.Asked == v.asked:
 		return p.say(metalv1.BIOSSettingsStateFailed, v.progress.Reason, "%s (after %d attempts; to try again, set the annotation %s=retry)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
 	case v.unreachable != nil:

@@ -96,11 +96,11 @@ func change(names []string, wanted map[string]string, l *look) (map[string]any, 
 		attribute, known := l.attribute(name)
 		switch {
 		case !known:
-			return nil, reconcileerror.Terminalf(reasonUnknownAttribute, "attribute %q: the firmware has none of that name", name)
+			return nil, reconcileerror.Terminalf(reasonUnknownAttribute, "attribute %q: the firmware does not have it", name)
 		case attribute.ReadOnly:
 			return nil, reconcileerror.Terminalf(reasonReadOnlyAttribute, "attribute %q is read-only", name)
 		case attribute.Type == "Password":
-			return nil, reconcileerror.Terminalf(reasonInvalidValue, "attribute %q is a password, and a spec that everybody may read is no place for one", name)
+			return nil, reconcileerror.Terminalf(reasonInvalidValue, "attribute %q is a password, which does not belong into a spec that many may read", name)
 		}
 		value, err := typed(attribute.Type, wanted[name])
 		if err == nil {

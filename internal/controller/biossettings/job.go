@@ -75,7 +75,7 @@ func (l *look) again(before *look) {
 func (l *look) wait(ctx context.Context, s fleet.Services, all map[string]string) error {
 	var err error
 	if l.pending, err = s.PendingBIOS(ctx, l.bios); err != nil {
-		return fmt.Errorf("read the BIOS settings that wait: %w", err)
+		return fmt.Errorf("read the pending BIOS settings: %w", err)
 	}
 	l.foreign = nil
 	for _, name := range slices.Sorted(maps.Keys(l.pending)) {
@@ -103,7 +103,7 @@ func (l *look) unexpected() error {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return reconcileerror.Terminalf(reasonUnexpectedPending,
-		"somebody else has left settings at the BMC that the next reset would apply along: %s%s; have them applied or withdrawn, or ask for them here", strings.Join(names, ", "), more)
+		"the BMC has pending settings of somebody else, which the next reset would apply too: %s%s; apply or withdraw them, or add them here", strings.Join(names, ", "), more)
 }
 
 // maxNamed bounds how many settings a message names.
@@ -169,7 +169,7 @@ func (l *look) follow(ctx context.Context, s fleet.Services, system, task string
 	if task != "" {
 		var err error
 		if l.task, err = s.Task(ctx, task); err != nil && bmc.Unreachable(err) {
-			return fmt.Errorf("look at the task: %w", err)
+			return fmt.Errorf("read the task: %w", err)
 		}
 	}
 	return l.read(ctx, s, system, wanted)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -43,8 +42,6 @@ type Reconciler struct {
 	Registry  *connection.Registry
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
-	// Logger tells people which BMCs cannot be used.
-	Logger logr.Logger
 	// Prefixes knows the default credentials of makes.
 	Prefixes *macprefix.Database
 	// Begun has the attempts that were written down with a BMCSecret, and may be made without being written again.
@@ -174,7 +171,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err := r.Status().Patch(ctx, s.obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	r.recordEvents(before, s.obj)
+	r.recordEvents(ctx, before, s.obj)
 	return nil
 }
 
@@ -220,7 +217,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 		return err
 	}
 	if err := r.handOver(ctx, obj); err != nil {
-		return fmt.Errorf("write down that BMC %q takes its default credentials: %w", obj.Name, err)
+		return fmt.Errorf("record that BMC %q accepts its default credentials: %w", obj.Name, err)
 	}
 	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
 		r.Fleet.Remove(key)

@@ -1,9 +1,12 @@
 package bmc
 
 import (
+	"context"
+
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/events"
@@ -21,8 +24,8 @@ var warnings = []struct{ condition, event string }{
 }
 
 // recordEvents records events for changes of a status that people should know.
-func (r *Reconciler) recordEvents(before, now *metalv1.BMC) {
-	r.recordReady(before, now)
+func (r *Reconciler) recordEvents(ctx context.Context, before, now *metalv1.BMC) {
+	r.recordReady(ctx, before, now)
 	for _, warning := range warnings {
 		was := apimeta.FindStatusCondition(before.Status.Conditions, warning.condition)
 		is := apimeta.FindStatusCondition(now.Status.Conditions, warning.condition)
@@ -39,7 +42,7 @@ func (r *Reconciler) recordEvents(before, now *metalv1.BMC) {
 
 // recordReady records an event and a log line for a BMC that has failed, or fails for another reason, and for one that works again. The event has the
 // reason of the condition.
-func (r *Reconciler) recordReady(before, now *metalv1.BMC) {
+func (r *Reconciler) recordReady(ctx context.Context, before, now *metalv1.BMC) {
 	var was metav1.Condition
 	if c := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionReady); c != nil {
 		was = *c
@@ -49,10 +52,10 @@ func (r *Reconciler) recordReady(before, now *metalv1.BMC) {
 	case is == nil:
 	case is.Status == metav1.ConditionFalse && fails(before.Status.State, was, *is):
 		r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
-		r.Logger.Info("BMC failed", "bmc", now.Name, "reason", is.Reason, "message", is.Message)
+		log.FromContext(ctx).Info("BMC failed", "reason", is.Reason, "message", is.Message)
 	case is.Status == metav1.ConditionTrue && before.Status.State == metalv1.BMCStateError:
 		r.event(now, corev1.EventTypeNormal, is.Reason, "The BMC answers again")
-		r.Logger.Info("BMC works again", "bmc", now.Name)
+		log.FromContext(ctx).Info("BMC works again")
 	}
 }
 

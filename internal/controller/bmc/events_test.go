@@ -17,7 +17,7 @@ import (
 func TestABMCThatCannotBeUsedIsToldOf(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		var lines []string
-		s.Logger = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		s.API.Logger = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		s.bmc.Set(system(uri1, uuid1))
 		s.settle(t)
 		if len(s.told(metalv1.ReasonConnected)) != 0 || len(lines) != 0 {
@@ -30,12 +30,10 @@ func TestABMCThatCannotBeUsedIsToldOf(t *testing.T) {
 		if got := s.told(metalv1.ReasonInternalServerError); len(got) != 1 || !strings.HasPrefix(got[0], "Warning") || !strings.Contains(got[0], "500 Internal Server Error") {
 			t.Errorf("events %q", got)
 		}
-		if len(lines) != 1 || !strings.Contains(lines[0], "500 Internal Server Error") || !strings.Contains(lines[0], `"bmc"="b"`) {
+		if len(lines) != 1 || !strings.Contains(lines[0], "500 Internal Server Error") || !strings.Contains(lines[0], `"object"="b"`) {
 			t.Errorf("lines %q", lines)
 		}
-		logger := s.Logger
 		s.restart(t) // nothing is known for a moment, and nothing is new
-		s.Logger = logger
 		s.settle(t)
 		s.look(t)
 		if got := s.told(metalv1.ReasonInternalServerError); len(got) != 1 || len(lines) != 1 {

@@ -91,7 +91,7 @@ func (w *rotationWork) clear(ctx context.Context, s fleet.Services) (over bool, 
 	case err != nil:
 		return false, err
 	case w.last:
-		return true, w.refuse(errors.New("the BMC goes on with the old password, whatever it is told"))
+		return true, w.refuse(errors.New("the BMC accepts the new password and keeps the old one"))
 	}
 	return false, nil
 }

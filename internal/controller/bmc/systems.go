@@ -56,5 +56,5 @@ func sharedUUIDs(systems []fleet.SystemObservation) map[string][]string {
 // them boots, nobody could say which it is.
 func (s *scope) refuseShared(uuid string, uris []string) {
 	s.refused = errors.Join(s.refused, fmt.Errorf(
-		"systems %s tell the same UUID %s, by which machines are told apart when they boot: those that have no Server get none. Give each its own in its board settings", some(uris), uuid))
+		"systems %s report the same UUID %s, but the boot server tells machines apart by UUID: Farrier creates no Server for those without one. Give each system its own UUID in its board settings", some(uris), uuid))
 }

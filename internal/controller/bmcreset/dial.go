@@ -136,13 +136,13 @@ func accepted(text string) (ssh.PublicKey, string, error) {
 	if digest, ok := strings.CutPrefix(text, "SHA256:"); ok {
 		sum, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(digest, "="))
 		if err != nil || len(sum) != sha256.Size {
-			return nil, "", fmt.Errorf("SSH host key that was accepted: %.64q is not a fingerprint (SHA256:…)", text)
+			return nil, "", fmt.Errorf("accepted SSH host key: %.64q is not a fingerprint (SHA256:…)", text)
 		}
 		return nil, "SHA256:" + base64.RawStdEncoding.EncodeToString(sum), nil
 	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
-		return nil, "", fmt.Errorf("SSH host key that was accepted: %w", err)
+		return nil, "", fmt.Errorf("accepted SSH host key: %w", err)
 	}
 	return key, ssh.FingerprintSHA256(key), nil
 }

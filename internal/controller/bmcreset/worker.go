@@ -22,7 +22,7 @@ const (
 )
 
 // ErrQueueFull says that too many resets wait.
-var ErrQueueFull = errors.New("too many resets over SSH wait")
+var ErrQueueFull = errors.New("too many resets over SSH are queued")
 
 // Worker resets BMCs, a few at a time.
 type Worker struct {

@@ -126,7 +126,7 @@ func TestOnlyAnAcceptedHostKeyIsToldThePassword(t *testing.T) {
 		"the key":                    {s.key() + " comment", ""},
 		"another fingerprint":        {"SHA256:" + strings.Repeat("A", 43), "is not the one that was accepted: " + fingerprint},
 		"half of a fingerprint":      {fingerprint[:30], "not a fingerprint"},
-		"a fingerprint of MD5":       {"MD5:00:11", "was accepted"},
+		"a fingerprint of MD5":       {"MD5:00:11", "accepted SSH host key: "},
 		"the fingerprint of nothing": {"SHA256:", "not a fingerprint"},
 	} {
 		before := s.attempts()

@@ -33,7 +33,7 @@ type Attempt struct {
 	First *time.Time `json:"first,omitempty"`
 	// Clean is how thoroughly the probe that is booted here cleans; empty: not at all.
 	Clean inspection.CleanMode `json:"clean,omitempty"`
-	// Defaults is when the BMC took the order to restore the defaults of the BIOS with this boot.
+	// Defaults is when the BMC accepted the command to restore the defaults of the BIOS with this boot.
 	Defaults *time.Time `json:"defaults,omitempty"`
 
 	// The rest is for a claim whose boot policy is Once.

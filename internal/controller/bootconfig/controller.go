@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,7 +49,6 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Recorder and Logger tell people of what cannot be booted. Recorder may be nil.
 	Recorder events.EventRecorder
-	Logger   logr.Logger
 	// Workers is how many boot configurations are looked at at the same time.
 	Workers int
 
@@ -259,7 +257,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	r.tell(v, before)
+	r.tell(ctx, v, before)
 	return 0, nil
 }
 

@@ -1,6 +1,7 @@
 package bootconfig
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/events"
@@ -22,7 +24,7 @@ const (
 // tell makes events of a boot configuration that cannot be booted, and of one that could not and can now: on itself, and on the Server that
 // is to boot it, which is where people look first. A boot that goes as it should makes none, nor does one that nobody asks for. Status lasts, so another process repeats
 // nothing.
-func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
+func (r *Reconciler) tell(ctx context.Context, v *view, before *metalv1.ServerBootConfiguration) {
 	now, name := v.config, v.config.Namespace+"/"+v.config.Name
 	failed, failing := before.Status.State == metalv1.ServerBootConfigurationStateError, now.Status.State == metalv1.ServerBootConfigurationStateError
 	if failing && now.Spec.Image == "" {
@@ -34,7 +36,7 @@ func (r *Reconciler) tell(v *view, before *metalv1.ServerBootConfiguration) {
 	switch {
 	case failing && (!failed || events.Differ(ready(before), ready(now))):
 		if !ofClaim(now) { // the claim's own controller says it too, of the claim
-			r.Logger.Info("boot configuration cannot be booted", "bootConfiguration", name, "server", now.Spec.ServerRef.Name, "message", Problem(now))
+			log.FromContext(ctx).Info("boot configuration cannot be booted", "server", now.Spec.ServerRef.Name, "message", Problem(now))
 		}
 		r.event(now, corev1.EventTypeWarning, whyNot(now), Problem(now))
 		if v.boots() {

@@ -52,7 +52,7 @@ func TestWhatCannotBeBootedIsTold(t *testing.T) {
 	p := s.push(t, "1", kernel)
 	events := &told{}
 	var log []string
-	s.Reconciler.Recorder, s.Reconciler.Logger = events, funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
+	s.Reconciler.Recorder, s.API.Logger = events, funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
 	s.boots(t)
 	checkState(t, s.settle(t), metalv1.ServerBootConfigurationStateError, "registry.example.org")
 	events.hears(t, "a registry that is not allowed", "ServerBootConfiguration: Warning ImageNotResolved image registry.example.org/os:1: ",
@@ -101,7 +101,7 @@ func TestWhatAClaimSaysIsNotLoggedTwice(t *testing.T) {
 	yes := true
 	config.OwnerReferences = []metav1.OwnerReference{{APIVersion: metalv1.GroupVersion.String(), Kind: "ServerClaim", Name: "c", UID: "u", Controller: &yes}}
 	s := newStand(t, config)
-	s.Reconciler.Logger = funcr.New(func(_, args string) { t.Errorf("logged: %s", args) }, funcr.Options{})
+	s.API.Logger = funcr.New(func(_, args string) { t.Errorf("logged: %s", args) }, funcr.Options{})
 	checkState(t, s.settle(t), metalv1.ServerBootConfigurationStateError)
 }
 

@@ -184,7 +184,7 @@ func (h *herd) live(ctx context.Context, writes int) error {
 			}
 			die() // neither has anybody seen that
 			return nil
-		}}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: 8, Logger: logr.Discard(),
+		}}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: 8,
 	}
 	if err := r.SetupWithManager(mgr); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/allocator"
@@ -34,7 +35,7 @@ func (r *Reconciler) bind(ctx context.Context, obj *metalv1.ServerClaim) (*metal
 	claim := obj.Namespace + "/" + obj.Name
 	server, err := r.take(ctx, obj, assumed.Server)
 	if refused := (*conflict)(nil); errors.As(err, &refused) {
-		r.Logger.V(1).Info("server was not bound", "claim", claim, "server", assumed.Server, "error", refused.cause)
+		log.FromContext(ctx).V(1).Info("server was not bound", "server", assumed.Server, "error", refused.cause)
 		r.pool.Conflict(obj.UID, refused.version)
 		r.matcher.wake()
 		return nil, nil
@@ -46,7 +47,7 @@ func (r *Reconciler) bind(ctx context.Context, obj *metalv1.ServerClaim) (*metal
 		r.matcher.wake()
 	}
 	r.steps.begin(client.ObjectKeyFromObject(obj))
-	r.Logger.Info("claim has a server", "claim", claim, "server", server.Name)
+	log.FromContext(ctx).Info("claim has a server", "server", server.Name)
 	r.event(server, obj, corev1.EventTypeNormal, "Claimed", "ServerClaim %s has the server", claim)
 	return server, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -31,7 +30,6 @@ type Reconciler struct {
 	ForeignBoot bool
 	// Recorder and Logger report on claims to people. Recorder may be nil.
 	Recorder events.EventRecorder
-	Logger   logr.Logger
 
 	pool    *allocator.Pool
 	matcher *matcher

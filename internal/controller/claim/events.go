@@ -1,12 +1,14 @@
 package claim
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/events"
@@ -27,12 +29,12 @@ func (r *Reconciler) event(about, related runtime.Object, kind, reason, format s
 }
 
 // tell makes an event and a log line of what is new in a claim's status. Status lasts, so another process repeats nothing.
-func (r *Reconciler) tell(before, now *metalv1.ServerClaim) {
+func (r *Reconciler) tell(ctx context.Context, before, now *metalv1.ServerClaim) {
 	if c := news(before, now, metalv1.ConditionBound); c != nil {
-		r.tellBound(now, c)
+		r.tellBound(ctx, now, c)
 	}
 	if c := news(before, now, metalv1.ConditionBootReady); c != nil {
-		r.tellBoot(now, c)
+		r.tellBoot(ctx, now, c)
 	}
 }
 
@@ -51,22 +53,22 @@ func news(before, now *metalv1.ServerClaim, kind string) *metav1.Condition {
 	return nil
 }
 
-func (r *Reconciler) tellBound(obj *metalv1.ServerClaim, bound *metav1.Condition) {
-	name, kind := obj.Namespace+"/"+obj.Name, corev1.EventTypeNormal
+func (r *Reconciler) tellBound(ctx context.Context, obj *metalv1.ServerClaim, bound *metav1.Condition) {
+	kind := corev1.EventTypeNormal
 	switch bound.Reason {
 	case metalv1.ReasonAllocated:
 		r.event(obj, nil, kind, bound.Reason, "%s is bound to the claim", bound.Message)
 		return
 	case metalv1.ReasonAllMatchingServersBusy:
-		r.Logger.V(1).Info("claim waits for a server", "claim", name, "reason", bound.Reason, "message", bound.Message)
+		log.FromContext(ctx).V(1).Info("claim waits for a server", "reason", bound.Reason, "message", bound.Message)
 	default: // waiting alone may not help
 		kind = corev1.EventTypeWarning
-		r.Logger.Info("claim has no server", "claim", name, "reason", bound.Reason, "message", bound.Message)
+		log.FromContext(ctx).Info("claim has no server", "reason", bound.Reason, "message", bound.Message)
 	}
 	r.event(obj, nil, kind, bound.Reason, "%s", bound.Message)
 }
 
-func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) {
+func (r *Reconciler) tellBoot(ctx context.Context, obj *metalv1.ServerClaim, boot *metav1.Condition) {
 	name := obj.Namespace + "/" + obj.Name
 	switch {
 	case boot.Reason == reasonNotBound, boot.Reason == reasonBootPending:
@@ -74,11 +76,11 @@ func (r *Reconciler) tellBoot(obj *metalv1.ServerClaim, boot *metav1.Condition) 
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	case boot.Reason == reasonBootReady:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "ServerBootConfiguration %s is ready to boot", name)
-		r.Logger.V(1).Info("claim is ready to boot", "claim", name)
+		log.FromContext(ctx).V(1).Info("claim is ready to boot")
 	case boot.Reason == metalv1.ReasonReinstallPending:
 		r.event(obj, nil, corev1.EventTypeNormal, boot.Reason, "%s", boot.Message)
 	default:
 		r.event(obj, nil, corev1.EventTypeWarning, boot.Reason, "%s", boot.Message)
-		r.Logger.Info("claim cannot boot", "claim", name, "reason", boot.Reason, "message", boot.Message)
+		log.FromContext(ctx).Info("claim cannot boot", "reason", boot.Reason, "message", boot.Message)
 	}
 }

@@ -31,7 +31,7 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 	api := controllertest.NewAPI(t, newClaim("c"))
 	r := newReconciler(api)
 	var log []string
-	r.Logger = funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
+	api.Logger = funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
 	step := func(what string, do func(), events ...string) {
 		t.Helper()
 		log = nil

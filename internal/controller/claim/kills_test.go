@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -55,7 +54,7 @@ func (l *life) start() {
 	if l.random.IntN(2) == 0 {
 		ours = readcache.New(past, l.store).Client(l.store)
 	}
-	l.r = &Reconciler{Client: ours, APIReader: past, Clock: clocktesting.NewFakeClock(controllertest.Start), Logger: logr.Discard()}
+	l.r = &Reconciler{Client: ours, APIReader: past, Clock: clocktesting.NewFakeClock(controllertest.Start)}
 	l.r.begin()
 	l.store.sync()
 	l.store.dieIn = 1 + l.random.IntN(l.span)

@@ -70,7 +70,7 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 	if err := r.Status().Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.tell(before, obj)
+	r.tell(ctx, before, obj)
 	return nil
 }
 

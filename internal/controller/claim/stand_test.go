@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -48,7 +47,7 @@ func (s *stand) hears() []string {
 
 func newReconciler(api *controllertest.API) *stand {
 	s := &stand{clock: api.Clock, cache: &cache{api}, knows: map[string]bool{}, told: &told{}}
-	s.Reconciler = &Reconciler{Client: readcache.New(api, api).Client(s.cache), APIReader: api, Clock: api.Clock, Logger: logr.Discard(), Recorder: s.told}
+	s.Reconciler = &Reconciler{Client: readcache.New(api, api).Client(s.cache), APIReader: api, Clock: api.Clock, Recorder: s.told}
 	s.begin()
 	return s
 }

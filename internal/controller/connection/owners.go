@@ -52,7 +52,7 @@ func Disown(ctx context.Context, c client.Client, obj client.Object, kind string
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := c.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("take the owners of %q away: %w", obj.GetName(), err)
+		return fmt.Errorf("remove the owner references of %q: %w", obj.GetName(), err)
 	}
 	return nil
 }

@@ -54,14 +54,14 @@ func AddressOf(ctx context.Context, c client.Reader, obj *metalv1.BMC) (Address,
 // travel on this connection.
 func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 	if name := string(protocol.Name); !strings.HasPrefix(strings.ToLower(name), "redfish") {
-		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.name: %q is not spoken, only Redfish is", name)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.name: %q is not supported, only Redfish is", name)
 	}
 	host, err := identity.IP(ip)
 	if err != nil {
 		return bmc.Endpoint{}, reconcileerror.Terminal{Reason: ReasonAddressInvalid, Err: err}
 	}
 	if protocol.Port < 0 || protocol.Port > 65535 {
-		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonAddressInvalid, "spec.protocol.port: %d is no port", protocol.Port)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonAddressInvalid, "spec.protocol.port: %d is not a port", protocol.Port)
 	}
 	scheme := strings.ToLower(string(protocol.Scheme))
 	switch scheme {
@@ -69,7 +69,7 @@ func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 		scheme = "https"
 	case "http", "https":
 	default:
-		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.scheme: %.32q is not spoken, only http and https are", protocol.Scheme)
+		return bmc.Endpoint{}, reconcileerror.Terminalf(ReasonProtocolNotSupported, "spec.protocol.scheme: %.32q is not supported, only http and https are", protocol.Scheme)
 	}
 	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +52,8 @@ type API struct {
 	Clock *clocktesting.FakeClock
 	// Fail, if set, is asked before every request; its error is the answer.
 	Fail func(verb string, obj runtime.Object) error
+	// Logger, if set, is the logger of every reconcile.
+	Logger logr.Logger
 
 	store  client.WithWatch
 	known  known

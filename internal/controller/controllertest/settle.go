@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -25,7 +26,11 @@ func Key(name string) client.ObjectKey {
 // Step reconciles one object once.
 func (a *API) Step(t testing.TB, r reconcile.Reconciler, name string) reconcile.Result {
 	t.Helper()
-	result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: Key(name)})
+	ctx := t.Context()
+	if a.Logger.GetSink() != nil {
+		ctx = log.IntoContext(ctx, a.Logger.WithValues("object", name))
+	}
+	result, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: Key(name)})
 	if err != nil {
 		t.Fatalf("reconcile %s: %v", name, err)
 	}

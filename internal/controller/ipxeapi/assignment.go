@@ -142,7 +142,7 @@ func (r *Assignments) looked(ctx context.Context, a *ipxev1.Assignment) {
 		return
 	}
 	if place, _, granted := has.Tenancy(selectorOf(a)); granted {
-		broken := compiledFrom(a, resolved{broken: "it could not be looked at, which is tried again"})
+		broken := compiledFrom(a, resolved{broken: "it could not be read; Farrier tries again"})
 		broken.Tenancy = place
 		r.View.Put(broken)
 	}

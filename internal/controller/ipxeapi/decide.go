@@ -194,7 +194,7 @@ func describeAssignment(a *ipxev1.Assignment, compiled *assignment.Assignment, f
 		set(condition(ipxev1.ConditionProfileResolved, false, reasonProfileMissing, n, found.broken))
 	case len(found.others) > 0:
 		set(condition(ipxev1.ConditionProfileResolved, true, ipxev1.ReasonProfileAmbiguous, n,
-			fmt.Sprintf("Profile %q is served, the oldest; also selected: %s", found.name, strings.Join(found.others, ", "))))
+			fmt.Sprintf("Farrier serves Profile %q, the oldest; also selected: %s", found.name, strings.Join(found.others, ", "))))
 	default:
 		set(condition(ipxev1.ConditionProfileResolved, true, reasonResolved, n, fmt.Sprintf("Profile %q", found.name)))
 	}
@@ -247,7 +247,7 @@ func overrideMessages(overrides []assignment.Override) []string {
 	messages := make([]string, 0, len(overrides))
 	for i, l := range overrides {
 		if i == maxWinners {
-			messages = append(messages, fmt.Sprintf("and %d more Assignments decide others", len(overrides)-i))
+			messages = append(messages, fmt.Sprintf("and %d more Assignments have precedence for other machines", len(overrides)-i))
 			break
 		}
 		machines := "all machines"

@@ -154,7 +154,7 @@ func (r *Profiles) resolve(ctx context.Context, g *gathered, namespace string, c
 func oneLine(data []byte) ([]byte, error) {
 	text := strings.TrimRight(string(data), "\r\n")
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return nil, errors.New("it is inserted into the script and holds a newline or another control character; exposed: true gives it a URL instead")
+		return nil, errors.New("it is inserted into the script and contains a newline or another control character; exposed: true gives it a URL instead")
 	}
 	return []byte(text), nil
 }

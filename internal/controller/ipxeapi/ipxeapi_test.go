@@ -286,7 +286,7 @@ func TestProfileSelectors(t *testing.T) {
 		a.Spec.ProfileSelectors = map[string]string{"assignment/ipxe/buildarch": "arm64"} // came past admission
 	})
 	s.settle(t, "a:default/a")
-	s.assignmentSays(t, "a", ipxev1.ConditionProfileResolved, metav1.ConditionTrue, ipxev1.ReasonProfileAmbiguous, `"p" is served`, "q")
+	s.assignmentSays(t, "a", ipxev1.ConditionProfileResolved, metav1.ConditionTrue, ipxev1.ReasonProfileAmbiguous, `Farrier serves Profile "p"`, "q")
 }
 
 func TestBootConfigurationsAndNamespaces(t *testing.T) {

@@ -116,7 +116,7 @@ func selectorOf(a *ipxev1.Assignment) assignment.Selector {
 	return selector
 }
 
-var errNotAskedHere = errors.New("webhooks are not asked here")
+var errNotAskedHere = errors.New("this command does not call webhooks")
 
 // unasked stands for the servers that a snapshot does not ask.
 type unasked struct{}

@@ -31,7 +31,7 @@ func Match(known Known, reported []inspection.BlockDevice) (matched string, miss
 		case slices.ContainsFunc(reported, func(r inspection.BlockDevice) bool { return counts(&r) && same(d, &r) }):
 			disks++
 		default:
-			missing = append(missing, fmt.Sprintf("%s (serial number %s, %d bytes) of the inspection", short(cmp.Or(d.Path, d.Name)), short(cmp.Or(d.Serial, "unknown")), d.SizeBytes))
+			missing = append(missing, fmt.Sprintf("%s (serial number %s, %d bytes) of the last inspection", short(cmp.Or(d.Path, d.Name)), short(cmp.Or(d.Serial, "unknown")), d.SizeBytes))
 		}
 	}
 	unseen := 0
@@ -46,7 +46,7 @@ func Match(known Known, reported []inspection.BlockDevice) (matched string, miss
 			missing = append(missing, fmt.Sprintf("drive %s of the BMC's inventory", short(serial)))
 		}
 	}
-	matched = fmt.Sprintf("%s of the inspection before, %s of the BMC's inventory", disksOf(disks), drivesOf(drives))
+	matched = fmt.Sprintf("%s of the last inspection, %s of the BMC's inventory", disksOf(disks), drivesOf(drives))
 	if unseen > 0 {
 		matched += fmt.Sprintf("; %s of the BMC that no system sees", drivesOf(unseen))
 	}

@@ -23,21 +23,21 @@ func TestMatch(t *testing.T) {
 		missing  string // a word of each, by commas
 	}{
 		"all there": {Known{Inspected: []inspection.BlockDevice{sda, nvme, virtual, stick}, Drives: []string{"S1", "S2"}}, []inspection.BlockDevice{nvme, sda, virtual},
-			"3 disks of the inspection before, 2 drives of the BMC's inventory", ""},
+			"3 disks of the last inspection, 2 drives of the BMC's inventory", ""},
 		"an invented one": {Known{Inspected: []inspection.BlockDevice{sda}, Drives: []string{"S1"}}, []inspection.BlockDevice{{Name: "sda", Path: "/dev/sda", Serial: "FORGED", SizeBytes: 10}},
-			"0 disks of the inspection before, 0 drives of the BMC's inventory", "S1,drive S1"},
+			"0 disks of the last inspection, 0 drives of the BMC's inventory", "S1,drive S1"},
 		"another size": {Known{Inspected: []inspection.BlockDevice{sda}}, []inspection.BlockDevice{changed(sda, func(d *inspection.BlockDevice) { d.SizeBytes++ })},
-			"0 disks of the inspection before, 0 drives of the BMC's inventory", "S1"},
+			"0 disks of the last inspection, 0 drives of the BMC's inventory", "S1"},
 		"said to be removable now": {Known{Inspected: []inspection.BlockDevice{sda}}, []inspection.BlockDevice{changed(sda, func(d *inspection.BlockDevice) { d.Removable = true })},
-			"0 disks of the inspection before, 0 drives of the BMC's inventory", "S1"},
+			"0 disks of the last inspection, 0 drives of the BMC's inventory", "S1"},
 		"under another name": {Known{Inspected: []inspection.BlockDevice{sda}}, []inspection.BlockDevice{changed(sda, func(d *inspection.BlockDevice) { d.Name, d.Path = "sdb", "/dev/sdb" })},
-			"1 disk of the inspection before, 0 drives of the BMC's inventory", ""},
-		"no disks at all":      {Known{Inspected: []inspection.BlockDevice{sda}, Drives: []string{"S1"}}, nil, "0 disks of the inspection before, 0 drives of the BMC's inventory", "S1,drive S1"},
-		"a new one beside":     {Known{Inspected: []inspection.BlockDevice{sda}}, []inspection.BlockDevice{sda, nvme}, "1 disk of the inspection before, 0 drives of the BMC's inventory", ""},
-		"taken out":            {Known{Inspected: []inspection.BlockDevice{sda, nvme}, Drives: []string{"S1", "S2"}, Removed: []string{"s2"}}, []inspection.BlockDevice{sda}, "1 disk of the inspection before, 1 drive of the BMC's inventory", ""},
-		"behind a controller":  {Known{Inspected: []inspection.BlockDevice{virtual}, Drives: []string{"S1"}}, []inspection.BlockDevice{virtual}, "1 disk of the inspection before, 0 drives of the BMC's inventory; 1 drive of the BMC that no system sees", ""},
-		"never inspected":      {Known{Drives: []string{"S1"}}, []inspection.BlockDevice{virtual}, "0 disks of the inspection before, 0 drives of the BMC's inventory", "drive S1"},
-		"nothing known at all": {Known{}, []inspection.BlockDevice{virtual}, "0 disks of the inspection before, 0 drives of the BMC's inventory", ""},
+			"1 disk of the last inspection, 0 drives of the BMC's inventory", ""},
+		"no disks at all":      {Known{Inspected: []inspection.BlockDevice{sda}, Drives: []string{"S1"}}, nil, "0 disks of the last inspection, 0 drives of the BMC's inventory", "S1,drive S1"},
+		"a new one beside":     {Known{Inspected: []inspection.BlockDevice{sda}}, []inspection.BlockDevice{sda, nvme}, "1 disk of the last inspection, 0 drives of the BMC's inventory", ""},
+		"taken out":            {Known{Inspected: []inspection.BlockDevice{sda, nvme}, Drives: []string{"S1", "S2"}, Removed: []string{"s2"}}, []inspection.BlockDevice{sda}, "1 disk of the last inspection, 1 drive of the BMC's inventory", ""},
+		"behind a controller":  {Known{Inspected: []inspection.BlockDevice{virtual}, Drives: []string{"S1"}}, []inspection.BlockDevice{virtual}, "1 disk of the last inspection, 0 drives of the BMC's inventory; 1 drive of the BMC that no system sees", ""},
+		"never inspected":      {Known{Drives: []string{"S1"}}, []inspection.BlockDevice{virtual}, "0 disks of the last inspection, 0 drives of the BMC's inventory", "drive S1"},
+		"nothing known at all": {Known{}, []inspection.BlockDevice{virtual}, "0 disks of the last inspection, 0 drives of the BMC's inventory", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			matched, missing := Match(tc.known, tc.reported)

@@ -53,7 +53,7 @@ func (r *Reconciler) keepBoot(ctx context.Context, v *view) error {
 	}
 	if v.boot == nil {
 		if err := controllerutil.SetControllerReference(v.obj, wanted, r.Scheme()); err != nil {
-			return fmt.Errorf("own the boot configuration: %w", err)
+			return fmt.Errorf("set the owner of the boot configuration: %w", err)
 		}
 		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, metalv1.AnnotationMadeFor, string(v.obj.UID))
 		if err := r.Create(ctx, wanted, client.FieldOwner(metalv1.FieldManager)); err != nil {

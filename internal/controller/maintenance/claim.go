@@ -36,7 +36,7 @@ func (r *Reconciler) askOwner(ctx context.Context, claim *metalv1.ServerClaim, r
 	}
 	patch := client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, wanted, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("tell ServerClaim %s/%s of the maintenance: %w", claim.Namespace, claim.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("announce the maintenance on ServerClaim %s/%s: %w", claim.Namespace, claim.Name, err))
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (v *view) invalid() verdict {
 		if value == "" || slices.Contains(known, value) {
 			return verdict{}
 		}
-		return failed(metalv1.ReasonInvalidSpec, "spec.%s: %.64q is none of %v", field, value, known)
+		return failed(metalv1.ReasonInvalidSpec, "spec.%s: %.64q is not one of %v", field, value, known)
 	}
 	led := []string{string(metalv1.IndicatorLEDLit), string(metalv1.IndicatorLEDBlinking), string(metalv1.IndicatorLEDOff)}
 	for _, problem := range []verdict{
@@ -114,7 +114,7 @@ func (v *view) invalid() verdict {
 	case template.Spec.ServerRef.Name != "" && template.Spec.ServerRef.Name != spec.ServerRef.Name:
 		return failed(metalv1.ReasonInvalidSpec, "spec.serverBootConfigurationTemplate.spec.serverRef: %q is not the server of the maintenance, %q", template.Spec.ServerRef.Name, spec.ServerRef.Name)
 	case v.boot != nil && !controls(v.obj, v.boot):
-		return failed(metalv1.ReasonBootConfigurationTaken, "spec.serverBootConfigurationTemplate.name: ServerBootConfiguration %s/%s exists and is not of this maintenance", v.boot.Namespace, v.boot.Name)
+		return failed(metalv1.ReasonBootConfigurationTaken, "spec.serverBootConfigurationTemplate.name: ServerBootConfiguration %s/%s exists and belongs to something else", v.boot.Namespace, v.boot.Name)
 	}
 	return verdict{}
 }

@@ -147,7 +147,7 @@ func (f *filler) Start(ctx context.Context) error {
 	}
 	for i := range servers.Items {
 		if err := f.put(ctx, &servers.Items[i]); err != nil {
-			ctrl.LoggerFrom(ctx).Info("metadata is incomplete, retrying", "error", err)
+			log.FromContext(ctx).Error(err, "metadata of a server is missing, retrying", "server", servers.Items[i].Name)
 		}
 	}
 	f.Instances.SetSynced(true)

@@ -1,6 +1,6 @@
-// Package metadata keeps what running machines may learn about themselves: the boot view's instances.
+// Package metadata maintains the metadata that running machines may read about themselves: the instances of the boot view.
 //
-// The fields of a machine are, later ones winning: those of a file that are the same for all, its server's name, and
-// what the Server's annotations and then its labels say below metadata.metal.ironcore.dev/. Its user data is the Secret of
-// type metal.ironcore.dev/user-data that the claim which has the server names; no other Secret is read.
+// A machine's fields come from these sources, of which a later one overrides an earlier one: a file for all machines, the name of
+// its Server, and the Server's annotations, then labels, below metadata.metal.ironcore.dev/. Its user data is the Secret of type
+// metal.ironcore.dev/user-data that the Server's claim names. The package reads no other Secret.
 package metadata

@@ -16,7 +16,7 @@ func Problem(kind, name string) string {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is no name that a %s can have: want at most %d lower case letters, digits, - and ., beginning and ending with a letter or digit",
+	return fmt.Sprintf("%s is not a valid name of a %s: want at most %d lower case letters, digits, - and ., beginning and ending with a letter or digit",
 		shown(name), kind, validation.DNS1123SubdomainMaxLength)
 }
 
@@ -25,7 +25,7 @@ func NamespaceProblem(name string) string {
 	if len(validation.IsDNS1123Label(name)) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is no name that a Namespace can have: want at most %d lower case letters, digits and -, beginning and ending with a letter or digit",
+	return fmt.Sprintf("%s is not a valid name of a Namespace: want at most %d lower case letters, digits and -, beginning and ending with a letter or digit",
 		shown(name), validation.DNS1123LabelMaxLength)
 }
 

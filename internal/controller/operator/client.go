@@ -52,7 +52,7 @@ func NewClient(config *rest.Config, at Address) (*Client, error) {
 		return nil, err
 	}
 	if base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("%q is no https URL of a server", base.Redacted())
+		return nil, fmt.Errorf("%q is not an https URL", base.Redacted())
 	}
 	own := rest.CopyConfig(config)
 	own.Host, own.Timeout, own.Impersonate = at.URL, clientTimeout, rest.ImpersonationConfig{}
@@ -81,7 +81,7 @@ func (c *Client) Unknown(ctx context.Context) ([]UnknownMachine, error) {
 	var machines []UnknownMachine
 	there, err := c.get(ctx, PathUnknown, &machines)
 	if err == nil && !there {
-		err = fmt.Errorf("GET %s: %s: it is an older Farrier, which does not list them", PathUnknown, http.StatusText(http.StatusNotFound))
+		err = fmt.Errorf("GET %s: %s: the server is an older Farrier without this list", PathUnknown, http.StatusText(http.StatusNotFound))
 	}
 	return machines, err
 }

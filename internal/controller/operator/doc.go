@@ -1,15 +1,15 @@
-// Package operator answers people and their programs, on an address of its own that no machine is given:
+// Package operator answers people and their programs, on an address of its own that machines do not get:
 //
-//	GET    /systems/{uuid}  the report of a machine's probe, as it was stored
-//	DELETE /delete/{uuid}   have it looked at again: the report is deleted
-//	GET    /boots/{uuid}    what its newest boots asked for, and were given
-//	GET    /unknown         which machines asked what to boot, and there was nothing for them
-//	GET    /explain?label=… which assignments a machine has that names itself, in their order, and why
+//	GET    /systems/{uuid}  returns the stored report of a machine's probe
+//	DELETE /delete/{uuid}   deletes the report, so that Farrier inspects the machine again
+//	GET    /boots/{uuid}    returns the requests of a machine's newest boots, and the answers
+//	GET    /unknown         lists the machines that asked for a boot and got nothing
+//	GET    /explain?label=… lists the assignments that match a machine, in their order, and why
 //
-// Whoever asks proves itself as at the Kubernetes API, by a client certificate of the authority that the API trusts or by a bearer token
-// that a TokenReview knows, and must be allowed the verb on that path: a rule of a ClusterRole with nonResourceURLs, as for metrics. So there
-// are no accounts and no passwords of ours.
+// A caller authenticates as at the Kubernetes API: by a client certificate of the authority that the API trusts, or by a bearer token that
+// a TokenReview accepts. A ClusterRole has to allow the verb on that path (nonResourceURLs), as for metrics. So Farrier has no accounts and
+// passwords of its own.
 //
-// Where the address is, and by which authority its certificate is known, stands in a ConfigMap of the manager's namespace (published.go),
-// so that Client needs nothing but access to the Kubernetes API.
+// A ConfigMap in the manager's namespace (published.go) contains the address and the authority of its certificate, so that a Client needs
+// only access to the Kubernetes API.
 package operator

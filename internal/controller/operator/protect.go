@@ -50,7 +50,7 @@ type reviews struct {
 
 var (
 	errBusy    = errors.New("too many callers are being identified")
-	errTooMany = errors.New("too many tokens that nobody knows")
+	errTooMany = errors.New("too many unknown tokens")
 )
 
 // Protect has next answer those whom the Kubernetes API knows and allows the verb and the path of their request, and nobody else.

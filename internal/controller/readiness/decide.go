@@ -24,7 +24,7 @@ func identity(t metalv1.Taint) string {
 // usable says why a rule cannot be enforced; empty: it can.
 func usable(rule *metalv1.ServerReadinessRule) string {
 	if rule.Spec.Taint.Key == metalv1.TaintNotClean {
-		return "spec.taint.key: " + metalv1.TaintNotClean + " says that a server could not be cleaned, and is not for rules"
+		return "spec.taint.key: " + metalv1.TaintNotClean + " is the taint of servers whose cleanup failed; rules must not set it"
 	}
 	if _, err := metav1.LabelSelectorAsSelector(&rule.Spec.ServerSelector); err != nil {
 		return "spec.serverSelector: " + err.Error()

@@ -79,7 +79,7 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 		log.FromContext(ctx).V(1).Info("reconcile waits", "message", waiting.On)
 		return result, nil
 	case errors.As(err, &terminal):
-		log.FromContext(ctx).Info("reconcile failed, waiting for a change", "reason", terminal.Reason, "error", terminal)
+		log.FromContext(ctx).V(1).Info("reconcile failed, waiting for a change", "reason", terminal.Reason, "error", terminal)
 		return result, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		log.FromContext(ctx).V(1).Info("namespace is being deleted", "error", err)

@@ -24,7 +24,7 @@ func (i *Intake) cleaning(ctx context.Context, server *metalv1.Server, a *bootat
 	// Whoever is answered may be told to wipe, so what a cache shows is not enough.
 	var now metalv1.Server
 	if err := i.APIReader.Get(ctx, client.ObjectKeyFromObject(server), &now); err != nil {
-		return fmt.Errorf("is Server %q in Cleanup: %w", server.Name, err)
+		return fmt.Errorf("read the state of Server %q: %w", server.Name, err)
 	}
 	owner := now.Annotations[metalv1.AnnotationClaimedBy]
 	if owner == "" || now.UID != server.UID || now.Spec.ServerClaimRef != nil || tainted(&now) {

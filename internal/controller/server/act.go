@@ -82,7 +82,7 @@ func (r *Reconciler) writeEdits(ctx context.Context, v *View, p *Plan) error {
 func (r *Reconciler) order(v *View, p *Plan) error {
 	if p.Defaults != "" {
 		if err := r.Fleet.Do(v.Key, defaultsJob(p.Defaults, v.System.URI, account(v.Server))); err != nil {
-			return fmt.Errorf("order the BIOS defaults: %w", err)
+			return fmt.Errorf("submit the restore of the BIOS defaults: %w", err)
 		}
 	}
 	if p.Command != nil {

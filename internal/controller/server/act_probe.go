@@ -133,7 +133,7 @@ func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server,
 			err = r.Delete(ctx, made.obj, client.Preconditions{UID: ptr.To(made.obj.GetUID())})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("remove what discovery left: %w", err)
+			return fmt.Errorf("delete the objects of discovery: %w", err)
 		}
 	}
 	return nil

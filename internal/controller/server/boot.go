@@ -63,7 +63,7 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 		p.Attempt = a.SeenOn(v.Now)
 	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
 		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
-		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting for a boot server to know this boot")
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting until a boot server has this boot")
 		p.awaits(AwaitsBootServer, *a.Ordered)
 	default:
 		v.powerOn(p, "on")
@@ -158,7 +158,7 @@ func (v *View) bootsByBMC() (why string, ok bool) {
 	m, ok := bootmethod.ChooseOurs(v.Made, v.offers)
 	switch {
 	case !ok:
-		return "the image holds no " + bootmethod.FileNames(), false
+		return "the image contains no " + bootmethod.FileNames(), false
 	case !v.offers(m.Target):
 		return "the BMC offers no " + m.Name, false
 	}

@@ -112,7 +112,7 @@ func (r *Reconciler) unsubscribe(ctx context.Context, server *metalv1.Server) er
 	}
 	over, err := r.Unsubscriber.UnsubscribeServer(server, c.key)
 	if err == nil && !over {
-		err = reconcileerror.Waiting{On: "the BMC, where subscriptions are removed"}
+		err = reconcileerror.Waiting{On: "the BMC, which has to delete its subscriptions"}
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func decideCleanup(v *View) Plan {
 // unknownCleaning waits for a person to correct the annotations.
 func (v *View) unknownCleaning(words []string) Plan {
 	var p Plan
-	v.notClean(&p, metalv1.ReasonCleanupUnknown, "Annotation %s or %s has unknown words: %s", metalv1.AnnotationCleanup, metalv1.AnnotationClaimCleanup, strings.Join(words, ", "))
+	v.notClean(&p, metalv1.ReasonCleanupUnknown, "Annotation %s or %s has unknown values: %s", metalv1.AnnotationCleanup, metalv1.AnnotationClaimCleanup, strings.Join(words, ", "))
 	v.warnOnce(&p)
 	return p
 }

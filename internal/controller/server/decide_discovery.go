@@ -17,7 +17,7 @@ func decideInitial(v *View) Plan {
 	var p Plan
 	switch {
 	case reason(v.Unreachable, "") == reasonNoBMC:
-		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonNoBMC, "Waiting for a BMC: none is named that could boot the probe")
+		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, reasonNoBMC, "Waiting for a BMC: the Server names none, and only a BMC can boot the probe")
 	case v.System == nil || v.System.Inventory == nil:
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "InventoryPending", "Waiting for the BMC's inventory")
 		if v.Unreachable == nil && !v.Missing {
@@ -42,7 +42,7 @@ func decideInitial(v *View) Plan {
 	return p
 }
 
-// decideDiscovery boots the probe from cold and waits for its report. The report itself ends this state: once it is on record, derive
+// decideDiscovery boots the probe from power off and waits for its report. The report itself ends this state: once it is on record, derive
 // says Available.
 func decideDiscovery(v *View) Plan {
 	var p Plan

@@ -115,7 +115,7 @@ func followReset(v *View) (p Plan, underWay bool) {
 	switch {
 	case reset == "", !v.Reset.Begun, v.System == nil, !v.Reset.Known && v.Reset.Ordered: // it was ordered from another process, or actor
 		p.endReset()
-		p.warning(metalv1.ReasonOperationOutcomeUnknown, "Operation %.64q was begun. Its outcome is unknown, and it is not repeated", operation)
+		p.warning(metalv1.ReasonOperationOutcomeUnknown, "Operation %.64q began. Its result is unknown, and Farrier does not repeat it", operation)
 	case !v.Reset.Known:
 		p.Reset.Order = mark
 		p.Command = &fleet.Command{ID: resetID(v.Server, mark), System: v.System.URI, Kind: fleet.Reset, Reset: reset}
@@ -135,7 +135,7 @@ func substitute(sent, wanted bmc.ResetType) string {
 	if sent == "" || sent == wanted {
 		return ""
 	}
-	return fmt.Sprintf(": the BMC does not offer %s and was sent %s", wanted, sent)
+	return fmt.Sprintf(": the BMC does not offer %s; Farrier sent %s", wanted, sent)
 }
 
 func (p *Plan) endReset() {

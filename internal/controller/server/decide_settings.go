@@ -83,7 +83,7 @@ func (v *View) bootOrder(p *Plan) {
 	var wanted []string
 	for _, e := range entries {
 		if !slices.Contains(now, e.Device) {
-			p.condition(conditionBootOrder, metav1.ConditionFalse, "UnknownDevice", "spec.bootOrder: entry %.64q: device %.64q is none of %s", e.Name, e.Device, strings.Join(now, ", "))
+			p.condition(conditionBootOrder, metav1.ConditionFalse, "UnknownDevice", "spec.bootOrder: entry %.64q: device %.64q is not one of %s", e.Name, e.Device, strings.Join(now, ", "))
 			return
 		}
 		if !slices.Contains(wanted, e.Device) {
@@ -151,7 +151,7 @@ func (v *View) identify(p *Plan) {
 		p.condition(conditionIdentified, metav1.ConditionTrue, "NoSystemUUID", "The machine reports no system UUID of its own, or a placeholder: its MAC addresses and serial number identify it")
 	case v.UUIDTakenBy != "":
 		const reason = "SystemUUIDTaken"
-		message := fmt.Sprintf("The machine reports system UUID %s, which Server %q has already. Machines with the same UUID boot as one another: change the UUID of one in its board settings", reported, v.UUIDTakenBy)
+		message := fmt.Sprintf("The machine reports system UUID %s, which Server %q has already. A machine can boot what belongs to another with its UUID: change the UUID of one in its board settings", reported, v.UUIDTakenBy)
 		p.condition(conditionIdentified, metav1.ConditionFalse, reason, "%s", message)
 		p.after(v.Now, v.Now.Add(duplicateRepeat))
 		if !refused {

@@ -111,7 +111,7 @@ func (r *Reconciler) findForeign(ctx context.Context, server string, ref metalv1
 	switch {
 	case found.group != "":
 	case len(unknown) > 0:
-		found.why = "it cannot be looked up in " + strings.Join(unknown, ", ")
+		found.why = "Farrier cannot look it up in " + strings.Join(unknown, ", ")
 	case gone == 0:
 		found.why = "no other known kind is installed"
 	}

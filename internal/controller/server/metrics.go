@@ -27,7 +27,7 @@ type counted struct {
 
 var (
 	serversDesc = prometheus.NewDesc("farrier_servers", "Servers by state.", []string{"state"}, nil)
-	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not go on or off as ordered.", []string{"state"}, nil)
+	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not follow a power command.", []string{"state"}, nil)
 )
 
 // note says where a server is, and whether it has just become late.

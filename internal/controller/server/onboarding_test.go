@@ -243,7 +243,7 @@ func TestADiscoveryThatTimesOutIsTriedAgainLaterAndThenGivenUp(t *testing.T) {
 
 // lateInitial is what the metrics say when one server is late.
 const lateInitial = `
-# HELP farrier_servers_late Servers that have been longer in their state than is usual, or whose machine does not go on or off as ordered.
+# HELP farrier_servers_late Servers that have been longer in their state than is usual, or whose machine does not follow a power command.
 # TYPE farrier_servers_late gauge
 farrier_servers_late{state="Available"} 0
 farrier_servers_late{state="Cleanup"} 0

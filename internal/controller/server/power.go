@@ -97,7 +97,7 @@ func explain(err error, does string) string {
 	if errors.Is(err, fleet.ErrNotObserved) {
 		return fmt.Sprintf("the machine does not %s, or its BMC reports a wrong power state; trying again: %v", does, err)
 	}
-	return fmt.Sprintf("the BMC does not carry out the order to %s; trying again: %v", does, err)
+	return fmt.Sprintf("the BMC does not carry out the command to %s; trying again: %v", does, err)
 }
 
 // A machine that is forced off after its budget must not get a new budget from each process: a manager that restarts often would wait

@@ -117,7 +117,7 @@ func (v *View) bootFailed(p *Plan, limit time.Duration) bool {
 func (v *View) bootAgain(p *Plan) {
 	at, since := v.progress()
 	p.Prepare, p.Again = true, v.Attempt
-	p.warning("ProbeBootedAgain", "Boot %d of the probe is silent for %s after %s; booting it again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)
+	p.warning("ProbeBootedAgain", "The probe of boot %d has reported nothing for %s after %s; booting it again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)
 }
 
 func (s stage) String() string {

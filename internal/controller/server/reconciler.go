@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,8 +43,6 @@ type Reconciler struct {
 	// Alarms are those of the machines' boots; nil: none are raised.
 	Alarms *alarm.Board
 	Clock  clock.Clock
-	// Logger is for people who operate the servers.
-	Logger logr.Logger
 	Policy Policy
 	// Namespace is the manager's own: machine records and the objects of discovery are in it.
 	Namespace string

@@ -38,10 +38,10 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return err
 	}
 	r.tellLate(v)
-	r.tellTrouble(v, before.Status.Conditions)
+	r.tellTrouble(ctx, v, before.Status.Conditions)
 	r.tellForeign(v, before.Status.Conditions)
 	if r.alarmed(v) {
-		r.tellAlarm(v)
+		r.tellAlarm(ctx, v)
 	}
 	if status.State != metalv1.ServerStateInitial {
 		r.begun.add(v.Server.Name)
@@ -55,7 +55,7 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	if before.Status.State != status.State {
-		r.Logger.Info("server changed state", "server", v.Server.Name, "state", status.State)
+		log.FromContext(ctx).Info("server changed state", "state", status.State)
 	}
 	return nil
 }
@@ -117,22 +117,22 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 }
 
 // tellAlarm makes an event of a new alarm.
-func (r *Reconciler) tellAlarm(v *View) {
+func (r *Reconciler) tellAlarm(ctx context.Context, v *View) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionBootAlarm)
 	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Reason, "%s", c.Message)
-	r.Logger.Info("boot alarm", "server", v.Server.Name, "reason", c.Reason, "message", c.Message)
+	log.FromContext(ctx).Info("boot alarm", "reason", c.Reason, "message", c.Message)
 }
 
 // tellTrouble tells once, by an event and in the log, that a power command has no effect. The reason that the condition had before says
 // whether that was told: each attempt would be an event otherwise.
-func (r *Reconciler) tellTrouble(v *View, before []metav1.Condition) {
+func (r *Reconciler) tellTrouble(ctx context.Context, v *View, before []metav1.Condition) {
 	for _, kind := range []string{metalv1.ConditionPoweringOn, metalv1.ConditionWaitingForPowerOff} {
 		is, was := apimeta.FindStatusCondition(v.Server.Status.Conditions, kind), apimeta.FindStatusCondition(before, kind)
 		if is == nil || is.Reason != reasonCommandFailed || was != nil && was.Reason == reasonCommandFailed {
 			continue
 		}
 		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, reasonCommandFailed, reasonCommandFailed, "%s", is.Message)
-		r.Logger.Info("power command failed", "server", v.Server.Name, "condition", kind, "message", is.Message)
+		log.FromContext(ctx).Info("power command failed", "condition", kind, "message", is.Message)
 	}
 }
 

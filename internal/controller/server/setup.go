@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
@@ -41,7 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ofRecord)).
 		WatchesRawSource(&r.Wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers, NewQueue: r.newQueue}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers, NewQueue: r.newQueue(mgr.GetLogger())}).
 		Complete(r)
 }
 
@@ -136,12 +137,14 @@ type line struct {
 	begun func(server string) bool
 }
 
-// newQueue makes the queue for controller.Options.
-func (r *Reconciler) newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
-		o.RateLimiter, o.Log = limiter, r.Logger
-	})
-	return &line{queue, r.begun.has}
+// newQueue returns the function of controller.Options that makes the queue.
+func (r *Reconciler) newQueue(logger logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
+			o.RateLimiter, o.Log = limiter, logger
+		})
+		return &line{queue, r.begun.has}
+	}
 }
 
 func (l *line) Add(request reconcile.Request) {

@@ -140,7 +140,7 @@ func TestShutdownBudget(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedOfAShutdown: when the BMC took the order, and that only once it lasts.
+// TestWhatIsRememberedOfAShutdown: when the BMC accepted the command, and that only once it lasts.
 func TestWhatIsRememberedOfAShutdown(t *testing.T) {
 	asked := fleet.CommandStatus{ID: "server-uid/available-/off", Kind: fleet.PowerOff, State: fleet.Running, Start: now.Add(-20 * time.Second), Sent: bmc.ResetGracefulShutdown}
 	for name, tc := range map[string]struct {

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +70,7 @@ func (s *stand) begin() {
 	s.answering = s.API.Clock.Now()
 	registry := connection.NewRegistry(s.rack.Fleet)
 	s.Reconciler = &Reconciler{
-		Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: registry, Boots: s, Recorder: s, Clock: s.API.Clock, Logger: logr.Discard(),
+		Client: s.API, APIReader: s.API, Fleet: s.rack.Fleet, Registry: registry, Boots: s, Recorder: s, Clock: s.API.Clock,
 		Policy: Policy{
 			DiscoveryTimeout: 10 * time.Minute, DiscoveryRetries: 1, PowerOffBudget: time.Minute, EnforcePowerOff: true, ProbeImage: "registry/probe:1",
 			Cleanup: s.mode, CleanupTimeout: 4 * time.Hour,

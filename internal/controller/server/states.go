@@ -87,11 +87,11 @@ type stateInfo struct {
 // states are all states, in the order of a server's life.
 var states = []stateInfo{
 	{metalv1.ServerStateInitial, "known, not inspected yet", "waits for the BMC's inventory, and for the delay after a discovery that timed out", 5 * time.Minute, "decide_discovery.go"},
-	{metalv1.ServerStateDiscovery, "in-band inspection running", "boots the probe from cold and waits for its report", 15 * time.Minute, "decide_discovery.go"},
+	{metalv1.ServerStateDiscovery, "in-band inspection running", "boots the probe from power off and waits for its report", 15 * time.Minute, "decide_discovery.go"},
 	{metalv1.ServerStateAvailable, "clean, off, free", "switches the machine off if it is on; removes the objects of discovery", 0, "decide_idle.go"},
 	{metalv1.ServerStateReserved, "belongs to a claim", "boots what the claim names; when the claim is gone, switches the machine off", 0, "decide_reserved.go"},
 	{metalv1.ServerStateReleased, "kept as it is for its owner", "nothing", 0, "decide_idle.go"},
-	{metalv1.ServerStateCleanup, "cleanup running", "boots the probe, which wipes the disks; restores boot order and BIOS defaults where asked for", time.Hour, "decide_cleanup.go"},
+	{metalv1.ServerStateCleanup, "cleanup running", "boots the probe, which wipes the disks; restores boot order and BIOS defaults on request", time.Hour, "decide_cleanup.go"},
 	{metalv1.ServerStateMaintenance, "a maintenance has it", "does what the ServerMaintenance asks for", 0, "decide_maintenance.go"},
 	{metalv1.ServerStateParked, "left alone on request", "shuts the machine down once", 0, "decide_idle.go"},
 	{metalv1.ServerStateError, "needs a person; a condition says why", "observes", 0, "decide_idle.go"},
@@ -183,7 +183,7 @@ func statesPage() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` |\n", s.state, s.means, s.does, usually, s.file)
 	}
-	b.WriteString("\nA server that stays longer than usual has condition `Late`, gets an event, and counts in the metric `farrier_servers_late`. So does, in any\nstate but Parked, a server whose machine does not go on or off as ordered for 5 minutes.\n\n## Which state a server is in\n\nThe first that holds:\n\n")
+	b.WriteString("\nA server that stays longer than usual has condition `Late`, gets an event, and counts in the metric `farrier_servers_late`. So does, in any\nstate but Parked, a server whose machine does not follow a power command within 5 minutes.\n\n## Which state a server is in\n\nThe first that holds:\n\n")
 	for i, r := range rules() {
 		fmt.Fprintf(&b, "%d. *%s*: %s\n", i+1, r.guard, r.phase.state)
 	}

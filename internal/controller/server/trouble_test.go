@@ -60,7 +60,7 @@ func TestAPowerOrderThatFailsSaysWhy(t *testing.T) {
 			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				var lines []string
-				s.Logger = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+				s.API.Logger = funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 				tc.into(t, s)
 				s.pass(t, 25*time.Second)
 				s.is(t, tc.state)

@@ -60,7 +60,7 @@ func FindAuthority(dir string) (*Authority, error) {
 		return nil, ownership.Explain(dir, err)
 	}
 	if pair == nil || !pair.Certificate.IsCA {
-		return nil, fmt.Errorf("%s has no authority (ca.crt and ca.key): no farrier up has run there yet", dir)
+		return nil, fmt.Errorf("%s has no authority (ca.crt and ca.key): farrier up has never run there", dir)
 	}
 	return &Authority{Pair: *pair, dir: dir}, nil
 }

@@ -2,7 +2,7 @@
 //
 // A line has a constant message and keys:
 //
-//	14:03:07 claim has a server claim=default/web server=node-7
+//	14:03:07 claim has a server controller=serverclaim claim=default/web server=node-7
 //
 // Messages and keys:
 //
@@ -22,8 +22,9 @@
 //     changes.
 //   - Info at level 1 (-v 1): why Farrier did something or did not: a claim waits, a request to a BMC failed and is repeated, a
 //     reconcile waits for an object.
-//   - Info at level 2 (-v 2): what libraries log about themselves, such as client-go's "starting event source". Farrier's own
-//     code logs nothing at this level; package system lowers libraries by one level (LowerVerbosity).
+//   - Info at level 2 (-v 2): what libraries log about themselves, such as client-go's "starting event source"
+//     (system.LowerVerbosity), and what the probes of simulated machines log.
 //
-// A reconciler logs with log.FromContext(ctx) where it has a context, which adds the controller and the object.
+// A reconciler logs with log.FromContext(ctx), which adds the controller and the object, the latter under its key of the
+// vocabulary. So a reconciler has no logger of its own; internal/architecture fails for one that has.
 package logging

@@ -103,10 +103,35 @@ var noise = map[string]bool{
 	"reconcileID": true, "controllerGroup": true, "controllerKind": true, "namespace": true, "name": true, "logger": true,
 }
 
+// kinds are the keys of objects that controller-runtime names by their kind.
+var kinds = map[string]string{
+	"Server": "server", "ServerClaim": "claim", "BMC": "bmc", "ServerBootConfiguration": "bootConfiguration", "Assignment": "assignment",
+}
+
+// objectName returns the name of an object from the attributes of a klog.ObjectRef.
+func objectName(attrs []slog.Attr) (name string, ok bool) {
+	if len(attrs) == 0 || len(attrs) > 2 || attrs[0].Key != "name" {
+		return "", false
+	}
+	name = attrs[0].Value.String()
+	if len(attrs) == 2 {
+		name = attrs[1].Value.String() + "/" + name
+	}
+	return name, len(attrs) == 1 || attrs[1].Key == "namespace"
+}
+
 func appendAttr(b *bytes.Buffer, prefix string, a slog.Attr) {
 	a.Value = a.Value.Resolve()
 	if a.Equal(slog.Attr{}) || noise[a.Key] {
 		return
+	}
+	if key, known := kinds[a.Key]; known {
+		a.Key = key
+	}
+	if a.Value.Kind() == slog.KindGroup {
+		if name, ok := objectName(a.Value.Group()); ok {
+			a.Value = slog.StringValue(name)
+		}
 	}
 	if a.Value.Kind() == slog.KindGroup {
 		for _, inner := range a.Value.Group() {

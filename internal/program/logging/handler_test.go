@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 // TestAttributes: those of a logger come first, in their order, with the groups that it was in when it was given them; what is
@@ -30,6 +31,21 @@ func TestAttributes(t *testing.T) {
 		tc.logger.Info("said", "last", true)
 		if _, got, _ := strings.Cut(strings.TrimSpace(out.String()), " "); " "+got != tc.want {
 			t.Errorf("got  %s\nwant%s", out.String(), tc.want)
+		}
+	}
+}
+
+// TestObjects: the object of a reconcile has the key of its kind, and one value.
+func TestObjects(t *testing.T) {
+	var out bytes.Buffer
+	logger := logr.FromSlogHandler(NewHandler(&out, slog.LevelInfo)).WithValues("controller", "c", "controllerKind", "noise")
+	logger.WithValues("ServerClaim", klog.KRef("default", "web"), "namespace", "default", "name", "web").Info("said")
+	logger.WithValues("Server", klog.KRef("", "node-7")).Info("said")
+	logger.WithValues("BIOSSettings", klog.KRef("", "s")).Info("said")
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{" said controller=c claim=default/web", " said controller=c server=node-7", " said controller=c BIOSSettings=s"} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("got %q, want it to end with %q", lines[i], want)
 		}
 	}
 }

@@ -136,16 +136,16 @@ func (s *Scenario) claimsBound(state *State) verdict {
 		claim := state.Claims[c.name]
 		switch {
 		case claim == nil:
-			return waiting("claim %s is not there", c.name)
+			return waiting("claim %s does not exist", c.name)
 		case claim.Status.Phase == metalv1.ServerClaimPhaseBound && claim.Spec.ServerRef != nil:
 			if s.placeOf(state, claim.Spec.ServerRef.Name) == nil {
-				return broken("claim %s: its Server %s is none of this rack", c.name, claim.Spec.ServerRef.Name)
+				return broken("claim %s: its Server %s is not of this rack", c.name, claim.Spec.ServerRef.Name)
 			}
 			return done
 		case said(claim.Status.Conditions, metalv1.ConditionBound) != "":
 			return broken("claim %s: %s", c.name, said(claim.Status.Conditions, metalv1.ConditionBound))
 		}
-		return waiting("claim %s: nothing decided yet", c.name)
+		return waiting("claim %s: no condition says yet whether it is bound", c.name)
 	})
 }
 
@@ -191,7 +191,7 @@ func (s *Scenario) machinesBooted(state *State) verdict {
 		case boot != nil && boot.Outcome == sim.OutcomeInstalled && server.Status.PowerState == metalv1.PowerStateOn:
 			return done
 		case boot != nil && boot.Outcome == sim.OutcomeInstalled:
-			return waiting("Server %s: its machine runs, and the API says that its power is %s", c.server, server.Status.PowerState)
+			return waiting("Server %s: its machine runs, but status.powerState is %s", c.server, server.Status.PowerState)
 		case boot != nil:
 			return waiting("machine of Server %s: %s", c.server, underWay(boot))
 		case said(server.Status.Conditions, metalv1.ConditionBootReady) != "":
@@ -204,7 +204,7 @@ func (s *Scenario) machinesBooted(state *State) verdict {
 func (s *Scenario) claimsGone(state *State) verdict {
 	return judge(s.claims, func(c *claimed) finding {
 		if state.Claims[c.name] != nil {
-			return waiting("claim %s was deleted and is still there", c.name)
+			return waiting("claim %s still exists after its deletion", c.name)
 		}
 		return done
 	})
@@ -231,7 +231,7 @@ func (s *Scenario) machinesOff(state *State) verdict {
 func (s *Scenario) serversCleaned(state *State) verdict {
 	return judge(s.claims, func(c *claimed) finding {
 		if state.first(track{kindServer, c.server}, string(metalv1.ServerStateCleanup), c.deleted).IsZero() {
-			return waiting("Server %s was not seen in state Cleanup", c.server)
+			return waiting("Server %s has not been in state Cleanup yet", c.server)
 		}
 		return done
 	})

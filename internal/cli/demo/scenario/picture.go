@@ -111,7 +111,7 @@ func resting(server *metalv1.Server, claim *metalv1.ServerClaim) (doing string, 
 		return "powering on", false
 	}
 	if apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionWaitingForPowerOff) {
-		return "waits to be seen off", false
+		return "waits for the BMC to show it off", false
 	}
 	for _, kind := range []string{metalv1.ConditionBootReady, metalv1.ConditionDiscovered} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {

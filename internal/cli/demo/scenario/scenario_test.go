@@ -92,7 +92,7 @@ func TestScenarioFails(t *testing.T) {
 		"machine": {func(_ *Scenario, sys *system) { sys.boot.Outcome, sys.boot.Why = sim.OutcomeFailed, "iPXE: HTTP 404" },
 			stepBooted, "claim default/demo-1: machine of Server sim-0001-system-0 failed to boot: iPXE: HTTP 404"},
 		"kernel":  {func(_ *Scenario, sys *system) { failAll(&sys.boot, sim.WhatKernel) }, stepVerified, "claim default/demo-1: kernel: the machine did not fetch it"},
-		"cleanup": {func(_ *Scenario, sys *system) { sys.cleanup = false }, stepCleaned, "not within 30.5s: Server sim-0001-system-0 was not seen in state Cleanup"},
+		"cleanup": {func(_ *Scenario, sys *system) { sys.cleanup = false }, stepCleaned, "not within 30.5s: Server sim-0001-system-0 has not been in state Cleanup yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sys := rack(t, 2, 1)

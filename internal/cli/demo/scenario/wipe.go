@@ -51,7 +51,7 @@ func (s *Scenario) disksWiped(ctx context.Context) error {
 		}
 		for _, d := range cleanup.Disks {
 			if len(d.After) > 0 {
-				wrong = append(wrong, fmt.Sprintf("Server %s: the record says that disk %s is %s, and there is still %s on it",
+				wrong = append(wrong, fmt.Sprintf("Server %s: the record says that disk %s is %s, but it still contains %s",
 					c.server, d.Serial, d.Result, strings.Join(d.After, ", ")))
 			}
 		}
@@ -107,7 +107,7 @@ func (s *Scenario) consequence(ctx context.Context, name string) string {
 		select {
 		case <-look.C():
 		case <-ctx.Done():
-			return "and it is not in Error"
+			return "but it is not in Error"
 		}
 	}
 }

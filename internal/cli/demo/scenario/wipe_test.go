@@ -14,8 +14,8 @@ func TestDisksWiped(t *testing.T) {
 		want    string // in the error; empty: there is none
 	}{
 		"clean":         {machinerecord.Clean, nil, ""},
-		"not clean":     {machinerecord.NotClean, nil, "Server sim-0001-system-0: NotClean; and it is not in Error"},
-		"a false claim": {machinerecord.Clean, []string{"tenant data"}, "the record says that disk S1 is ok, and there is still tenant data on it"},
+		"not clean":     {machinerecord.NotClean, nil, "Server sim-0001-system-0: NotClean; but it is not in Error"},
+		"a false claim": {machinerecord.Clean, []string{"tenant data"}, "the record says that disk S1 is ok, but it still contains tenant data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sys := rack(t, 1, 1)
