@@ -312,12 +312,10 @@ func named(t types.Type) string {
 var mayReadSentences = map[string]string{
 	"internal/controller/events.Differ":       "an event is sent once: the one place that compares what a condition says with what it said",
 	"internal/controller/controllertest.Says": "a test's expectation",
-	"internal/fleet.sameError":                "the error of a BMC is made anew with each request; those that read alike are one observation",
 	"internal/inbound/boottls.FromFiles":      "what is wrong with a file is logged once",
 	"internal/ipxeapi/profile.readable":       "an error of text/template has no fields; its text is shortened for people",
 	"internal/cli/timeline.conditions":        "a line for people does not repeat the reason",
 	"internal/cli/demo/scenario.resting":      "a line of a picture for people",
 	"internal/sim.bootInOrder":                "the simulator compares outcomes, which are typed; the sentence beside them comes from the same call",
-	"internal/controller/bmc.aboutTLS":        "it chooses the advice that is printed with the error",
 	"internal/system.act":                     "controller-runtime has no type for a lost lease",
 }

@@ -2,10 +2,13 @@ package bmc
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,7 +62,12 @@ func (c *connection) take(ctx context.Context) (conn *http.ClientConn, used bool
 		return conn, true, nil
 	}
 	c.close()
-	if conn, err = c.transport.NewClientConn(ctx, c.scheme, c.address); err != nil {
+	var refused atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{TLSHandshakeDone: func(_ tls.ConnectionState, err error) { refused.Store(err != nil) }})
+	if conn, err = c.transport.NewClientConn(traced, c.scheme, c.address); err != nil {
+		if refused.Load() {
+			err = inHandshake(err)
+		}
 		return nil, false, err
 	}
 	c.mu.Lock()

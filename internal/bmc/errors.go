@@ -47,6 +47,8 @@ type Error struct {
 	Op       string // "GET /redfish/v1/Systems/1"
 	// StatusCode is the HTTP status, zero if there was no answer.
 	StatusCode int
+	// Handshake: there is no connection because one side refused the TLS handshake of the other.
+	Handshake bool
 	// RetryAfter is what the BMC asked for, zero if it did not.
 	RetryAfter time.Duration
 	// MessageID names the message of the BMC's registry without its prefix and
@@ -103,11 +105,27 @@ func (c *Client) transportError(op string, err error) *Error {
 		e.Kind = KindUntrusted
 		return e
 	}
+	_, e.Handshake = errors.AsType[handshakeError](err)
 	var timeout interface{ Timeout() bool }
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
-		e.Kind, e.Message = KindTimeout, "no answer in time"
+		e.Kind, e.Message, e.Handshake = KindTimeout, "no answer in time", false
 	}
 	return e
+}
+
+// handshakeError ends a TLS handshake that one side refused: by an alert, or for what the other offered. One that the network broke off is
+// none.
+type handshakeError struct{ error }
+
+func (e handshakeError) Unwrap() error { return e.error }
+
+// inHandshake marks an error of a handshake as such.
+func inHandshake(err error) error {
+	_, network := errors.AsType[syscall.Errno](err)
+	if network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return handshakeError{err}
 }
 
 // untrusted reports whether a connection failed because of who answered. An alert is no such failure: any BMC that is ill

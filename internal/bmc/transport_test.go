@@ -1,7 +1,9 @@
 package bmc_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -138,6 +140,52 @@ func TestCertificates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHandshakes tells a handshake that one side refuses from one that the network breaks off.
+func TestHandshakes(t *testing.T) {
+	refuses := tls.NewListener(listen(t), &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("no") }})
+	for name, tc := range map[string]struct {
+		listener net.Listener
+		serve    func(net.Conn)
+		refused  bool
+	}{
+		"an alert":            {refuses, func(c net.Conn) { _ = c.(*tls.Conn).Handshake() }, true},
+		"a broken connection": {listen(t), func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var serving sync.WaitGroup
+			defer serving.Wait()
+			defer func() { _ = tc.listener.Close() }()
+			serving.Go(func() {
+				for {
+					conn, err := tc.listener.Accept()
+					if err != nil {
+						return
+					}
+					tc.serve(conn)
+					_ = conn.Close()
+				}
+			})
+			at := tc.listener.Addr().(*net.TCPAddr)
+			endpoint := bmc.Endpoint{Scheme: "https", Host: at.IP.String(), Port: at.Port}
+			_, err := bmc.NewClient(endpoint, bmc.Credentials{}, bmc.Options{}).System(t.Context(), bmctest.System)
+			e, ok := errors.AsType[*bmc.Error](err)
+			if !ok || e.Kind != bmc.KindConnection || e.Handshake != tc.refused {
+				t.Errorf("%#v", err)
+			}
+		})
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
 func TestHTTPSSpokenToHTTP(t *testing.T) {

@@ -2,18 +2,15 @@ package bootserver
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 // TestSecretsNeedTLS goes through every route, so that one which is added is thought of: what gives nobody a secret and takes none is
@@ -60,21 +57,7 @@ func TestSecretsNeedTLS(t *testing.T) {
 
 // TestServeTLS: answers over TLS are those over plain HTTP, and whoever speaks no TLS there gets none.
 func TestServeTLS(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := certificate.SelfSigned(t, func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -83,11 +66,9 @@ func TestServeTLS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.ServeTLS(ctx, l, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+		ended <- s.ServeTLS(ctx, l, &tls.Config{Certificates: []tls.Certificate{pair.TLS(t)}})
 	}()
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pair.Pool()}}
 	client := &http.Client{Transport: transport}
 	answer, err := client.Get("https://" + l.Addr().String() + "/ipxe/" + uuidA)
 	if err != nil {

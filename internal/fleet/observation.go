@@ -106,10 +106,31 @@ func (s *SystemObservation) differs(old *SystemObservation) bool {
 	return !reflect.DeepEqual(a, b)
 }
 
-// sameError compares words: an error of the same failure is made anew each time.
-func sameError(a, b error) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
+// sameError reports whether two errors tell of the same failure: an error is made anew with each request. It compares what they wrap, and
+// errors of BMCs by their fields.
+func sameError(a, b error) bool { return slices.Equal(failures(nil, a), failures(nil, b)) }
+
+// failures appends what an error consists of: errors of BMCs as values, without what differs at each attempt, and others that wrap nothing.
+func failures(found []any, err error) []any {
+	if err == nil {
+		return found
 	}
-	return a.Error() == b.Error()
+	if e, ok := err.(*bmc.Error); ok {
+		failure := *e
+		failure.Err, failure.RetryAfter = nil, 0
+		return append(found, failure)
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return failures(found, e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			found = failures(found, part)
+		}
+		return found
+	}
+	if !reflect.TypeOf(err).Comparable() {
+		return append(found, reflect.TypeOf(err))
+	}
+	return append(found, err)
 }

@@ -1,20 +1,15 @@
 package system
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 func TestWhatIsSaidOfEvents(t *testing.T) {
-	cert, key := pair(t)
+	cert, key := certificate.SelfSigned(t, func(*x509.Certificate) {}).Write(t, t.TempDir())
 	for name, tc := range map[string]struct {
 		address, url, cert, key string
 		refused                 string // the flag that the error names
@@ -45,30 +40,4 @@ func TestWhatIsSaidOfEvents(t *testing.T) {
 			}
 		})
 	}
-}
-
-// pair writes a certificate and its key.
-func pair(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, data []byte) string {
-		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	return write("tls.crt", "CERTIFICATE", der), write("tls.key", "PRIVATE KEY", private)
 }

@@ -4,18 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,6 +28,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/farrier-dev/farrier/test/certificate"
 	"github.com/farrier-dev/farrier/test/lab"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -55,32 +51,14 @@ func apiData(t *testing.T) string {
 // and as an operator signs a tenant's.
 func apiSigned(t *testing.T, kubeconfig, dataDir string, validity time.Duration, user string, groups ...string) *rest.Config {
 	t.Helper()
-	authority, err := tls.LoadX509KeyPair(filepath.Join(dataDir, "pki", "ca.crt"), filepath.Join(dataDir, "pki", "ca.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: user, Organization: groups},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, key.Public(), authority.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := certificate.Read(t, filepath.Join(dataDir, "pki", "ca.crt"), filepath.Join(dataDir, "pki", "ca.key"))
+	client := authority.Sign(t, func(c *x509.Certificate) {
+		c.Subject, c.NotAfter = pkix.Name{CommonName: user, Organization: groups}, time.Now().Add(validity)
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	})
 	admin := apiConfig(t, kubeconfig)
 	return &rest.Config{Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{
-		CAData: admin.CAData, CertData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		KeyData: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
+		CAData: admin.CAData, CertData: client.Cert, KeyData: client.Key,
 	}}
 }
 

@@ -2,17 +2,12 @@ package attacks
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +23,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/certificate"
 	"github.com/farrier-dev/farrier/test/lab"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -327,27 +323,10 @@ func tlsHandshakeFrom(t *testing.T, from, url, caFile string, config *tls.Config
 // tlsSelfSigned makes a certificate for an address that is its own authority.
 func tlsSelfSigned(t *testing.T, ip string) (certPEM, keyPEM []byte) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: ip}, IPAddresses: []net.IP{net.ParseIP(ip)}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	pair := certificate.SelfSigned(t, func(c *x509.Certificate) {
+		c.Subject, c.IPAddresses, c.NotAfter = pkix.Name{CommonName: ip}, []net.IP{net.ParseIP(ip)}, time.Now().Add(24*time.Hour)
+	})
+	return pair.Cert, pair.Key
 }
 
 func tlsWriteFile(t *testing.T, path string, content []byte, mode os.FileMode) {

@@ -1,6 +1,6 @@
 // Package faults breaks BMCs. A rack of fifty simulated BMCs of six vendors is looked after by the
-// controllers of the product, over a real Kubernetes API; then every fault that the rack knows strikes, first
-// each alone, then all of them at the same time at BMCs of their own, so that every two of them are there together.
+// controllers of the product, over a real Kubernetes API; then every fault that the rack knows strikes, each at a BMC of its own: first
+// ten at a time, then all of them, so that every two of them are there together.
 //
 // What is held to, of each fault (troubles_test.go lists them, power_test.go those of power):
 //

@@ -8,7 +8,7 @@ import (
 )
 
 func TestOptions(t *testing.T) {
-	_, cert, key, _ := certificate(t)
+	_, cert, key, _ := servingPair(t)
 	for name, c := range map[string]struct {
 		options webhook.Options
 		served  bool

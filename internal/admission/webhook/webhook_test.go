@@ -2,18 +2,10 @@ package webhook_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/testr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -24,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 // TestWebhook registers the webhook with a real API server and holds it to what the rules are held to.
@@ -37,7 +30,7 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, certFile, keyFile, authority := certificate(t)
+	address, certFile, keyFile, authority := servingPair(t)
 	options := webhook.Options{Address: address, CertFile: certFile, KeyFile: keyFile}
 	server, err := options.Server()
 	if err != nil {
@@ -93,8 +86,8 @@ func inForce(t *testing.T, api *admissiontest.API) {
 	})
 }
 
-// certificate writes a certificate for a free port of loopback, which is its own authority.
-func certificate(t *testing.T) (address, certFile, keyFile string, authority []byte) {
+// servingPair writes a certificate for a free port of loopback, which is its own authority.
+func servingPair(t *testing.T) (address, certFile, keyFile string, authority []byte) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,30 +97,9 @@ func certificate(t *testing.T) (address, certFile, keyFile string, authority []b
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for path, content := range map[string][]byte{certFile: authority, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), certFile, keyFile, authority
+	pair := certificate.SelfSigned(t, func(c *x509.Certificate) {
+		c.IPAddresses, c.ExtKeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	})
+	certFile, keyFile = pair.Write(t, t.TempDir())
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), certFile, keyFile, pair.Cert
 }

@@ -37,7 +37,7 @@ func advice(err error, secret string) string {
 		return "The BMC reports an internal error. Check its log, or restart it"
 	case e.Kind == bmc.KindTimeout:
 		return "The BMC hangs, is overloaded, or the network drops packets. Restart the BMC if other services on it answer"
-	case e.Kind == bmc.KindUntrusted, e.Kind == bmc.KindConnection && aboutTLS(e):
+	case e.Kind == bmc.KindUntrusted, e.Handshake:
 		return "The certificate is not trusted. Check the BMC's certificate and address, and --bmc-ca-file. --insecure-skip-bmc-verify sends the password to whoever answers"
 	case e.Kind == bmc.KindConnection:
 		return "Check the BMC's power and network, and its address, port and scheme in spec"
@@ -50,11 +50,6 @@ func advice(err error, secret string) string {
 // sessionTableFull knows the messages of the Base registry for it, and Dell's own.
 func sessionTableFull(id string) bool {
 	return strings.HasPrefix(id, "SessionLimitExceeded") || strings.HasPrefix(id, "CreateLimitReached") || id == "RAC0218"
-}
-
-// aboutTLS says that a connection failed in its handshake: by an alert or for a certificate.
-func aboutTLS(e *bmc.Error) bool {
-	return strings.Contains(e.Message, "tls:") || strings.Contains(e.Message, "x509:") || strings.Contains(e.Message, "certificate")
 }
 
 // degradedCondition says what is wrong with a BMC that answers all the same; nil while nothing is or ever was.

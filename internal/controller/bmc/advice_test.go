@@ -30,7 +30,7 @@ func TestAdvice(t *testing.T) {
 		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 429}, metalv1.ReasonInternalServerError, "Retry-After"},
 		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 500}, metalv1.ReasonInternalServerError, "internal error"},
 		{&bmc.Error{Kind: bmc.KindTimeout}, metalv1.ReasonConnectionFailed, "hangs"},
-		{&bmc.Error{Kind: bmc.KindConnection, Message: "x509: certificate signed by unknown authority"}, metalv1.ReasonConnectionFailed, "--bmc-ca-file"},
+		{&bmc.Error{Kind: bmc.KindConnection, Handshake: true, Message: "remote error: tls: internal error"}, metalv1.ReasonConnectionFailed, "--bmc-ca-file"},
 		{&bmc.Error{Kind: bmc.KindUntrusted, Message: "x509: certificate signed by unknown authority"}, metalv1.ReasonUntrusted, "--insecure-skip-bmc-verify"},
 		{&bmc.Error{Kind: bmc.KindConnection, Message: "connection refused"}, metalv1.ReasonConnectionFailed, "power and network"},
 		{fmt.Errorf("inventory: %w", &bmc.Error{Kind: bmc.KindProtocol}), metalv1.ReasonUnknownError, "not from a working Redfish service"},

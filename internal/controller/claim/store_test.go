@@ -33,6 +33,7 @@ type store struct {
 	random        *rand.Rand
 	version       int
 	truth, cache  map[key]client.Object
+	indexed       map[string]map[key]client.Object // what the cache shows, by entry
 	news          []key
 	writes        map[string]int // by kind, those of status apart
 	// wrote, if set, hears of each write that was done: what was stored before, nil if nothing, and what is now.
@@ -85,10 +86,37 @@ func (s *store) remove(k key) {
 
 // sync makes the cache what is true, as a process finds it at its start.
 func (s *store) sync() {
-	s.news, s.cache = nil, map[key]client.Object{}
+	s.news, s.cache, s.indexed = nil, map[key]client.Object{}, map[string]map[key]client.Object{}
 	for k, obj := range s.truth {
-		s.cache[k] = obj
+		s.show(k, obj)
 	}
+}
+
+// show makes the cache show an object, or nil if it is gone.
+func (s *store) show(k key, obj client.Object) {
+	delete(s.indexed[entry(s.cache[k])], k)
+	if delete(s.cache, k); obj == nil {
+		return
+	}
+	s.cache[k] = obj
+	e := entry(obj)
+	if s.indexed[e] == nil {
+		s.indexed[e] = map[key]client.Object{}
+	}
+	s.indexed[e][k] = obj
+}
+
+// entry is where an object is in the indexes that the controller lists by.
+func entry(obj client.Object) string {
+	switch o := obj.(type) {
+	case *metalv1.Server:
+		return index.ServerByClaim + "=" + o.Annotations[metalv1.AnnotationClaimedBy]
+	case *metalv1.ServerClaim:
+		if o.Spec.ServerRef != nil {
+			return index.ClaimByServer + "=" + o.Spec.ServerRef.Name
+		}
+	}
+	return ""
 }
 
 // hear lets the oldest news into the cache, which shows the newest of what they are about. after is nil if that is gone.
@@ -96,9 +124,7 @@ func (s *store) hear() (k key, before, after client.Object) {
 	k = s.news[0]
 	s.news = s.news[1:]
 	before, after = s.cache[k], s.truth[k]
-	if delete(s.cache, k); after != nil {
-		s.cache[k] = after
-	}
+	s.show(k, after)
 	return k, before, after
 }
 
@@ -136,16 +162,12 @@ func (s *store) List(_ context.Context, list client.ObjectList, opts ...client.L
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	field := options.FieldSelector.Requirements()[0]
-	for _, obj := range s.cache {
+	for _, obj := range s.indexed[field.Field+"="+field.Value] {
 		switch into := list.(type) {
 		case *metalv1.ServerList:
-			if server, ok := obj.(*metalv1.Server); ok && field.Field == index.ServerByClaim && server.Annotations[metalv1.AnnotationClaimedBy] == field.Value {
-				into.Items = append(into.Items, *server.DeepCopy())
-			}
+			into.Items = append(into.Items, *obj.(*metalv1.Server).DeepCopy())
 		case *metalv1.ServerClaimList:
-			if c, ok := obj.(*metalv1.ServerClaim); ok && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == field.Value {
-				into.Items = append(into.Items, *c.DeepCopy())
-			}
+			into.Items = append(into.Items, *obj.(*metalv1.ServerClaim).DeepCopy())
 		}
 	}
 	return nil

@@ -56,7 +56,9 @@ type API struct {
 	Logger logr.Logger
 
 	store  client.WithWatch
-	known  known
+	stored *tracker
+	lists  lists
+	order  sync.Mutex // writes are one after another
 	mu     sync.Mutex
 	writes []Request
 	uids   int
@@ -70,7 +72,7 @@ func NewAPI(t testing.TB, objects ...client.Object) *API {
 		a.born(obj)
 	}
 	b, stored := builder(t)
-	a.known.tracker = stored
+	a.stored = stored
 	a.store = b.WithObjects(objects...).Build()
 	a.WithWatch = interceptor.NewClient(a.store, interceptor.Funcs{
 		Get:              a.get,
@@ -94,7 +96,7 @@ func builder(t testing.TB) (*fake.ClientBuilder, *tracker) {
 			t.Fatal(err)
 		}
 	}
-	objects := &tracker{ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
+	objects := &tracker{writes: map[string]int{}, ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(withStatus(t, scheme)...)
 	if err := index.Register(t.Context(), indexer{b}); err != nil {
 		t.Fatal(err)
@@ -237,6 +239,8 @@ func (a *API) create(ctx context.Context, store client.WithWatch, obj client.Obj
 		return err
 	}
 	a.born(obj)
+	a.order.Lock()
+	defer a.order.Unlock()
 	if err := store.Create(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -248,6 +252,8 @@ func (a *API) delete(ctx context.Context, store client.WithWatch, obj client.Obj
 	if err := a.asked(Delete, obj); err != nil {
 		return err
 	}
+	a.order.Lock()
+	defer a.order.Unlock()
 	if err := store.Delete(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -259,25 +265,9 @@ func (a *API) update(ctx context.Context, store client.WithWatch, obj client.Obj
 	if err := a.asked(Update, obj); err != nil {
 		return err
 	}
+	a.order.Lock()
+	defer a.order.Unlock()
 	return a.change(ctx, Update, obj, func() error { return store.Update(ctx, obj, opts...) })
-}
-
-func (a *API) patch(ctx context.Context, store client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-	if err := a.asked(Patch, obj); err != nil {
-		return err
-	}
-	return a.change(ctx, Patch, obj, func() error { return store.Patch(ctx, obj, p, opts...) })
-}
-
-func (a *API) patchStatus(ctx context.Context, _ client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-	if err := a.asked(PatchStatus, obj); err != nil {
-		return err
-	}
-	if err := a.store.SubResource(sub).Patch(ctx, obj, p, opts...); err != nil {
-		return err
-	}
-	a.wrote(PatchStatus, obj)
-	return nil
 }
 
 // change writes an object, and raises its generation if that changed its spec.

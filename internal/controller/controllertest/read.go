@@ -2,148 +2,184 @@ package controllertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
-	"sync/atomic"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// known is what was read of objects, by what they were when it was. The store makes JSON of an object and reads that whenever it is asked, which
-// is most of what a test of a controller would do otherwise.
-type known struct {
-	tracker *tracker
-	mu      sync.Mutex
-	objects map[place]client.Object
-	lists   map[string]listed // by what was asked
-}
-
-// listed is a list, and after how many writes it was made.
-type listed struct {
-	list   client.ObjectList
-	writes int64
-}
-
-// tracker counts what is written to the one that it is.
+// tracker holds objects as JSON keeps them: with whole seconds, and without what is empty. So what it holds is what somebody reads. The fake client
+// makes JSON of an object and reads that whenever it is asked, which is most of what a test of a controller would do otherwise.
 type tracker struct {
 	clienttesting.ObjectTracker
-	writes atomic.Int64
+	mu     sync.Mutex
+	writes map[string]int // by resource
+}
+
+func (t *tracker) wrote(resource string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes[resource]++
+}
+
+// since is how often objects of a resource were written.
+func (t *tracker) since(resource string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes[resource]
 }
 
 func (t *tracker) Add(obj runtime.Object) error {
-	defer t.writes.Add(1)
-	return t.ObjectTracker.Add(obj)
+	kept, err := asJSON(obj)
+	if err != nil {
+		return err
+	}
+	return t.ObjectTracker.Add(kept) // before anybody reads
 }
 
 func (t *tracker) Create(r schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
-	defer t.writes.Add(1)
-	return t.ObjectTracker.Create(r, obj, ns, opts...)
+	defer t.wrote(r.Resource)
+	kept, err := asJSON(obj)
+	if err != nil {
+		return err
+	}
+	return t.ObjectTracker.Create(r, kept, ns, opts...)
 }
 
 func (t *tracker) Update(r schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
-	defer t.writes.Add(1)
-	return t.ObjectTracker.Update(r, obj, ns, opts...)
+	defer t.wrote(r.Resource)
+	kept, err := asJSON(obj)
+	if err != nil {
+		return err
+	}
+	return t.ObjectTracker.Update(r, kept, ns, opts...)
 }
 
 func (t *tracker) Patch(r schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.PatchOptions) error {
-	defer t.writes.Add(1)
-	return t.ObjectTracker.Patch(r, obj, ns, opts...)
+	defer t.wrote(r.Resource)
+	kept, err := asJSON(obj)
+	if err != nil {
+		return err
+	}
+	return t.ObjectTracker.Patch(r, kept, ns, opts...)
 }
 
 func (t *tracker) Apply(r schema.GroupVersionResource, configuration runtime.Object, ns string, opts ...metav1.PatchOptions) error {
-	defer t.writes.Add(1)
+	defer t.wrote(r.Resource)
 	return t.ObjectTracker.Apply(r, configuration, ns, opts...)
 }
 
 func (t *tracker) Delete(r schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions) error {
-	defer t.writes.Add(1)
+	defer t.wrote(r.Resource)
 	return t.ObjectTracker.Delete(r, ns, name, opts...)
 }
 
-// place is where an object is stored, and as what it is read.
-type place struct {
-	name types.NamespacedName
-	as   reflect.Type
+// keep stores what JSON has kept already.
+func (t *tracker) keep(r schema.GroupVersionResource, obj client.Object) error {
+	defer t.wrote(r.Resource)
+	return t.ObjectTracker.Patch(r, obj, obj.GetNamespace())
 }
 
-// read is the store's Get, from memory where the object is what it was.
-func (a *API) read(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+// asJSON is an object as it is read after it was written.
+func asJSON(obj runtime.Object) (runtime.Object, error) {
 	if untyped(obj) {
+		return obj, nil
+	}
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	kept := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
+	return kept, json.Unmarshal(text, kept)
+}
+
+// read is the store's Get.
+func (a *API) read(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	resource, typed := a.resource(obj)
+	if !typed {
 		return a.store.Get(ctx, key, obj)
 	}
-	uid, version, ok := a.stored(key, obj)
-	if !ok {
-		return a.store.Get(ctx, key, obj)
-	}
-	k := &a.known
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at := place{key, reflect.TypeOf(obj)}
-	if was, ok := k.objects[at]; ok && was.GetUID() == uid && was.GetResourceVersion() == version {
-		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(was.DeepCopyObject()).Elem())
-		return nil
-	}
-	if err := a.store.Get(ctx, key, obj); err != nil {
+	found, err := a.stored.Get(resource, key.Namespace, key.Name)
+	if err != nil {
 		return err
 	}
-	if k.objects == nil {
-		k.objects = map[place]client.Object{}
-	}
-	k.objects[at] = obj.DeepCopyObject().(client.Object)
+	show(obj, found)
 	return nil
 }
 
-// stored tells which object, and which version of it, the store has.
-func (a *API) stored(key client.ObjectKey, obj client.Object) (types.UID, string, bool) {
+// show gives somebody who asked for an object what is stored.
+func show(obj client.Object, stored runtime.Object) {
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(stored).Elem())
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+}
+
+// resource is where an object is stored, and whether it is as what it is read.
+func (a *API) resource(obj runtime.Object) (schema.GroupVersionResource, bool) {
 	gvk, err := apiutil.GVKForObject(obj, a.store.Scheme())
-	if err != nil {
-		return "", "", false
+	if err != nil || untyped(obj) {
+		return schema.GroupVersionResource{}, false
 	}
 	resource, _ := apimeta.UnsafeGuessKindToResource(gvk)
-	found, err := a.known.tracker.Get(resource, key.Namespace, key.Name)
-	if err != nil {
-		return "", "", false
-	}
-	meta, err := apimeta.Accessor(found)
-	if err != nil {
-		return "", "", false
-	}
-	return meta.GetUID(), meta.GetResourceVersion(), true
+	return resource, true
+}
+
+// lists are those that were read, by what was asked.
+type lists struct {
+	mu   sync.Mutex
+	read map[string]listed
+}
+
+// listed is a list, and after how many writes of its objects it was made.
+type listed struct {
+	list   client.ObjectList
+	writes int
 }
 
 // readList is the store's List, from memory where nothing was written since.
 func (a *API) readList(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if untyped(list) {
+	item, err := a.itemOf(list)
+	if err != nil || untyped(list) {
 		return a.store.List(ctx, list, opts...)
 	}
-	k := &a.known
-	writes := k.tracker.writes.Load()
+	resource, _ := apimeta.UnsafeGuessKindToResource(item)
+	writes := a.stored.since(resource.Resource)
 	var all client.ListOptions
 	all.ApplyOptions(opts)
 	asked := fmt.Sprintf("%T %s %v %v %d %q", list, all.Namespace, all.LabelSelector, all.FieldSelector, all.Limit, all.Continue)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if was, ok := k.lists[asked]; ok && was.writes == writes {
+	a.lists.mu.Lock()
+	defer a.lists.mu.Unlock()
+	if was, ok := a.lists.read[asked]; ok && was.writes == writes {
 		reflect.ValueOf(list).Elem().Set(reflect.ValueOf(was.list.DeepCopyObject()).Elem())
 		return nil
 	}
 	if err := a.store.List(ctx, list, opts...); err != nil {
 		return err
 	}
-	if k.lists == nil {
-		k.lists = map[string]listed{}
+	if a.lists.read == nil {
+		a.lists.read = map[string]listed{}
 	}
-	k.lists[asked] = listed{list.DeepCopyObject().(client.ObjectList), writes}
+	a.lists.read[asked] = listed{list.DeepCopyObject().(client.ObjectList), writes}
 	return nil
+}
+
+// itemOf is the kind of what is in a list.
+func (a *API) itemOf(list client.ObjectList) (schema.GroupVersionKind, error) {
+	gvk, err := apiutil.GVKForObject(list, a.store.Scheme())
+	if err != nil {
+		return gvk, err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	return gvk, nil
 }
 
 // untyped reports whether the type of an object does not say its kind.
@@ -172,14 +208,21 @@ func (a *API) content(ctx context.Context, obj client.Object) (any, error) {
 		delete(now.Object, "status")
 		return now.Object, nil
 	}
-	now := reflect.New(reflect.TypeOf(obj).Elem())
-	if err := a.read(ctx, client.ObjectKeyFromObject(obj), now.Interface().(client.Object)); err != nil {
+	now := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	if err := a.read(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"TypeMeta", "ObjectMeta", "Status"} {
-		if field := now.Elem().FieldByName(name); field.IsValid() {
+	return typedContent(now), nil
+}
+
+// typedContent is the content of an object whose type is known.
+func typedContent(obj runtime.Object) any {
+	rest := reflect.New(reflect.TypeOf(obj).Elem()).Elem()
+	rest.Set(reflect.ValueOf(obj).Elem())
+	for _, name := range []string{"TypeMeta", "ObjectMeta", statusField} {
+		if field := rest.FieldByName(name); field.IsValid() {
 			field.SetZero()
 		}
 	}
-	return now.Interface(), nil
+	return rest.Addr().Interface()
 }

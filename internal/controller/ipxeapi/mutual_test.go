@@ -2,9 +2,6 @@ package ipxeapi
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -12,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,31 +23,19 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 // hang is how long is waited for what takes milliseconds on a machine that is not busy.
 const hang = time.Minute
 
 // clientPair is a certificate for a client, which is its own authority, and its key.
-func clientPair(t *testing.T, name string) (certificate, key []byte) {
+func clientPair(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	pair := certificate.SelfSigned(t, func(c *x509.Certificate) {
+		c.Subject, c.ExtKeyUsage = pkix.Name{CommonName: name}, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	})
+	return pair.Cert, pair.Key
 }
 
 // TestAWebhookThatDemandsACertificate is presented the one of the Secret; what is wrong with that is said in the condition, and no key with it.

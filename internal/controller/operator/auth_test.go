@@ -2,15 +2,10 @@ package operator
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/farrier-dev/farrier/test/certificate"
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -27,66 +23,31 @@ import (
 
 // authority signs certificates for a test.
 type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t *testing.T
+	certificate.Pair
 }
 
 func newAuthority(t *testing.T, name string) *authority {
 	t.Helper()
-	a := &authority{t: t}
-	der, key := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	var err error
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	a.key = key
-	return a
-}
-
-func (a *authority) sign(template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	if template.NotAfter.IsZero() {
-		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return der, key
-}
-
-func (a *authority) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
-func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+	return &authority{t, certificate.SelfSigned(t, func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: name} })}
 }
 
 func (a *authority) serving() tls.Certificate {
-	der, key := a.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	a.t.Helper()
+	return a.Sign(a.t, func(c *x509.Certificate) {
+		c.IPAddresses, c.ExtKeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}).TLS(a.t)
 }
 
 func (a *authority) client(subject pkix.Name, change ...func(*x509.Certificate)) *tls.Certificate {
-	template := &x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	for _, f := range change {
-		f(template)
-	}
-	der, key := a.sign(template)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	a.t.Helper()
+	signed := a.Sign(a.t, func(c *x509.Certificate) {
+		c.Subject, c.ExtKeyUsage = subject, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+		for _, f := range change {
+			f(c)
+		}
+	}).TLS(a.t)
+	return &signed
 }
 
 // asked remembers the reviews that a server asks for.
@@ -126,7 +87,7 @@ func TestWhoMayAsk(t *testing.T) {
 	s := newServer(t)
 	api := &asked{reviewing: s.API.(reviewing)}
 	s.API = api
-	base := listen(t, s, Identity{Certificate: known.serving(), ClientCAs: known.pool()})
+	base := listen(t, s, Identity{Certificate: known.serving(), ClientCAs: known.Pool()})
 	expired := func(c *x509.Certificate) {
 		c.NotBefore, c.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 	}
@@ -185,7 +146,7 @@ func (c *asked) check(t *testing.T, user string, groups []string) {
 // ask presents a certificate, whichever authorities the server names, and returns the status; 0: the handshake has failed.
 func ask(t *testing.T, base string, server *authority, cert *tls.Certificate, token string) int {
 	t.Helper()
-	config := &tls.Config{RootCAs: server.pool()}
+	config := &tls.Config{RootCAs: server.Pool()}
 	if cert != nil {
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return cert, nil }
 	}
@@ -238,7 +199,7 @@ func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 		return w.Code
 	}
 	presented := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}
-	verified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf, known.cert}}}
+	verified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf, known.TLS(t).Leaf}}}
 	if got := do(presented, time.Now()); got != http.StatusUnauthorized {
 		t.Errorf("presented: %d", got)
 	}
@@ -253,7 +214,7 @@ func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 // TestClient: the other end, with the configuration of a kubeconfig.
 func TestClient(t *testing.T) {
 	known, foreign := newAuthority(t, "known"), newAuthority(t, "foreign")
-	base := listen(t, newServer(t), Identity{Certificate: known.serving(), ClientCAs: known.pool()})
+	base := listen(t, newServer(t), Identity{Certificate: known.serving(), ClientCAs: known.Pool()})
 	token := func(token string) *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1", BearerToken: token} }
 	for _, c := range []struct {
 		name   string
@@ -264,13 +225,13 @@ func TestClient(t *testing.T) {
 		text   string
 		boots  int
 	}{
-		{"known", token(reader), Address{base, known.pem()}, uuid, nil, "", 1},
-		{"a slash at its end", token(reader), Address{base + "/", known.pem()}, uuid, nil, "", 1},
-		{"a machine that never asked", token(reader), Address{base, known.pem()}, other, nil, "", 0},
-		{"unknown", token("guess"), Address{base, known.pem()}, uuid, ErrUnauthorized, "", 0},
-		{"without rights", token("nobody-token"), Address{base, known.pem()}, uuid, ErrForbidden, "", 0},
-		{"another server", token(reader), Address{base, foreign.pem()}, uuid, nil, "certificate", 0},
-		{"nobody there", token(reader), Address{"https://127.0.0.1:1", known.pem()}, uuid, nil, "refused", 0},
+		{"known", token(reader), Address{base, known.Cert}, uuid, nil, "", 1},
+		{"a slash at its end", token(reader), Address{base + "/", known.Cert}, uuid, nil, "", 1},
+		{"a machine that never asked", token(reader), Address{base, known.Cert}, other, nil, "", 0},
+		{"unknown", token("guess"), Address{base, known.Cert}, uuid, ErrUnauthorized, "", 0},
+		{"without rights", token("nobody-token"), Address{base, known.Cert}, uuid, ErrForbidden, "", 0},
+		{"another server", token(reader), Address{base, foreign.Cert}, uuid, nil, "certificate", 0},
+		{"nobody there", token(reader), Address{"https://127.0.0.1:1", known.Cert}, uuid, nil, "refused", 0},
 	} {
 		client, err := NewClient(c.config, c.at)
 		if err != nil {

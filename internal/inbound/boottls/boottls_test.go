@@ -2,15 +2,11 @@ package boottls
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,6 +18,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -155,30 +153,17 @@ func (u userFiles) files() Files {
 
 func (u userFiles) pair(notBefore, notAfter time.Time, names ...string) (cert, key []byte) {
 	u.t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(notAfter.Unix()), Subject: pkix.Name{CommonName: "user"}, NotBefore: notBefore, NotAfter: notAfter,
-		BasicConstraintsValid: true, IsCA: true,
-	}
-	for _, name := range names {
-		if ip := net.ParseIP(name); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, name)
+	pair := certificate.SelfSigned(u.t, func(c *x509.Certificate) {
+		c.Subject, c.NotBefore, c.NotAfter, c.KeyUsage = pkix.Name{CommonName: "user"}, notBefore, notAfter, 0
+		for _, name := range names {
+			if ip := net.ParseIP(name); ip != nil {
+				c.IPAddresses = append(c.IPAddresses, ip)
+			} else {
+				c.DNSNames = append(c.DNSNames, name)
+			}
 		}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", pkcs8)
+	})
+	return pair.Cert, pair.Key
 }
 
 func (u userFiles) write(cert, key []byte) {

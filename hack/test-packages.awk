@@ -1,0 +1,21 @@
+# Says of every package with tests whether the race detector is worth its price there: "raced PACKAGE" or "plain PACKAGE". The Makefile says what
+# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, or a test binary and what it links.
+
+$1 == "source" { alone[$2] = 1; next }
+
+$1 ~ /\.test$/ {
+	sub(/\.test$/, "", $1)
+	order[++count] = $1
+	heavy[$1] = / k8s\.io\/kubernetes\/| github\.com\/farrier-dev\/farrier\/test\/product( |$)/
+	for (i = 2; i <= NF; i++) {
+		if ($i ~ /^github\.com\/farrier-dev\/farrier\// && $i != $1 && $i !~ /\/test\/rules$/)
+			links[$1] = 1
+	}
+}
+
+END {
+	for (i = 1; i <= count; i++) {
+		kind = heavy[order[i]] || (alone[order[i]] && !links[order[i]]) ? "plain" : "raced"
+		print kind, order[i]
+	}
+}

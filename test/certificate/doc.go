@@ -1,0 +1,2 @@
+// Package certificate makes certificates and their keys for tests.
+package certificate
