@@ -259,7 +259,6 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
-<<<<<<< HEAD
 		path:    "internal/host/atomicfile",
 		only:    stdlib,
 		because: "how a file is replaced does not depend on what is in it",
@@ -277,10 +276,11 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/enroll",
-		may:     []string{"internal/bootstream/...", "internal/host/atomicfile"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/atomicfile"},
 		never:   kubernetes,
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
-=======
+	},
+	{
 		path:    "internal/bootstream/sealed",
 		may:     []string{"internal/host/ownership"},
 		only:    stdlib,
@@ -291,7 +291,6 @@ var rooms = []room{
 		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
 		never:   kubernetes,
 		because: "a boot server starts with its last view while no API is there",
->>>>>>> integration
 	},
 	{
 		path:    "internal/bootstream",
