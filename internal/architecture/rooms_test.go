@@ -293,8 +293,14 @@ var rooms = []room{
 		because: "a boot server starts with its last view while no API is there",
 	},
 	{
+		path:    "internal/bootstream/outbox",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed", "internal/bootview"},
+		never:   kubernetes,
+		because: "what waits for a manager is noted on the way of every answer, and waits for nothing itself",
+	},
+	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb"},
+		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},

@@ -154,7 +154,18 @@ func TestAScriptThatComputes(t *testing.T) {
 		if err == nil && (status != http.StatusServiceUnavailable || code != "AssignmentBroken") {
 			err = fmt.Errorf("%d %s: %.100q", status, code, body)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		// An Assignment that is known before its Profile is answered the same, and renders nothing: the machine asks until it has.
+		var p ipxev1.Profile
+		if err := s.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "attacker"}, &p); err != nil {
+			return err
+		}
+		if apimeta.FindStatusCondition(p.Status.Conditions, ipxev1.ConditionRendered) == nil {
+			return errors.New("nothing has been rendered yet")
+		}
+		return nil
 	})
 	s.says("attacker", ipxev1.ConditionRendered, "Refused", "spec.ipxe")
 
