@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,7 +64,7 @@ func ParseKey(content []byte) (Key, error) {
 	if text := bytes.TrimSpace(content); printable(text) {
 		var ok bool
 		if secret, ok = decode(string(text)); !ok {
-			return Key{}, fmt.Errorf("text that is neither hexadecimal nor base64")
+			return Key{}, errors.New("text that is neither hexadecimal nor base64")
 		}
 	}
 	distinct := map[byte]bool{}

@@ -17,16 +17,16 @@ func TestKeys(t *testing.T) {
 		content string
 		want    string // of the error; empty: taken
 	}{
-		"raw":                {content: string(raw)},
-		"hexadecimal":        {content: hex.EncodeToString(raw) + "\n"},
-		"base64":             {content: base64.StdEncoding.EncodeToString(raw) + "\n"},
-		"base64 of URLs":     {content: base64.RawURLEncoding.EncodeToString(raw)},
-		"empty":              {want: "0 bytes"},
-		"short":              {content: string(raw[:31]), want: "31 bytes"},
-		"short hexadecimal":  {content: hex.EncodeToString(raw[:24]), want: "24 bytes"}, // would be 36 bytes of base64
-		"a pass phrase":      {content: "correct horse battery staple, correct horse battery staple", want: "neither"},
-		"zeros":              {content: string(make([]byte, 64)), want: "not random"},
-		"a file of the moon": {content: strings.Repeat(string(raw), 200), want: "longer"},
+		"raw":                 {content: string(raw)},
+		"hexadecimal":         {content: hex.EncodeToString(raw) + "\n"},
+		"base64":              {content: base64.StdEncoding.EncodeToString(raw) + "\n"},
+		"base64 of URLs":      {content: base64.RawURLEncoding.EncodeToString(raw)},
+		"empty":               {want: "0 bytes"},
+		"short":               {content: string(raw[:31]), want: "31 bytes"},
+		"short hexadecimal":   {content: hex.EncodeToString(raw[:24]), want: "24 bytes"}, // would be 36 bytes of base64
+		"a pass phrase":       {content: "correct horse battery staple, correct horse battery staple", want: "neither"},
+		"zeros":               {content: string(make([]byte, 64)), want: "not random"},
+		"a file that is long": {content: strings.Repeat(string(raw), 200), want: "longer"},
 	} {
 		k, err := ParseKey([]byte(c.content))
 		switch {

@@ -92,9 +92,9 @@ func (l *loader) take(frame []byte) error {
 		if err := proto.Unmarshal(encoded, record); err != nil {
 			return errors.Join(errFrame, err)
 		}
-		forgotten, any := l.index.add(record.GetKey(), int64(len(encoded)), record.GetDeleted() != nil)
+		forgotten, ok := l.index.add(record.GetKey(), int64(len(encoded)), record.GetDeleted() != nil)
 		l.by[record.GetKey()] = record
-		if any {
+		if ok {
 			delete(l.by, forgotten)
 		}
 		return nil

@@ -31,17 +31,17 @@ type deletion struct {
 func newIndex() *index { return &index{by: map[string]place{}, most: mostDeleted} }
 
 // add notes the next record of the file. It returns the key of a deletion that is too old to be kept, if there is one.
-func (x *index) add(key string, size int64, deleted bool) (forgotten string, any bool) {
+func (x *index) add(key string, size int64, deleted bool) (forgotten string, ok bool) {
 	x.remove(key)
 	x.by[key] = place{seq: x.seq, size: size, deleted: deleted}
 	x.live += size
 	if deleted {
 		x.deleted++
 		x.deletions = append(x.deletions, deletion{key, x.seq})
-		forgotten, any = x.forget()
+		forgotten, ok = x.forget()
 	}
 	x.seq++
-	return forgotten, any
+	return forgotten, ok
 }
 
 func (x *index) remove(key string) {
@@ -62,7 +62,7 @@ func (x *index) current(d deletion) bool {
 }
 
 // forget drops the oldest deletion when there are too many, and places in the list that mean nothing any more.
-func (x *index) forget() (key string, any bool) {
+func (x *index) forget() (key string, ok bool) {
 	if len(x.deletions) > 2*x.most {
 		x.deletions = slices.DeleteFunc(x.deletions, func(d deletion) bool { return !x.current(d) })
 	}
