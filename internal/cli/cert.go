@@ -28,8 +28,8 @@ type certs struct {
 	clock clock.PassiveClock
 }
 
-func newCert(clock clock.PassiveClock) *cobra.Command {
-	c := &certs{clock: clock}
+func newCert(times clock.PassiveClock) *cobra.Command {
+	c := &certs{clock: times}
 	cmd := &cobra.Command{
 		Use:   "cert",
 		Short: "Make, renew and list certificates of the boot stream",
@@ -42,7 +42,7 @@ tls.key and ca.crt, as cert-manager lays them (docs/boot-servers.md).`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.newInit(), c.newIssue(), c.newRenew(), c.newList(), newCertToken(clock))
+	cmd.AddCommand(c.newInit(), c.newIssue(), c.newRenew(), c.newList(), newCertToken(times))
 	return cmd
 }
 

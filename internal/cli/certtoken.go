@@ -19,7 +19,7 @@ import (
 // longestToken is how long a token may be good: it lies around in scripts and histories.
 const longestToken = 7 * 24 * time.Hour
 
-func newCertToken(clock clock.PassiveClock) *cobra.Command {
+func newCertToken(times clock.PassiveClock) *cobra.Command {
 	var site, kubeconfig, kubeContext, namespace string
 	var valid time.Duration
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ has the name keeps it until the token is used.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), lookTimeout)
 			defer cancel()
-			token, err := enroll.NewToken(ctx, &registrations.Store{Client: api, Namespace: namespace}, name, site, clock.Now().Add(valid))
+			token, err := enroll.NewToken(ctx, &registrations.Store{Client: api, Namespace: namespace}, name, site, times.Now().Add(valid))
 			if err != nil {
 				return fmt.Errorf("--kubeconfig: %w", err)
 			}
