@@ -14,7 +14,7 @@ import (
 var bootConfigKind = regexp.MustCompile(`^[A-Z]\w*BootConfig(List|Spec|Status)?$`)
 
 // namesKinds are where kinds of boot configs are named: the table of boot methods, and the table of cases of their rules.
-var namesKinds = []string{"internal/bootmethod", "internal/admission/admissiontest"}
+var namesKinds = []string{"internal/bootview/bootmethod", "internal/admission/admissiontest"}
 
 // TestBootMethodsAreATable: nobody but the table names a kind of boot config, so that a method is added there.
 func TestBootMethodsAreATable(t *testing.T) {
@@ -29,7 +29,7 @@ func TestBootMethodsAreATable(t *testing.T) {
 			continue
 		}
 		for _, name := range named {
-			t.Errorf("%s names %s; ask internal/bootmethod", s.path, name)
+			t.Errorf("%s names %s; ask internal/bootview/bootmethod", s.path, name)
 		}
 	}
 	if inTable == 0 {

@@ -212,7 +212,7 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
-		path:    "internal/bootmethod",
+		path:    "internal/bootview/bootmethod",
 		may:     []string{"api", "internal/bootview", "internal/image/registry"},
 		never:   kubernetesClients,
 		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
@@ -254,6 +254,12 @@ var rooms = []room{
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},
 	{
+		path:    "internal/probe/command",
+		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/program/..."},
+		never:   kubernetesClients,
+		because: "the agent's flags are nobody else's, and it is downloaded by every machine that is looked at",
+	},
+	{
 		path:    "internal/bootstream/streampb",
 		only:    []string{"google.golang.org/protobuf", "google.golang.org/grpc"},
 		because: "the protocol is what both ends have in common, and nothing else",
@@ -281,6 +287,13 @@ var rooms = []room{
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
 	},
 	{
+		path: "internal/bootstream/records",
+		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
+			"internal/bounded"},
+		never:   kubernetesClients,
+		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
+	},
+	{
 		path:    "internal/bootstream/sealed",
 		may:     []string{"internal/host/ownership"},
 		only:    stdlib,
@@ -306,14 +319,14 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
+		may: []string{"internal/bootview/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/bounded", "internal/bootstream/peer", "internal/bootstream/enroll"},
@@ -322,13 +335,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controller/index",
-		may:     []string{"api", "internal/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/spelling", "internal/controller"},
+		may:     []string{"api", "internal/bootview/bootmethod", "internal/identity", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/spelling", "internal/controller"},
 		never:   controlPlane,
 		because: "how objects are found is the same for those who decide and for those who admit",
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
 			"internal/controller/index", "internal/inbound/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -393,7 +406,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",
@@ -426,7 +439,7 @@ var rooms = []room{
 	},
 	{
 		path:    "cmd/metalprobe",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/program/..."},
+		may:     []string{"internal/probe/command"},
 		never:   kubernetesClients,
 		because: "the agent is downloaded by every machine that is looked at: it has to stay small",
 	},

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 )
 

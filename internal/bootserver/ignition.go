@@ -9,6 +9,7 @@ import (
 
 const (
 	textForbidden   = "Forbidden\n"
+	textWithheld    = "The boot of this machine is not open yet\n"
 	textBadIgnition = "The ignition of this machine cannot be translated\n"
 )
 
@@ -41,6 +42,10 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 	case is != admitted:
 		refuse(w, r, http.StatusForbidden, textForbidden)
 		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusForbidden, 0)
+	case errors.Is(m.Ignition.Err, bootview.ErrIgnitionWithheld):
+		// Another entry of the machine says that its boot is open; this one is about to.
+		unavailable(w, r, textWithheld)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusServiceUnavailable, 0)
 	case errors.Is(m.Ignition.Err, bootview.ErrIgnitionMissing):
 		notFound(w, r)
 		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusNotFound, 0)

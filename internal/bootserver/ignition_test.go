@@ -24,11 +24,14 @@ func TestIgnition(t *testing.T) {
 		{name: "none referenced", path: "/ignition/" + uuidE, status: 404, want: textNotFound},
 		{name: "conflict", path: "/ignition/" + uuidC, status: 409, want: textConflict},
 	})
-	for _, err := range []error{fmt.Errorf("secret x: %w", bootview.ErrIgnitionMissing), errors.New("line 3: password: hunter2")} {
+	for _, err := range []error{fmt.Errorf("secret x: %w", bootview.ErrIgnitionMissing), bootview.ErrIgnitionWithheld, errors.New("line 3: password: hunter2")} {
 		s.view.Put(bootview.Entry{Name: "IPXEBootConfig/ns/d", UUID: uuidD, Rank: bootview.HandWritten, Ignition: &bootview.Ignition{Err: err}})
 		want := exchange{name: "cannot be translated", path: "/ignition/" + uuidD, status: 500, want: textBadIgnition}
 		if errors.Is(err, bootview.ErrIgnitionMissing) {
 			want = exchange{name: "missing", path: "/ignition/" + uuidD, status: 404, want: textNotFound}
+		}
+		if errors.Is(err, bootview.ErrIgnitionWithheld) {
+			want = exchange{name: "withheld", path: "/ignition/" + uuidD, status: 503, want: textWithheld}
 		}
 		s.run(t, []exchange{want})
 	}

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 )
 
 // A route answers one row of the table. http.ServeMux is not used: it redirects

@@ -67,11 +67,17 @@ type Entry struct {
 
 	Attempt Attempt
 	Terms   Terms
+
+	// Version is the resource version of the newest object that the entry was made of; 0: of none. It decides nothing here.
+	Version uint64
 }
 
 // ErrIgnitionMissing is in Ignition.Err when the Secret or its key is not there,
 // as opposed to being there and not translatable.
 var ErrIgnitionMissing = errors.New("ignition is referenced but missing")
+
+// ErrIgnitionWithheld is in Ignition.Err of a boot server that is not given the payload, because the boot is not open.
+var ErrIgnitionWithheld = errors.New("ignition is withheld until the boot is open")
 
 // Ignition is a payload ready to be sent, or why there is none. The view keeps
 // Payload without copying it; it must not be changed afterwards.

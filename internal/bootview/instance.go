@@ -15,6 +15,10 @@ type Instance struct {
 	// Fields are what it is told; UserData is what its owner wrote for it. Neither may be changed afterwards.
 	Fields   map[string]string
 	UserData map[string][]byte
+	// Site is where the machine stands; empty: the default one. Version is the resource version of the newest object that the instance
+	// was made of; 0: of none. Neither decides anything here.
+	Site    string
+	Version uint64
 }
 
 // Instances finds them by address. The zero value is empty and not synchronised.
@@ -23,7 +27,12 @@ type Instances struct {
 	synced bool
 	byName map[string]*Instance
 	byIP   map[key][]*Instance
+
+	observer Observer[*Instance]
 }
+
+// Observe has o told of every instance. It is called once, before the first instance.
+func (x *Instances) Observe(o Observer[*Instance]) { x.observer = o }
 
 // Put adds an instance, or replaces the one of its name.
 func (x *Instances) Put(i Instance) {
@@ -37,13 +46,17 @@ func (x *Instances) Put(i Instance) {
 	for _, k := range i.keys() {
 		x.byIP[k] = append(x.byIP[k], &i)
 	}
+	x.observer.put(&i)
 }
 
 // Delete removes an instance; one that is not there is no error.
 func (x *Instances) Delete(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.remove(name)
+	if x.byName[name] != nil {
+		x.remove(name)
+		x.observer.deleted(name)
+	}
 }
 
 func (x *Instances) remove(name string) {

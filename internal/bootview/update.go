@@ -11,6 +11,7 @@ func (v *View) Put(e Entry) {
 	n := newEntry(e)
 	n.session = v.sessions.join(&e)
 	v.replace(v.entries[e.Name], n)
+	v.observer.put(e)
 }
 
 // Delete removes an entry; one that is not there is no error.
@@ -19,6 +20,7 @@ func (v *View) Delete(name string) {
 	defer v.mu.Unlock()
 	if old := v.entries[name]; old != nil {
 		v.replace(old, nil)
+		v.observer.deleted(name)
 	}
 }
 

@@ -49,7 +49,31 @@ type View struct {
 	mu       sync.Mutex        // taken by writers only
 	entries  map[string]*entry // by name
 	sessions sessions
+	observer Observer[Entry]
 }
+
+// Observer is told of changes in their order, while whoever changes holds a lock: it must be quick, must not wait for anybody, and
+// must not ask what it observes. What it is given is shared and must not be changed.
+type Observer[T any] struct {
+	// Put is told what there is of a name from now on, and Deleted that there is nothing any longer. Both are set, or none.
+	Put     func(T)
+	Deleted func(name string)
+}
+
+func (o Observer[T]) put(what T) {
+	if o.Put != nil {
+		o.Put(what)
+	}
+}
+
+func (o Observer[T]) deleted(name string) {
+	if o.Deleted != nil {
+		o.Deleted(name)
+	}
+}
+
+// Observe has o told of every entry. It is called once, before the first entry.
+func (v *View) Observe(o Observer[Entry]) { v.observer = o }
 
 // New returns an empty view that is not synchronised.
 func New() *View { return &View{entries: make(map[string]*entry), sessions: sessions{}} }

@@ -43,6 +43,6 @@ func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	s.instances = &bootview.Instances{}
 	return (&metadata.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.sites,
 	}).SetupWithManager(ctx, mgr)
 }

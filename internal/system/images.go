@@ -65,7 +65,7 @@ func (s *System) pinImages() {
 				s.logger.Info("pinned image not resolved", "flag", "--pinned-images", "image", reference, "error", result.Err)
 			}
 			if result.Plan.Digest != "" {
-				_ = s.blobs.Pin("--pinned-images "+reference, result.Plan, nil) // fails for pull secrets only
+				_ = s.blobs.Pin("--pinned-images "+reference, registry.Pin{Plan: result.Plan, Site: registry.EverySite}) // fails for pull secrets only
 			}
 		}
 		s.images.Subscribe(func(changed registry.Request) {

@@ -98,7 +98,7 @@ func listen(ctx context.Context, c Config, machine Machine) (string, error) {
 	}
 	if c.Layer != "" {
 		plan := registry.Plan{Registry: c.Registry, Repository: c.Repository, Tag: "v1", Kernel: &registry.Layer{Digest: c.Layer, Size: c.Size}}
-		if err := blobs.Pin("bench", plan, nil); err != nil {
+		if err := blobs.Pin("bench", registry.Pin{Plan: plan}); err != nil {
 			return "", fmt.Errorf("pin: %w", err)
 		}
 	}

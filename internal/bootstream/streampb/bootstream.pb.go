@@ -172,7 +172,7 @@ func (x StoreResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StoreResponse_Outcome.Descriptor instead.
 func (StoreResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{32, 0}
+	return file_bootstream_proto_rawDescGZIP(), []int{35, 0}
 }
 
 // Position is how far a boot server has come in the records of one manager. Counters of different epochs say nothing of each other.
@@ -938,7 +938,8 @@ func (*Gap) Descriptor() ([]byte, []int) {
 // Record is what the boot server has to know of one object: one of bodies, or that it is gone.
 type Record struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// key is "<kind>/<namespace>/<name>".
+	// key is "<kind>/<namespace>/<name>", "<kind>/<name>" or "<kind>". The kind goes with the body: Profile and ProfileBefore, Assignment, Instance,
+	// Image, Settings; any other one is that of a boot object, of a Machine.
 	Key     string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Counter uint64 `protobuf:"varint,2,opt,name=counter,proto3" json:"counter,omitempty"`
 	// version is the resource version of the newest object that the record was made of.
@@ -1162,19 +1163,20 @@ func (*Deleted) Descriptor() ([]byte, []int) {
 
 // Machine is what one boot object says about one machine: an entry of the boot view.
 type Machine struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Macs          []string               `protobuf:"bytes,2,rep,name=macs,proto3" json:"macs,omitempty"`
-	Ips           []string               `protobuf:"bytes,3,rep,name=ips,proto3" json:"ips,omitempty"`
-	Serial        string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
-	Rank          Rank                   `protobuf:"varint,5,opt,name=rank,proto3,enum=farrier.bootstream.v1.Rank" json:"rank,omitempty"`
-	Site          string                 `protobuf:"bytes,6,opt,name=site,proto3" json:"site,omitempty"`
-	Script        *Script                `protobuf:"bytes,7,opt,name=script,proto3" json:"script,omitempty"`
-	Ignition      *Ignition              `protobuf:"bytes,8,opt,name=ignition,proto3" json:"ignition,omitempty"`
-	HttpBoot      bool                   `protobuf:"varint,9,opt,name=http_boot,json=httpBoot,proto3" json:"http_boot,omitempty"`
-	UkiUrl        string                 `protobuf:"bytes,10,opt,name=uki_url,json=ukiUrl,proto3" json:"uki_url,omitempty"`
-	Attempt       *Attempt               `protobuf:"bytes,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Terms         *Terms                 `protobuf:"bytes,12,opt,name=terms,proto3" json:"terms,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Uuid     string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Macs     []string               `protobuf:"bytes,2,rep,name=macs,proto3" json:"macs,omitempty"`
+	Ips      []string               `protobuf:"bytes,3,rep,name=ips,proto3" json:"ips,omitempty"`
+	Serial   string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
+	Rank     Rank                   `protobuf:"varint,5,opt,name=rank,proto3,enum=farrier.bootstream.v1.Rank" json:"rank,omitempty"`
+	Site     string                 `protobuf:"bytes,6,opt,name=site,proto3" json:"site,omitempty"`
+	Script   *Script                `protobuf:"bytes,7,opt,name=script,proto3" json:"script,omitempty"`
+	Ignition *Ignition              `protobuf:"bytes,8,opt,name=ignition,proto3" json:"ignition,omitempty"`
+	// boots_file says that firmware fetches what it boots itself, from file_url; empty: from nowhere yet.
+	BootsFile     bool     `protobuf:"varint,9,opt,name=boots_file,json=bootsFile,proto3" json:"boots_file,omitempty"`
+	FileUrl       string   `protobuf:"bytes,10,opt,name=file_url,json=fileUrl,proto3" json:"file_url,omitempty"`
+	Attempt       *Attempt `protobuf:"bytes,11,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Terms         *Terms   `protobuf:"bytes,12,opt,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1265,16 +1267,16 @@ func (x *Machine) GetIgnition() *Ignition {
 	return nil
 }
 
-func (x *Machine) GetHttpBoot() bool {
+func (x *Machine) GetBootsFile() bool {
 	if x != nil {
-		return x.HttpBoot
+		return x.BootsFile
 	}
 	return false
 }
 
-func (x *Machine) GetUkiUrl() string {
+func (x *Machine) GetFileUrl() string {
 	if x != nil {
-		return x.UkiUrl
+		return x.FileUrl
 	}
 	return ""
 }
@@ -1360,8 +1362,7 @@ type Ignition struct {
 	Payload     []byte                 `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
 	ContentType string                 `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Problem     Ignition_Problem       `protobuf:"varint,3,opt,name=problem,proto3,enum=farrier.bootstream.v1.Ignition_Problem" json:"problem,omitempty"`
-	Message     string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
-	// withheld payloads are for a boot that is not open: nobody may have them yet.
+	// withheld payloads are of a boot that is not open: nobody may have them yet.
 	Withheld      bool `protobuf:"varint,5,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1416,13 +1417,6 @@ func (x *Ignition) GetProblem() Ignition_Problem {
 		return x.Problem
 	}
 	return Ignition_PROBLEM_NONE
-}
-
-func (x *Ignition) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
 }
 
 func (x *Ignition) GetWithheld() bool {
@@ -1644,14 +1638,16 @@ func (x *Caller) GetMac() string {
 	return ""
 }
 
-// Profile is what machines that name themselves run, its contents resolved.
+// Profile is a revision of what machines that name themselves run, its contents resolved: the present one, under "Profile/…", or the one
+// before, of which machines that were given its script still get configs, under "ProfileBefore/…".
 type Profile struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Uid     string                 `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	Script  string                 `protobuf:"bytes,2,opt,name=script,proto3" json:"script,omitempty"`
 	Configs map[string]*Content    `protobuf:"bytes,3,rep,name=configs,proto3" json:"configs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// ids are the UUIDs under which configs are served.
+	// ids are the UUIDs under which configs are served. The manager has derived them, and the revision.
 	Ids           map[string]string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Revision      string            `protobuf:"bytes,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1712,6 +1708,13 @@ func (x *Profile) GetIds() map[string]string {
 		return x.Ids
 	}
 	return nil
+}
+
+func (x *Profile) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
 }
 
 type Content struct {
@@ -1782,10 +1785,19 @@ func (x *Content) GetProblem() string {
 	return ""
 }
 
-// Assignment gives a profile to machines. Body is the assignment as the room assignment encodes it.
+// Assignment gives a profile to machines.
 type Assignment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Body          []byte                 `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Created  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=created,proto3" json:"created,omitempty"`
+	Admitted *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=admitted,proto3" json:"admitted,omitempty"`
+	Selector map[string]*Values     `protobuf:"bytes,3,rep,name=selector,proto3" json:"selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Default  bool                   `protobuf:"varint,4,opt,name=default,proto3" json:"default,omitempty"`
+	Priority int32                  `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// tenancy is the place of its namespace; none: it is one of the operator's.
+	Tenancy *Tenancy `protobuf:"bytes,6,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
+	Profile string   `protobuf:"bytes,7,opt,name=profile,proto3" json:"profile,omitempty"`
+	// broken says why machines cannot be given the profile.
+	Broken        string `protobuf:"bytes,8,opt,name=broken,proto3" json:"broken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1820,26 +1832,174 @@ func (*Assignment) Descriptor() ([]byte, []int) {
 	return file_bootstream_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *Assignment) GetBody() []byte {
+func (x *Assignment) GetCreated() *timestamppb.Timestamp {
 	if x != nil {
-		return x.Body
+		return x.Created
+	}
+	return nil
+}
+
+func (x *Assignment) GetAdmitted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Admitted
+	}
+	return nil
+}
+
+func (x *Assignment) GetSelector() map[string]*Values {
+	if x != nil {
+		return x.Selector
+	}
+	return nil
+}
+
+func (x *Assignment) GetDefault() bool {
+	if x != nil {
+		return x.Default
+	}
+	return false
+}
+
+func (x *Assignment) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Assignment) GetTenancy() *Tenancy {
+	if x != nil {
+		return x.Tenancy
+	}
+	return nil
+}
+
+func (x *Assignment) GetProfile() string {
+	if x != nil {
+		return x.Profile
+	}
+	return ""
+}
+
+func (x *Assignment) GetBroken() string {
+	if x != nil {
+		return x.Broken
+	}
+	return ""
+}
+
+// Values are in order, each of them once.
+type Values struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Values) Reset() {
+	*x = Values{}
+	mi := &file_bootstream_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Values) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Values) ProtoMessage() {}
+
+func (x *Values) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Values.ProtoReflect.Descriptor instead.
+func (*Values) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Values) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+type Tenancy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Breadth       int32                  `protobuf:"varint,1,opt,name=breadth,proto3" json:"breadth,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tenancy) Reset() {
+	*x = Tenancy{}
+	mi := &file_bootstream_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tenancy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tenancy) ProtoMessage() {}
+
+func (x *Tenancy) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tenancy.ProtoReflect.Descriptor instead.
+func (*Tenancy) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Tenancy) GetBreadth() int32 {
+	if x != nil {
+		return x.Breadth
+	}
+	return 0
+}
+
+func (x *Tenancy) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
 	}
 	return nil
 }
 
 // Instance is what a running machine may learn of itself.
 type Instance struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ips           []string               `protobuf:"bytes,1,rep,name=ips,proto3" json:"ips,omitempty"`
-	Fields        map[string]string      `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	UserData      map[string][]byte      `protobuf:"bytes,3,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Ips      []string               `protobuf:"bytes,1,rep,name=ips,proto3" json:"ips,omitempty"`
+	Fields   map[string]string      `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	UserData map[string][]byte      `protobuf:"bytes,3,rep,name=user_data,json=userData,proto3" json:"user_data,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// has_user_data tells user data of no keys from none.
+	HasUserData   bool `protobuf:"varint,4,opt,name=has_user_data,json=hasUserData,proto3" json:"has_user_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Instance) Reset() {
 	*x = Instance{}
-	mi := &file_bootstream_proto_msgTypes[22]
+	mi := &file_bootstream_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +2011,7 @@ func (x *Instance) String() string {
 func (*Instance) ProtoMessage() {}
 
 func (x *Instance) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[22]
+	mi := &file_bootstream_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +2024,7 @@ func (x *Instance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instance.ProtoReflect.Descriptor instead.
 func (*Instance) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{22}
+	return file_bootstream_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Instance) GetIps() []string {
@@ -1888,19 +2048,33 @@ func (x *Instance) GetUserData() map[string][]byte {
 	return nil
 }
 
+func (x *Instance) GetHasUserData() bool {
+	if x != nil {
+		return x.HasUserData
+	}
+	return false
+}
+
 // Image is a plan that machines of the site are going to boot by, pinned in the cache of the boot server.
 type Image struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Plan  []byte                 `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Registry   string                 `protobuf:"bytes,1,opt,name=registry,proto3" json:"registry,omitempty"`
+	Repository string                 `protobuf:"bytes,2,opt,name=repository,proto3" json:"repository,omitempty"`
+	Tag        string                 `protobuf:"bytes,3,opt,name=tag,proto3" json:"tag,omitempty"`
+	Digest     string                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
+	Kernel     *Layer                 `protobuf:"bytes,5,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	Initramfs  *Layer                 `protobuf:"bytes,6,opt,name=initramfs,proto3" json:"initramfs,omitempty"`
+	Squashfs   *Layer                 `protobuf:"bytes,7,opt,name=squashfs,proto3" json:"squashfs,omitempty"`
+	Uki        *Layer                 `protobuf:"bytes,8,opt,name=uki,proto3" json:"uki,omitempty"`
 	// pull_secret is the content of a dockerconfigjson Secret, for the layers of this plan alone; empty: none.
-	PullSecret    []byte `protobuf:"bytes,2,opt,name=pull_secret,json=pullSecret,proto3" json:"pull_secret,omitempty"`
+	PullSecret    []byte `protobuf:"bytes,9,opt,name=pull_secret,json=pullSecret,proto3" json:"pull_secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_bootstream_proto_msgTypes[23]
+	mi := &file_bootstream_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2086,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[23]
+	mi := &file_bootstream_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,12 +2099,61 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{23}
+	return file_bootstream_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *Image) GetPlan() []byte {
+func (x *Image) GetRegistry() string {
 	if x != nil {
-		return x.Plan
+		return x.Registry
+	}
+	return ""
+}
+
+func (x *Image) GetRepository() string {
+	if x != nil {
+		return x.Repository
+	}
+	return ""
+}
+
+func (x *Image) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *Image) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Image) GetKernel() *Layer {
+	if x != nil {
+		return x.Kernel
+	}
+	return nil
+}
+
+func (x *Image) GetInitramfs() *Layer {
+	if x != nil {
+		return x.Initramfs
+	}
+	return nil
+}
+
+func (x *Image) GetSquashfs() *Layer {
+	if x != nil {
+		return x.Squashfs
+	}
+	return nil
+}
+
+func (x *Image) GetUki() *Layer {
+	if x != nil {
+		return x.Uki
 	}
 	return nil
 }
@@ -1942,19 +2165,80 @@ func (x *Image) GetPullSecret() []byte {
 	return nil
 }
 
+type Layer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	MediaType     string                 `protobuf:"bytes,2,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Layer) Reset() {
+	*x = Layer{}
+	mi := &file_bootstream_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Layer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Layer) ProtoMessage() {}
+
+func (x *Layer) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Layer.ProtoReflect.Descriptor instead.
+func (*Layer) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Layer) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Layer) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Layer) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Settings are what all boot servers share.
 type Settings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DefaultUkiUrl string                 `protobuf:"bytes,1,opt,name=default_uki_url,json=defaultUkiUrl,proto3" json:"default_uki_url,omitempty"`
-	// config_url_key signs URLs of configs; empty: they are not signed.
-	ConfigUrlKey  []byte `protobuf:"bytes,2,opt,name=config_url_key,json=configUrlKey,proto3" json:"config_url_key,omitempty"`
+	// config_url_key signs URLs of configs, which are good for config_url_ttl; empty: they are not signed.
+	ConfigUrlKey  []byte               `protobuf:"bytes,2,opt,name=config_url_key,json=configUrlKey,proto3" json:"config_url_key,omitempty"`
+	ConfigUrlTtl  *durationpb.Duration `protobuf:"bytes,3,opt,name=config_url_ttl,json=configUrlTtl,proto3" json:"config_url_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_bootstream_proto_msgTypes[24]
+	mi := &file_bootstream_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2250,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[24]
+	mi := &file_bootstream_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2263,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{24}
+	return file_bootstream_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Settings) GetDefaultUkiUrl() string {
@@ -1992,6 +2276,13 @@ func (x *Settings) GetDefaultUkiUrl() string {
 func (x *Settings) GetConfigUrlKey() []byte {
 	if x != nil {
 		return x.ConfigUrlKey
+	}
+	return nil
+}
+
+func (x *Settings) GetConfigUrlTtl() *durationpb.Duration {
+	if x != nil {
+		return x.ConfigUrlTtl
 	}
 	return nil
 }
@@ -2013,7 +2304,7 @@ type TellRequest struct {
 
 func (x *TellRequest) Reset() {
 	*x = TellRequest{}
-	mi := &file_bootstream_proto_msgTypes[25]
+	mi := &file_bootstream_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2316,7 @@ func (x *TellRequest) String() string {
 func (*TellRequest) ProtoMessage() {}
 
 func (x *TellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[25]
+	mi := &file_bootstream_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2329,7 @@ func (x *TellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellRequest.ProtoReflect.Descriptor instead.
 func (*TellRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{25}
+	return file_bootstream_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TellRequest) GetInstance() string {
@@ -2098,7 +2389,7 @@ type TellResponse struct {
 
 func (x *TellResponse) Reset() {
 	*x = TellResponse{}
-	mi := &file_bootstream_proto_msgTypes[26]
+	mi := &file_bootstream_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2401,7 @@ func (x *TellResponse) String() string {
 func (*TellResponse) ProtoMessage() {}
 
 func (x *TellResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[26]
+	mi := &file_bootstream_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2414,7 @@ func (x *TellResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellResponse.ProtoReflect.Descriptor instead.
 func (*TellResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{26}
+	return file_bootstream_proto_rawDescGZIP(), []int{29}
 }
 
 // Delivery is an answer to a machine, or several like it.
@@ -2148,7 +2439,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_bootstream_proto_msgTypes[27]
+	mi := &file_bootstream_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2451,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[27]
+	mi := &file_bootstream_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2464,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{27}
+	return file_bootstream_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Delivery) GetKind() string {
@@ -2284,7 +2575,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_bootstream_proto_msgTypes[28]
+	mi := &file_bootstream_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2587,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[28]
+	mi := &file_bootstream_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2600,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{28}
+	return file_bootstream_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Alarm) GetServer() string {
@@ -2383,7 +2674,7 @@ type Sighting struct {
 
 func (x *Sighting) Reset() {
 	*x = Sighting{}
-	mi := &file_bootstream_proto_msgTypes[29]
+	mi := &file_bootstream_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2686,7 @@ func (x *Sighting) String() string {
 func (*Sighting) ProtoMessage() {}
 
 func (x *Sighting) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[29]
+	mi := &file_bootstream_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2699,7 @@ func (x *Sighting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sighting.ProtoReflect.Descriptor instead.
 func (*Sighting) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{29}
+	return file_bootstream_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Sighting) GetAddress() string {
@@ -2466,7 +2757,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_bootstream_proto_msgTypes[30]
+	mi := &file_bootstream_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2769,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[30]
+	mi := &file_bootstream_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2782,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{30}
+	return file_bootstream_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Binding) GetEntry() string {
@@ -2537,7 +2828,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_bootstream_proto_msgTypes[31]
+	mi := &file_bootstream_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2840,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[31]
+	mi := &file_bootstream_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2853,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{31}
+	return file_bootstream_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StoreRequest) GetKind() isStoreRequest_Kind {
@@ -2630,7 +2921,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_bootstream_proto_msgTypes[32]
+	mi := &file_bootstream_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2933,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[32]
+	mi := &file_bootstream_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2946,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{32}
+	return file_bootstream_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StoreResponse) GetOutcome() StoreResponse_Outcome {
@@ -2677,7 +2968,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_bootstream_proto_msgTypes[33]
+	mi := &file_bootstream_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2689,7 +2980,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[33]
+	mi := &file_bootstream_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2993,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{33}
+	return file_bootstream_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -2728,7 +3019,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +3031,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +3044,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{34}
+	return file_bootstream_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JoinResponse) GetIssued() *Issued {
@@ -2772,7 +3063,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +3075,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +3088,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{35}
+	return file_bootstream_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RenewRequest) GetCertificateRequest() []byte {
@@ -2816,7 +3107,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3119,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3132,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{36}
+	return file_bootstream_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RenewResponse) GetIssued() *Issued {
@@ -2864,7 +3155,7 @@ type Issued struct {
 
 func (x *Issued) Reset() {
 	*x = Issued{}
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +3167,7 @@ func (x *Issued) String() string {
 func (*Issued) ProtoMessage() {}
 
 func (x *Issued) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +3180,7 @@ func (x *Issued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Issued.ProtoReflect.Descriptor instead.
 func (*Issued) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{37}
+	return file_bootstream_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Issued) GetChain() []byte {
@@ -2982,7 +3273,7 @@ const file_bootstream_proto_rawDesc = "" +
 	"\bsettings\x18\n" +
 	" \x01(\v2\x1f.farrier.bootstream.v1.SettingsH\x00R\bsettingsB\x06\n" +
 	"\x04body\"\t\n" +
-	"\aDeleted\"\xb8\x03\n" +
+	"\aDeleted\"\xbc\x03\n" +
 	"\aMachine\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04macs\x18\x02 \x03(\tR\x04macs\x12\x10\n" +
@@ -2991,26 +3282,26 @@ const file_bootstream_proto_rawDesc = "" +
 	"\x04rank\x18\x05 \x01(\x0e2\x1b.farrier.bootstream.v1.RankR\x04rank\x12\x12\n" +
 	"\x04site\x18\x06 \x01(\tR\x04site\x125\n" +
 	"\x06script\x18\a \x01(\v2\x1d.farrier.bootstream.v1.ScriptR\x06script\x12;\n" +
-	"\bignition\x18\b \x01(\v2\x1f.farrier.bootstream.v1.IgnitionR\bignition\x12\x1b\n" +
-	"\thttp_boot\x18\t \x01(\bR\bhttpBoot\x12\x17\n" +
-	"\auki_url\x18\n" +
-	" \x01(\tR\x06ukiUrl\x128\n" +
+	"\bignition\x18\b \x01(\v2\x1f.farrier.bootstream.v1.IgnitionR\bignition\x12\x1d\n" +
+	"\n" +
+	"boots_file\x18\t \x01(\bR\tbootsFile\x12\x19\n" +
+	"\bfile_url\x18\n" +
+	" \x01(\tR\afileUrl\x128\n" +
 	"\aattempt\x18\v \x01(\v2\x1e.farrier.bootstream.v1.AttemptR\aattempt\x122\n" +
 	"\x05terms\x18\f \x01(\v2\x1c.farrier.bootstream.v1.TermsR\x05terms\"D\n" +
 	"\x06Script\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\tR\x03own\x12\x14\n" +
-	"\x05exact\x18\x03 \x01(\bR\x05exact\"\x87\x02\n" +
+	"\x05exact\x18\x03 \x01(\bR\x05exact\"\xf3\x01\n" +
 	"\bIgnition\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12A\n" +
-	"\aproblem\x18\x03 \x01(\x0e2'.farrier.bootstream.v1.Ignition.ProblemR\aproblem\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1a\n" +
+	"\aproblem\x18\x03 \x01(\x0e2'.farrier.bootstream.v1.Ignition.ProblemR\aproblem\x12\x1a\n" +
 	"\bwithheld\x18\x05 \x01(\bR\bwithheld\"E\n" +
 	"\aProblem\x12\x10\n" +
 	"\fPROBLEM_NONE\x10\x00\x12\x13\n" +
 	"\x0fPROBLEM_MISSING\x10\x01\x12\x13\n" +
-	"\x0fPROBLEM_INVALID\x10\x02\"Y\n" +
+	"\x0fPROBLEM_INVALID\x10\x02J\x04\b\x04\x10\x05\"Y\n" +
 	"\aAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12\x12\n" +
@@ -3027,12 +3318,13 @@ const file_bootstream_proto_rawDesc = "" +
 	"bind_first\x18\a \x01(\tR\tbindFirst\"4\n" +
 	"\x06Caller\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
-	"\x03mac\x18\x02 \x01(\tR\x03mac\"\xc9\x02\n" +
+	"\x03mac\x18\x02 \x01(\tR\x03mac\"\xe5\x02\n" +
 	"\aProfile\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x16\n" +
 	"\x06script\x18\x02 \x01(\tR\x06script\x12E\n" +
 	"\aconfigs\x18\x03 \x03(\v2+.farrier.bootstream.v1.Profile.ConfigsEntryR\aconfigs\x129\n" +
-	"\x03ids\x18\x04 \x03(\v2'.farrier.bootstream.v1.Profile.IdsEntryR\x03ids\x1aZ\n" +
+	"\x03ids\x18\x04 \x03(\v2'.farrier.bootstream.v1.Profile.IdsEntryR\x03ids\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\tR\brevision\x1aZ\n" +
 	"\fConfigsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
 	"\x05value\x18\x02 \x01(\v2\x1e.farrier.bootstream.v1.ContentR\x05value:\x028\x01\x1a6\n" +
@@ -3043,27 +3335,58 @@ const file_bootstream_proto_rawDesc = "" +
 	"\x05bytes\x18\x01 \x01(\fR\x05bytes\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
 	"\binserted\x18\x03 \x01(\bR\binserted\x12\x18\n" +
-	"\aproblem\x18\x04 \x01(\tR\aproblem\" \n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\"\xc5\x03\n" +
 	"\n" +
-	"Assignment\x12\x12\n" +
-	"\x04body\x18\x01 \x01(\fR\x04body\"\xa5\x02\n" +
+	"Assignment\x124\n" +
+	"\acreated\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x126\n" +
+	"\badmitted\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\badmitted\x12K\n" +
+	"\bselector\x18\x03 \x03(\v2/.farrier.bootstream.v1.Assignment.SelectorEntryR\bselector\x12\x18\n" +
+	"\adefault\x18\x04 \x01(\bR\adefault\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\x05R\bpriority\x128\n" +
+	"\atenancy\x18\x06 \x01(\v2\x1e.farrier.bootstream.v1.TenancyR\atenancy\x12\x18\n" +
+	"\aprofile\x18\a \x01(\tR\aprofile\x12\x16\n" +
+	"\x06broken\x18\b \x01(\tR\x06broken\x1aZ\n" +
+	"\rSelectorEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.farrier.bootstream.v1.ValuesR\x05value:\x028\x01\" \n" +
+	"\x06Values\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\tR\x06values\"U\n" +
+	"\aTenancy\x12\x18\n" +
+	"\abreadth\x18\x01 \x01(\x05R\abreadth\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xc9\x02\n" +
 	"\bInstance\x12\x10\n" +
 	"\x03ips\x18\x01 \x03(\tR\x03ips\x12C\n" +
 	"\x06fields\x18\x02 \x03(\v2+.farrier.bootstream.v1.Instance.FieldsEntryR\x06fields\x12J\n" +
-	"\tuser_data\x18\x03 \x03(\v2-.farrier.bootstream.v1.Instance.UserDataEntryR\buserData\x1a9\n" +
+	"\tuser_data\x18\x03 \x03(\v2-.farrier.bootstream.v1.Instance.UserDataEntryR\buserData\x12\"\n" +
+	"\rhas_user_data\x18\x04 \x01(\bR\vhasUserData\x1a9\n" +
 	"\vFieldsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rUserDataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"<\n" +
-	"\x05Image\x12\x12\n" +
-	"\x04plan\x18\x01 \x01(\fR\x04plan\x12\x1f\n" +
-	"\vpull_secret\x18\x02 \x01(\fR\n" +
-	"pullSecret\"X\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\xea\x02\n" +
+	"\x05Image\x12\x1a\n" +
+	"\bregistry\x18\x01 \x01(\tR\bregistry\x12\x1e\n" +
+	"\n" +
+	"repository\x18\x02 \x01(\tR\n" +
+	"repository\x12\x10\n" +
+	"\x03tag\x18\x03 \x01(\tR\x03tag\x12\x16\n" +
+	"\x06digest\x18\x04 \x01(\tR\x06digest\x124\n" +
+	"\x06kernel\x18\x05 \x01(\v2\x1c.farrier.bootstream.v1.LayerR\x06kernel\x12:\n" +
+	"\tinitramfs\x18\x06 \x01(\v2\x1c.farrier.bootstream.v1.LayerR\tinitramfs\x128\n" +
+	"\bsquashfs\x18\a \x01(\v2\x1c.farrier.bootstream.v1.LayerR\bsquashfs\x12.\n" +
+	"\x03uki\x18\b \x01(\v2\x1c.farrier.bootstream.v1.LayerR\x03uki\x12\x1f\n" +
+	"\vpull_secret\x18\t \x01(\fR\n" +
+	"pullSecret\"R\n" +
+	"\x05Layer\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x02 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\"\x99\x01\n" +
 	"\bSettings\x12&\n" +
 	"\x0fdefault_uki_url\x18\x01 \x01(\tR\rdefaultUkiUrl\x12$\n" +
-	"\x0econfig_url_key\x18\x02 \x01(\fR\fconfigUrlKey\"\xc9\x02\n" +
+	"\x0econfig_url_key\x18\x02 \x01(\fR\fconfigUrlKey\x12?\n" +
+	"\x0econfig_url_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fconfigUrlTtl\"\xc9\x02\n" +
 	"\vTellRequest\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12?\n" +
@@ -3163,7 +3486,7 @@ func file_bootstream_proto_rawDescGZIP() []byte {
 }
 
 var file_bootstream_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_bootstream_proto_goTypes = []any{
 	(Rank)(0),                     // 0: farrier.bootstream.v1.Rank
 	(Ignition_Problem)(0),         // 1: farrier.bootstream.v1.Ignition.Problem
@@ -3190,97 +3513,112 @@ var file_bootstream_proto_goTypes = []any{
 	(*Profile)(nil),               // 22: farrier.bootstream.v1.Profile
 	(*Content)(nil),               // 23: farrier.bootstream.v1.Content
 	(*Assignment)(nil),            // 24: farrier.bootstream.v1.Assignment
-	(*Instance)(nil),              // 25: farrier.bootstream.v1.Instance
-	(*Image)(nil),                 // 26: farrier.bootstream.v1.Image
-	(*Settings)(nil),              // 27: farrier.bootstream.v1.Settings
-	(*TellRequest)(nil),           // 28: farrier.bootstream.v1.TellRequest
-	(*TellResponse)(nil),          // 29: farrier.bootstream.v1.TellResponse
-	(*Delivery)(nil),              // 30: farrier.bootstream.v1.Delivery
-	(*Alarm)(nil),                 // 31: farrier.bootstream.v1.Alarm
-	(*Sighting)(nil),              // 32: farrier.bootstream.v1.Sighting
-	(*Binding)(nil),               // 33: farrier.bootstream.v1.Binding
-	(*StoreRequest)(nil),          // 34: farrier.bootstream.v1.StoreRequest
-	(*StoreResponse)(nil),         // 35: farrier.bootstream.v1.StoreResponse
-	(*JoinRequest)(nil),           // 36: farrier.bootstream.v1.JoinRequest
-	(*JoinResponse)(nil),          // 37: farrier.bootstream.v1.JoinResponse
-	(*RenewRequest)(nil),          // 38: farrier.bootstream.v1.RenewRequest
-	(*RenewResponse)(nil),         // 39: farrier.bootstream.v1.RenewResponse
-	(*Issued)(nil),                // 40: farrier.bootstream.v1.Issued
-	nil,                           // 41: farrier.bootstream.v1.Hello.ObservedEntry
-	nil,                           // 42: farrier.bootstream.v1.Welcome.ObservedEntry
-	nil,                           // 43: farrier.bootstream.v1.Current.ObservedEntry
-	nil,                           // 44: farrier.bootstream.v1.Profile.ConfigsEntry
-	nil,                           // 45: farrier.bootstream.v1.Profile.IdsEntry
-	nil,                           // 46: farrier.bootstream.v1.Instance.FieldsEntry
-	nil,                           // 47: farrier.bootstream.v1.Instance.UserDataEntry
-	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
+	(*Values)(nil),                // 25: farrier.bootstream.v1.Values
+	(*Tenancy)(nil),               // 26: farrier.bootstream.v1.Tenancy
+	(*Instance)(nil),              // 27: farrier.bootstream.v1.Instance
+	(*Image)(nil),                 // 28: farrier.bootstream.v1.Image
+	(*Layer)(nil),                 // 29: farrier.bootstream.v1.Layer
+	(*Settings)(nil),              // 30: farrier.bootstream.v1.Settings
+	(*TellRequest)(nil),           // 31: farrier.bootstream.v1.TellRequest
+	(*TellResponse)(nil),          // 32: farrier.bootstream.v1.TellResponse
+	(*Delivery)(nil),              // 33: farrier.bootstream.v1.Delivery
+	(*Alarm)(nil),                 // 34: farrier.bootstream.v1.Alarm
+	(*Sighting)(nil),              // 35: farrier.bootstream.v1.Sighting
+	(*Binding)(nil),               // 36: farrier.bootstream.v1.Binding
+	(*StoreRequest)(nil),          // 37: farrier.bootstream.v1.StoreRequest
+	(*StoreResponse)(nil),         // 38: farrier.bootstream.v1.StoreResponse
+	(*JoinRequest)(nil),           // 39: farrier.bootstream.v1.JoinRequest
+	(*JoinResponse)(nil),          // 40: farrier.bootstream.v1.JoinResponse
+	(*RenewRequest)(nil),          // 41: farrier.bootstream.v1.RenewRequest
+	(*RenewResponse)(nil),         // 42: farrier.bootstream.v1.RenewResponse
+	(*Issued)(nil),                // 43: farrier.bootstream.v1.Issued
+	nil,                           // 44: farrier.bootstream.v1.Hello.ObservedEntry
+	nil,                           // 45: farrier.bootstream.v1.Welcome.ObservedEntry
+	nil,                           // 46: farrier.bootstream.v1.Current.ObservedEntry
+	nil,                           // 47: farrier.bootstream.v1.Profile.ConfigsEntry
+	nil,                           // 48: farrier.bootstream.v1.Profile.IdsEntry
+	nil,                           // 49: farrier.bootstream.v1.Assignment.SelectorEntry
+	nil,                           // 50: farrier.bootstream.v1.Instance.FieldsEntry
+	nil,                           // 51: farrier.bootstream.v1.Instance.UserDataEntry
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 53: google.protobuf.Duration
 }
 var file_bootstream_proto_depIdxs = []int32{
 	5,  // 0: farrier.bootstream.v1.FollowRequest.hello:type_name -> farrier.bootstream.v1.Hello
 	6,  // 1: farrier.bootstream.v1.FollowRequest.ack:type_name -> farrier.bootstream.v1.Ack
 	8,  // 2: farrier.bootstream.v1.FollowRequest.health:type_name -> farrier.bootstream.v1.Health
 	3,  // 3: farrier.bootstream.v1.Hello.held:type_name -> farrier.bootstream.v1.Position
-	41, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
+	44, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
 	7,  // 5: farrier.bootstream.v1.Ack.refused:type_name -> farrier.bootstream.v1.Refusal
-	48, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
+	52, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
 	10, // 7: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
 	11, // 8: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
 	12, // 9: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
 	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
-	42, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
-	49, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	43, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	49, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	45, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
+	53, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
+	46, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	53, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
 	15, // 15: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
 	16, // 16: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
 	22, // 17: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
 	24, // 18: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
-	25, // 19: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
-	26, // 20: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
-	27, // 21: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
+	27, // 19: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
+	28, // 20: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
+	30, // 21: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
 	0,  // 22: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
 	17, // 23: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
 	18, // 24: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
 	19, // 25: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
 	20, // 26: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
 	1,  // 27: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	48, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	52, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
 	21, // 29: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	44, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	45, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	46, // 32: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	47, // 33: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
-	30, // 34: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
-	31, // 35: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
-	32, // 36: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
-	33, // 37: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	48, // 38: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	48, // 39: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
-	21, // 40: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
-	21, // 41: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	48, // 42: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	48, // 43: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
-	21, // 44: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
-	2,  // 45: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	40, // 46: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	40, // 47: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	23, // 48: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	4,  // 49: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	28, // 50: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	34, // 51: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	36, // 52: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
-	38, // 53: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
-	9,  // 54: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	29, // 55: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	35, // 56: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	37, // 57: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
-	39, // 58: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
-	54, // [54:59] is the sub-list for method output_type
-	49, // [49:54] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	47, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	48, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	52, // 32: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
+	52, // 33: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
+	49, // 34: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
+	26, // 35: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
+	52, // 36: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
+	50, // 37: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	51, // 38: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	29, // 39: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
+	29, // 40: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
+	29, // 41: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
+	29, // 42: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
+	53, // 43: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
+	33, // 44: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
+	34, // 45: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
+	35, // 46: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
+	36, // 47: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
+	52, // 48: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	52, // 49: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	21, // 50: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
+	21, // 51: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
+	52, // 52: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	52, // 53: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	21, // 54: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
+	2,  // 55: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
+	43, // 56: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	43, // 57: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	23, // 58: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	25, // 59: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
+	4,  // 60: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	31, // 61: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	37, // 62: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	39, // 63: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	41, // 64: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	9,  // 65: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	32, // 66: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	38, // 67: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	40, // 68: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	42, // 69: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	65, // [65:70] is the sub-list for method output_type
+	60, // [60:65] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
@@ -3308,7 +3646,7 @@ func file_bootstream_proto_init() {
 		(*Record_Image)(nil),
 		(*Record_Settings)(nil),
 	}
-	file_bootstream_proto_msgTypes[31].OneofWrappers = []any{
+	file_bootstream_proto_msgTypes[34].OneofWrappers = []any{
 		(*StoreRequest_Registration)(nil),
 		(*StoreRequest_BootState)(nil),
 	}
@@ -3318,7 +3656,7 @@ func file_bootstream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bootstream_proto_rawDesc), len(file_bootstream_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   45,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -29,7 +29,7 @@ func account(obj *metalv1.BIOSSettings) string {
 	return throttle.Account(throttle.KindBIOSSettings, obj.Name)
 }
 
-// act carries a plan out. What is remembered is written before what it orders.
+// act carries a plan out. It writes facts before it submits what they guard.
 func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) error {
 	if p.release {
 		if err := r.endMaintenance(ctx, v.obj); err != nil {

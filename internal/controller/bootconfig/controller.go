@@ -23,9 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
@@ -59,7 +60,7 @@ type Reconciler struct {
 
 // Artifacts fetches the layers of images before machines ask for them, and keeps them.
 type Artifacts interface {
-	Pin(owner string, plan registry.Plan, pullSecret []byte) error
+	Pin(owner string, pin registry.Pin) error
 	Unpin(owner string)
 }
 
@@ -114,11 +115,15 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 			return err
 		}
 		v.problem = problem
-		request := registry.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: secret}
+		content := pullSecretOf(secret)
+		request := registry.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: content}
 		r.interest.set(reconcile.Request{NamespacedName: key}, request, r.Images.Forget)
 		if v.image, v.resolved = r.Images.Lookup(request); r.Artifacts != nil && v.image.Plan.Digest != "" {
 			// A secret that cannot be used is what the resolver says as well.
-			_ = r.Artifacts.Pin(owner(key), v.image.Plan, secret)
+			site, _ := r.Sites.Name(v.server.Labels[metalv1.LabelSite])
+			_ = r.Artifacts.Pin(owner(key), registry.Pin{
+				Plan: v.image.Plan, PullSecret: content, Site: site, Version: objectversion.Newest(v.config, v.server, secret),
+			})
 		}
 	}
 	for _, m := range bootmethod.Methods {

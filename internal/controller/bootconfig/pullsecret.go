@@ -15,14 +15,14 @@ import (
 
 // pullSecret reads the Secret that a boot configuration names for its image, from its own namespace. What is
 // wrong with it is said in words; only the API's failures are errors.
-func (r *Reconciler) pullSecret(ctx context.Context, config *metalv1.ServerBootConfiguration) (content []byte, problem string, err error) {
+func (r *Reconciler) pullSecret(ctx context.Context, config *metalv1.ServerBootConfiguration) (secret *corev1.Secret, problem string, err error) {
 	name := config.Annotations[metalv1.AnnotationImagePullSecret]
 	if name == "" {
 		return nil, "", nil
 	}
 	where := fmt.Sprintf("metadata.annotations[%s]: Secret %s/%s", metalv1.AnnotationImagePullSecret, config.Namespace, name)
-	var secret corev1.Secret
-	err = r.APIReader.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name}, &secret)
+	secret = &corev1.Secret{}
+	err = r.APIReader.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, where + " does not exist", nil
@@ -31,7 +31,15 @@ func (r *Reconciler) pullSecret(ctx context.Context, config *metalv1.ServerBootC
 	case len(secret.Data[corev1.DockerConfigJsonKey]) == 0:
 		return nil, fmt.Sprintf("%s has no key %s", where, corev1.DockerConfigJsonKey), nil
 	}
-	return secret.Data[corev1.DockerConfigJsonKey], "", nil
+	return secret, "", nil
+}
+
+// pullSecretOf is the content of a pull secret, nil where there is none.
+func pullSecretOf(secret *corev1.Secret) []byte {
+	if secret == nil {
+		return nil
+	}
+	return secret.Data[corev1.DockerConfigJsonKey]
 }
 
 // withPullSecret finds the boot configurations that name a Secret for their image.

@@ -14,17 +14,12 @@ import (
 )
 
 // shelf records what is pinned.
-type shelf map[string]pinned
-
-type pinned struct {
-	plan       registry.Plan
-	pullSecret []byte
-}
+type shelf map[string]registry.Pin
 
 func (s shelf) Unpin(owner string) { delete(s, owner) }
 
-func (s shelf) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
-	s[owner] = pinned{plan, pullSecret}
+func (s shelf) Pin(owner string, pin registry.Pin) error {
+	s[owner] = pin
 	return nil
 }
 
@@ -58,8 +53,8 @@ func TestThePullSecretReachesTheRegistry(t *testing.T) {
 	content := fmt.Sprintf(`{"auths":{%q:{"username":"robot","password":"s3cret"}}}`, s.registry.Address())
 	with(content)
 	checkState(t, s.resolved(t), metalv1.ServerBootConfigurationStatePending)
-	if need := needed["ServerBootConfiguration/ns/c"]; need.plan.Digest != p.Digest || string(need.pullSecret) != content {
-		t.Errorf("needed is plan %q", need.plan.Digest)
+	if need := needed["ServerBootConfiguration/ns/c"]; need.Plan.Digest != p.Digest || string(need.PullSecret) != content {
+		t.Errorf("needed is plan %q", need.Plan.Digest)
 	}
 
 	s.Remove(t, config)

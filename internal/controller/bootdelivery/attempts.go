@@ -13,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -63,6 +64,7 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	entry := bootview.Entry{Name: name, UUID: server.Spec.SystemUUID, Rank: rankOf(&config, &server), Attempt: a.attempt(&in), Terms: a.terms(&in)}
 	identify(&entry, &server)
 	entry.Site = a.site(&server)
+	entry.Version = objectversion.Newest(&config, &server)
 	a.View.Put(entry)
 	if in.attempt.Open() && entry.Rank == bootview.Current && a.attempts.add(in.attempt.ID) {
 		a.WakeServer(server.Name)

@@ -13,10 +13,11 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
@@ -132,6 +133,7 @@ func (r *reconciler) render(in *source) (bootview.Entry, string) {
 	e := bootview.Entry{Name: in.name, Rank: rank(in), Attempt: r.attempt(in), Terms: r.terms(in)}
 	identify(&e, in.server)
 	e.Site = r.site(in.server)
+	e.Version = objectversion.Newest(in.object, in.config, in.server, in.ignition, in.script)
 	config := bootmethod.ConfigOf(in.object)
 	in.speaksFor(&e, config.SystemUUID, config.AllAddresses())
 	problem := r.method.Render(in.object, r.boot(in, config.Script, e.Site), &e)

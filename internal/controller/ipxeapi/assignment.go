@@ -200,6 +200,9 @@ func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 // put makes an assignment count, and tells those whose conflicts are others now.
 func (r *Assignments) put(name types.NamespacedName, a *assignment.Assignment) {
 	if old, ok := r.View.Get(a.Namespace, a.Name); ok && same(old, a) {
+		if old.Version != a.Version {
+			r.View.Put(a)
+		}
 		return
 	}
 	r.View.Put(a)

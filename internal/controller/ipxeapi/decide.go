@@ -15,6 +15,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
@@ -36,6 +37,8 @@ type resolved struct {
 	broken string // why there is none
 	others []string
 	ready  *metav1.Condition // of the profile as it is now; nil: not looked at yet
+	// version is the resource version of the profile.
+	version uint64
 }
 
 // profileOf finds the profile of an assignment in its namespace.
@@ -48,7 +51,7 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 		if apierrors.IsNotFound(err) || err == nil && !p.DeletionTimestamp.IsZero() {
 			return resolved{name: a.Spec.ProfileName, broken: fmt.Sprintf("Profile %q does not exist", a.Spec.ProfileName)}, nil
 		}
-		return resolved{name: p.Name, ready: readiness(&p)}, err
+		return resolved{name: p.Name, ready: readiness(&p), version: objectversion.Newest(&p)}, err
 	}
 	// It is marked unresolved before the read, so that no new profile goes unnoticed in between.
 	r.unresolved.set(name, a.Namespace)
@@ -63,7 +66,7 @@ func (r *Assignments) profileOf(ctx context.Context, a *ipxev1.Assignment) (reso
 	}
 	r.unresolved.set(name)
 	slices.SortFunc(found, func(a, b *ipxev1.Profile) int { return index.Older(a, b) })
-	result := resolved{name: found[0].Name, ready: readiness(found[0])}
+	result := resolved{name: found[0].Name, ready: readiness(found[0]), version: objectversion.Newest(found[0])}
 	for _, p := range found[1:] {
 		result.others = append(result.others, p.Name)
 	}

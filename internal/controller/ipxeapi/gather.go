@@ -9,10 +9,12 @@ import (
 	"strings"
 	"unicode"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -35,12 +37,14 @@ type gathered struct {
 	// is wrong, which refused says.
 	asks    map[string]content.Request
 	refused map[string]error
+	// objects are the profile and what was read for it.
+	objects []metav1.Object
 }
 
 // gather resolves all content. An error is one that goes away by trying again.
 func (r *Profiles) gather(ctx context.Context, p *ipxev1.Profile) (*gathered, error) {
 	spec, unsaid := spelling.Profile(&p.Spec)
-	g := &gathered{unsaid: map[string]*spelling.Problem{}, source: profile.Source{
+	g := &gathered{objects: []metav1.Object{p}, unsaid: map[string]*spelling.Problem{}, source: profile.Source{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Script: spec.IPXE, Configs: map[string]profile.Content{},
 	}}
 	for _, problem := range unsaid {
@@ -65,6 +69,7 @@ func (r *Profiles) gather(ctx context.Context, p *ipxev1.Profile) (*gathered, er
 		g.source.Configs[c.Name] = resolved
 	}
 	g.limit()
+	g.source.Version = objectversion.Newest(g.objects...)
 	return g, nil
 }
 
@@ -78,7 +83,7 @@ func (r *Profiles) depend(ctx context.Context, g *gathered, name types.Namespace
 		if c.Webhook == nil {
 			continue
 		}
-		request, problem, err := r.request(ctx, name.Namespace, c.Webhook)
+		request, problem, err := r.request(ctx, g, name.Namespace, c.Webhook)
 		switch {
 		case err != nil:
 			return err
@@ -175,9 +180,9 @@ func (r *Profiles) find(ctx context.Context, g *gathered, namespace string, c *i
 	case c.Inline != nil:
 		return []byte(*c.Inline), nil, nil
 	case c.SecretRef != nil:
-		return r.secretKey(ctx, namespace, c.SecretRef)
+		return r.secretKey(ctx, g, namespace, c.SecretRef)
 	case c.ConfigMapRef != nil:
-		return r.configMapKey(ctx, namespace, c.ConfigMapRef)
+		return r.configMapKey(ctx, g, namespace, c.ConfigMapRef)
 	}
 	data, problem = r.webhook(g, c.Name)
 	return data, problem, nil

@@ -27,9 +27,9 @@ type reference struct {
 	name types.NamespacedName
 }
 
-func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+func (r *Profiles) secretKey(ctx context.Context, g *gathered, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
 	var secret corev1.Secret
-	if problem, err = r.read(ctx, reference{kindSecret, nameOf(namespace, ref)}, namespace, &secret); problem != nil || err != nil {
+	if problem, err = r.read(ctx, g, reference{kindSecret, nameOf(namespace, ref)}, namespace, &secret); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	if secret.Type == corev1.SecretTypeServiceAccountToken || client.ObjectKeyFromObject(&secret) == r.KeysSecret {
@@ -42,9 +42,9 @@ func (r *Profiles) secretKey(ctx context.Context, namespace string, ref *ipxev1.
 	return data, nil, nil
 }
 
-func (r *Profiles) configMapKey(ctx context.Context, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
+func (r *Profiles) configMapKey(ctx context.Context, g *gathered, namespace string, ref *ipxev1.KeyReference) (data []byte, problem, err error) {
 	var m corev1.ConfigMap
-	if problem, err = r.read(ctx, reference{kindConfigMap, nameOf(namespace, ref)}, namespace, &m); problem != nil || err != nil {
+	if problem, err = r.read(ctx, g, reference{kindConfigMap, nameOf(namespace, ref)}, namespace, &m); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	if text, ok := m.Data[ref.Key]; ok {
@@ -90,7 +90,7 @@ type impossible string
 func (i impossible) Error() string { return string(i) }
 
 // read reads an object that a profile of that namespace refers to.
-func (r *Profiles) read(ctx context.Context, ref reference, namespace string, into client.Object) (problem, err error) {
+func (r *Profiles) read(ctx context.Context, g *gathered, ref reference, namespace string, into client.Object) (problem, err error) {
 	if problem := objectname.Problem(ref.kind, ref.name.Name); problem != "" {
 		return impossible(problem), nil
 	}
@@ -108,5 +108,6 @@ func (r *Profiles) read(ctx context.Context, ref reference, namespace string, in
 	case !index.Readable(into, namespace):
 		return index.ErrNotReadable, nil
 	}
+	g.objects = append(g.objects, into)
 	return nil, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
@@ -108,6 +109,7 @@ func compiledFrom(a *ipxev1.Assignment, found resolved) *assignment.Assignment {
 	return &assignment.Assignment{
 		Namespace: a.Namespace, Name: a.Name, Created: a.CreationTimestamp.Time, Admitted: index.Admitted(a), Priority: a.Spec.Priority,
 		Selector: selector, Default: isDefault, Profile: found.name, Broken: found.broken,
+		Version: max(objectversion.Newest(a), found.version),
 	}
 }
 

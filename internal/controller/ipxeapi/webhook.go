@@ -44,14 +44,14 @@ func (r *Profiles) webhook(g *gathered, name string) (data []byte, problem error
 }
 
 // request reads the Secrets that a webhook is asked with.
-func (r *Profiles) request(ctx context.Context, namespace string, w *ipxev1.Webhook) (request content.Request, problem, err error) {
+func (r *Profiles) request(ctx context.Context, g *gathered, namespace string, w *ipxev1.Webhook) (request content.Request, problem, err error) {
 	request.URL = w.URL
 	mtls, unsaid := spelling.MTLS(w)
 	if unsaid != nil {
 		return request, unsaid, nil
 	}
 	if mtls != nil {
-		data, problem, err := r.secretKeys(ctx, namespace, mtls, mtls.Certificate, mtls.PrivateKey, mtls.Authority)
+		data, problem, err := r.secretKeys(ctx, g, namespace, mtls, mtls.Certificate, mtls.PrivateKey, mtls.Authority)
 		if problem != nil || err != nil {
 			return request, problem, err
 		}
@@ -62,7 +62,7 @@ func (r *Profiles) request(ctx context.Context, namespace string, w *ipxev1.Webh
 		return request, unsaid, nil
 	}
 	if login != nil {
-		data, problem, err := r.secretKeys(ctx, namespace, login, login.Username, login.Password)
+		data, problem, err := r.secretKeys(ctx, g, namespace, login, login.Username, login.Password)
 		if problem != nil || err != nil {
 			return request, problem, err
 		}
@@ -72,10 +72,10 @@ func (r *Profiles) request(ctx context.Context, namespace string, w *ipxev1.Webh
 }
 
 // secretKeys reads keys of a Secret for a profile of that namespace. A key without a name is none.
-func (r *Profiles) secretKeys(ctx context.Context, namespace string, from *spelling.Secret, keys ...string) (data map[string][]byte, problem, err error) {
+func (r *Profiles) secretKeys(ctx context.Context, g *gathered, namespace string, from *spelling.Secret, keys ...string) (data map[string][]byte, problem, err error) {
 	secret := &corev1.Secret{}
 	ref := reference{kindSecret, types.NamespacedName{Namespace: cmp.Or(from.Namespace, namespace), Name: from.Name}}
-	if problem, err := r.read(ctx, ref, namespace, secret); problem != nil || err != nil {
+	if problem, err := r.read(ctx, g, ref, namespace, secret); problem != nil || err != nil {
 		return nil, problem, err
 	}
 	if secret.Type == corev1.SecretTypeServiceAccountToken || client.ObjectKeyFromObject(secret) == r.KeysSecret {

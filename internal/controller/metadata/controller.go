@@ -17,6 +17,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 )
 
 // claimByUserData finds claims by the name of the Secret with their user data.
@@ -30,6 +32,8 @@ type Reconciler struct {
 	Instances *bootview.Instances
 	// Static are fields of every machine.
 	Static map[string]string
+	// Sites are those that boot servers are at.
+	Sites booturl.Sites
 }
 
 // SetupWithManager registers the reconciler, and what fills the index at the start.
@@ -90,44 +94,45 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) put(ctx context.Context, server *metalv1.Server) error {
-	userData, err := r.userData(ctx, server)
+	userData, version, err := r.userData(ctx, server)
+	i := instance(r.Static, server, userData)
+	i.Site, _ = r.Sites.Name(server.Labels[metalv1.LabelSite])
+	i.Version = max(objectversion.Newest(server), version)
+	r.Instances.Put(i) // also after an error: what is known so far may be of the claim before this one
 	if err != nil {
-		// What is known so far may be of the claim before this one.
-		r.Instances.Put(instance(r.Static, server, nil))
 		return fmt.Errorf("user data of Server %s: %w", server.Name, err)
 	}
-	r.Instances.Put(instance(r.Static, server, userData))
 	return nil
 }
 
 // userData is nil where there is none: no claim has the server, it names no Secret, or one that is not of the type that
-// says it is meant to be read by machines.
-func (r *Reconciler) userData(ctx context.Context, server *metalv1.Server) (map[string][]byte, error) {
+// says it is meant to be read by machines. The version is that of the newer of claim and Secret.
+func (r *Reconciler) userData(ctx context.Context, server *metalv1.Server) (data map[string][]byte, version uint64, err error) {
 	ref := server.Spec.ServerClaimRef
 	if ref == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	var claim metalv1.ServerClaim
 	if err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &claim); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, 0, client.IgnoreNotFound(err)
 	}
 	owner := server.Annotations[metalv1.AnnotationClaimedBy]
 	its := claim.Spec.ServerRef != nil && claim.Spec.ServerRef.Name == server.Name && (owner == "" || owner == string(claim.UID))
 	if !its || claim.Spec.UserDataRef == nil || !claim.DeletionTimestamp.IsZero() {
-		return nil, nil
+		return nil, objectversion.Newest(&claim), nil
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Spec.UserDataRef.Name}
 	if err := r.APIReader.Get(ctx, key, &secret); err != nil {
-		return nil, client.IgnoreNotFound(err)
+		return nil, objectversion.Newest(&claim), client.IgnoreNotFound(err)
 	}
 	if secret.Type != metalv1.UserDataSecretType {
-		return nil, nil
+		return nil, objectversion.Newest(&claim, &secret), nil
 	}
 	if secret.Data == nil {
-		return map[string][]byte{}, nil
+		return map[string][]byte{}, objectversion.Newest(&claim, &secret), nil
 	}
-	return secret.Data, nil
+	return secret.Data, objectversion.Newest(&claim, &secret), nil
 }
 
 // filler puts everything there is before the index says of any address that it is unknown.

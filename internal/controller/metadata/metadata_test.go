@@ -15,7 +15,9 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 )
 
 func claimed() *metalv1.Server {
@@ -23,7 +25,7 @@ func claimed() *metalv1.Server {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "rack-1",
 			Annotations: map[string]string{metalv1.AnnotationClaimedBy: "u1", metalv1.MetadataPrefix + "rack": "7", metalv1.MetadataPrefix + "site": "x"},
-			Labels:      map[string]string{metalv1.MetadataPrefix + "site": "berlin", "other": "label"},
+			Labels:      map[string]string{metalv1.MetadataPrefix + "site": "berlin", "other": "label", metalv1.LabelSite: "berlin"},
 		},
 		Spec:   metalv1.ServerSpec{ServerClaimRef: &metalv1.ImmutableObjectReference{Namespace: "ns", Name: "web"}},
 		Status: metalv1.ServerStatus{NetworkInterfaces: []metalv1.NetworkInterface{{IP: "10.0.0.5", IPs: []string{"10.0.0.5", "fd00::5"}}}},
@@ -47,6 +49,10 @@ func secret(of corev1.SecretType) *corev1.Secret {
 
 func TestReconcile(t *testing.T) {
 	fields := map[string]string{"dc": "1", "rack": "7", "site": "berlin", FieldServerName: "rack-1"}
+	sites, err := booturl.Parse([]string{"http://10.0.0.1:8082", "berlin=http://10.1.0.1:8082"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name     string
 		objects  []client.Object
@@ -60,7 +66,7 @@ func TestReconcile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api := controllertest.NewAPI(t, append(c.objects, claimed())...)
-			r := &Reconciler{Client: api, APIReader: api, Instances: &bootview.Instances{}, Static: map[string]string{"dc": "1", "rack": "static"}}
+			r := &Reconciler{Client: api, APIReader: api, Instances: &bootview.Instances{}, Sites: sites, Static: map[string]string{"dc": "1", "rack": "static"}}
 			request := reconcile.Request{NamespacedName: client.ObjectKey{Name: "rack-1"}}
 			if _, err := r.Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
@@ -75,6 +81,9 @@ func TestReconcile(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.userData, got.UserData); diff != "" {
 				t.Error(diff)
+			}
+			if want := newest(t, api, c.objects); got.Version != want || want == 0 || got.Site != "berlin" {
+				t.Errorf("version %d at %q, want %d at berlin", got.Version, got.Site, want)
 			}
 			if err := api.Delete(t.Context(), claimed()); err != nil {
 				t.Fatal(err)
@@ -107,4 +116,21 @@ func TestReadStatic(t *testing.T) {
 			t.Errorf("%.20q: error %v, want one about %q", c.text, err, c.err)
 		}
 	}
+}
+
+// newest is the version of the newest object that the instance is made of: of the Server and its claim, and of the Secret where the claim is the
+// Server's.
+func newest(t *testing.T, api client.Client, objects []client.Object) uint64 {
+	t.Helper()
+	all := []metav1.Object{}
+	for _, object := range append([]client.Object{claimed()}, objects...) {
+		if _, isSecret := object.(*corev1.Secret); isSecret && (len(objects) == 1 || objects[0].GetUID() != "u1") {
+			continue // nobody's
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, object)
+	}
+	return objectversion.Newest(all...)
 }

@@ -5,8 +5,8 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/farrier-dev/farrier/internal/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 )
 
 // stage is how far a machine has come in a boot, by what it has fetched.

@@ -17,12 +17,20 @@ type pinSet struct {
 	blobs  map[blobKey]*pinnedBlob
 	// images counts the owners of each image, by imageKey.
 	images map[string]int
+
+	pinned   func(owner string, pin registry.Pin)
+	unpinned func(owner string)
 }
 
 type ownedPin struct {
-	plan   registry.Plan
-	secret [sha256.Size]byte
+	plan    registry.Plan
+	secret  [sha256.Size]byte
+	site    string
+	version uint64
 }
+
+// same reports whether a pin leads to the same layers by the same secret.
+func (p ownedPin) same(o ownedPin) bool { return p.secret == o.secret && p.plan.Equal(o.plan) }
 
 // pinnedBlob is a layer that somebody is going to boot.
 type pinnedBlob struct {
@@ -38,23 +46,45 @@ func (n *pinnedBlob) client() *auth.Client {
 	return n.owners[slices.Min(slices.Collect(maps.Keys(n.owners)))]
 }
 
+// ObservePins has pinned told of every pin that is new or not what it was, and unpinned of every one that is no longer, in the order of
+// the changes and while a lock is held: they must be quick, must not wait for anybody and must not ask the cache. ObservePins is
+// called once, before the first pin.
+func (b *Cache) ObservePins(pinned func(owner string, pin registry.Pin), unpinned func(owner string)) {
+	b.pins.pinned, b.pins.unpinned = pinned, unpinned
+}
+
 // Pin keeps the layers of the plan that owner boots from now on, in place of what it pinned before. The layers are fetched before a
-// machine asks, and are the last to make room for others. pullSecret is the content of a dockerconfigjson Secret, or empty: it opens
-// the layers of the plan and nothing else, and what it opened is served as long as somebody pins it. An error is about the pull
-// secret; the layers are then pinned without it.
-func (b *Cache) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
-	ref := registry.Reference{Registry: plan.Registry, Repository: plan.Repository}
-	client, err := b.upstream.Login(ref, pullSecret)
+// machine asks, and are the last to make room for others. What the pull secret opened is served as long as somebody pins it. An error
+// is about the pull secret; the layers are then pinned without it.
+func (b *Cache) Pin(owner string, pin registry.Pin) error {
+	ref := registry.Reference{Registry: pin.Plan.Registry, Repository: pin.Plan.Repository}
+	client, err := b.upstream.Login(ref, pin.PullSecret)
 	if err != nil {
 		client = b.upstream.Anonymous
 	}
-	wanted := ownedPin{plan: plan, secret: sha256.Sum256(pullSecret)}
+	wanted := ownedPin{plan: pin.Plan, secret: sha256.Sum256(pin.PullSecret), site: pin.Site, version: pin.Version}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if had, ok := b.pins.owners[owner]; ok && had.secret == wanted.secret && had.plan.Equal(wanted.plan) {
+	had, ok := b.pins.owners[owner]
+	if ok && had.same(wanted) && had.site == wanted.site && had.version == wanted.version {
 		return err
 	}
-	b.unpin(owner)
+	if b.pins.pinned != nil {
+		b.pins.pinned(owner, pin)
+	}
+	if !ok || !had.same(wanted) {
+		b.unpin(owner)
+		b.pin(owner, wanted, client)
+	} else {
+		b.pins.owners[owner] = wanted
+	}
+	return err
+}
+
+// pin keeps the layers of an owner who has none. The caller holds mu.
+func (b *Cache) pin(owner string, wanted ownedPin, client *auth.Client) {
+	plan := wanted.plan
+	ref := registry.Reference{Registry: plan.Registry, Repository: plan.Repository}
 	b.pins.owners[owner] = wanted
 	for _, key := range imageKeys(plan) {
 		b.pins.images[key]++
@@ -74,13 +104,15 @@ func (b *Cache) Pin(owner string, plan registry.Plan, pullSecret []byte) error {
 			b.end(d, errSuperseded)
 		}
 	}
-	return err
 }
 
 // Unpin ends what Pin did for owner.
 func (b *Cache) Unpin(owner string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, ok := b.pins.owners[owner]; ok && b.pins.unpinned != nil {
+		b.pins.unpinned(owner)
+	}
 	b.unpin(owner)
 }
 

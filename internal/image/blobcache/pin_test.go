@@ -58,7 +58,7 @@ func TestNeededLayersAreThereBeforeAnybodyAsks(t *testing.T) {
 	s := startBlobs(t, registryOptions(remote))
 	plan := planOf(remote, "org/os", image, pushed)
 	for _, owner := range []string{"ns/one", "ns/two"} {
-		if err := s.Pin(owner, plan, nil); err != nil {
+		if err := s.Pin(owner, registry.Pin{Plan: plan}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestAHeadOfWhatIsNeededAsksNobody(t *testing.T) {
 	pushed := imagetest.Push(t, remote, "v1", image)
 	s := startBlobs(t, registryOptions(remote))
 	plan := planOf(remote, "org/os", image, pushed)
-	if err := s.Pin("ns/one", plan, nil); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
 	for _, layer := range plan.Layers() {
@@ -108,7 +108,7 @@ func TestNeededLayersStayAndOthersGo(t *testing.T) {
 	o.MaxBytes = int64(len(images["needed"].Kernel)) * 2
 	o.Unneeded.Bytes = o.MaxBytes
 	s := startBlobs(t, o)
-	if err := s.Pin("ns/one", plans["needed"], nil); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plans["needed"]}); err != nil {
 		t.Fatal(err)
 	}
 	awaitStored(t, s.Cache, plans["needed"])
@@ -144,7 +144,7 @@ func TestAPullSecretOpensWhatIsNeededAndNothingElse(t *testing.T) {
 	o.Dir = t.TempDir()
 	s := startBlobs(t, o)
 	plan := planOf(remote, "org/os", image, pushed)
-	if err := s.Pin("ns/one", plan, imagetest.RobotSecret(remote.Address())); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan, PullSecret: imagetest.RobotSecret(remote.Address())}); err != nil {
 		t.Fatal(err)
 	}
 	awaitStored(t, s.Cache, plan)
@@ -179,7 +179,7 @@ func TestABrokenPullSecretIsSaid(t *testing.T) {
 	pushed := imagetest.Push(t, remote, "v1", image)
 	s := startBlobs(t, registryOptions(remote))
 	plan := planOf(remote, "org/os", image, pushed)
-	if err := s.Pin("ns/one", plan, []byte("{")); err == nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan, PullSecret: []byte("{")}); err == nil {
 		t.Error("no error")
 	}
 	awaitStored(t, s.Cache, plan) // it does not need one
@@ -200,7 +200,7 @@ func TestPrefetchTriesAgain(t *testing.T) {
 	o.MinBackoff = time.Millisecond
 	s := startBlobs(t, o)
 	plan := planOf(remote, "org/os", image, pushed)
-	if err := s.Pin("ns/one", plan, nil); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
 	awaitStored(t, s.Cache, plan)

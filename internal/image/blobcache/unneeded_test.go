@@ -105,7 +105,7 @@ func TestUnneededBlobsTakeNoNeededPlace(t *testing.T) {
 	}
 	plan := planOf(remote, "org/os", image, pushed)
 	plan.Initramfs, plan.Squashfs = nil, nil
-	if err := s.Pin("ns/one", plan, nil); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
 	awaitStored(t, s.Cache, plan)
@@ -222,7 +222,7 @@ func TestWhatBecomesNeededBeginsAnew(t *testing.T) {
 	go func() { got <- get(t, s.layerURL(remote, pushed.Kernel)) }()
 	g.AwaitArrivals(t, 1)
 	plan := planOf(remote, "org/os", image, pushed)
-	if err := s.Pin("ns/one", plan, nil); err != nil {
+	if err := s.Pin("ns/one", registry.Pin{Plan: plan}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the first download goes on", func() bool { return ended.Load() == 1 })

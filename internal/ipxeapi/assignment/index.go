@@ -24,6 +24,9 @@ type Index struct {
 	anchored map[string][]*shape
 	// duplicates are assignments with the same selector and priority, the best first.
 	duplicates map[duplicateKey][]*Assignment
+
+	put     func(*Assignment)
+	deleted func(namespace, name string)
 }
 
 type duplicateKey struct {
@@ -57,10 +60,20 @@ func NewIndex() *Index {
 	}
 }
 
+// Observe has put told of every assignment that is added, and deleted of every one that is removed, in the order of the changes and
+// while a lock is held: they must be quick, must not wait for anybody and must not ask the index. It is called once, before the first
+// assignment.
+func (x *Index) Observe(put func(*Assignment), deleted func(namespace, name string)) {
+	x.put, x.deleted = put, deleted
+}
+
 // Put adds an assignment, in place of the one of the same name.
 func (x *Index) Put(a *Assignment) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.put != nil {
+		defer x.put(a)
+	}
 	x.remove(a.Key())
 	x.byKey[a.Key()] = a
 	same := duplicateKeyOf(a)
@@ -84,7 +97,11 @@ func (x *Index) Put(a *Assignment) {
 func (x *Index) Delete(namespace, name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	_, had := x.byKey[namespace+"/"+name]
 	x.remove(namespace + "/" + name)
+	if had && x.deleted != nil {
+		x.deleted(namespace, name)
+	}
 }
 
 // Get returns an assignment.

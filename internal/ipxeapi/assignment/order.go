@@ -2,6 +2,8 @@ package assignment
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +66,21 @@ func (s Selector) add(written string, values ...string) {
 			s[key] = append(s[key], value)
 		}
 	}
+}
+
+// Check refuses a selector that NewSelector could not have made: the index looks values up in order.
+func (s Selector) Check() error {
+	for key, values := range s {
+		if key == "" {
+			return errors.New("selector: a key is empty")
+		}
+		for i, value := range values {
+			if value == "" || i > 0 && values[i-1] >= value {
+				return fmt.Errorf("selector: the values of %q are not in order, each of them once", key)
+			}
+		}
+	}
+	return nil
 }
 
 // Class is that of the strongest key.
@@ -156,6 +173,8 @@ type Assignment struct {
 	Profile string
 	// Broken says why machines cannot be given the profile. They get nothing else either.
 	Broken string
+	// Version is the resource version of the newest object that it was made of; 0: of none. It decides nothing here.
+	Version uint64
 
 	// What the index has found out: the selector's class and breadth, and whether its hash table compares
 	// all of the selector.

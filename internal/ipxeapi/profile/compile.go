@@ -1,18 +1,25 @@
 package profile
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"sync/atomic"
+
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // Profile is compiled: it can be rendered for any machine. It is never changed, but for
 // what is remembered of a rendering that was refused.
 type Profile struct {
 	Namespace, Name, Revision string
+	// Version is that of the source.
+	Version uint64
 
 	entry      string
+	uid        string
+	script     string // as it was written
 	statements []statement
 	parts      []part // in place of the statements, where they only insert
 	broken     error  // what keeps machines from the script
@@ -35,22 +42,54 @@ func (p *Profile) key() profileKey { return profileKey{p.Namespace, p.Name} }
 // IDs are the UUIDs under which configs are served, by name.
 func (p *Profile) IDs() map[string]string { return maps.Clone(p.ids) }
 
+// Source is what the profile was compiled of. Its maps are not to be changed.
+func (p *Profile) Source() Source {
+	return Source{Namespace: p.Namespace, Name: p.Name, UID: p.uid, Script: p.script, Configs: p.configs, Version: p.Version}
+}
+
 // Compile checks a profile. The key derives the IDs of its configs. An error is about the
 // script, in words for its author; what is wrong with a content is the content's own Err.
 func Compile(s Source, key []byte) (*Profile, error) {
+	ids := map[string]string{}
+	for name, content := range s.Configs {
+		if !content.Inserted {
+			ids[name] = ConfigID(key, s.UID, name)
+		}
+	}
+	return compileWith(s, s.revision(), ids)
+}
+
+// CompileAs compiles a profile again whose revision and IDs somebody else has derived, who has the key.
+func CompileAs(s Source, revision string, ids map[string]string) (*Profile, error) {
+	if revision == "" {
+		return nil, errors.New("the profile has no revision")
+	}
+	served := map[string]string{}
+	for name, content := range s.Configs {
+		if content.Inserted {
+			continue
+		}
+		id := ids[name]
+		if canonical, err := identity.UUID(id); err != nil || canonical != id {
+			return nil, fmt.Errorf("the ID of config %q is no UUID", clip(name, maxShown))
+		}
+		served[name] = id
+	}
+	return compileWith(s, revision, served)
+}
+
+func compileWith(s Source, revision string, ids map[string]string) (*Profile, error) {
 	script, err := withMagic(s.Script)
 	if err != nil {
 		return nil, err
 	}
 	p := &Profile{
-		Namespace: s.Namespace, Name: s.Name, Revision: s.revision(), entry: "Profile/" + s.Namespace + "/" + s.Name,
-		configs: maps.Clone(s.Configs), ids: map[string]string{}, served: map[string]served{},
+		Namespace: s.Namespace, Name: s.Name, Revision: revision, Version: s.Version, entry: "Profile/" + s.Namespace + "/" + s.Name,
+		uid: s.UID, script: s.Script, configs: maps.Clone(s.Configs), ids: ids, served: map[string]served{},
 	}
-	for name, content := range s.Configs {
-		if !content.Inserted {
-			p.ids[name] = ConfigID(key, s.UID, name)
-			p.served[name] = served{[]string{content.mediaType()}, []string{content.etag()}}
-		}
+	for name := range ids {
+		content := s.Configs[name]
+		p.served[name] = served{[]string{content.mediaType()}, []string{content.etag()}}
 	}
 	if p.statements, err = parseScript(script, s.Configs, p.ids); err != nil {
 		return nil, err

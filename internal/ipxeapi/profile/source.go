@@ -25,6 +25,8 @@ type Source struct {
 	Script string
 	// Configs by name.
 	Configs map[string]Content
+	// Version is the resource version of the newest object that it was made of; 0: of none. It is no part of the revision.
+	Version uint64
 }
 
 // Content is one config.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/utils/clock"
 
@@ -38,7 +39,7 @@ const (
 // View is what boot servers answer from. It may be used by many at once.
 type View struct {
 	clock  clock.PassiveClock
-	signer *Signer // nil: URLs are not signed
+	signer atomic.Pointer[Signer] // nil: URLs are not signed
 
 	*assignment.Index
 
@@ -47,9 +48,10 @@ type View struct {
 	profiles map[profileKey]*Profile
 	// before is the revision of each profile that the present one replaced: machines that
 	// were given its script are still booting.
-	before map[profileKey]*Profile
-	owners map[string]owner // by config ID
-	tell   []func(namespace, name string)
+	before  map[profileKey]*Profile
+	owners  map[string]owner // by config ID
+	tell    []func(namespace, name string)
+	changed func(namespace, name string, now, before *Profile)
 
 	limit renderLimit
 }
@@ -64,11 +66,16 @@ type profileKey struct{ namespace, name string }
 
 // NewView returns an empty view. Without a signer URLs are open.
 func NewView(c clock.PassiveClock, signer *Signer) *View {
-	return &View{
-		clock: c, signer: signer, Index: assignment.NewIndex(),
+	v := &View{
+		clock: c, Index: assignment.NewIndex(),
 		profiles: map[profileKey]*Profile{}, before: map[profileKey]*Profile{}, owners: map[string]owner{},
 	}
+	v.signer.Store(signer)
+	return v
 }
+
+// SetSigner has URLs of configs signed from now on, and only such served; nil: neither.
+func (v *View) SetSigner(signer *Signer) { v.signer.Store(signer) }
 
 // SetSynced reports whether everything that exists is in the view.
 func (v *View) SetSynced(synced bool) {
@@ -82,70 +89,6 @@ func (v *View) Synced() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.synced
-}
-
-// PutProfile adds a profile, in place of the one of the same name.
-func (v *View) PutProfile(p *Profile) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := p.key()
-	old := v.profiles[key]
-	if old != nil && old.Revision == p.Revision {
-		return
-	}
-	v.forget(v.before[key])
-	delete(v.before, key)
-	if old != nil {
-		v.before[key] = old
-	}
-	v.profiles[key] = p
-	v.remember(old) // a config that the new revision has not is gone with the one before
-	v.remember(p)
-}
-
-// BreakProfile says that a profile was edited into one that cannot be served. Its assignments have no script then; a machine that
-// was given the one before still gets its configs.
-func (v *View) BreakProfile(namespace, name string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := profileKey{namespace, name}
-	old := v.profiles[key]
-	if old == nil {
-		return
-	}
-	v.forget(v.before[key])
-	v.remember(old)
-	v.before[key] = old
-	delete(v.profiles, key)
-}
-
-// DeleteProfile removes a profile and its configs.
-func (v *View) DeleteProfile(namespace, name string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := profileKey{namespace, name}
-	v.forget(v.profiles[key])
-	v.forget(v.before[key])
-	delete(v.profiles, key)
-	delete(v.before, key)
-}
-
-func (v *View) remember(p *Profile) {
-	if p == nil {
-		return
-	}
-	for name, id := range p.ids {
-		v.owners[id] = owner{p.key(), name}
-	}
-}
-
-func (v *View) forget(p *Profile) {
-	if p == nil {
-		return
-	}
-	for _, id := range p.ids {
-		delete(v.owners, id)
-	}
 }
 
 // Script is what a machine is given to run.
@@ -256,8 +199,8 @@ func (v *View) appendConfigURL(dst []byte, id, revision string, subject assignme
 	}
 	dst = append(dst, paramRevision+"="...)
 	dst = append(dst, revision...)
-	if v.signer != nil {
-		dst = append(dst, v.signer.sign(id, revision, string(labels), v.clock.Now())...)
+	if signer := v.signer.Load(); signer != nil {
+		dst = append(dst, signer.sign(id, revision, string(labels), v.clock.Now())...)
 	}
 	return dst
 }
@@ -283,7 +226,7 @@ func (v *View) Config(id string, query assignment.Subject) (Config, error) {
 	}
 	id = strings.ToLower(id)
 	revision := query.Get(paramRevision)
-	if v.signer != nil && !v.signed(id, revision, query) {
+	if signer := v.signer.Load(); signer != nil && !v.signed(signer, id, revision, query) {
 		return Config{}, ErrForbidden
 	}
 	who, ok := v.owners[id]
@@ -310,9 +253,9 @@ func (v *View) Config(id string, query assignment.Subject) (Config, error) {
 
 // signed reports whether a URL is one of ours. Its labels are those that the signature was made
 // with, whatever their order.
-func (v *View) signed(id, revision string, query assignment.Subject) bool {
+func (v *View) signed(signer *Signer, id, revision string, query assignment.Subject) bool {
 	labels := Query(query.Without(paramRevision, paramExpires, paramSignature))
-	return v.signer.verify(id, revision, labels, query.Get(paramExpires), query.Get(paramSignature), v.clock.Now())
+	return signer.verify(id, revision, labels, query.Get(paramExpires), query.Get(paramSignature), v.clock.Now())
 }
 
 // Profiles returns the profile of that name.

@@ -1,0 +1,2 @@
+// Package command is the command line of metalprobe: its flags, and what a person sees of it.
+package command
