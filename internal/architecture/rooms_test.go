@@ -265,6 +265,28 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/host/atomicfile",
+		only:    stdlib,
+		because: "how a file is replaced does not depend on what is in it",
+	},
+	{
+		path:    "internal/bootstream/peer",
+		never:   kubernetes,
+		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
+	},
+	{
+		path:    "internal/bootstream/authority",
+		may:     []string{"internal/bootstream/peer", "internal/host/..."},
+		never:   kubernetes,
+		because: "certificates are made of keys and names; boot servers link it",
+	},
+	{
+		path:    "internal/bootstream/enroll",
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/atomicfile"},
+		never:   kubernetes,
+		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
+	},
+	{
 		path: "internal/bootstream/records",
 		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
@@ -307,7 +329,7 @@ var rooms = []room{
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
-			"internal/bounded"},
+			"internal/bounded", "internal/bootstream/peer", "internal/bootstream/enroll"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
@@ -385,7 +407,8 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/host/ownership"},
+			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

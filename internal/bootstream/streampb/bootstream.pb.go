@@ -2956,6 +2956,247 @@ func (x *StoreResponse) GetOutcome() StoreResponse_Outcome {
 	return StoreResponse_OUTCOME_STORED
 }
 
+type JoinRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// token names the boot server.
+	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// certificate_request is a PKCS #10 request in DER (RFC 2986). Its public key counts, and its signature. The name is that of the token.
+	CertificateRequest []byte `protobuf:"bytes,2,opt,name=certificate_request,json=certificateRequest,proto3" json:"certificate_request,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_bootstream_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *JoinRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetCertificateRequest() []byte {
+	if x != nil {
+		return x.CertificateRequest
+	}
+	return nil
+}
+
+type JoinResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issued        *Issued                `protobuf:"bytes,1,opt,name=issued,proto3" json:"issued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_bootstream_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *JoinResponse) GetIssued() *Issued {
+	if x != nil {
+		return x.Issued
+	}
+	return nil
+}
+
+type RenewRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	CertificateRequest []byte                 `protobuf:"bytes,1,opt,name=certificate_request,json=certificateRequest,proto3" json:"certificate_request,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_bootstream_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RenewRequest) GetCertificateRequest() []byte {
+	if x != nil {
+		return x.CertificateRequest
+	}
+	return nil
+}
+
+type RenewResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issued        *Issued                `protobuf:"bytes,1,opt,name=issued,proto3" json:"issued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewResponse) Reset() {
+	*x = RenewResponse{}
+	mi := &file_bootstream_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewResponse) ProtoMessage() {}
+
+func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
+func (*RenewResponse) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *RenewResponse) GetIssued() *Issued {
+	if x != nil {
+		return x.Issued
+	}
+	return nil
+}
+
+// Issued is a certificate, and whom to trust.
+type Issued struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// chain is PEM, the boot server's certificate first.
+	Chain []byte `protobuf:"bytes,1,opt,name=chain,proto3" json:"chain,omitempty"`
+	// authorities is PEM: who signs the certificates of managers.
+	Authorities   []byte `protobuf:"bytes,2,opt,name=authorities,proto3" json:"authorities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Issued) Reset() {
+	*x = Issued{}
+	mi := &file_bootstream_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Issued) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Issued) ProtoMessage() {}
+
+func (x *Issued) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Issued.ProtoReflect.Descriptor instead.
+func (*Issued) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Issued) GetChain() []byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *Issued) GetAuthorities() []byte {
+	if x != nil {
+		return x.Authorities
+	}
+	return nil
+}
+
 var File_bootstream_proto protoreflect.FileDescriptor
 
 const file_bootstream_proto_rawDesc = "" +
@@ -3205,7 +3446,19 @@ const file_bootstream_proto_rawDesc = "" +
 	"\aOutcome\x12\x12\n" +
 	"\x0eOUTCOME_STORED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_TOO_LARGE\x10\x01\x12\x1b\n" +
-	"\x17OUTCOME_UNKNOWN_MACHINE\x10\x02*?\n" +
+	"\x17OUTCOME_UNKNOWN_MACHINE\x10\x02\"T\n" +
+	"\vJoinRequest\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12/\n" +
+	"\x13certificate_request\x18\x02 \x01(\fR\x12certificateRequest\"E\n" +
+	"\fJoinResponse\x125\n" +
+	"\x06issued\x18\x01 \x01(\v2\x1d.farrier.bootstream.v1.IssuedR\x06issued\"?\n" +
+	"\fRenewRequest\x12/\n" +
+	"\x13certificate_request\x18\x01 \x01(\fR\x12certificateRequest\"F\n" +
+	"\rRenewResponse\x125\n" +
+	"\x06issued\x18\x01 \x01(\v2\x1d.farrier.bootstream.v1.IssuedR\x06issued\"@\n" +
+	"\x06Issued\x12\x14\n" +
+	"\x05chain\x18\x01 \x01(\fR\x05chain\x12 \n" +
+	"\vauthorities\x18\x02 \x01(\fR\vauthorities*?\n" +
 	"\x04Rank\x12\x0e\n" +
 	"\n" +
 	"RANK_STALE\x10\x00\x12\x15\n" +
@@ -3215,7 +3468,10 @@ const file_bootstream_proto_rawDesc = "" +
 	"BootStream\x12Y\n" +
 	"\x06Follow\x12$.farrier.bootstream.v1.FollowRequest\x1a%.farrier.bootstream.v1.FollowResponse(\x010\x01\x12O\n" +
 	"\x04Tell\x12\".farrier.bootstream.v1.TellRequest\x1a#.farrier.bootstream.v1.TellResponse\x12R\n" +
-	"\x05Store\x12#.farrier.bootstream.v1.StoreRequest\x1a$.farrier.bootstream.v1.StoreResponseB=Z;github.com/farrier-dev/farrier/internal/bootstream/streampbb\x06proto3"
+	"\x05Store\x12#.farrier.bootstream.v1.StoreRequest\x1a$.farrier.bootstream.v1.StoreResponse2\xbd\x01\n" +
+	"\x16BootServerCertificates\x12O\n" +
+	"\x04Join\x12\".farrier.bootstream.v1.JoinRequest\x1a#.farrier.bootstream.v1.JoinResponse\x12R\n" +
+	"\x05Renew\x12#.farrier.bootstream.v1.RenewRequest\x1a$.farrier.bootstream.v1.RenewResponseB=Z;github.com/farrier-dev/farrier/internal/bootstream/streampbb\x06proto3"
 
 var (
 	file_bootstream_proto_rawDescOnce sync.Once
@@ -3230,7 +3486,7 @@ func file_bootstream_proto_rawDescGZIP() []byte {
 }
 
 var file_bootstream_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_bootstream_proto_goTypes = []any{
 	(Rank)(0),                     // 0: farrier.bootstream.v1.Rank
 	(Ignition_Problem)(0),         // 1: farrier.bootstream.v1.Ignition.Problem
@@ -3271,33 +3527,38 @@ var file_bootstream_proto_goTypes = []any{
 	(*Binding)(nil),               // 36: farrier.bootstream.v1.Binding
 	(*StoreRequest)(nil),          // 37: farrier.bootstream.v1.StoreRequest
 	(*StoreResponse)(nil),         // 38: farrier.bootstream.v1.StoreResponse
-	nil,                           // 39: farrier.bootstream.v1.Hello.ObservedEntry
-	nil,                           // 40: farrier.bootstream.v1.Welcome.ObservedEntry
-	nil,                           // 41: farrier.bootstream.v1.Current.ObservedEntry
-	nil,                           // 42: farrier.bootstream.v1.Profile.ConfigsEntry
-	nil,                           // 43: farrier.bootstream.v1.Profile.IdsEntry
-	nil,                           // 44: farrier.bootstream.v1.Assignment.SelectorEntry
-	nil,                           // 45: farrier.bootstream.v1.Instance.FieldsEntry
-	nil,                           // 46: farrier.bootstream.v1.Instance.UserDataEntry
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*JoinRequest)(nil),           // 39: farrier.bootstream.v1.JoinRequest
+	(*JoinResponse)(nil),          // 40: farrier.bootstream.v1.JoinResponse
+	(*RenewRequest)(nil),          // 41: farrier.bootstream.v1.RenewRequest
+	(*RenewResponse)(nil),         // 42: farrier.bootstream.v1.RenewResponse
+	(*Issued)(nil),                // 43: farrier.bootstream.v1.Issued
+	nil,                           // 44: farrier.bootstream.v1.Hello.ObservedEntry
+	nil,                           // 45: farrier.bootstream.v1.Welcome.ObservedEntry
+	nil,                           // 46: farrier.bootstream.v1.Current.ObservedEntry
+	nil,                           // 47: farrier.bootstream.v1.Profile.ConfigsEntry
+	nil,                           // 48: farrier.bootstream.v1.Profile.IdsEntry
+	nil,                           // 49: farrier.bootstream.v1.Assignment.SelectorEntry
+	nil,                           // 50: farrier.bootstream.v1.Instance.FieldsEntry
+	nil,                           // 51: farrier.bootstream.v1.Instance.UserDataEntry
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 53: google.protobuf.Duration
 }
 var file_bootstream_proto_depIdxs = []int32{
 	5,  // 0: farrier.bootstream.v1.FollowRequest.hello:type_name -> farrier.bootstream.v1.Hello
 	6,  // 1: farrier.bootstream.v1.FollowRequest.ack:type_name -> farrier.bootstream.v1.Ack
 	8,  // 2: farrier.bootstream.v1.FollowRequest.health:type_name -> farrier.bootstream.v1.Health
 	3,  // 3: farrier.bootstream.v1.Hello.held:type_name -> farrier.bootstream.v1.Position
-	39, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
+	44, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
 	7,  // 5: farrier.bootstream.v1.Ack.refused:type_name -> farrier.bootstream.v1.Refusal
-	47, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
+	52, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
 	10, // 7: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
 	11, // 8: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
 	12, // 9: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
 	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
-	40, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
-	48, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	41, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	48, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	45, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
+	53, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
+	46, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	53, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
 	15, // 15: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
 	16, // 16: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
 	22, // 17: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
@@ -3311,47 +3572,53 @@ var file_bootstream_proto_depIdxs = []int32{
 	19, // 25: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
 	20, // 26: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
 	1,  // 27: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	47, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	52, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
 	21, // 29: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	42, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	43, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	47, // 32: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
-	47, // 33: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
-	44, // 34: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
+	47, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	48, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	52, // 32: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
+	52, // 33: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
+	49, // 34: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
 	26, // 35: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
-	47, // 36: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
-	45, // 37: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	46, // 38: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	52, // 36: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
+	50, // 37: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	51, // 38: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
 	29, // 39: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
 	29, // 40: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
 	29, // 41: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
 	29, // 42: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
-	48, // 43: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
+	53, // 43: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
 	33, // 44: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
 	34, // 45: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
 	35, // 46: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
 	36, // 47: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	47, // 48: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	47, // 49: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	52, // 48: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	52, // 49: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
 	21, // 50: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
 	21, // 51: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	47, // 52: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	47, // 53: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	52, // 52: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	52, // 53: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
 	21, // 54: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
 	2,  // 55: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	23, // 56: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	25, // 57: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
-	4,  // 58: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	31, // 59: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	37, // 60: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	9,  // 61: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	32, // 62: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	38, // 63: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	61, // [61:64] is the sub-list for method output_type
-	58, // [58:61] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	43, // 56: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	43, // 57: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	23, // 58: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	25, // 59: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
+	4,  // 60: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	31, // 61: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	37, // 62: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	39, // 63: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	41, // 64: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	9,  // 65: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	32, // 66: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	38, // 67: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	40, // 68: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	42, // 69: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	65, // [65:70] is the sub-list for method output_type
+	60, // [60:65] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
@@ -3389,9 +3656,9 @@ func file_bootstream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bootstream_proto_rawDesc), len(file_bootstream_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   44,
+			NumMessages:   49,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   2,
 		},
 		GoTypes:           file_bootstream_proto_goTypes,
 		DependencyIndexes: file_bootstream_proto_depIdxs,

@@ -203,3 +203,158 @@ var BootStream_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "bootstream.proto",
 }
+
+const (
+	BootServerCertificates_Join_FullMethodName  = "/farrier.bootstream.v1.BootServerCertificates/Join"
+	BootServerCertificates_Renew_FullMethodName = "/farrier.bootstream.v1.BootServerCertificates/Renew"
+)
+
+// BootServerCertificatesClient is the client API for BootServerCertificates service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// BootServerCertificates gives boot servers their certificates where no cert-manager does. It has a listener of its own, which asks for
+// a client certificate and takes connections without one: Join proves itself by a token, Renew by the key of a certificate that may have
+// expired. Nothing else is served there.
+type BootServerCertificatesClient interface {
+	// Join answers with the first certificate of a boot server, and binds its key to its name. The same token, name and key get the
+	// same answer again, for a boot server that has not got the first.
+	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Renew answers with the next certificate for the key that is bound to the name.
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
+}
+
+type bootServerCertificatesClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewBootServerCertificatesClient(cc grpc.ClientConnInterface) BootServerCertificatesClient {
+	return &bootServerCertificatesClient{cc}
+}
+
+func (c *bootServerCertificatesClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JoinResponse)
+	err := c.cc.Invoke(ctx, BootServerCertificates_Join_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *bootServerCertificatesClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewResponse)
+	err := c.cc.Invoke(ctx, BootServerCertificates_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// BootServerCertificatesServer is the server API for BootServerCertificates service.
+// All implementations must embed UnimplementedBootServerCertificatesServer
+// for forward compatibility.
+//
+// BootServerCertificates gives boot servers their certificates where no cert-manager does. It has a listener of its own, which asks for
+// a client certificate and takes connections without one: Join proves itself by a token, Renew by the key of a certificate that may have
+// expired. Nothing else is served there.
+type BootServerCertificatesServer interface {
+	// Join answers with the first certificate of a boot server, and binds its key to its name. The same token, name and key get the
+	// same answer again, for a boot server that has not got the first.
+	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Renew answers with the next certificate for the key that is bound to the name.
+	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
+	mustEmbedUnimplementedBootServerCertificatesServer()
+}
+
+// UnimplementedBootServerCertificatesServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedBootServerCertificatesServer struct{}
+
+func (UnimplementedBootServerCertificatesServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedBootServerCertificatesServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedBootServerCertificatesServer) mustEmbedUnimplementedBootServerCertificatesServer() {
+}
+func (UnimplementedBootServerCertificatesServer) testEmbeddedByValue() {}
+
+// UnsafeBootServerCertificatesServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to BootServerCertificatesServer will
+// result in compilation errors.
+type UnsafeBootServerCertificatesServer interface {
+	mustEmbedUnimplementedBootServerCertificatesServer()
+}
+
+func RegisterBootServerCertificatesServer(s grpc.ServiceRegistrar, srv BootServerCertificatesServer) {
+	// If the following call panics, it indicates UnimplementedBootServerCertificatesServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&BootServerCertificates_ServiceDesc, srv)
+}
+
+func _BootServerCertificates_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(JoinRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BootServerCertificatesServer).Join(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BootServerCertificates_Join_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BootServerCertificatesServer).Join(ctx, req.(*JoinRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _BootServerCertificates_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BootServerCertificatesServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BootServerCertificates_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BootServerCertificatesServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// BootServerCertificates_ServiceDesc is the grpc.ServiceDesc for BootServerCertificates service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var BootServerCertificates_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "farrier.bootstream.v1.BootServerCertificates",
+	HandlerType: (*BootServerCertificatesServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Join",
+			Handler:    _BootServerCertificates_Join_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _BootServerCertificates_Renew_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "bootstream.proto",
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/farrier-dev/farrier/internal/host/atomicfile"
 	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
@@ -138,31 +139,7 @@ func (d *Dir) Close() error { return d.lock.Close() }
 
 // WriteFile replaces a file atomically and readable by its owner only, so that no crash leaves half a key and nobody else reads one. It returns
 // when the file would survive a loss of power.
-func WriteFile(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // created with mode 0600
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(content); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename in the directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
+func WriteFile(path string, content []byte) error { return atomicfile.Write(path, content, 0o600) }
 
 func readSmall(path string) (string, error) {
 	f, err := os.Open(path)

@@ -1,0 +1,2 @@
+// Package atomicfile replaces files so that no reader, and no crash, finds half of one.
+package atomicfile
