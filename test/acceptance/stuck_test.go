@@ -1,3 +1,5 @@
+//go:build budget
+
 package acceptance
 
 import (
@@ -26,7 +28,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
-// stuck has, for every controller of the product, objects of its kind that TestWhatIsStuckCostsLittle makes and that cannot come further. A
+// stuck has, for every controller of the product, objects of its kind that TestBudgetOfWhatIsStuck makes and that cannot come further. A
 // controller that is added needs one here.
 var stuck = map[string][]client.Object{
 	"endpoint":                    {&metalv1.Endpoint{ObjectMeta: objectMeta("", "nobodys")}},
@@ -47,9 +49,9 @@ var stuck = map[string][]client.Object{
 	"metadata":                    {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
 }
 
-// TestWhatIsStuckCostsLittle: with the whole product running, an object that cannot come further costs at most ten writes and ten
+// TestBudgetOfWhatIsStuck: with the whole product running, an object that cannot come further costs at most ten writes and ten
 // requests to its BMC a minute, whichever controller it is of.
-func TestWhatIsStuckCostsLittle(t *testing.T) {
+func TestBudgetOfWhatIsStuck(t *testing.T) {
 	l := newLab(t, 7)
 	policy := filepath.Join(t.TempDir(), "audit.yaml")
 	text := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- level: Metadata\n  verbs: [create, update, patch, delete, deletecollection]\n- level: None\n"
