@@ -301,7 +301,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/viewfile",
-		may:     []string{"internal/bootstream/streampb", "internal/bootstream/sealed"},
+		may:     []string{"internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/sealed"},
 		never:   kubernetes,
 		because: "a boot server starts with its last view while no API is there",
 	},

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -83,21 +84,23 @@ type applied struct {
 func (a *applied) Apply(r *streampb.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case r.GetDeleted() != nil:
-		delete(a.has, r.Key)
-	case a.refuses != "" && r.GetMachine().Serial == a.refuses:
+	if a.refuses != "" && r.GetMachine().Serial == a.refuses {
 		return errors.New("cannot be used")
-	default:
-		a.has[r.Key] = r.GetMachine().Serial
 	}
+	a.has[r.Key] = r.GetMachine().Serial
 	return nil
 }
 
-func (a *applied) Synced() {
+func (a *applied) Delete(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.synced = true
+	delete(a.has, key)
+}
+
+func (a *applied) SetSynced(synced bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.synced = synced
 }
 
 func (a *applied) get() map[string]string {
@@ -338,42 +341,25 @@ func TestWhoAsksIsToldWhenARecordIsReached(t *testing.T) {
 
 // disk is a keeper that can be full.
 type disk struct {
-	mu       sync.Mutex
-	full     bool
-	records  map[string]map[string]*streampb.Record
-	progress Progress
+	mu   sync.Mutex
+	full bool
+	// records are in the order in which they were kept.
+	records  []*streampb.Record
+	progress *Progress
 }
 
 var errFull = errors.New("no space left on device")
 
-func (d *disk) Append(epoch string, records []*streampb.Record) error {
+func (d *disk) Append(records []*streampb.Record, progress *Progress) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.full {
 		return errFull
 	}
-	if d.records == nil {
-		d.records = map[string]map[string]*streampb.Record{}
+	d.records = append(d.records, records...)
+	if progress != nil {
+		d.progress = progress
 	}
-	if d.records[epoch] == nil {
-		d.records[epoch] = map[string]*streampb.Record{}
-	}
-	for _, r := range records {
-		for _, of := range d.records {
-			delete(of, r.Key)
-		}
-		d.records[epoch][r.Key] = r
-	}
-	return nil
-}
-
-func (d *disk) Current(p Progress) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.full {
-		return errFull
-	}
-	d.progress = p
 	return nil
 }
 
@@ -387,10 +373,10 @@ func (d *disk) setFull(full bool) {
 func (d *disk) kept() Kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k := Kept{Progress: d.progress, Records: map[string][]*streampb.Record{}}
-	for epoch, of := range d.records {
-		for _, r := range of {
-			k.Records[epoch] = append(k.Records[epoch], r)
+	k := Kept{Progress: d.progress}
+	for i, r := range d.records {
+		if !slices.ContainsFunc(d.records[i+1:], func(o *streampb.Record) bool { return o.Key == r.Key }) {
+			k.Records = append(k.Records, r)
 		}
 	}
 	return k
@@ -436,7 +422,7 @@ func TestAFullDiskDoesNotEndFollowing(t *testing.T) {
 	m.journal.Delete("Kind/ns/a")
 	await.True(t, "changes", same(a, map[string]string{"Kind/ns/b": "b"}))
 	await.True(t, "the problem", func() bool { return errors.Is(f.State().KeepError, errFull) })
-	if p := d.kept().Position; p.GetCounter() > 1 {
+	if p := d.kept().Progress.Position; p.GetCounter() > 1 {
 		t.Errorf("the disk is said to have everything up to %d", p.GetCounter())
 	}
 	d.setFull(false)
@@ -444,7 +430,7 @@ func TestAFullDiskDoesNotEndFollowing(t *testing.T) {
 		k := d.kept()
 		last := &applied{has: map[string]string{}}
 		n.follower(t, last, nil, "one").Load(k)
-		return k.Position.GetCounter() == m.journal.Counter() && maps.Equal(last.get(), map[string]string{"Kind/ns/b": "b"})
+		return k.Progress.Position.GetCounter() == m.journal.Counter() && maps.Equal(last.get(), map[string]string{"Kind/ns/b": "b"})
 	})
 	await.True(t, "the end of the problem", func() bool { return f.State().KeepError == nil })
 }

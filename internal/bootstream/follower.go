@@ -26,8 +26,6 @@ const (
 	handshake = 10 * time.Second
 	// silence is after how many heartbeats without a word a manager is taken to be away.
 	silence = 3
-	// healthEvery is how often a boot server tells its health.
-	healthEvery = 30 * time.Second
 )
 
 // ErrOlder is why a snapshot was not taken: it was made of older objects than what is held.
@@ -37,8 +35,10 @@ var ErrOlder = errors.New("the manager's view is older than the one held")
 type Applier interface {
 	// Apply takes a record that is news. An error means that it cannot be used and the last good one of its key stays.
 	Apply(*streampb.Record) error
-	// Synced reports that everything there is has been applied.
-	Synced()
+	// Delete removes what there is of a key.
+	Delete(key string)
+	// SetSynced reports whether everything there is has been applied.
+	SetSynced(bool)
 }
 
 // Progress is how far a boot server has come.
@@ -52,10 +52,17 @@ type Progress struct {
 
 // Keeper keeps the view on disk. Its methods are called one at a time.
 type Keeper interface {
-	// Append keeps records of an epoch; they are durable when it returns.
-	Append(epoch string, records []*streampb.Record) error
-	// Current keeps how far the boot server has come with what was appended.
-	Current(Progress) error
+	// Append keeps records, of which each has its epoch, and behind them how far the boot server has come, which may be nil. They are
+	// durable when it returns.
+	Append(records []*streampb.Record, progress *Progress) error
+}
+
+// Kept is what a Keeper had from an earlier run.
+type Kept struct {
+	// Records are the last ones of their keys, oldest first; deletions are among them.
+	Records []*streampb.Record
+	// Progress is nil if there was none.
+	Progress *Progress
 }
 
 // FollowerOptions are what a Follower is made of. Managers, Credentials and Applier are required.
@@ -68,7 +75,7 @@ type FollowerOptions struct {
 	Applier  Applier
 	// Keeper is nil where nothing is kept.
 	Keeper Keeper
-	// Health is what is told of this boot server; nil: nothing.
+	// Health is what is told of this boot server at each heartbeat; nil: nothing.
 	Health func() *streampb.Health
 	// Dial is for tests; nil: TCP.
 	Dial   func(context.Context, string) (net.Conn, error)
@@ -107,13 +114,6 @@ type State struct {
 	KeepError error
 }
 
-// Kept is what a Keeper had from an earlier run.
-type Kept struct {
-	Progress
-	// Records are by the epoch they came from.
-	Records map[string][]*streampb.Record
-}
-
 // NewFollower makes a follower that holds nothing.
 func NewFollower(o FollowerOptions) *Follower {
 	if o.Clock == nil {
@@ -129,22 +129,29 @@ func NewFollower(o FollowerOptions) *Follower {
 
 // Load applies what was kept, before Run. Records that cannot be used are left out.
 func (f *Follower) Load(kept Kept) {
-	for epoch, records := range kept.Records {
-		for _, r := range records {
-			if !f.held.news(epoch, r) {
-				continue
-			}
-			if err := f.o.Applier.Apply(r); err != nil {
-				f.o.Logger.Info("kept record not used", "record", r.Key, "error", err)
-				continue
-			}
-			f.held.take(epoch, r)
+	for _, r := range kept.Records {
+		if !f.held.news(r.Epoch, r) {
+			continue
 		}
+		if err := f.apply(r); err != nil {
+			f.o.Logger.Info("kept record not used", "record", r.Key, "error", err)
+			continue
+		}
+		f.held.take(r.Epoch, r)
 	}
-	if kept.Position != nil {
-		f.held.current(kept.Position.Epoch, kept.Position.Counter, kept.Observed)
+	if p := kept.Progress; p != nil {
+		f.held.current(p.Position.GetEpoch(), p.Position.GetCounter(), p.Observed)
+		f.update(func(s *State) { s.Heard, s.SecretsUntil = p.Heard, p.SecretsUntil })
 	}
-	f.update(func(s *State) { s.Heard, s.SecretsUntil = kept.Heard, kept.SecretsUntil })
+}
+
+// apply puts a record into use.
+func (f *Follower) apply(r *streampb.Record) error {
+	if r.GetDeleted() != nil {
+		f.o.Applier.Delete(r.Key)
+		return nil
+	}
+	return f.o.Applier.Apply(r)
 }
 
 // State returns how the boot server stands to its managers.
@@ -360,19 +367,25 @@ func (s *session) changes(c *streampb.Changes) error {
 			s.held.seen(r.Key)
 			continue
 		}
-		if err := s.o.Applier.Apply(r); err != nil {
+		if err := s.apply(r); err != nil {
 			s.o.Logger.Info("record refused", "record", r.Key, "error", err)
 			ack.Refused = append(ack.Refused, &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: err.Error()})
 			s.held.seen(r.Key)
 			continue
 		}
 		s.held.take(s.welcome.Epoch, r)
-		kept = append(kept, r)
+		kept = append(kept, s.from(r))
 	}
-	s.unkept.append(s.welcome.Epoch, kept)
+	s.unkept.append(kept)
 	s.counter = ack.Counter
 	s.update(func(state *State) { state.Epoch, state.Counter = s.welcome.Epoch, s.counter })
 	return s.acknowledge(ack)
+}
+
+// from is the record with the epoch that it came from.
+func (s *session) from(r *streampb.Record) *streampb.Record {
+	r.Epoch = s.welcome.Epoch
+	return r
 }
 
 func (s *session) acknowledge(ack *streampb.Ack) error {
@@ -384,12 +397,10 @@ func (s *session) current(c *streampb.Current) error {
 	if s.snapshot {
 		gone := s.held.absent()
 		for _, r := range gone {
-			if err := s.o.Applier.Apply(r); err != nil {
-				return fmt.Errorf("remove %s: %w", r.Key, err)
-			}
-			s.held.take(s.welcome.Epoch, r)
+			s.o.Applier.Delete(r.Key)
+			s.held.take(s.welcome.Epoch, s.from(r))
 		}
-		s.unkept.append(s.welcome.Epoch, gone)
+		s.unkept.append(gone)
 		s.snapshot = false
 	}
 	now := s.o.Clock.Now()
@@ -405,7 +416,10 @@ func (s *session) current(c *streampb.Current) error {
 		state.KeepError = s.unkept.err
 	})
 	if first {
-		s.o.Applier.Synced()
+		s.o.Applier.SetSynced(true)
 	}
-	return s.acknowledge(&streampb.Ack{Counter: s.counter})
+	if err := s.acknowledge(&streampb.Ack{Counter: s.counter}); err != nil || s.o.Health == nil {
+		return err
+	}
+	return s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Health{Health: s.o.Health()}})
 }

@@ -108,14 +108,3 @@ func (h *holdings) current(epoch string, counter uint64, observed map[string]uin
 	h.position.Epoch, h.position.Counter = epoch, counter
 	h.observed = maps.Clone(observed)
 }
-
-// len is the number of records.
-func (h *holdings) len() int {
-	n := 0
-	for _, held := range h.keys {
-		if !held.deleted {
-			n++
-		}
-	}
-	return n
-}

@@ -115,12 +115,12 @@ func failures(found []any, err error) []any {
 	if err == nil {
 		return found
 	}
-	if e, ok := err.(*bmc.Error); ok {
+	if e, ok := err.(*bmc.Error); ok { //nolint:errorlint // the tree is walked here, node by node
 		failure := *e
 		failure.Err, failure.RetryAfter = nil, 0
 		return append(found, failure)
 	}
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // the same
 	case interface{ Unwrap() error }:
 		return failures(found, e.Unwrap())
 	case interface{ Unwrap() []error }:

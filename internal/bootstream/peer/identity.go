@@ -34,12 +34,15 @@ type Identity struct {
 
 // Options are what an Identity needs beside its files.
 type Options struct {
-	Clock  clock.WithTicker
+	Clock  clock.WithTicker // nil: the real one
 	Logger logr.Logger
 }
 
 // FromFiles reads an Identity. A certificate that has expired is no error here: a boot server renews with it, and goes on meanwhile.
 func FromFiles(f Files, o Options) (*Identity, error) {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
 	i := &Identity{
 		files: f, clock: o.Clock, logger: o.Logger,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{

@@ -92,15 +92,16 @@ func TestThePayloadOfAReleasedMachineIsGone(t *testing.T) {
 			other := due(t, true)
 			other.Name, other.UUID, other.Attempt.ID, other.Attempt.Token, other.Terms.BMCToken = "IPXEBootConfig/ns/b", worldUUIDs[2], "2", "another", ""
 			manager.machines.Put(other)
-			one, _ := server.machines.ByUUID(worldUUIDs[1])
-			two, _ := server.machines.ByUUID(worldUUIDs[2])
-			if one.Ignition != two.Ignition {
-				t.Fatal("two machines do not share a payload that they have in common")
-			}
+			func() { // nobody holds the machines any longer when it returns
+				one, _ := server.machines.ByUUID(worldUUIDs[1])
+				two, _ := server.machines.ByUUID(worldUUIDs[2])
+				if one.Ignition != two.Ignition {
+					t.Fatal("two machines do not share a payload that they have in common")
+				}
+			}()
 			if _, ok := server.machines.ByToken(secretToken); !ok {
 				t.Fatal("the token of an open boot leads nowhere")
 			}
-			one, two = nil, nil
 			release(t, manager)
 			if _, ok := server.machines.ByToken(secretToken); ok {
 				t.Error("the token is still good")

@@ -69,9 +69,9 @@ func (s *Source) ObserveProfiles(v *profile.View) {
 // profile tells of a revision, if it is not the one that was told of last; nil: there is none.
 func (s *Source) profile(key string, p *profile.Profile) {
 	told := s.profiles[key]
-	switch {
-	case p == told:
-	case p == nil:
+	switch p {
+	case told:
+	case nil:
 		delete(s.profiles, key)
 		s.sink.Delete(key)
 	default:

@@ -953,7 +953,9 @@ type Record struct {
 	//	*Record_Instance
 	//	*Record_Image
 	//	*Record_Settings
-	Body          isRecord_Body `protobuf_oneof:"body"`
+	Body isRecord_Body `protobuf_oneof:"body"`
+	// epoch is that of the manager that the record came from. It is for what a boot server keeps; a manager leaves it out.
+	Epoch         string `protobuf:"bytes,11,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1077,6 +1079,13 @@ func (x *Record) GetSettings() *Settings {
 		}
 	}
 	return nil
+}
+
+func (x *Record) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
 }
 
 type isRecord_Body interface {
@@ -3257,7 +3266,7 @@ const file_bootstream_proto_rawDesc = "" +
 	"\rObservedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x05\n" +
-	"\x03Gap\"\x83\x04\n" +
+	"\x03Gap\"\x99\x04\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +
@@ -3271,7 +3280,8 @@ const file_bootstream_proto_rawDesc = "" +
 	"\binstance\x18\b \x01(\v2\x1f.farrier.bootstream.v1.InstanceH\x00R\binstance\x124\n" +
 	"\x05image\x18\t \x01(\v2\x1c.farrier.bootstream.v1.ImageH\x00R\x05image\x12=\n" +
 	"\bsettings\x18\n" +
-	" \x01(\v2\x1f.farrier.bootstream.v1.SettingsH\x00R\bsettingsB\x06\n" +
+	" \x01(\v2\x1f.farrier.bootstream.v1.SettingsH\x00R\bsettings\x12\x14\n" +
+	"\x05epoch\x18\v \x01(\tR\x05epochB\x06\n" +
 	"\x04body\"\t\n" +
 	"\aDeleted\"\xbc\x03\n" +
 	"\aMachine\x12\x12\n" +

@@ -2,7 +2,7 @@
 //
 // The file is a sealed log (package sealed). Each Append is durable when it returns, and what Open finds after a crash is what was
 // appended up to some batch: never less than what Append has returned for, and never something else. The last record of a key counts;
-// whether it may replace the one before is decided by who appends. A Mark says how far the boot server has come and when it heard the
+// whether it may replace the one before is decided by who appends. A mark (bootstream.Progress) says how far the boot server has come and when it heard the
 // manager last; records behind the last mark come again when the boot server resumes from it.
 //
 // A snapshot is written aside and takes the place of everything when it is complete. The file is rewritten when more than half of it is

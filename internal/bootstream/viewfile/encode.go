@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
 
@@ -15,33 +16,29 @@ import (
 const (
 	fieldRecord protowire.Number = 1 // Record
 	fieldHeld   protowire.Number = 2 // Hello: held and observed
-	fieldAt     protowire.Number = 3 // nanoseconds since 1970
+	fieldHeard  protowire.Number = 3 // nanoseconds since 1970
+	fieldUntil  protowire.Number = 4 // the same
 )
 
 // errFrame is for a frame that is authentic and makes no sense.
 var errFrame = errors.New("view file: a frame that nobody wrote")
 
-// Mark says how far the boot server has come.
-type Mark struct {
-	Position *streampb.Position
-	Observed map[string]uint64
-	// Current is when the manager said last that this is everything.
-	Current time.Time
-}
-
-func appendMark(buf []byte, m Mark) ([]byte, error) {
+func appendMark(buf []byte, m bootstream.Progress) ([]byte, error) {
 	held, err := proto.Marshal(&streampb.Hello{Held: m.Position, Observed: m.Observed})
 	if err != nil {
 		return nil, err
 	}
 	buf = protowire.AppendTag(buf, fieldHeld, protowire.BytesType)
 	buf = protowire.AppendBytes(buf, held)
-	buf = protowire.AppendTag(buf, fieldAt, protowire.Fixed64Type)
-	at := int64(0) // never
-	if !m.Current.IsZero() {
-		at = m.Current.UnixNano()
+	return appendTime(appendTime(buf, fieldHeard, m.Heard), fieldUntil, m.SecretsUntil), nil
+}
+
+// appendTime leaves out the zero time.
+func appendTime(buf []byte, field protowire.Number, t time.Time) []byte {
+	if t.IsZero() {
+		return buf
 	}
-	return protowire.AppendFixed64(buf, uint64(at)), nil
+	return protowire.AppendFixed64(protowire.AppendTag(buf, field, protowire.Fixed64Type), uint64(t.UnixNano()))
 }
 
 func appendRecord(buf, record []byte) []byte {
@@ -50,8 +47,8 @@ func appendRecord(buf, record []byte) []byte {
 }
 
 // decode gives the records of a frame, encoded, to record, and its mark, if it has one, to mark.
-func decode(frame []byte, record func([]byte) error, mark func(Mark)) error {
-	var m Mark
+func decode(frame []byte, record func([]byte) error, mark func(bootstream.Progress)) error {
+	var m bootstream.Progress
 	marked := false
 	for len(frame) > 0 {
 		number, kind, n := protowire.ConsumeTag(frame)
@@ -77,14 +74,16 @@ func decode(frame []byte, record func([]byte) error, mark func(Mark)) error {
 				return fmt.Errorf("%w: %w", errFrame, err)
 			}
 			m.Position, m.Observed, marked = held.GetHeld(), held.GetObserved(), true
-		case number == fieldAt && kind == protowire.Fixed64Type:
+		case (number == fieldHeard || number == fieldUntil) && kind == protowire.Fixed64Type:
 			at, n := protowire.ConsumeFixed64(frame)
 			if n < 0 {
 				return errFrame
 			}
 			frame = frame[n:]
-			if at != 0 {
-				m.Current = time.Unix(0, int64(at))
+			if t := time.Unix(0, int64(at)); number == fieldHeard {
+				m.Heard = t
+			} else {
+				m.SecretsUntil = t
 			}
 		default:
 			n := protowire.ConsumeFieldValue(number, kind, frame)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
@@ -33,27 +34,19 @@ type File struct {
 	mu    sync.Mutex
 	log   *sealed.Log
 	index *index
-	mark  *Mark
+	mark  *bootstream.Progress
 	// patience is the size up to which a rewrite that failed is not tried again.
 	patience int64
 	snapshot bool
 }
 
-// Held is what a file holds.
-type Held struct {
-	// Records are the last ones of their keys, in the order in which they were appended; deletions are among them.
-	Records []*streampb.Record
-	// Mark is the last one, nil if there was none.
-	Mark *Mark
-}
-
 // Open reads the view of a directory. Without one it is an error that wraps fs.ErrNotExist.
-func Open(dir *sealed.Dir, key sealed.Key, logger logr.Logger) (*File, Held, error) {
+func Open(dir *sealed.Dir, key sealed.Key, logger logr.Logger) (*File, bootstream.Kept, error) {
 	f := newFile(dir, key, logger)
 	loader := loader{index: f.index, by: map[string]*streampb.Record{}}
 	log, opened, err := sealed.Open(dir, name, purpose, key, loader.take)
 	if err != nil {
-		return nil, Held{}, err
+		return nil, bootstream.Kept{}, err
 	}
 	if opened.Dropped > 0 {
 		logger.Info("dropped an unfinished write at the end of the last view", "bytes", opened.Dropped)
@@ -83,7 +76,7 @@ func newFile(dir *sealed.Dir, key sealed.Key, logger logr.Logger) *File {
 type loader struct {
 	index *index
 	by    map[string]*streampb.Record
-	mark  *Mark
+	mark  *bootstream.Progress
 }
 
 func (l *loader) take(frame []byte) error {
@@ -98,11 +91,11 @@ func (l *loader) take(frame []byte) error {
 			delete(l.by, forgotten)
 		}
 		return nil
-	}, func(m Mark) { l.mark = &m })
+	}, func(m bootstream.Progress) { l.mark = &m })
 }
 
-func (l *loader) held() Held {
-	held := Held{Records: make([]*streampb.Record, 0, len(l.by)), Mark: l.mark}
+func (l *loader) held() bootstream.Kept {
+	held := bootstream.Kept{Records: make([]*streampb.Record, 0, len(l.by)), Progress: l.mark}
 	for _, record := range l.by {
 		held.Records = append(held.Records, record)
 	}
@@ -114,7 +107,7 @@ func (l *loader) held() Held {
 
 // Append makes records durable, and behind them a mark, which may be nil. After an error (sealed.WriteError) a part of the records may be
 // durable, from the first on, and the file can be appended to. The mark is not.
-func (f *File) Append(changes []*streampb.Record, mark *Mark) error {
+func (f *File) Append(changes []*streampb.Record, mark *bootstream.Progress) error {
 	batches, err := encode(changes, mark)
 	if err != nil {
 		return err
@@ -135,7 +128,7 @@ func (f *File) Append(changes []*streampb.Record, mark *Mark) error {
 }
 
 // Current makes a mark durable.
-func (f *File) Current(mark Mark) error { return f.Append(nil, &mark) }
+func (f *File) Current(mark bootstream.Progress) error { return f.Append(nil, &mark) }
 
 // Size is how long the file is, in bytes, and how many records it holds that are needed.
 func (f *File) Size() (bytes int64, records int) {
@@ -170,7 +163,7 @@ func (b *batch) note(x *index) {
 }
 
 // encode makes frames of records, and puts the mark into the last one.
-func encode(changes []*streampb.Record, mark *Mark) ([]batch, error) {
+func encode(changes []*streampb.Record, mark *bootstream.Progress) ([]batch, error) {
 	batches := []batch{{}}
 	for _, record := range changes {
 		encoded, err := proto.Marshal(record)

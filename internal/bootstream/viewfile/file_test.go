@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
@@ -66,20 +67,20 @@ func deleted(key string, counter uint64) *streampb.Record {
 	return &streampb.Record{Key: key, Counter: counter, Version: counter * 10, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}}}
 }
 
-func mark(counter uint64) *Mark {
-	return &Mark{
+func mark(counter uint64) *bootstream.Progress {
+	return &bootstream.Progress{
 		Position: &streampb.Position{Epoch: "e", Counter: counter},
-		Observed: map[string]uint64{"Server": counter}, Current: start.Add(time.Duration(counter) * time.Second),
+		Observed: map[string]uint64{"Server": counter}, Heard: start.Add(time.Duration(counter) * time.Second), SecretsUntil: start.Add(time.Hour + time.Duration(counter)),
 	}
 }
 
 // model is the naive view: the last record of each key, in the order of their writes, and the last mark.
 type model struct {
 	records []*streampb.Record
-	mark    *Mark
+	mark    *bootstream.Progress
 }
 
-func (m model) with(changes []*streampb.Record, mark *Mark) model {
+func (m model) with(changes []*streampb.Record, mark *bootstream.Progress) model {
 	for _, c := range changes {
 		var others []*streampb.Record
 		for _, r := range m.records {
@@ -97,14 +98,15 @@ func (m model) with(changes []*streampb.Record, mark *Mark) model {
 
 func (m model) String() string { return text(m.records, m.mark) }
 
-func text(records []*streampb.Record, mark *Mark) string {
+func text(records []*streampb.Record, mark *bootstream.Progress) string {
 	var b strings.Builder
 	for _, r := range records {
 		encoded, _ := proto.MarshalOptions{Deterministic: true}.Marshal(r)
 		fmt.Fprintf(&b, "%x\n", encoded)
 	}
 	if mark != nil {
-		fmt.Fprintf(&b, "%s %d %v %d", mark.Position.GetEpoch(), mark.Position.GetCounter(), mark.Observed, mark.Current.UnixNano())
+		fmt.Fprintf(&b, "%s %d %v %d", mark.Position.GetEpoch(), mark.Position.GetCounter(), mark.Observed, mark.Heard.UnixNano())
+		fmt.Fprintf(&b, " %d", mark.SecretsUntil.UnixNano())
 	}
 	return b.String()
 }
@@ -119,7 +121,7 @@ func reopen(t testing.TB, d *sealed.Dir, path string, content []byte) (string, e
 	if err != nil {
 		return "", err
 	}
-	return text(held.Records, held.Mark), f.Close()
+	return text(held.Records, held.Progress), f.Close()
 }
 
 // TestACrashAnywhereKeepsWhatWasDurable: whatever is done, a crash at any byte of a write leaves what was there before it, or after it.
@@ -132,7 +134,8 @@ func TestACrashAnywhereKeepsWhatWasDurable(t *testing.T) {
 		f.slack = 300
 		var m model
 		for i := range rapid.IntRange(1, 8).Draw(rt, "steps") {
-			counter, before, after := uint64(i+1), m, m
+			counter, before := uint64(i+1), m
+			var after model
 			old, err := os.ReadFile(path)
 			if err != nil {
 				rt.Fatal(err)
@@ -148,7 +151,7 @@ func TestACrashAnywhereKeepsWhatWasDurable(t *testing.T) {
 				}
 				return changes
 			}
-			var marked *Mark
+			var marked *bootstream.Progress
 			if rapid.Bool().Draw(rt, "marked") {
 				marked = mark(counter)
 			}
@@ -171,7 +174,7 @@ func TestACrashAnywhereKeepsWhatWasDurable(t *testing.T) {
 				} else if err := s.Commit(*marked); err != nil {
 					rt.Fatal(err)
 				}
-				after.mark = map[bool]*Mark{true: marked, false: before.mark}[marked != nil]
+				after.mark = map[bool]*bootstream.Progress{true: marked, false: before.mark}[marked != nil]
 			} else {
 				changes := draw()
 				if err := f.Append(changes, marked); err != nil {

@@ -3,6 +3,7 @@ package viewfile
 import (
 	"errors"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
@@ -38,7 +39,7 @@ func (f *File) Replace() (*Snapshot, error) {
 // Add adds records to the snapshot. After an error only Discard is left to do.
 func (s *Snapshot) Add(changes []*streampb.Record) error { return s.add(changes, nil) }
 
-func (s *Snapshot) add(changes []*streampb.Record, mark *Mark) error {
+func (s *Snapshot) add(changes []*streampb.Record, mark *bootstream.Progress) error {
 	if s.draft == nil {
 		return errOver
 	}
@@ -56,7 +57,7 @@ func (s *Snapshot) add(changes []*streampb.Record, mark *Mark) error {
 }
 
 // Commit puts the snapshot in the place of everything. It is durable when Commit returns. After an error the snapshot has ended as well.
-func (s *Snapshot) Commit(mark Mark) error {
+func (s *Snapshot) Commit(mark bootstream.Progress) error {
 	if err := s.add(nil, &mark); err != nil {
 		s.Discard()
 		return err
@@ -134,7 +135,7 @@ type copier struct {
 }
 
 func (c *copier) take(frame []byte) error {
-	return decode(frame, c.record, func(Mark) {})
+	return decode(frame, c.record, func(bootstream.Progress) {})
 }
 
 func (c *copier) record(encoded []byte) error {
@@ -167,7 +168,7 @@ func (c *copier) flush() error {
 	return err
 }
 
-func (c *copier) finish(mark *Mark) (err error) {
+func (c *copier) finish(mark *bootstream.Progress) (err error) {
 	if mark != nil {
 		if c.frame, err = appendMark(c.frame, *mark); err != nil {
 			return err

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/farrier-dev/farrier/test/certificate"
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/test/certificate"
 )
 
 // authority signs certificates for a test.
