@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 		"no claims":          {func(o *Options) { o.Claims = 0 }, "--claims: 0 is out of range"},
 		"negative time":      {func(o *Options) { o.Timeout = -time.Second }, "--timeout: -1s"},
 		"output":             {func(o *Options) { o.Output = "yaml" }, `--output: "yaml" is neither text nor json`},
-		"break":              {func(o *Options) { o.Break = "everything" }, `--break: "everything" is none of`},
+		"break":              {func(o *Options) { o.Break = "everything" }, `--break: "everything" is not one of`},
 		"keep, new":          {func(o *Options) { o.Keep = filepath.Join(full, "new") }, ""},
 		"keep, empty":        {func(o *Options) { o.Keep = t.TempDir() }, ""},
 		"keep, not empty":    {func(o *Options) { o.Keep = full }, "--keep: " + full + " is not empty"},
