@@ -36,7 +36,7 @@ type templates struct {
 // startTemplates writes a script of the victim's in a namespace for this test.
 func startTemplates(t *testing.T, p *product.Product) templates {
 	t.Helper()
-	machine := func() string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", templatesMachines.Add(1)) }
+	machine := func() string { return fmt.Sprintf("cccccccc-0000-4000-8000-%012d", templatesMachines.Add(1)) }
 	s := templates{p, t, strings.ToLower(t.Name()), machine(), machine()}
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
 	s.create(s.profile("victim", "#!ipxe\n{{ if .Subject.uuid }}echo victim boots{{ end }}\n"))
