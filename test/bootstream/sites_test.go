@@ -99,7 +99,7 @@ func (p *pki) startManager(observed uint64, table ...string) *manager {
 		},
 		Observed: func() map[string]uint64 { return map[string]uint64{"IPXEBootConfig": observed} },
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a listener of a test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		p.t.Fatal(err)
 	}
