@@ -20,10 +20,12 @@ LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
 # a race need not wait a second for one at their end (atexit_sleep_ms). The
 # detector also has every pointer conversion checked, which in what we do not
 # maintain (reflect, above all) takes a tenth of the time: ours are checked.
+# Packages that are tested plain drive programs and wait for them, so four of them
+# run at a time on any machine.
 CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
 RACED      = CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
 TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m
-TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 10m
+TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 10m -p 4
 
 GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
