@@ -25,7 +25,7 @@ LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
 CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
 RACED      = CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
 TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m
-TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 10m -p 4
+TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
 
 GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
