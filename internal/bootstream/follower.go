@@ -90,7 +90,6 @@ type Follower struct {
 	mu      sync.Mutex
 	state   State
 	manager streampb.BootStreamClient // nil: none
-	changed chan struct{}             // closed when the manager changes
 
 	// held and unkept are for Run alone.
 	held   *holdings
@@ -124,7 +123,7 @@ func NewFollower(o FollowerOptions) *Follower {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		}
 	}
-	return &Follower{o: o, held: newHoldings(), unkept: unkept{keeper: o.Keeper, logger: o.Logger}, changed: make(chan struct{})}
+	return &Follower{o: o, held: newHoldings(), unkept: unkept{keeper: o.Keeper, logger: o.Logger}}
 }
 
 // Load applies what was kept, before Run. Records that cannot be used are left out.
@@ -167,23 +166,6 @@ func (f *Follower) update(change func(*State)) {
 	change(&f.state)
 }
 
-// Manager returns a client of the manager that is followed, or waits for one.
-func (f *Follower) Manager(ctx context.Context) (streampb.BootStreamClient, error) {
-	for {
-		f.mu.Lock()
-		manager, changed := f.manager, f.changed
-		f.mu.Unlock()
-		if manager != nil {
-			return manager, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // Connected returns a client of the manager that is followed; nil: none is.
 func (f *Follower) Connected() streampb.BootStreamClient {
 	f.mu.Lock()
@@ -195,8 +177,6 @@ func (f *Follower) setManager(address string, manager streampb.BootStreamClient)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.manager, f.state.Manager = manager, address
-	close(f.changed)
-	f.changed = make(chan struct{})
 }
 
 // Run follows one manager after the other until ctx ends. Its error is that of ctx.

@@ -127,9 +127,6 @@ func (f *File) Append(changes []*streampb.Record, mark *bootstream.Progress) err
 	return nil
 }
 
-// Current makes a mark durable.
-func (f *File) Current(mark bootstream.Progress) error { return f.Append(nil, &mark) }
-
 // Size is how long the file is, in bytes, and how many records it holds that are needed.
 func (f *File) Size() (bytes int64, records int) {
 	f.mu.Lock()
