@@ -1,6 +1,11 @@
 package bootstream
 
-import "github.com/farrier-dev/farrier/internal/bootstream/streampb"
+import (
+	"slices"
+	"strings"
+
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+)
 
 // Reach is how far the newest record of a key has come.
 type Reach uint8
@@ -43,8 +48,35 @@ func (s *Server) Reach(key string) (Reach, string) {
 			return Reached, ""
 		}
 	}
-	s.awaited[key] = counter
+	s.awaited[key] = awaited{counter, site}
 	return reach, why
+}
+
+// awaited is a record that somebody has asked about before a boot server of its site had it.
+type awaited struct {
+	counter uint64
+	site    string
+}
+
+// by reports whether a follower may have it.
+func (a awaited) by(f *following) bool { return a.site == AllSites || a.site == f.peer.Site }
+
+// RefusedBy is a boot server that cannot use a record, and why.
+type RefusedBy struct{ BootServer, Reason string }
+
+// Refusals are those of the newest record of a key, by the names of the boot servers. ServerOptions.Reached is told of the key when there is one more, or one less.
+func (s *Server) Refusals(key string) []RefusedBy {
+	counter, _ := s.o.Journal.CounterOf(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []RefusedBy
+	for f := range s.followers {
+		if r := f.refused[key]; r != nil && counter != 0 && r.Counter >= counter {
+			all = append(all, RefusedBy{f.peer.Name, r.Reason})
+		}
+	}
+	slices.SortFunc(all, func(a, b RefusedBy) int { return strings.Compare(a.BootServer, b.BootServer) })
+	return all
 }
 
 // Forget ends the interest in a key that Reach was asked about.
@@ -54,29 +86,37 @@ func (s *Server) Forget(key string) {
 	delete(s.awaited, key)
 }
 
-// acknowledged notes what a follower has, and tells those who wait for it.
+// acknowledged notes what a follower has, and tells those who wait for it or show what is refused.
 func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 	s.mu.Lock()
 	f.acked = max(f.acked, ack.Counter)
+	var told []string
 	for key, r := range f.refused {
 		if newest, _ := s.o.Journal.CounterOf(key); newest != r.Counter && newest <= f.acked {
 			delete(f.refused, key) // it has a later one, or none
+			told = append(told, key)
 		}
 	}
 	for _, r := range ack.Refused {
 		if len(f.refused) < mostRefused {
 			f.refused[r.Key] = r
+			told = append(told, r.Key)
 		}
 	}
-	var reached []string
-	for key, counter := range s.awaited {
-		if counter <= f.acked {
-			reached = append(reached, key)
+	for key, a := range s.awaited {
+		if a.counter <= f.acked && a.by(f) {
+			told = append(told, key)
 			delete(s.awaited, key)
 		}
 	}
 	s.mu.Unlock()
-	if len(reached) > 0 {
-		s.o.Reached(reached)
+	s.tell(told)
+}
+
+// tell tells of keys, each once.
+func (s *Server) tell(keys []string) {
+	if len(keys) > 0 {
+		slices.Sort(keys)
+		s.o.Reached(slices.Compact(keys))
 	}
 }

@@ -299,6 +299,23 @@ func TestADeletionIsNotTakenBackByAnOlderRecord(t *testing.T) {
 	}
 }
 
+// TestWhatWasAbsentComesBack: what one manager counted says nothing of what the next one counts.
+func TestWhatWasAbsentComesBack(t *testing.T) {
+	var n network
+	first, next := newManager(t, ""), newManager(t, "")
+	for version := range uint64(100) {
+		first.journal.Put("", machine("Kind/ns/a", version+1, "before"))
+	}
+	n.set("one", first)
+	_, a := n.follow(t, nil, "one")
+	await.True(t, "snapshot", same(a, map[string]string{"Kind/ns/a": "before"}))
+	n.set("one", next)
+	first.stop()
+	await.True(t, "the snapshot without it", same(a, map[string]string{}))
+	next.journal.Put("", machine("Kind/ns/a", 200, "again"))
+	await.True(t, "the object that was made anew", same(a, map[string]string{"Kind/ns/a": "again"}))
+}
+
 func TestARecordThatCannotBeUsedIsRefused(t *testing.T) {
 	var n network
 	reached := make(chan []string, 8)

@@ -211,7 +211,7 @@ func (f *Follower) follow(ctx context.Context, address string) (welcomed bool, e
 	defer cancel(nil)
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(f.o.Credentials), grpc.WithContextDialer(f.o.Dial),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage)),
 	)
 	if err != nil {
@@ -375,7 +375,7 @@ func (s *session) acknowledge(ack *streampb.Ack) error {
 // current ends a snapshot, and notes that nothing is missing.
 func (s *session) current(c *streampb.Current) error {
 	if s.snapshot {
-		gone := s.held.absent()
+		gone := s.held.absent(c.Counter)
 		for _, r := range gone {
 			s.o.Applier.Delete(r.Key)
 			s.held.take(s.welcome.Epoch, s.from(r))

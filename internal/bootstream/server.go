@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +57,8 @@ type ServerOptions struct {
 	Ready func() bool
 	// Observed is the newest resource version of each kind that the journal was made of; nil: none.
 	Observed func() map[string]uint64
-	// Reached is told of keys that a follower has acknowledged or refused. It must not block.
+	// Reached is told of keys that somebody has asked about with Reach once a follower of their site has acknowledged or refused them, and of every
+	// key that is refused, or no longer is. It must not block.
 	Reached func(keys []string)
 
 	Heartbeat, SecretsFor time.Duration // zero: the defaults
@@ -71,8 +73,8 @@ type Server struct {
 
 	mu        sync.Mutex
 	followers map[*following]struct{}
-	// awaited are keys that somebody asked about before they were acknowledged, with the counter that was meant.
-	awaited map[string]uint64
+	// awaited are keys that somebody asked about before they were acknowledged.
+	awaited map[string]awaited
 }
 
 // NewServer fills in what options leave out.
@@ -95,7 +97,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Server{o: o, followers: map[*following]struct{}{}, awaited: map[string]uint64{}}
+	return &Server{o: o, followers: map[*following]struct{}{}, awaited: map[string]awaited{}}
 }
 
 // following is one boot server that follows. Server.mu guards what acknowledgements change.
@@ -228,8 +230,10 @@ func (s *Server) join(f *following) {
 
 func (s *Server) leave(f *following) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.followers, f)
+	refused := slices.Collect(maps.Keys(f.refused))
+	s.mu.Unlock()
+	s.tell(refused)
 }
 
 // BootServer is what is known of a boot server that follows.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
@@ -104,8 +103,7 @@ func (p *pki) startManager(observed uint64, table ...string) *manager {
 		p.t.Fatal(err)
 	}
 	m.address = listener.Addr().String()
-	serving := grpc.NewServer(grpc.Creds(authorizer.Credentials()))
-	streampb.RegisterBootStreamServer(serving, m.server)
+	serving := m.server.GRPC(authorizer.Credentials())
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
