@@ -65,23 +65,26 @@ func (h *History) shard(uuid string) *historyShard {
 }
 
 // Record adds an answer. It never waits for anything but memory. Answers to nobody in particular are left out.
-func (h *History) Record(d Delivery) {
+func (h *History) Record(d Delivery) { h.RecordAll(d, d.Time, 1) }
+
+// RecordAll adds several answers that are alike: d is the last of them, with the bytes of all.
+func (h *History) RecordAll(d Delivery, first time.Time, count int) {
 	if d.UUID == "" {
 		return
 	}
 	s := h.shard(d.UUID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.machine(d.UUID).boot(d.Attempt).add(d)
+	s.machine(d.UUID).boot(d.Attempt).add(d, first, count)
 }
 
-func (b *Boot) add(d Delivery) {
+func (b *Boot) add(d Delivery, first time.Time, count int) {
 	// A download in ranges, and a retry, are many answers and one step.
 	for i := len(b.Steps) - 1; i >= 0; i-- {
 		s := &b.Steps[i]
 		if s.Kind == d.Kind && s.Status == d.Status && s.What == d.What && s.Addr == d.Addr && s.Entry == d.Entry {
 			s.Last = d.Time
-			s.Count++
+			s.Count += count
 			s.Bytes += d.Bytes
 			return
 		}
@@ -91,7 +94,7 @@ func (b *Boot) add(d Delivery) {
 		return
 	}
 	b.Steps = append(b.Steps, Step{
-		Kind: d.Kind, What: d.What, Entry: d.Entry, Addr: d.Addr, Status: d.Status, Bytes: d.Bytes, First: d.Time, Last: d.Time, Count: 1,
+		Kind: d.Kind, What: d.What, Entry: d.Entry, Addr: d.Addr, Status: d.Status, Bytes: d.Bytes, First: first, Last: d.Time, Count: count,
 	})
 }
 

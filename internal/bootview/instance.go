@@ -96,6 +96,13 @@ func (x *Instances) SetSynced(synced bool) {
 	x.synced = synced
 }
 
+// Synced reports what SetSynced said last.
+func (x *Instances) Synced() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.synced
+}
+
 // ByIP finds the instance of an address. An address of several is a Conflict: user data may hold secrets.
 func (x *Instances) ByIP(a netip.Addr) (*Instance, Status) {
 	x.mu.RLock()

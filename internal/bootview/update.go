@@ -139,6 +139,30 @@ func (v *View) Bound(name string) Caller {
 	return Caller{}
 }
 
+// Bind has the session of an entry bound by whoever answers its machine elsewhere, and reports whether that has changed whom it is bound to.
+// session is the attempt, or another name of the session; what is about another one than the entry has now comes too late.
+func (v *View) Bind(name, session string, c Caller, proven bool) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.entries[name]
+	if e == nil || e.session == nil || c.IsZero() || session != e.attempt.ID && session != e.session.id {
+		return false
+	}
+	before := e.session.Bound()
+	return e.session.Bind(c, proven) != before
+}
+
+// SiteOf is where the machine of an entry stands; false: there is no entry of that name.
+func (v *View) SiteOf(name string) (site string, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	e := v.entries[name]
+	if e == nil {
+		return "", false
+	}
+	return e.site, true
+}
+
 // Len is the number of entries.
 func (v *View) Len() int {
 	v.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/standalone"
+	"github.com/farrier-dev/farrier/internal/system"
 )
 
 // simTiming is the timing of simulated machines in `farrier up`: slow enough to watch.
@@ -30,7 +31,8 @@ func newUp() *cobra.Command {
 		Long: `Runs all of Farrier in one process: a Kubernetes API with its store, the controllers, the boot
 server and, with --sim, a simulated rack. The data directory holds all state.
 
-Prints one line that begins with "ready" as soon as every part answers.`,
+Prints one line that begins with "ready" as soon as every part answers, and after it, with --boot-stream-address, how boot servers
+get certificates.`,
 		Example: `  farrier up --sim 3
   kubectl --kubeconfig /var/lib/farrier/kubeconfig get servers`,
 		Args: usage.NoArgs,
@@ -71,7 +73,13 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 			fmt.Fprintf(out, " operator-ca=%s", s.CAFile)
 		}
 	}
+	if s.BootStreamAddress != "" {
+		fmt.Fprintf(out, " boot-stream=%s", s.BootStreamAddress)
+	}
 	fmt.Fprintln(out)
+	if s.BootStreamDir != "" {
+		howToJoin(out, s)
+	}
 	select {
 	case <-ctx.Done():
 		options.Logger.Info("stopping")
@@ -82,6 +90,15 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	case <-s.Done():
 		_ = s.Stop()
 		return errors.New("the Kubernetes API has stopped")
+	}
+}
+
+// howToJoin says where the certificates of the boot stream are and how a boot server gets one.
+func howToJoin(out io.Writer, s *standalone.System) {
+	fmt.Fprintf(out, "boot servers connect to %s, which is %s and whose certificates are in %s\n", s.BootStreamAddress, system.OwnManagerName, s.BootStreamDir)
+	fmt.Fprintf(out, "  by files:   farrier cert issue NAME [--site SITE] --dir %s\n", s.BootStreamDir)
+	if s.BootStreamJoinAddress != "" {
+		fmt.Fprintf(out, "  by joining: farrier cert token NAME [--site SITE] --kubeconfig %s, and join at %s\n", s.Kubeconfig, s.BootStreamJoinAddress)
 	}
 }
 

@@ -46,7 +46,7 @@ type System struct {
 // When it fails, what was started has been stopped again.
 func Start(ctx context.Context, options Options) (*System, error) {
 	settings, err := options.check()
-	options.Loopback = options.Sim > 0
+	options.Loopback, options.OwnCertificates = options.Sim > 0, true
 	rules := plugin.New()
 	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
 	inner, systemErr := system.New(options.Options)
@@ -65,6 +65,9 @@ func Start(ctx context.Context, options Options) (*System, error) {
 
 func (s *System) start(ctx context.Context, settings rackSettings) error {
 	if err := s.startAPI(ctx); err != nil {
+		return err
+	}
+	if err := s.OwnBootStream(); err != nil {
 		return err
 	}
 	if s.options.Sim > 0 {

@@ -42,6 +42,9 @@ func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
 		return nil
 	}
 	s.instances = &bootview.Instances{}
+	if s.stream != nil {
+		s.stream.source.ObserveInstances(s.instances)
+	}
 	return (&metadata.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.sites,
 	}).SetupWithManager(ctx, mgr)

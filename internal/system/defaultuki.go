@@ -9,12 +9,19 @@ import (
 
 // defaultUKI is what machines boot over UEFI HTTP that nobody has a configuration for. It is resolved in the
 // background, as every image is, and the last good answer stays.
-type defaultUKI struct{ url atomic.Pointer[string] }
+type defaultUKI struct {
+	url atomic.Pointer[string]
+	// tell is told of it as well.
+	tell func(url string)
+}
 
 // newDefaultUKI begins to resolve the image, if one is given. What an image comes to is fetched at once.
 func (s *System) newDefaultUKI() *defaultUKI {
-	d := &defaultUKI{}
-	d.url.Store(&s.settings.DefaultUKIURL)
+	d := &defaultUKI{tell: func(string) {}}
+	if s.stream != nil {
+		d.tell = s.stream.source.SetDefaultUKI
+	}
+	d.set(s.settings.DefaultUKIURL)
 	if s.settings.DefaultUKIImage == "" {
 		return d
 	}
@@ -32,7 +39,7 @@ func (s *System) newDefaultUKI() *defaultUKI {
 		if url == "" {
 			s.logger.Info("default image has no UKI", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage)
 		}
-		d.url.Store(&url)
+		d.set(url)
 		_ = s.blobs.Pin("--default-httpboot-oci-image", registry.Pin{Plan: result.Plan, Site: registry.EverySite}) // fails for pull secrets only
 	}
 	s.images.Subscribe(func(changed registry.Request) {
@@ -42,6 +49,11 @@ func (s *System) newDefaultUKI() *defaultUKI {
 	})
 	update()
 	return d
+}
+
+func (d *defaultUKI) set(url string) {
+	d.url.Store(&url)
+	d.tell(url)
 }
 
 func (d *defaultUKI) get() string { return *d.url.Load() }

@@ -51,6 +51,9 @@ func (s *System) newImages() (err error) {
 	if err := metrics.Registry.Register(s.blobs); err != nil {
 		return fmt.Errorf("metrics of the image cache: %w", err)
 	}
+	if s.stream != nil {
+		s.stream.source.ObservePins(s.blobs)
+	}
 	s.pinImages()
 	return nil
 }

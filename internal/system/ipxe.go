@@ -74,11 +74,15 @@ func (k keys) derived(purpose string) []byte {
 
 // newProfiles makes the empty view of machines that name themselves.
 func (s *System) newProfiles() *profile.View {
-	var signer *profile.Signer
-	if s.settings.SignConfigURLs {
-		signer = &profile.Signer{Key: s.keys.derived("config urls"), TTL: configURLTTL}
+	return profile.NewView(clock.RealClock{}, s.configSigner())
+}
+
+// configSigner signs URLs of configs; nil: they are not signed.
+func (s *System) configSigner() *profile.Signer {
+	if !s.settings.SignConfigURLs {
+		return nil
 	}
-	return profile.NewView(clock.RealClock{}, signer)
+	return &profile.Signer{Key: s.keys.derived("config urls"), TTL: configURLTTL}
 }
 
 // addProfiles makes the controllers that fill it.

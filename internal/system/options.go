@@ -17,6 +17,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
@@ -46,6 +47,14 @@ type Options struct {
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
 	BootProgramsDir string
+	// BootStreamAddress is where boot servers without Kubernetes connect; empty: nowhere. BootServers are those of them that may, NAME or NAME=SITE;
+	// those that have joined may too. BootStreamCertificatesDir has the certificate that they are shown, with its key and the authorities of theirs.
+	BootStreamAddress, BootStreamCertificatesDir string
+	BootServers                                  []string
+	// BootStreamJoinAddress is where they get certificates of the authority in BootStreamAuthorityDir; empty: nowhere.
+	BootStreamJoinAddress, BootStreamAuthorityDir string
+	// OwnCertificates says that OwnBootStream makes certificates and authority where those flags name none.
+	OwnCertificates bool
 	// OperatorAddress is where operators read reports and boots, over TLS; empty: nowhere. OperatorURL is under which they reach it;
 	// empty: derived from the address. Without files its certificate is made anew at each start.
 	OperatorAddress, OperatorURL      string
@@ -223,6 +232,8 @@ type settings struct {
 
 	foreignBoot, foreignLifecycle bool
 
+	bootServers peer.Table
+
 	descriptors uint64 // files that this process may open
 	shares      inbound.Shares
 }
@@ -251,7 +262,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir(), s.checkBootStream())
 	return s, errors.Join(errs...)
 }
 

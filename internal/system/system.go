@@ -40,6 +40,10 @@ type System struct {
 	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot;
 	// OperatorURL is where operators are answered, empty if they are not.
 	BootURL, BMCEventsURL, OperatorURL string
+	// BootStreamAddress and BootStreamJoinAddress are where boot servers without Kubernetes connect and join; empty: nowhere.
+	BootStreamAddress, BootStreamJoinAddress string
+	// BootStreamDir has the authority and the certificates of the boot stream where this process has made them; empty: it has not.
+	BootStreamDir string
 
 	logger   logr.Logger
 	settings *settings
@@ -73,6 +77,8 @@ type System struct {
 	// pages are the listeners of metrics, health and profiles.
 	pages   []net.Listener
 	callers callers
+	// stream is nil where no boot server without Kubernetes can connect.
+	stream *bootStream
 
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
@@ -98,7 +104,7 @@ func New(options Options) (*System, error) {
 	s := &System{logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
 	ctrl.SetLogger(LowerVerbosity(options.Logger))
 	s.newCallers()
-	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
+	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators(), s.openBootStream()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -142,6 +148,9 @@ func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.runBootStream(running, mgr, direct); err != nil {
+		return err
+	}
 	s.parts.Go(func() {
 		if err := s.act(running, mgr, direct); err != nil && !errors.Is(err, context.Canceled) {
 			s.failed <- err
@@ -175,6 +184,9 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	if !s.settings.foreignBoot {
 		s.profiles = s.newProfiles()
 	}
+	if s.stream != nil {
+		s.stream.observeViews(s)
+	}
 	mgr, delivery, intake, err := s.newManager(ctx, config)
 	if err != nil {
 		return nil, err
@@ -185,6 +197,11 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	boot, err := s.newBootServer(delivery, intake)
 	if err != nil {
 		return nil, err
+	}
+	if s.stream != nil {
+		if err := s.newBootStreamServer(mgr, delivery, intake); err != nil {
+			return nil, err
+		}
 	}
 	for _, part := range []manager.Runnable{
 		named("fleet", s.fleet.Run),
@@ -284,6 +301,8 @@ func (s *System) Stop() error {
 			errs = append(errs, closeListener(page))
 		}
 		s.callers.unregister()
+		s.stopBootStream()
+		errs = append(errs, s.closeBootStream())
 		if s.blobs != nil {
 			errs = append(errs, s.blobs.Close())
 		}

@@ -155,7 +155,7 @@ func (d *Dir) write(name string, key crypto.PublicKey, role Role, now time.Time,
 	if err := atomicfile.Write(filepath.Join(folder, peer.CertFile), cert, public); err != nil {
 		return Certificate{}, err
 	}
-	return d.read(name)
+	return d.Read(name)
 }
 
 // List returns the certificates by name. What cannot be read is in the error, which names the files; the others are returned all the same.
@@ -173,7 +173,7 @@ func (d *Dir) List() ([]Certificate, error) {
 		if _, err := os.Lstat(filepath.Join(d.Folder(e.Name()), peer.CertFile)); errors.Is(err, fs.ErrNotExist) {
 			continue // somebody else's folder
 		}
-		c, err := d.read(e.Name())
+		c, err := d.Read(e.Name())
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -183,7 +183,8 @@ func (d *Dir) List() ([]Certificate, error) {
 	return list, errors.Join(errs...)
 }
 
-func (d *Dir) read(name string) (Certificate, error) {
+// Read returns the certificate of a name.
+func (d *Dir) Read(name string) (Certificate, error) {
 	leaf, err := d.leaf(name)
 	if err != nil {
 		return Certificate{}, err

@@ -105,6 +105,13 @@ func (r *reconciler) keepBound(ctx context.Context, in *source) error {
 	return nil
 }
 
+// Bind is told by a boot server elsewhere whom it has bound a boot to. What has to outlive this process is written down soon.
+func (d *Delivery) Bind(entry, session string, c bootview.Caller, proven bool) {
+	if d.View.Bind(entry, session, c, proven) {
+		d.notes.wakeAfter(d.Patience, entry)
+	}
+}
+
 // Alarmed is the boot server's callback for those who ask for what is another's.
 func (d *Delivery) Alarmed(a bootview.Alarm) {
 	if d.Alarms == nil {

@@ -208,6 +208,9 @@ func (d *Delivery) site(server *metalv1.Server) string {
 	return name
 }
 
+// SiteOf is where the machine of a Server stands, as its entries say.
+func (d *Delivery) SiteOf(server *metalv1.Server) string { return d.site(server) }
+
 // notOrdered stands for the attempt of a boot configuration whose boot is not ordered, or over.
 const notOrdered = "none"
 

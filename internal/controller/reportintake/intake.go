@@ -40,6 +40,8 @@ type Intake struct {
 	Alarms *alarm.Board
 	// Clock is when a cleanup ended: the machine's own may be years off.
 	Clock clock.PassiveClock
+	// Speaks reports whether whoever hands over reports may speak for the machine of a Server; nil: for any.
+	Speaks func(*metalv1.Server) bool
 }
 
 // Register stores a report. Doing it again for the same attempt changes nothing.
@@ -183,6 +185,9 @@ func (i *Intake) servers(ctx context.Context, uuid, attemptID string) ([]metalv1
 		return nil, err
 	}
 	found := append(list.Items, nameless...)
+	if i.Speaks != nil {
+		found = slices.DeleteFunc(found, func(s metalv1.Server) bool { return !i.Speaks(&s) })
+	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: %w", uuid, ErrUnknownMachine)
 	}
