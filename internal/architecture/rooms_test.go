@@ -425,6 +425,13 @@ var rooms = []room{
 		because: "what is wrong with a command line does not depend on what the command does",
 	},
 	{
+		path:    "internal/program/configfile",
+		may:     []string{"internal/program/usage"},
+		only:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/go-cmp"},
+		never:   kubernetes,
+		because: "a file sets flags, whatever they are; programs without Kubernetes take one, too",
+	},
+	{
 		path:    "internal/program/logging",
 		only:    stdlib,
 		because: "how a line of log looks does not depend on whose it is",

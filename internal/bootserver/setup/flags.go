@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// repeated is a flag that can be repeated, also under several names: each one adds a value.
+// repeated is a flag that can be repeated, also under several names: each one adds a value. It is a pflag.SliceValue, so a file of flags
+// can give it a list.
 type repeated []string
 
 func (r *repeated) String() string { return strings.Join(*r, " ") }
@@ -15,6 +16,9 @@ func (r *repeated) Set(value string) error {
 	*r = append(*r, value)
 	return nil
 }
+func (r *repeated) Append(value string) error     { return r.Set(value) }
+func (r *repeated) Replace(values []string) error { *r = values; return nil }
+func (r *repeated) GetSlice() []string            { return *r }
 
 // BindAddresses binds what is said of directories, addresses and certificates. Flags of the operators that Farrier replaces keep their names.
 func (o *Options) BindAddresses(f *pflag.FlagSet) {
