@@ -129,7 +129,7 @@ func TestOtherMinorVersions(t *testing.T) {
 			e := entryOf(t, 1, 2)
 			m.view.Put(e)
 			m.view.Delete(entryOf(t, 2, 1).Name)
-await.True(t, "a change and a deletion", func() bool { return b.generation(1) == 2 && b.generation(2) == 0 })
+			await.True(t, "a change and a deletion", func() bool { return b.generation(1) == 2 && b.generation(2) == 0 })
 			reaches(t, m, "", e.Name)
 			if all := m.server.BootServers(); len(all) != 1 || all[0].Minor != c.minor || len(all[0].Refused) > 0 {
 				t.Errorf("it is known as %+v", all)
