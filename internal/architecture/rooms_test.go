@@ -181,6 +181,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inbound/boottls",
+		may:     []string{"internal/host/..."},
 		only:    []string{"github.com/go-logr/logr", "k8s.io/utils"},
 		because: "what certificates machines are shown is the same wherever the authority is kept",
 	},
@@ -265,12 +266,19 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/host/boundedfile",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "how much of a file is read, and whose a key is, does not depend on what is in it",
+	},
+	{
 		path:    "internal/host/atomicfile",
 		only:    stdlib,
 		because: "how a file is replaced does not depend on what is in it",
 	},
 	{
 		path:    "internal/bootstream/peer",
+		may:     []string{"internal/host/..."},
 		never:   kubernetes,
 		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
 	},
@@ -282,7 +290,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/enroll",
-		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/atomicfile"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/..."},
 		never:   kubernetes,
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
 	},
@@ -295,7 +303,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/sealed",
-		may:     []string{"internal/host/ownership"},
+		may:     []string{"internal/host/..."},
 		only:    stdlib,
 		because: "what is kept on disk is sealed the same way, whatever it is",
 	},
@@ -419,7 +427,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/program/configfile",
-		may:     []string{"internal/program/usage"},
+		may:     []string{"internal/program/usage", "internal/host/..."},
 		only:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/go-cmp"},
 		never:   kubernetes,
 		because: "a file sets flags, whatever they are; programs without Kubernetes take one, too",
