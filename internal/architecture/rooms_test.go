@@ -296,7 +296,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootstream/records",
-		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
+		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/bootview/booturl", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
 		never:   kubernetesClients,
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
@@ -321,7 +321,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootview/booturl", "internal/bounded"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
@@ -350,7 +350,7 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
-			"internal/controller/index", "internal/inbound/..."},
+			"internal/controller/index", "internal/inbound/...", "internal/host/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},

@@ -233,7 +233,7 @@ func (r *Renewer) keep(issued *streampb.Issued) error {
 
 // leaf is the certificate of the directory.
 func (r *Renewer) leaf() (*x509.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(r.file(peer.CertFile), r.file(peer.KeyFile))
+	pair, err := boundedfile.KeyPair(r.file(peer.CertFile), r.file(peer.KeyFile))
 	if err != nil {
 		return nil, err
 	}

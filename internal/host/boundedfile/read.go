@@ -1,6 +1,7 @@
 package boundedfile
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"os"
@@ -33,6 +34,19 @@ func ReadKey(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return all(file, limit)
+}
+
+// KeyPair reads a certificate with its chain, and its key. The errors of its files name these.
+func KeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := Read(certFile, Certificates)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := ReadKey(keyFile, Certificates)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 func all(file *os.File, limit int64) ([]byte, error) {
