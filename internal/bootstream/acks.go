@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // Reach is how far the newest record of a key has come.
@@ -33,7 +34,7 @@ func (s *Server) Reach(key string) (Reach, string) {
 	}
 	reach, why := NoFollower, ""
 	for f := range s.followers {
-		if site != AllSites && f.peer.Site != site {
+		if site != booturl.EverySite && f.peer.Site != site {
 			continue
 		}
 		switch refusal := f.refused[key]; {
@@ -59,7 +60,7 @@ type awaited struct {
 }
 
 // by reports whether a follower may have it.
-func (a awaited) by(f *following) bool { return a.site == AllSites || a.site == f.peer.Site }
+func (a awaited) by(f *following) bool { return a.site == booturl.EverySite || a.site == f.peer.Site }
 
 // RefusedBy is a boot server that cannot use a record, and why.
 type RefusedBy struct{ BootServer, Reason string }

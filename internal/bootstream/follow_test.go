@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -272,6 +273,65 @@ func TestAManagerThatLagsBehindIsNotFollowed(t *testing.T) {
 	next.journal.Put("", machine("Kind/ns/b", 21, "b"))
 	n.set("lagging", next)
 	await.True(t, "snapshot of a manager that does not lag behind", same(a, map[string]string{"Kind/ns/b": "b"}))
+}
+
+// TestAMachineThatComesBack: a server is released while the manager is replaced, and claimed again. Counters of the former manager, which has
+// run for long, say nothing of those of the next.
+func TestAMachineThatComesBack(t *testing.T) {
+	var n network
+	var d disk
+	former, next := newManager(t, "", observed(20)), newManager(t, "", observed(30))
+	for range 100 {
+		former.journal.Put("", machine("Kind/ns/a", 10, "first claim"))
+	}
+	n.set("one", former)
+	a := &applied{has: map[string]string{}}
+	stop := run(t, n.follower(t, a, &d, "one"))
+	await.True(t, "snapshot", func() bool { return a.isSynced() && same(a, map[string]string{"Kind/ns/a": "first claim"})() })
+	n.set("one", next)
+	former.stop()
+	await.True(t, "the release", same(a, map[string]string{}))
+	next.journal.Put("", machine("Kind/ns/a", 31, "second claim"))
+	await.True(t, "the second claim", same(a, map[string]string{"Kind/ns/a": "second claim"}))
+	stop()
+
+	next.journal.Delete("Kind/ns/a")
+	next.journal.Put("", machine("Kind/ns/a", 32, "third claim"))
+	a = &applied{has: map[string]string{}}
+	f := n.follower(t, a, &d, "one")
+	f.Load(d.kept())
+	run(t, f)
+	await.True(t, "the third claim", same(a, map[string]string{"Kind/ns/a": "third claim"}))
+}
+
+// TestWhatAManagerHasNotSeenIsNotGone: a boot server goes from one manager to another that has not seen the newest object yet, and back.
+func TestWhatAManagerHasNotSeenIsNotGone(t *testing.T) {
+	var n network
+	var seen atomic.Uint64
+	seen.Store(17)
+	first := newManager(t, "", observed(17), func(o *ServerOptions) { o.Heartbeat = time.Hour }) // nothing after the first snapshot
+	lagging := newManager(t, "", func(o *ServerOptions) {
+		o.Observed = func() map[string]uint64 { return map[string]uint64{"Kind": seen.Load(), "Other": 3} }
+	})
+	n.set("first", first)
+	f, a := n.follow(t, nil, "first", "lagging")
+	await.True(t, "snapshot", a.isSynced)
+	first.journal.Put("", machine("Kind/ns/new", 18, "new"))
+	first.journal.Put("", machine("Kind/ns/released", 18, "released since"))
+	both := map[string]string{"Kind/ns/new": "new", "Kind/ns/released": "released since"}
+	await.True(t, "what is new", same(a, both))
+	n.set("lagging", lagging)
+	n.set("first", nil)
+	first.stop()
+	await.True(t, "the manager that lags behind", func() bool { return f.State().Epoch == lagging.journal.Epoch() })
+	if !same(a, both)() {
+		t.Errorf("it has %v of a manager that has not seen more", a.get())
+	}
+	lagging.journal.Put("", machine("Kind/ns/new", 18, "new"))
+	seen.Store(19)
+	await.True(t, "what the manager has seen by now", same(a, map[string]string{"Kind/ns/new": "new"}))
+	lagging.journal.Put("", machine("Kind/ns/released", 20, "claimed again"))
+	await.True(t, "what it makes anew", same(a, map[string]string{"Kind/ns/new": "new", "Kind/ns/released": "claimed again"}))
 }
 
 func TestADeletionIsNotTakenBackByAnOlderRecord(t *testing.T) {
