@@ -114,6 +114,12 @@ var rooms = []room{
 		because: "how many connections strangers may have does not depend on what they are answered",
 	},
 	{
+		path:    "internal/inbound/pages",
+		may:     []string{"internal/inbound", "internal/inbound/hostcheck"},
+		never:   kubernetes,
+		because: "what operators see of a program is served the same way, whichever it is",
+	},
+	{
 		path:    "internal/ipxeapi/assignment",
 		may:     []string{"internal/identity"},
 		only:    []string{},
@@ -332,6 +338,13 @@ var rooms = []room{
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},
 	{
+		path: "internal/bootserver/process",
+		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
+			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/..."},
+		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetesClients...),
+		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
+	},
+	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
@@ -449,6 +462,12 @@ var rooms = []room{
 	{
 		path:    "cmd/farrier-manager",
 		may:     []string{"internal/manager"},
+		because: "a main function is flags and wiring",
+	},
+	{
+		path:    "cmd/farrier-bootserver",
+		may:     []string{"internal/bootserver/process"},
+		never:   kubernetesClients,
 		because: "a main function is flags and wiring",
 	},
 	{
