@@ -263,7 +263,7 @@ type batch struct {
 }
 
 // next moves a walk on by at most so many records and, beyond the first, so many bytes.
-func (j *Journal) next(w *walk, most, bytes int) batch {
+func (j *Journal) next(w *walk, most, mostSize int) batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if w.position < j.forgotten && w.fresh < j.forgotten {
@@ -273,7 +273,7 @@ func (j *Journal) next(w *walk, most, bytes int) batch {
 	size, looked := 0, 0
 	for at := j.after(w.position); at < len(j.log); at++ {
 		// A walk that finds nothing for its site holds the lock no longer than one that does.
-		if len(b.records) == most || size > bytes || looked == 16*most {
+		if len(b.records) == most || size > mostSize || looked == 16*most {
 			return b
 		}
 		looked++
