@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // machine is a record whose content is told by a text.
@@ -70,10 +71,10 @@ func TestReadersEndWithWhatTheirSiteHas(t *testing.T) {
 					readers[rnd.IntN(len(readers))].read(t, j, 1+rnd.IntN(5))
 				}
 			default:
-				site, text := append(sites, AllSites)[rnd.IntN(4)], fmt.Sprint(step)
+				site, text := append(sites, booturl.EverySite)[rnd.IntN(4)], fmt.Sprint(step)
 				for _, s := range sites {
 					delete(model[s], key)
-					if site == s || site == AllSites {
+					if site == s || site == booturl.EverySite {
 						model[s][key] = text
 					}
 				}
@@ -260,14 +261,14 @@ func TestWhatIsTheSameIsNotSentAgain(t *testing.T) {
 		}
 		return &streampb.Record{Key: "Profile/ns/p", Body: &streampb.Record_Profile{Profile: &streampb.Profile{Configs: configs}}}
 	}
-	j.Put(AllSites, profile())
+	j.Put(booturl.EverySite, profile())
 	for _, c := range []struct {
 		name    string
 		change  func()
 		changes uint64
 	}{
 		{"the same", func() { j.Put("a", machine("Kind/ns/x", 1, "text")) }, 0},
-		{"the same with maps", func() { j.Put(AllSites, profile()) }, 0},
+		{"the same with maps", func() { j.Put(booturl.EverySite, profile()) }, 0},
 		{"another version", func() { j.Put("a", machine("Kind/ns/x", 2, "text")) }, 1},
 		{"another content", func() { j.Put("a", machine("Kind/ns/x", 2, "other")) }, 1},
 		{"another site", func() { j.Put("b", machine("Kind/ns/x", 2, "other")) }, 1},
