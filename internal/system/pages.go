@@ -15,8 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -59,8 +58,13 @@ func isLoopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// addPages puts metrics, health and profiles beside the controllers, where they have addresses.
-func (s *System) addPages(mgr ctrl.Manager) error {
+// serveHealth serves the health of the process from its start to its end.
+func (s *System) serveHealth() error {
+	return s.servePage("health-address", s.settings.HealthAddress, s.health(), nil)
+}
+
+// servePages serves metrics and profiles, where they have addresses. api says who may read them.
+func (s *System) servePages(api client.Client) error {
 	profiles := http.NewServeMux()
 	profiles.HandleFunc("/debug/pprof/", pprof.Index)
 	profiles.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -70,41 +74,39 @@ func (s *System) addPages(mgr ctrl.Manager) error {
 	figures := http.NewServeMux()
 	figures.Handle("/metrics", promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 8}))
 	o := s.settings
-	for _, page := range []struct {
-		flag, address string
-		handler       http.Handler
-		public        bool
-	}{
-		{"health-address", o.HealthAddress, s.health(), true},
-		{"metrics-address", o.MetricsAddress, figures, o.MetricsPlain},
-		{"pprof-address", o.PprofAddress, profiles, isLoopback(o.PprofAddress)},
-	} {
-		if page.address == "" {
-			continue
+	guard := func(public bool) *operator.Server {
+		if public {
+			return nil
 		}
-		if err := s.addPage(mgr, page.flag, page.address, page.handler, page.public); err != nil {
-			return err
-		}
+		return &operator.Server{API: api, Clock: clock.RealClock{}, Logger: s.logger.WithName("operator")}
 	}
-	return nil
+	return errors.Join(
+		s.servePage("metrics-address", o.MetricsAddress, figures, guard(o.MetricsPlain)),
+		s.servePage("pprof-address", o.PprofAddress, profiles, guard(isLoopback(o.PprofAddress))),
+	)
 }
 
-func (s *System) addPage(mgr ctrl.Manager, flag, address string, handler http.Handler, public bool) error {
-	listener, err := s.takesOperators(flag, address, !public)
+// servePage serves a page until the system stops; without a guard to everybody, and without an address to nobody.
+func (s *System) servePage(flag, address string, handler http.Handler, guard *operator.Server) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := s.takesOperators(flag, address, guard != nil)
 	if err != nil {
 		return err
 	}
 	s.pages = append(s.pages, listener)
-	if !public {
+	if guard != nil {
 		identity, err := s.pageIdentity(deriveURL(listener.Addr(), s.settings.Loopback, true))
 		if err != nil {
 			return err
 		}
-		guard := &operator.Server{API: mgr.GetClient(), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator")}
 		handler, listener = guard.Protect(handler), tls.NewListener(listener, identity.TLS())
 	}
 	shutdown := pageShutdown
-	return mgr.Add(&manager.Server{Name: strings.TrimSuffix(flag, "-address"), Server: pageServer(handler, s.logger), Listener: listener, ShutdownTimeout: &shutdown})
+	page := &manager.Server{Name: strings.TrimSuffix(flag, "-address"), Server: pageServer(handler, s.logger), Listener: listener, ShutdownTimeout: &shutdown}
+	s.run("server at --"+flag, page.Start)
+	return nil
 }
 
 // pageServer answers from this host only those who mean it (package hostcheck).
@@ -159,19 +161,6 @@ func (s *settings) trustClients(authority []byte) error {
 		return errors.New("certificate of the operator address: its authority is no PEM certificate")
 	}
 	return nil
-}
-
-// health answers /healthz and /readyz. A process that stands by is ready too: it has the caches, and could take over at once.
-func (s *System) health() http.Handler {
-	mux := http.NewServeMux()
-	for path, check := range map[string]*healthz.Handler{
-		"/healthz": {Checks: map[string]healthz.Checker{"ping": healthz.Ping}},
-		"/readyz":  {Checks: map[string]healthz.Checker{"caches": s.cachesFull}},
-	} {
-		mux.Handle(path, http.StripPrefix(path, check))
-		mux.Handle(path+"/", http.StripPrefix(path, check)) // the checks one by one
-	}
-	return mux
 }
 
 // details turns net/http's log, which is about clients that misbehave, into details.
