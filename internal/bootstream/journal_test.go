@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // machine is a record whose content is told by a text.
@@ -70,10 +71,10 @@ func TestReadersEndWithWhatTheirSiteHas(t *testing.T) {
 					readers[rnd.IntN(len(readers))].read(t, j, 1+rnd.IntN(5))
 				}
 			default:
-				site, text := append(sites, AllSites)[rnd.IntN(4)], fmt.Sprint(step)
+				site, text := append(sites, booturl.EverySite)[rnd.IntN(4)], fmt.Sprint(step)
 				for _, s := range sites {
 					delete(model[s], key)
-					if site == s || site == AllSites {
+					if site == s || site == booturl.EverySite {
 						model[s][key] = text
 					}
 				}
@@ -153,6 +154,28 @@ func TestDeletionsDuringASnapshotAreTold(t *testing.T) {
 	}
 	if _, has := r.has["Kind/ns/0"]; has || len(r.has) != 9 {
 		t.Errorf("after a deletion in the middle of a snapshot the reader has %v", r.has)
+	}
+}
+
+// TestWhatIsReplacedIsForgotten: payloads of records that were replaced or deleted are in memory no longer.
+func TestWhatIsReplacedIsForgotten(t *testing.T) {
+	j := NewJournal()
+	for i := range slack / 2 {
+		j.Put("", machine("Kind/ns/a", uint64(i), "payload"))
+		j.Put("", machine("Kind/ns/b", uint64(i), "secret"))
+	}
+	j.Delete("Kind/ns/b")
+	dead := 0
+	for _, s := range j.log {
+		if j.records[s.record.key] == s.record {
+			continue
+		}
+		if dead++; s.record.encoded != nil {
+			t.Fatalf("%s as of %d is held", s.record.key, s.counter)
+		}
+	}
+	if dead == 0 {
+		t.Error("the log has no dead slot")
 	}
 }
 

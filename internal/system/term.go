@@ -120,7 +120,7 @@ func (t *term) newServers() *server.Reconciler {
 		Alarms: c.alarms, Boots: c.delivery,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: t.fleet, Registry: t.registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
-		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
+		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.boot.Sites,
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers,
 	}
 }
@@ -162,7 +162,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
-		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot, BMCIdentity: s.settings.byBMC(),
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot, BMCIdentity: s.settings.boot.ByBMC(),
 	}
 }
 

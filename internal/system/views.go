@@ -131,8 +131,8 @@ func (s *System) newControllers(ctx context.Context, config *rest.Config) (*cont
 // newDelivery makes what puts boot configs into the view.
 func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 	return &bootdelivery.Delivery{
-		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
-		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.byBMC(),
+		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
+		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.boot.ByBMC(),
 		Alarms: c.alarms, WakeServer: s.wakeServer, PollSoon: s.pollSoon, Workers: workers,
 		Patience: deliveryPatience, Recorder: c.viewing.GetEventRecorder("farrier"),
 	}
@@ -145,7 +145,7 @@ func (s *System) addBoots(c *controllers, config *rest.Config) error {
 		return bootdelivery.Attempts{Delivery: c.delivery}.Setup(mgr)
 	}
 	images := &bootconfig.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,
 		Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"),
 	}
 	c.revisits = append(c.revisits, images.Revisit, c.delivery.Revisit)
