@@ -6,27 +6,26 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/authority"
 	"github.com/farrier-dev/farrier/internal/bootstream/enroll"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
-	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/bootservers"
 	"github.com/farrier-dev/farrier/internal/controller/registrations"
-	"github.com/farrier-dev/farrier/internal/controller/reportintake"
 )
 
 // bootStream is what serves boot servers that have no Kubernetes. What of it is nil depends on how far the start has come.
@@ -60,6 +59,8 @@ func (s *System) openBootStream() (err error) {
 		return err
 	}
 	s.BootStreamAddress = s.stream.listener.Addr().String()
+	// Other managers reach it there, as the Lease tells them.
+	s.streamAddress = strings.TrimPrefix(setup.DeriveURL(s.stream.listener.Addr(), o.Loopback, true), "https://")
 	if o.BootStreamJoinAddress != "" {
 		if s.stream.joinListener, err = opened(nil, "boot-stream-join-address", o.BootStreamJoinAddress); err != nil {
 			return err
@@ -95,29 +96,42 @@ func (s *System) closeBootStream() error {
 	if s.stream == nil {
 		return nil
 	}
+	for _, c := range s.stream.collectors {
+		metrics.Registry.Unregister(c)
+	}
 	return errors.Join(closeListener(s.stream.listener), closeListener(s.stream.joinListener))
 }
 
-// observeViews has everything that boot servers answer from noted. It comes before the first entry of any of them.
-func (b *bootStream) observeViews(s *System) {
+// observeViews has everything that boot servers answer from noted. It comes before the first entry of any of the views.
+func (s *System) observeViews() {
+	b := s.stream
+	if b == nil {
+		return
+	}
 	b.source.ObserveView(s.view)
 	if s.profiles != nil {
 		b.source.ObserveProfiles(s.profiles)
 	}
+	if s.instances != nil {
+		b.source.ObserveInstances(s.instances)
+	}
 	b.source.SetSigner(s.configSigner())
 }
 
-// newBootStreamServer makes what boot servers talk to.
-func (s *System) newBootStreamServer(mgr ctrl.Manager, delivery *bootdelivery.Delivery, intake *reportintake.Intake) error {
-	b := s.stream
-	observed, err := s.observed(mgr.GetCache())
-	if err != nil {
-		return err
+// newBootStream makes what boot servers talk to: parts of every replica, for who acts is of no concern to those who follow.
+func (s *System) newBootStream(direct client.Client) ([]part, error) {
+	b, c := s.stream, s.controllers
+	if b == nil {
+		return nil, nil
 	}
 	logger := s.logger.WithName("boot-stream")
+	observed, err := s.observed(c.direct.GetCache())
+	if err != nil {
+		return nil, err
+	}
 	receiver := bootservers.New(bootservers.Options{
-		View: s.view, Delivery: delivery, History: &s.history, Unknown: &s.unknown, Intake: intake, Early: delivery.PollSoon,
-		Servers: mgr.GetClient(), SiteOf: delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
+		View: s.view, Delivery: c.delivery, History: &s.history, Unknown: &s.unknown, Intake: c.intake, Early: c.delivery.PollSoon,
+		Servers: c.direct.GetClient(), SiteOf: c.delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
 	})
 	b.server = bootstream.NewServer(bootstream.ServerOptions{
 		Journal: b.journal, Receiver: receiver, Ready: s.complete, Observed: observed, Logger: logger,
@@ -127,7 +141,33 @@ func (s *System) newBootStreamServer(mgr ctrl.Manager, delivery *bootdelivery.De
 		},
 	})
 	b.collectors = append(b.collectors, receiver)
-	return nil
+	table, err := s.newBootServerTable()
+	if err != nil {
+		return nil, err
+	}
+	parts := []part{
+		{"boot stream", s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials()))},
+		{"certificate of the boot stream", b.identity.Run},
+		{"peers of the boot stream", b.authorizer.Run},
+		{"boot servers that have joined", table.Run},
+	}
+	if b.own != nil {
+		parts = append(parts, part{"own certificates", func(ctx context.Context) error { return s.keepOwn(ctx, table.SetGiven) }})
+	}
+	if b.authority != nil {
+		joining := enroll.NewServer(enroll.Options{
+			Store: &registrations.Store{Client: direct, Namespace: s.settings.ManagerNamespace}, Authority: b.authority, Identity: b.identity,
+			Clock: clock.RealClock{}, Logger: logger,
+		})
+		b.collectors = append(b.collectors, joining)
+		parts = append(parts, part{"certificates of boot servers", s.serving(b.joinListener, joining.GRPC())})
+	}
+	for _, c := range b.collectors {
+		if err := metrics.Registry.Register(c); err != nil {
+			return nil, fmt.Errorf("metrics of the boot stream: %w", err)
+		}
+	}
+	return parts, nil
 }
 
 // complete reports whether the views have everything there is.
@@ -168,46 +208,6 @@ func (s *System) observed(informers cache.Cache) (func() map[string]uint64, erro
 	}, nil
 }
 
-// runBootStream starts what boot servers talk to, in every process: who acts is of no concern to those who follow.
-func (s *System) runBootStream(ctx context.Context, mgr ctrl.Manager, direct client.Client) error {
-	b := s.stream
-	if b == nil {
-		return nil
-	}
-	table, err := s.newBootServerTable(mgr)
-	if err != nil {
-		return err
-	}
-	parts := map[string]func(context.Context) error{
-		"boot stream":                    s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials())),
-		"certificate of the boot stream": b.identity.Run,
-		"peers of the boot stream":       b.authorizer.Run,
-		"boot servers that have joined":  table.Run,
-		"own certificates":               func(ctx context.Context) error { return s.keepOwn(ctx, table.SetGiven) },
-	}
-	if b.authority != nil {
-		joining := enroll.NewServer(enroll.Options{
-			Store: &registrations.Store{Client: direct, Namespace: s.settings.ManagerNamespace}, Authority: b.authority, Identity: b.identity,
-			Clock: clock.RealClock{}, Logger: s.logger.WithName("boot-stream"),
-		})
-		b.collectors = append(b.collectors, joining)
-		parts["certificates of boot servers"] = s.serving(b.joinListener, joining.GRPC())
-	}
-	for _, c := range b.collectors {
-		if err := metrics.Registry.Register(c); err != nil {
-			return fmt.Errorf("metrics of the boot stream: %w", err)
-		}
-	}
-	for name, run := range parts {
-		s.parts.Go(func() {
-			if err := named(name, run).Start(ctx); err != nil {
-				s.failed <- err
-			}
-		})
-	}
-	return nil
-}
-
 // serving serves gRPC until the context ends.
 func (s *System) serving(l net.Listener, g *grpc.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -221,22 +221,13 @@ func (s *System) serving(l net.Listener, g *grpc.Server) func(context.Context) e
 }
 
 // newBootServerTable makes the table of boot servers: those of the flag, and those that have joined since.
-func (s *System) newBootServerTable(mgr ctrl.Manager) (*bootservers.Table, error) {
+func (s *System) newBootServerTable() (*bootservers.Table, error) {
+	mgr := s.controllers.direct
 	secrets, err := bootservers.Secrets(mgr.GetConfig(), mgr.GetScheme(), s.settings.ManagerNamespace)
 	if err != nil {
 		return nil, fmt.Errorf("boot servers that have joined: %w", err)
 	}
 	return bootservers.NewTable(secrets, s.settings.bootServers, s.stream.authorizer.SetTable, s.logger.WithName("boot-stream")), nil
-}
-
-// stopBootStream takes the metrics back.
-func (s *System) stopBootStream() {
-	if s.stream == nil {
-		return
-	}
-	for _, c := range s.stream.collectors {
-		metrics.Registry.Unregister(c)
-	}
 }
 
 // checkBootStream reads what is said of the boot stream.

@@ -81,9 +81,6 @@ func renewOwn(dir *authority.Dir, now time.Time) error {
 // keepOwn renews the manager's certificate, and lets every boot server connect that somebody has issued a certificate in the directory.
 func (s *System) keepOwn(ctx context.Context, given func(peer.Table)) error {
 	b := s.stream
-	if b.own == nil {
-		return nil
-	}
 	tick := time.NewTicker(ownInterval)
 	defer tick.Stop()
 	failed := false // which is said once
