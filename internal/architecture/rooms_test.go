@@ -276,8 +276,14 @@ var rooms = []room{
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},
 	{
+		path:    "internal/probe/pid1",
+		may:     []string{"internal/probe", "internal/program/..."},
+		never:   kubernetesClients,
+		because: "there is nothing on the machine but this",
+	},
+	{
 		path:    "internal/probe/command",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/program/..."},
+		may:     []string{"internal/probe", "internal/probe/pid1", "internal/inspection", "internal/identity", "internal/program/..."},
 		never:   kubernetesClients,
 		because: "the agent's flags are nobody else's, and it is downloaded by every machine that is looked at",
 	},

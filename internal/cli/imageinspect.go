@@ -32,7 +32,7 @@ func newImageInspect() *cobra.Command {
 		Long: `Prints the layers of an image that a machine boots from, and by which boot methods it can boot. Fails if it can boot by none.
 
 ` + imageArgument,
-		Example: `  farrier image inspect registry.example/os/flatcar:4593.1.0
+		Example: `  farrier image inspect registry.example/os/flatcar:stable
   farrier image inspect oci:probe --contents`,
 		Args: usage.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

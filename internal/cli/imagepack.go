@@ -32,7 +32,7 @@ func newImagePack() *cobra.Command {
 		Long: `Packs a kernel, an initramfs, a root file system or a UKI into an OCI image that machines boot. The same files give the same digests.
 
 ` + imageArgument,
-		Example: `  farrier image pack registry.example/os/flatcar:4593.1.0 --kernel flatcar_production_pxe.vmlinuz --initramfs flatcar_production_pxe_image.cpio.gz
+		Example: `  farrier image pack registry.example/os/flatcar:stable --kernel flatcar_production_pxe.vmlinuz --initramfs flatcar_production_pxe_image.cpio.gz
   farrier image pack oci:talos --uki metal-amd64-uki.efi`,
 		Args: usage.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
