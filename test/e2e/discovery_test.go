@@ -25,7 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
-// discovered is a machine of QEMU with a simulated BMC, whose own simulated machine never gets through its self test.
+// discovered is a machine of QEMU with a simulated BMC, whose own simulated machine finds nothing to boot.
 type discovered struct {
 	*lab
 	rack    *sim.Rack
@@ -38,7 +38,7 @@ func newDiscovery(t *testing.T, image string, l func(prefixes, image string) *la
 	t.Helper()
 	rack, err := sim.Start(t.Context(), sim.Options{
 		Servers: 1, Address: "127.0.0.1:0", Username: "admin", Password: "factory", Seed: 1,
-		Timing: sim.Timing{POST: 24 * time.Hour}, BootURL: func() string { return "http://127.0.0.1:1/" },
+		Timing: sim.Timing{POST: 100 * time.Millisecond}, BootURL: func() string { return "http://127.0.0.1:1/" },
 	})
 	if err != nil {
 		t.Fatal(err)
