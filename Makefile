@@ -46,13 +46,13 @@ help: ## List these targets
 ##@ What is built
 
 .PHONY: build
-build: ## Build bin/farrier, bin/farrier-manager and bin/metalprobe
+build: ## Build bin/farrier, bin/farrier-manager, bin/farrier-bootserver and bin/metalprobe
 	$(GO) build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 .PHONY: install
 install: build ## Install the binaries below PREFIX (/usr/local)
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 0755 $(BIN)/farrier $(BIN)/farrier-manager $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 $(BIN)/farrier $(BIN)/farrier-manager $(BIN)/farrier-bootserver $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
 
 .PHONY: demo
 demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--servers 10")
@@ -73,7 +73,7 @@ clean: ## Remove what was built
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race.
 .PHONY: test
-test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the race detector
+test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
@@ -88,7 +88,8 @@ budgets: build $(BIN)/test-controlplane ## Run the tests of budgets of memory an
 
 # Tests run these programs as child processes. Without the variables they would
 # build their own, with other flags, and compile everything a second time.
-TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager'
+TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
+	FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.
@@ -97,11 +98,18 @@ $(BIN)/test-controlplane:
 	$(GO) build $(FLAGS) -ldflags '-s -w' -o $@.new ./internal/controlplane/testapi/apiserver
 	@cmp -s $@.new $@ || cp $@.new $@
 
+# The definitions of cert-manager are in its module, of the version that hack/certmanager pins.
+$(BIN)/cert-manager-crds: hack/certmanager/go.mod
+	@cd hack/certmanager && go mod download
+	@mkdir -p $@
+	@install -m 0644 "$$(cd hack/certmanager && go list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)"/deploy/crds/cert-manager.io_*.yaml $@
+	@touch $@
+
 # The kernel is the newest of those that are installed or unpacked.
 .PHONY: e2e
 e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it needs
 	hack/e2e-packages.sh
-	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
+	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' \
 	FARRIER_E2E_KERNEL="$$(ls /boot/vmlinuz-*-cloud-amd64 $(CURDIR)/$(BIN)/e2e/boot/vmlinuz-*-cloud-amd64 2>/dev/null | tail -n 1)" \
 		$(GO) test $(FLAGS) -count=1 -timeout 30m $(ARGS) ./test/e2e
 

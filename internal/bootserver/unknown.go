@@ -18,6 +18,7 @@ import (
 func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 	now := s.cfg.Clock.Now()
 	m, news := s.cfg.Unknown.Note(bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path}, now)
+	s.cfg.Sighted(m)
 	if !news {
 		return
 	}
