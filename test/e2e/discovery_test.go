@@ -112,10 +112,10 @@ func TestDiscoveryImage(t *testing.T) {
 		how    firmware
 		layers []bootimage.Layer
 	}{
-		"bios-ipxe": {biosIPXE, []bootimage.Layer{
+		"bios": {biosIPXE, []bootimage.Layer{
 			bootimage.Bytes(bootimage.KernelType, "vmlinuz", built.Kernel), bootimage.Bytes(bootimage.InitramfsType, "initramfs", built.Initramfs),
 		}},
-		"uefi-http": {uefiHTTP, []bootimage.Layer{bootimage.Bytes(bootimage.UKIType, "discovery.efi", built.UKI)}},
+		"uki": {uefiHTTP, []bootimage.Layer{bootimage.Bytes(bootimage.UKIType, "discovery.efi", built.UKI)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDiscovery(t, name, func(prefixes, image string) *lab {

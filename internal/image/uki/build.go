@@ -133,13 +133,13 @@ func (w *writer) append(content []byte, address, size uint32) {
 }
 
 func (w *writer) finish(count int, headers uint32) {
-	le, pe := binary.LittleEndian, w.out[w.header.at:]
-	le.PutUint16(pe[atSectionCount:], uint16(count))
-	le.PutUint32(pe[atSymbolTable:], 0) // symbols are for debuggers, and stay behind
-	le.PutUint32(pe[atSymbolCount:], 0)
-	le.PutUint32(pe[atSizeOfImage:], align(w.next, w.sectionAlign))
-	le.PutUint32(pe[atSizeOfHeaders:], headers)
-	clear(pe[atCertificates:][:directoryBytes]) // the signature of a stub is that of the stub alone
+	le, head := binary.LittleEndian, w.out[w.header.at:]
+	le.PutUint16(head[atSectionCount:], uint16(count))
+	le.PutUint32(head[atSymbolTable:], 0) // symbols are for debuggers, and stay behind
+	le.PutUint32(head[atSymbolCount:], 0)
+	le.PutUint32(head[atSizeOfImage:], align(w.next, w.sectionAlign))
+	le.PutUint32(head[atSizeOfHeaders:], headers)
+	clear(head[atCertificates:][:directoryBytes]) // the signature of a stub is that of the stub alone
 	putChecksum(w.out, w.header)
 }
 

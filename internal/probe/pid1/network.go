@@ -115,18 +115,11 @@ func (n *network) keep(ctx context.Context, link net.Interface) {
 			continue
 		}
 		if current == nil || current.prefix != next.prefix {
-			logger.Info("address assigned by DHCP", "address", next.prefix.String(), "router", addrText(next.router))
+			logger.Info("address assigned by DHCP", "address", next.prefix.String())
 		}
 		current = next
 		sleep(ctx, next.renewal())
 	}
-}
-
-func addrText(a netip.Addr) string {
-	if !a.IsValid() {
-		return "none"
-	}
-	return a.String()
 }
 
 // lease asks for an address and sets it.
