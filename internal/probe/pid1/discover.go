@@ -47,7 +47,7 @@ func Discover() int {
 		logger.Error(problem, "setting ignored")
 	}
 	m := machineID{uuid: probe.Linux{}.SystemUUID(), serial: attribute("product_serial")}
-	logger.Info("metalprobe looks at this machine for Farrier", "version", version.String(), "machine", strings.TrimSpace(attribute("sys_vendor")+" "+attribute("product_name")),
+	logger.Info("metalprobe looks at this machine for Farrier", "version", version.String(), "model", strings.TrimSpace(attribute("sys_vendor")+" "+attribute("product_name")),
 		"serial", m.serial, "systemUUID", m.uuid)
 
 	ctx := context.Background() // until the machine goes off
