@@ -119,7 +119,7 @@ func (g graph) chain(from, banned string) []string {
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		if _, allowed := withinAny(at, plumbing); within(at, banned) && at != from && !allowed {
+		if within(at, banned) && at != from {
 			var chain []string
 			for p := at; p != ""; p = cameFrom[p] {
 				chain = append(chain, p)
