@@ -183,6 +183,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inbound/boottls",
+		may:     []string{"internal/host/..."},
 		only:    []string{"github.com/go-logr/logr", "k8s.io/utils"},
 		because: "what certificates machines are shown is the same wherever the authority is kept",
 	},
@@ -273,12 +274,19 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/host/boundedfile",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "how much of a file is read, and whose a key is, does not depend on what is in it",
+	},
+	{
 		path:    "internal/host/atomicfile",
 		only:    stdlib,
 		because: "how a file is replaced does not depend on what is in it",
 	},
 	{
 		path:    "internal/bootstream/peer",
+		may:     []string{"internal/host/..."},
 		never:   kubernetes,
 		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
 	},
@@ -290,20 +298,20 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/enroll",
-		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/atomicfile"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/..."},
 		never:   kubernetes,
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
 	},
 	{
 		path: "internal/bootstream/records",
-		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
+		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/bootview/booturl", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
 		never:   kubernetes,
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
 	},
 	{
 		path:    "internal/bootstream/sealed",
-		may:     []string{"internal/host/ownership"},
+		may:     []string{"internal/host/..."},
 		only:    stdlib,
 		because: "what is kept on disk is sealed the same way, whatever it is",
 	},
@@ -321,7 +329,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootview/booturl", "internal/bounded"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
@@ -364,7 +372,7 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
-			"internal/controller/index", "internal/inbound/..."},
+			"internal/controller/index", "internal/inbound/...", "internal/host/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
@@ -441,7 +449,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/program/configfile",
-		may:     []string{"internal/program/usage"},
+		may:     []string{"internal/program/usage", "internal/host/..."},
 		only:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/go-cmp"},
 		never:   kubernetes,
 		because: "a file sets flags, whatever they are; programs without Kubernetes take one, too",
