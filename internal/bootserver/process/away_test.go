@@ -209,7 +209,7 @@ func TestADamagedViewIsNotServed(t *testing.T) {
 	m := p.startManager("127.0.0.1:0", 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	o := p.options(m.address)
-	o.ViewKeyFile = keyFile(t, "7d1f0c2b9a8e4d6f5c3b2a19080706f5e4d3c2b1a0f9e8d7c6b5a4938271605f")
+	o.ViewKeyFile = keyFile(t, viewKey)
 	o.ServeStale = time.Hour
 	b := startBootServer(t, o)
 	await.True(t, "the boot of the machine", b.boots)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/test/await"
 )
+
+// viewKey is the content of a key file.
+const viewKey = "7d1f0c2b9a8e4d6f5c3b2a19080706f5e4d3c2b1a0f9e8d7c6b5a4938271605f"
 
 const managerName = "manager.farrier.example"
 
@@ -309,7 +313,7 @@ var startedAt = regexp.MustCompile(`url=(http://127\.0\.0\.1:\d+)`)
 func (p *pki) flags(dir string, managers ...string) []string {
 	p.t.Helper()
 	key := dir + ".key"
-	if err := os.WriteFile(key, []byte("7d1f0c2b9a8e4d6f5c3b2a19080706f5e4d3c2b1a0f9e8d7c6b5a4938271605f"), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(viewKey), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 	return []string{
@@ -318,14 +322,17 @@ func (p *pki) flags(dir string, managers ...string) []string {
 	}
 }
 
-// startChild starts the program, and waits until it listens.
+// startChild starts the program, or the command that does, and waits until it listens.
 func startChild(t *testing.T, command []string, flags ...string) *child {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
+	if command == nil {
+		program, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		command = []string{program}
 	}
-	command = append(append(command, program), flags...)
+	command = slices.Concat(command, flags)
 	c := &child{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), log: &lines{}, running: running{t: t}}
 	c.cmd.Env = append(os.Environ(), asProgram+"=1")
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
