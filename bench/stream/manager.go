@@ -198,9 +198,9 @@ func (m *manager) change(at time.Time) (key string, err error) {
 	return e.Name, nil
 }
 
-// ahead is how many changes of a burst a boot server may be behind: fewer than there are machines, for a change of a machine that has
-// changed again is not sent.
-const ahead = 64
+// ahead is how many changes of a burst a boot server may be behind: fewer than lie between two changes of a machine at the smaller site, for
+// a change of a machine that has changed again is not sent.
+const ahead = 16
 
 // burst makes changes as fast as a boot server takes them.
 func (m *manager) burst(ctx context.Context, count int) (managerAnswer, error) {

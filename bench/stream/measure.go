@@ -169,7 +169,7 @@ type cost struct {
 type costFound struct {
 	Few  cost `json:"few"`
 	Many cost `json:"many"`
-	// Medians of the ratios of single rounds: the large site, of the small one.
+	// The large site, of the small one.
 	CPU           float64 `json:"cpuManyOfFew"`
 	ManagerCPU    float64 `json:"managerCPUManyOfFew"`
 	BootServerCPU float64 `json:"bootServerCPUManyOfFew"`
@@ -201,16 +201,14 @@ func (b *bench) costs(ctx context.Context) (costFound, error) {
 			}
 		}
 	}
-	found.Few, found.Many = medianCost(rounds[0]), medianCost(rounds[1])
-	var cpu, manager, bootServer, mallocs []float64
-	for i, few := range rounds[0] {
-		many := rounds[1][i]
-		cpu = append(cpu, float64(many.ManagerCPU+many.BootServerCPU)/float64(few.ManagerCPU+few.BootServerCPU))
-		manager = append(manager, float64(many.ManagerCPU)/float64(few.ManagerCPU))
-		bootServer = append(bootServer, float64(many.BootServerCPU)/float64(few.BootServerCPU))
-		mallocs = append(mallocs, (many.ManagerMallocs+many.BootServerMallocs)/(few.ManagerMallocs+few.BootServerMallocs))
+	few, many := mean(rounds[0]), mean(rounds[1])
+	found = costFound{
+		Few: few, Many: many,
+		CPU:           float64(many.ManagerCPU+many.BootServerCPU) / float64(few.ManagerCPU+few.BootServerCPU),
+		ManagerCPU:    float64(many.ManagerCPU) / float64(few.ManagerCPU),
+		BootServerCPU: float64(many.BootServerCPU) / float64(few.BootServerCPU),
+		Mallocs:       (many.ManagerMallocs + many.BootServerMallocs) / (few.ManagerMallocs + few.BootServerMallocs),
 	}
-	found.CPU, found.ManagerCPU, found.BootServerCPU, found.Mallocs = stats.Median(cpu), stats.Median(manager), stats.Median(bootServer), stats.Median(mallocs)
 	return found, errors.Join(followers[0].Stop(), followers[1].Stop())
 }
 
@@ -236,19 +234,14 @@ func burst(s *site, follower *child.Process, count int) (cost, error) {
 	}, nil
 }
 
-func medianCost(rounds []cost) cost {
-	return cost{
-		ManagerCPU:        stats.Median(each(rounds, func(c cost) time.Duration { return c.ManagerCPU })),
-		BootServerCPU:     stats.Median(each(rounds, func(c cost) time.Duration { return c.BootServerCPU })),
-		ManagerMallocs:    stats.Median(each(rounds, func(c cost) float64 { return c.ManagerMallocs })),
-		BootServerMallocs: stats.Median(each(rounds, func(c cost) float64 { return c.BootServerMallocs })),
+// mean is that of all rounds. A median would leave out the garbage collections, of which the large site has one in several rounds.
+func mean(rounds []cost) (m cost) {
+	n := len(rounds)
+	for _, c := range rounds {
+		m.ManagerCPU += c.ManagerCPU / time.Duration(n)
+		m.BootServerCPU += c.BootServerCPU / time.Duration(n)
+		m.ManagerMallocs += c.ManagerMallocs / float64(n)
+		m.BootServerMallocs += c.BootServerMallocs / float64(n)
 	}
-}
-
-func each[T any](rounds []cost, of func(cost) T) []T {
-	out := make([]T, len(rounds))
-	for i, c := range rounds {
-		out[i] = of(c)
-	}
-	return out
+	return m
 }
