@@ -10,16 +10,16 @@ import (
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/stats"
-	"github.com/farrier-dev/farrier/internal/bootstream/authority"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 )
 
 // bench is the processes of one run: managers of a small and of a large site.
 type bench struct {
 	config
-	folder    string
-	pki       *authority.Dir
-	few, many *site
-	disks     int
+	folder       string
+	certificates streaming.Certificates
+	few, many    *site
+	disks        int
 }
 
 // site is a manager's process.
@@ -34,13 +34,8 @@ func newBench(ctx context.Context, c config) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{config: c, folder: folder}
-	if b.pki, err = authority.Init(filepath.Join(folder, "pki"), time.Now()); err != nil {
+	if b.certificates, err = streaming.Issue(filepath.Join(folder, "pki")); err != nil {
 		return nil, err
-	}
-	for name, role := range map[string]authority.Role{managerName: authority.Manager, bootServerName: authority.BootServer} {
-		if _, err := b.pki.Issue(name, "", role, time.Now(), 24*time.Hour); err != nil {
-			return nil, err
-		}
 	}
 	if b.few, err = b.startManager(ctx, c.Few); err != nil {
 		return nil, err
@@ -55,7 +50,7 @@ func (b *bench) startManager(ctx context.Context, machines int) (*site, error) {
 		return nil, err
 	}
 	s := &site{Process: p}
-	return s, p.Ask(managerRequest{Machines: machines, Certificates: b.pki.Folder(managerName)}, &s.managerAnswer)
+	return s, p.Ask(managerRequest{Machines: machines, Certificates: b.certificates.Manager}, &s.managerAnswer)
 }
 
 func (b *bench) stop() error { return errors.Join(b.few.Stop(), b.many.Stop()) }
@@ -67,7 +62,7 @@ func (b *bench) startBootServers(ctx context.Context, s *site, count int, disk b
 	if err != nil {
 		return nil, a, err
 	}
-	r := bootServerRequest{Certificates: b.pki.Folder(bootServerName), Follow: s.Address, Count: count}
+	r := bootServerRequest{Certificates: b.certificates.BootServer, Follow: s.Address, Count: count}
 	if disk {
 		b.disks++
 		r.Disk = filepath.Join(b.folder, "view-"+strconv.Itoa(b.disks))
@@ -139,7 +134,7 @@ func (b *bench) bare(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var a bootServerAnswer
-	if err := p.Ask(bootServerRequest{Certificates: b.pki.Folder(bootServerName), Bare: b.many.Bare, Bytes: b.many.Bytes}, &a); err != nil {
+	if err := p.Ask(bootServerRequest{Certificates: b.certificates.BootServer, Bare: b.many.Bare, Bytes: b.many.Bytes}, &a); err != nil {
 		return 0, err
 	}
 	return a.Elapsed, p.Stop()
