@@ -101,10 +101,12 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 		return a, err
 	}
 	a.HeapPerAssignment = (float64(heap()) - float64(before)) / float64(request.Assignments)
+	// What machines are given is kept, as a manager does; a farrier-bootserver tells it a manager.
+	history := &bootview.History{}
 	s, err := bootserver.New(bootserver.Config{
 		View: view, Profiles: profiles, BootURL: bootURL,
 		TrustedForwarders: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Deliver:           func(bootserver.Delivery) {},
+		Deliver:           history.Record,
 		Logger:            logr.Discard(),
 	})
 	if err != nil {
