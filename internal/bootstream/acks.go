@@ -45,22 +45,13 @@ func (s *Server) Reach(key string) (Reach, string) {
 		case refusal != nil && refusal.Counter >= counter:
 			reach, why = Refused, refusal.Reason
 		default:
-			delete(s.awaited, key)
+			s.awaited.remove(key)
 			return Reached, ""
 		}
 	}
-	s.awaited[key] = awaited{counter, site}
+	s.awaited.add(key, awaitedRecord{counter, site})
 	return reach, why
 }
-
-// awaited is a record that somebody has asked about before a boot server of its site had it.
-type awaited struct {
-	counter uint64
-	site    string
-}
-
-// by reports whether a follower may have it.
-func (a awaited) by(f *following) bool { return a.site == booturl.EverySite || a.site == f.peer.Site }
 
 // RefusedBy is a boot server that cannot use a record, and why.
 type RefusedBy struct{ BootServer, Reason string }
@@ -84,7 +75,7 @@ func (s *Server) Refusals(key string) []RefusedBy {
 func (s *Server) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.awaited, key)
+	s.awaited.remove(key)
 }
 
 // acknowledged notes what a follower has, and tells those who wait for it or show what is refused.
@@ -104,12 +95,7 @@ func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 			told = append(told, r.Key)
 		}
 	}
-	for key, a := range s.awaited {
-		if a.counter <= f.acked && a.by(f) {
-			told = append(told, key)
-			delete(s.awaited, key)
-		}
-	}
+	told = append(told, s.awaited.reached(f.peer.Site, f.acked)...)
 	s.mu.Unlock()
 	s.tell(told)
 }
