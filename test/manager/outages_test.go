@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
@@ -30,7 +32,7 @@ func TestOutages(t *testing.T) {
 	s.api.Kill()
 	m := launch(t, "first", s.args...)
 	eventually(t, "the process is alive, and not ready", func() error { return health(m, http.StatusOK, http.StatusServiceUnavailable) })
-	s.api = s.api.Restart(t)
+	s.restart()
 	m.isReady()
 	s.discover()
 	paths := s.describeBoot()
@@ -79,7 +81,7 @@ func (s *site) outage(m *process, long time.Duration, asked func(int) error) {
 	if _, err := old.end(); err != nil {
 		t.Errorf("without an API for %s: /readyz: %v", long, err)
 	}
-	s.api = s.api.Restart(t)
+	s.restart()
 	back := time.Now()
 	m.isReady()
 	ready := time.Since(back)
@@ -93,6 +95,15 @@ func (s *site) outage(m *process, long time.Duration, asked func(int) error) {
 		t.Logf("without an API for %s: %s was answered %d times", long, what, n)
 	}
 	t.Logf("without an API for %s: /readyz told after %s; it was 200 again %s after the API was there, and a claim ran after %s", long, noticed, ready, acts)
+}
+
+// restart starts the API again, for the client of the site as well: it finds its old connections broken.
+func (s *site) restart() {
+	s.t.Helper()
+	s.api = s.api.Restart(s.t)
+	eventually(s.t, "the API answers", func() error {
+		return s.Get(s.t.Context(), client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
+	})
 }
 
 // bootKinds lets the client of the site know the kinds of boots.
