@@ -174,7 +174,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range append(s.standing(), streaming...) {
+	for _, p := range append(s.permanent(), streaming...) {
 		s.run(p.name, p.run)
 	}
 	s.acting.Go(s.takeTurns)
@@ -195,8 +195,8 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// standing are the parts that every replica has, whoever leads.
-func (s *System) standing() []part {
+// permanent are the parts that every replica has, whoever leads.
+func (s *System) permanent() []part {
 	return []part{
 		{"caches", s.controllers.direct.Start},
 		{"image resolver", s.images.Run},
