@@ -134,7 +134,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		Servers: c.direct.GetClient(), SiteOf: c.delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
 	})
 	b.server = bootstream.NewServer(bootstream.ServerOptions{
-		Journal: b.journal, Receiver: receiver, Ready: s.complete, Observed: observed, Logger: logger,
+		Journal: b.journal, Receiver: receiver, Ready: s.complete, Observed: observed, Reached: c.delivery.Reached, Logger: logger,
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {
 			p, err := b.authorizer.Peer(ctx)
 			return bootstream.Peer{Name: p.Name, Site: p.Site}, err
@@ -145,6 +145,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.delivery.Stream, c.delivery.Streamed = b.server, func(site string) bool { return table.Has(site) && !s.answersItself(site) }
 	parts := []part{
 		{"boot stream", s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials()))},
 		{"certificate of the boot stream", b.identity.Run},
@@ -169,6 +170,10 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 	}
 	return parts, nil
 }
+
+// answersItself reports whether machines of a site are sent to the boot server of this process: those of the default site are, unless
+// --boot-url sends them elsewhere.
+func (s *System) answersItself(site string) bool { return site == "" && s.ownDefault }
 
 // complete reports whether the views have everything there is.
 func (s *System) complete() bool {

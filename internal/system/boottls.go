@@ -41,7 +41,9 @@ func (s *System) listenForMachines() (err error) {
 			return err
 		}
 	}
+	before := o.boot.Sites.Of("").Object()
 	o.boot.ReachedAt(plain, secure)
+	s.ownDefault = before == ""
 	s.BootURL = o.boot.Sites.Of("").Object()
 	return s.readBootFiles(hostOf(secure))
 }

@@ -73,6 +73,8 @@ type System struct {
 	pages   []net.Listener
 	callers callers
 
+	// ownDefault says that machines of the default site are sent to the boot server of this process.
+	ownDefault bool
 	// stream is nil where no boot server without Kubernetes can connect.
 	stream *bootStream
 	// streamAddress is where this process serves the boot stream; empty: nowhere. The Lease has it while this process leads.

@@ -21,4 +21,17 @@ const (
 	ConditionKernelFetched = "KernelFetched"
 	// ConditionUKIFetched reports whether the machine has fetched its unified kernel image. Added by Farrier.
 	ConditionUKIFetched = "UKIFetched"
+	// ConditionBootServerReached is false while boot servers without Kubernetes answer the machine and none of its site uses the boot config as it
+	// is. It is absent otherwise. Added by Farrier.
+	ConditionBootServerReached = "BootServerReached"
+)
+
+// Reasons of ConditionBootServerReached.
+const (
+	// ReasonNoBootServer: none of the machine's site was connected for ten seconds; the boot went on.
+	ReasonNoBootServer = "NoBootServer"
+	// ReasonNotAcknowledged: none has confirmed the boot within ten seconds; the boot went on.
+	ReasonNotAcknowledged = "NotAcknowledged"
+	// ReasonRefused: a boot server cannot use it, and goes on with what it had.
+	ReasonRefused = "Refused"
 )

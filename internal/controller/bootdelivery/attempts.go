@@ -48,6 +48,7 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := a.Get(ctx, req.NamespacedName, &config); err != nil {
 		if apierrors.IsNotFound(err) {
 			a.View.Delete(name)
+			a.stopAwaiting(name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -66,8 +67,11 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	entry.Site = a.site(&server)
 	entry.Version = objectversion.Newest(&config, &server)
 	a.View.Put(entry)
-	if in.attempt.Open() && entry.Rank == bootview.Current && a.attempts.add(in.attempt.ID) {
-		a.WakeServer(server.Name)
+	switch {
+	case !in.attempt.Open() || entry.Rank != bootview.Current:
+		a.stopAwaiting(name)
+	case !a.attempts.has(in.attempt.ID) && a.reached([]string{name}, in.attempt.ID, server.Name):
+		a.Acknowledge(in.attempt.ID, server.Name)
 	}
 	return reconcile.Result{}, nil
 }

@@ -61,10 +61,15 @@ type Delivery struct {
 	Alarms *alarm.Board
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
+	// Stream tells how far entries have come at boot servers without Kubernetes, which answer the machines of those sites that Streamed names; nil:
+	// there are none.
+	Stream   Stream
+	Streamed func(site string) bool
 
 	attempts  acknowledged
 	notes     notes
 	initial   initialSync
+	awaiting  awaiting
 	answering answering
 }
 
@@ -163,6 +168,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *reconciler) withdraw(name string) {
 	freed, shadows := r.View.Conflicts(name), r.shadows(bootview.Entry{Name: name})
 	r.View.Delete(name)
+	r.stopAwaiting(name)
+	r.awaiting.say(name, false)
 	r.initial.done(name)
 	r.notes.wake(freed...)
 	r.wakeShadows(shadows)
@@ -242,12 +249,13 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 	before := obj.DeepCopyObject().(client.Object)
 	in.endings = r.notes.endings(name)
 	status := r.describe(in, problem)
+	later := r.describeReach(in, status.Conditions)
 	news := r.fetched(in, *status.Conditions)
 	if reflect.DeepEqual(before, obj) {
 		r.notes.told(name, in.endings)
 		early := r.gathers(in, news)
 		if len(news) == 0 || early > 0 {
-			return early, nil
+			return sooner(early, later), nil
 		}
 	}
 	for _, n := range news {
@@ -259,7 +267,15 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 		r.notes.told(name, in.endings)
 		r.tell(in, before, obj)
 	}
-	return 0, client.IgnoreNotFound(err)
+	return later, client.IgnoreNotFound(err)
+}
+
+// sooner is the shorter of two times, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // acknowledge tells the server that the view knows its attempt: when all that the boot configuration delivers is there,
@@ -267,8 +283,10 @@ func (r *reconciler) say(ctx context.Context, in *source, problem string) (early
 // the last of them sees both.
 func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
 	if !in.attempt.Open() || !r.View.Serves(in.name, in.attempt.ID) {
+		r.stopAwaiting(in.name)
 		return nil
 	}
+	entries := []string{in.name}
 	for _, other := range bootmethod.Methods {
 		if other.Kind == r.method.Kind {
 			continue
@@ -278,13 +296,16 @@ func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return err
-		case err == nil && obj.GetDeletionTimestamp().IsZero() && metav1.IsControlledBy(obj, in.config) &&
-			!r.View.Serves(entryName(other.Kind, obj.GetNamespace(), obj.GetName()), in.attempt.ID):
-			return nil
+		case err == nil && obj.GetDeletionTimestamp().IsZero() && metav1.IsControlledBy(obj, in.config):
+			name := entryName(other.Kind, obj.GetNamespace(), obj.GetName())
+			if !r.View.Serves(name, in.attempt.ID) {
+				return nil
+			}
+			entries = append(entries, name)
 		}
 	}
-	if r.attempts.add(in.attempt.ID) {
-		r.WakeServer(in.server.Name)
+	if !r.attempts.has(in.attempt.ID) && r.reached(entries, in.attempt.ID, in.server.Name) {
+		r.Acknowledge(in.attempt.ID, in.server.Name)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ func (d *Delivery) tell(in *source, before, after client.Object) {
 	}{
 		{conditionReady, "IgnitionWarning", in.warning != "" && isTrue(find(after, conditionReady))},
 		{conditionReady, "NotDeliverable", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, conditionReady)},
+		{bootv1.ConditionBootServerReached, "BootServerNotReached", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, bootv1.ConditionBootServerReached)},
 		{bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionReadAgain, isTrue(find(after, bootv1.ConditionIgnitionReadAgain))},
 	} {
 		if is := find(after, bad.kind); bad.is && events.Differ(find(before, bad.kind), is) {

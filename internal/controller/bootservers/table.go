@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -38,13 +39,27 @@ type Table struct {
 	mu            sync.Mutex
 	given, joined peer.Table
 	now           peer.Table
+	// sites are those that have a boot server.
+	sites atomic.Pointer[map[string]bool]
 }
 
 // NewTable makes a Table that has those that are given. set is told of the table whenever it has changed.
 func NewTable(secrets cache.Cache, given peer.Table, set func(peer.Table), logger logr.Logger) *Table {
 	t := &Table{cache: secrets, set: set, logger: logger, given: given}
-	t.now = t.whole()
+	t.use(t.whole())
 	return t
+}
+
+// Has reports whether a site has a boot server, wherever that is now.
+func (t *Table) Has(site string) bool { return (*t.sites.Load())[site] }
+
+func (t *Table) use(now peer.Table) {
+	t.now = now
+	sites := map[string]bool{}
+	for _, entry := range now {
+		sites[entry.Site] = true
+	}
+	t.sites.Store(&sites)
 }
 
 // SetGiven replaces those that are given.
@@ -57,7 +72,7 @@ func (t *Table) change(change func()) {
 	defer t.mu.Unlock()
 	change()
 	if now := t.whole(); !maps.Equal(now, t.now) {
-		t.now = now
+		t.use(now)
 		t.set(now)
 	}
 }
