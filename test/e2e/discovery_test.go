@@ -102,7 +102,7 @@ func buildProbe(t *testing.T) discovery.Image {
 	return built
 }
 
-// TestDiscoveryImage: the image that Farrier builds boots on real firmware and reports what the machine's SMBIOS says, until its Server is available.
+// TestDiscoveryImage: the image that Farrier builds, at its own start for one machine and into a registry for the other, boots on real firmware and reports what the machine's SMBIOS says, until its Server is available.
 func TestDiscoveryImage(t *testing.T) {
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
@@ -112,14 +112,14 @@ func TestDiscoveryImage(t *testing.T) {
 			return append([]string{"--boot-url", l.url, "--mac-prefixes-file", prefixes}, more...)
 		}
 	}
-	t.Run("BIOS and iPXE, built by farrier up", func(t *testing.T) {
+	t.Run("bios", func(t *testing.T) {
 		image, _ := kernel(t)
 		d := newDiscovery(t, func(prefixes string) *lab {
 			return newLabWith(t, "", flags(prefixes, "--discovery-root", filepath.Join(filepath.Dir(image), ".."), "--registry-address", "127.0.0.1:0"))
 		})
 		d.boots(t, biosIPXE)
 	})
-	t.Run("UEFI HTTP, pushed to a registry", func(t *testing.T) {
+	t.Run("uefi", func(t *testing.T) {
 		built := buildProbe(t)
 		d := newDiscovery(t, func(prefixes string) *lab {
 			return newLabWith(t, "", func(l *lab) []string {
