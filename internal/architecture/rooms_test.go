@@ -318,9 +318,32 @@ var rooms = []room{
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
 	{
+		path:    "internal/dhcp",
+		may:     []string{"internal/identity", "internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "what DHCP tells a machine is a function of what it says and of what the boot server would say; boot servers link it",
+	},
+	{
+		path:    "internal/dhcp/lease",
+		may:     []string{"internal/host/atomicfile"},
+		never:   kubernetes,
+		because: "who has which address does not depend on what the machine boots",
+	},
+	{
+		path:    "internal/dhcp/link",
+		never:   kubernetes,
+		because: "how a packet gets onto a segment does not depend on what is in it",
+	},
+	{
+		path:    "internal/dhcp/v4",
+		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "packets are made of decisions, and no packet waits for Kubernetes; boot servers link it",
+	},
+	{
 		path: "internal/bootserver",
 		may: []string{"internal/bootview/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
-			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
+			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/...", "internal/dhcp"},
 		never:   kubernetesClients,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},

@@ -45,9 +45,9 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	// unknownLines are those of the log about machines that nobody knows.
-	unknownLines limitedLines
+	unknownLines ratelimit.Lines
 	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
-	blobRefusals, blobFailures limitedLines
+	blobRefusals, blobFailures ratelimit.Lines
 	callers                    callers
 	programs                   *os.Root           // nil: none
 	limiter                    *ratelimit.Limiter // nil: no limit
@@ -66,8 +66,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
 		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
-		unknownLines: limitedLines{most: linesAMinute, within: time.Minute},
-		blobRefusals: limitedLines{most: 1, within: blobRefusalsEvery}, blobFailures: limitedLines{most: 1, within: blobFailuresEvery},
+		unknownLines: ratelimit.Lines{Most: linesAMinute, Within: time.Minute},
+		blobRefusals: ratelimit.Lines{Most: 1, Within: blobRefusalsEvery}, blobFailures: ratelimit.Lines{Most: 1, Within: blobFailuresEvery},
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
