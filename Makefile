@@ -73,7 +73,7 @@ clean: ## Remove what was built
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race.
 .PHONY: test
-test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run every test, with the race detector
+test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
@@ -88,7 +88,8 @@ budgets: build $(BIN)/test-controlplane ## Run the tests of budgets of memory an
 
 # Tests run these programs as child processes. Without the variables they would
 # build their own, with other flags, and compile everything a second time.
-TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager'
+TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
+	FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.
@@ -96,6 +97,13 @@ TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER
 $(BIN)/test-controlplane:
 	$(GO) build $(FLAGS) -ldflags '-s -w' -o $@.new ./internal/controlplane/testapi/apiserver
 	@cmp -s $@.new $@ || cp $@.new $@
+
+# The definitions of cert-manager are in its module, of the version that hack/certmanager pins.
+$(BIN)/cert-manager-crds: hack/certmanager/go.mod
+	@cd hack/certmanager && go mod download
+	@mkdir -p $@
+	@install -m 0644 "$$(cd hack/certmanager && go list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)"/deploy/crds/cert-manager.io_*.yaml $@
+	@touch $@
 
 # The kernel is the newest of those that are installed or unpacked.
 .PHONY: e2e

@@ -348,6 +348,13 @@ var rooms = []room{
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
+		path: "internal/bootserver/setup",
+		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/blobcache", "internal/inbound/...",
+			"internal/host/ownership"},
+		never:   kubernetesClients,
+		because: "the flags of boot servers are the same with and without Kubernetes",
+	},
+	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
@@ -400,7 +407,7 @@ var rooms = []room{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
-			"internal/bootserver", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
+			"internal/bootserver", "internal/bootserver/setup", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},
@@ -439,6 +446,13 @@ var rooms = []room{
 		may:     []string{"internal/program/version"},
 		never:   kubernetes,
 		because: "what is wrong with a command line does not depend on what the command does",
+	},
+	{
+		path:    "internal/program/configfile",
+		may:     []string{"internal/program/usage"},
+		only:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/go-cmp"},
+		never:   kubernetes,
+		because: "a file sets flags, whatever they are; programs without Kubernetes take one, too",
 	},
 	{
 		path:    "internal/program/logging",

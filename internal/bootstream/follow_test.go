@@ -274,6 +274,35 @@ func TestAManagerThatLagsBehindIsNotFollowed(t *testing.T) {
 	await.True(t, "snapshot of a manager that does not lag behind", same(a, map[string]string{"Kind/ns/b": "b"}))
 }
 
+// TestAMachineThatComesBack: a server is released while the manager is replaced, and claimed again. Counters of the former manager, which has
+// run for long, say nothing of those of the next.
+func TestAMachineThatComesBack(t *testing.T) {
+	var n network
+	var d disk
+	former, next := newManager(t, "", observed(20)), newManager(t, "", observed(30))
+	for i := range 100 {
+		former.journal.Put("", machine("Kind/ns/a", uint64(i), "first claim"))
+	}
+	n.set("one", former)
+	a := &applied{has: map[string]string{}}
+	stop := run(t, n.follower(t, a, &d, "one"))
+	await.True(t, "snapshot", func() bool { return a.isSynced() && same(a, map[string]string{"Kind/ns/a": "first claim"})() })
+	n.set("one", next)
+	former.stop()
+	await.True(t, "the release", same(a, map[string]string{}))
+	next.journal.Put("", machine("Kind/ns/a", 31, "second claim"))
+	await.True(t, "the second claim", same(a, map[string]string{"Kind/ns/a": "second claim"}))
+	stop()
+
+	next.journal.Delete("Kind/ns/a")
+	next.journal.Put("", machine("Kind/ns/a", 32, "third claim"))
+	a = &applied{has: map[string]string{}}
+	f := n.follower(t, a, &d, "one")
+	f.Load(d.kept())
+	run(t, f)
+	await.True(t, "the third claim", same(a, map[string]string{"Kind/ns/a": "third claim"}))
+}
+
 func TestADeletionIsNotTakenBackByAnOlderRecord(t *testing.T) {
 	h := newHoldings()
 	h.take("one", machine("k", 5, ""))

@@ -375,7 +375,7 @@ func (s *session) acknowledge(ack *streampb.Ack) error {
 // current ends a snapshot, and notes that nothing is missing.
 func (s *session) current(c *streampb.Current) error {
 	if s.snapshot {
-		gone := s.held.absent()
+		gone := s.held.absent(c.Counter)
 		for _, r := range gone {
 			s.o.Applier.Delete(r.Key)
 			s.held.take(s.welcome.Epoch, s.from(r))

@@ -89,13 +89,14 @@ func (h *holdings) take(epoch string, r *streampb.Record) {
 	h.gone = append([]string(nil), h.gone[maxGone/2:]...)
 }
 
-// absent are the deletions of what is held and was not in the snapshot that has ended.
-func (h *holdings) absent() []*streampb.Record {
+// absent are the deletions of what is held and was not in the snapshot that has ended at a counter. They are as old as that: the counter of
+// what is held may be of another epoch, and the next record of the key has to be news.
+func (h *holdings) absent(counter uint64) []*streampb.Record {
 	var all []*streampb.Record
 	for key, held := range h.keys {
 		if !held.deleted && held.round != h.round {
 			all = append(all, &streampb.Record{
-				Key: key, Counter: held.counter, Version: held.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}},
+				Key: key, Counter: counter, Version: held.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}},
 			})
 		}
 	}

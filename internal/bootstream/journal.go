@@ -43,7 +43,8 @@ type Journal struct {
 	steps int
 }
 
-// record is the newest of its key. It is never changed.
+// record is the newest of its key. It never changes until it is not: what is encoded goes then, for dead slots may be many and what is encoded
+// may be large, and secret.
 type record struct {
 	key     string
 	counter uint64
@@ -116,6 +117,9 @@ func formerSites(old *record, site string) []string {
 func (j *Journal) append(r *record) {
 	j.counter++
 	r.counter = j.counter
+	if old := j.records[r.key]; old != nil {
+		old.encoded = nil
+	}
 	r.encoded = protowire.AppendVarint(protowire.AppendTag(r.encoded, counterField, protowire.VarintType), r.counter)
 	j.records[r.key] = r
 	j.log = append(j.log, slot{r.counter, r})

@@ -156,6 +156,28 @@ func TestDeletionsDuringASnapshotAreTold(t *testing.T) {
 	}
 }
 
+// TestWhatIsReplacedIsForgotten: payloads of records that were replaced or deleted are in memory no longer.
+func TestWhatIsReplacedIsForgotten(t *testing.T) {
+	j := NewJournal()
+	for i := range slack / 2 {
+		j.Put("", machine("Kind/ns/a", uint64(i), "payload"))
+		j.Put("", machine("Kind/ns/b", uint64(i), "secret"))
+	}
+	j.Delete("Kind/ns/b")
+	dead := 0
+	for _, s := range j.log {
+		if j.records[s.record.key] == s.record {
+			continue
+		}
+		if dead++; s.record.encoded != nil {
+			t.Fatalf("%s as of %d is held", s.record.key, s.counter)
+		}
+	}
+	if dead == 0 {
+		t.Error("the log has no dead slot")
+	}
+}
+
 func BenchmarkPut(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -35,7 +35,7 @@ and of its Secret. Otherwise it names the step that failed and the reason.`,
 	f.IntVar(&options.Servers, "servers", options.Servers, "number of servers in the rack")
 	f.IntVar(&options.Claims, "claims", options.Claims, "number of servers that are claimed and booted")
 	f.StringVarP((*string)(&options.Output), "output", "o", string(options.Output), "output format: text, or json for one object with everything that happened")
-	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long the demo may take (default: 5m and 1s more for each server)")
+	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long the demo may take; a longer time than the default also gives each step more (default: 5m and 1s more for each server)")
 	f.StringVar(&options.Keep, "keep", "", "new or empty directory to keep the data and the log in (default: none, they are deleted)")
 	f.StringVar((*string)(&options.Break), "break", "", "break something on purpose: image, secret, password or disk (default: nothing)")
 	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "log level: 1 or 2 print the log to standard error in place of the picture")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farrier-dev/farrier/internal/program/configfile"
 	"github.com/farrier-dev/farrier/internal/program/logging"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
@@ -44,6 +45,7 @@ Prints one line that begins with "ready" as soon as every part answers.`,
 		},
 	}
 	cmd.Flags().SortFlags = false
+	configfile.Bind(cmd)
 	upFlags(cmd.Flags(), &options)
 	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
 	return cmd

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
+	"github.com/farrier-dev/farrier/internal/program/configfile"
 	"github.com/farrier-dev/farrier/internal/program/logging"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/program/version"
@@ -52,6 +53,7 @@ others keep their caches filled and stand by.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	configfile.Bind(cmd)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, otherwise the cluster that this process runs in)")
 	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update Farrier's CRDs at the start")
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "be active only while holding the Lease; set it to false only if no other farrier-manager runs")

@@ -17,15 +17,11 @@ import (
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
 // Kubernetes.
 func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *reportintake.Intake) (*bootserver.Server, error) {
-	return bootserver.New(bootserver.Config{
-		View: s.view, Profiles: s.profiles, NoAssignment: s.settings.NoAssignment, Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered), Sites: s.settings.sites, Instances: s.instances,
-		DefaultUKI:        s.newDefaultUKI().get,
-		TrustedForwarders: s.settings.forwarders, TrustPrivateNetworks: s.settings.trustPrivate, IgnitionAccess: bootserver.Access(s.settings.IgnitionAccess),
-		Identity: bootserver.Identity(s.settings.BootIdentity), SecretsDeadline: s.settings.BootSecretsDeadline, Neighbour: neighbour.New(clock.RealClock{}).MAC,
-		Alarm: delivery.Alarmed, Early: delivery.PollSoon,
-		ProgramsDir: s.settings.BootProgramsDir, RateLimit: s.settings.BootRateLimit, Names: s.bootTLSNames, SecretsNeedTLS: s.settings.BootSecretsNeedTLS,
-		AllowUnauthenticatedProbe: s.settings.AllowUnauthenticatedProbe, Logger: s.logger.WithName("boot"),
-	})
+	return bootserver.New(s.settings.boot.Fill(bootserver.Config{
+		View: s.view, Profiles: s.profiles, Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered),
+		Instances: s.instances, DefaultUKI: s.newDefaultUKI().get, Neighbour: neighbour.New(clock.RealClock{}).MAC,
+		Alarm: delivery.Alarmed, Early: delivery.PollSoon, Names: s.bootTLSNames, Logger: s.logger.WithName("boot"),
+	}))
 }
 
 // recorded has every answer recorded on its way to the conditions.
@@ -43,6 +39,6 @@ func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
 	}
 	s.instances = &bootview.Instances{}
 	return (&metadata.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.sites,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.boot.Sites,
 	}).SetupWithManager(ctx, mgr)
 }

@@ -2,24 +2,18 @@ package system
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 )
@@ -32,42 +26,6 @@ const (
 	bootAuthorityFile = "boot-ca.crt"
 	bootAuthorityKey  = "ca.crt"
 )
-
-// checkBootTLS reads what is said of HTTPS for machines. It comes after checkBoot, which reads the URLs.
-func (s *settings) checkBootTLS() error {
-	var errs []error
-	if s.BootTLSAddress == "" {
-		for flag, given := range map[string]bool{
-			"boot-tls-cert-file": s.BootTLSCertFile != "", "boot-tls-key-file": s.BootTLSKeyFile != "", "boot-tls-names": len(s.BootTLSNames) > 0,
-			"boot-tls-forward-secrecy": s.BootTLSForwardSecrecy, "boot-secrets-need-tls": s.BootSecretsNeedTLS,
-		} {
-			if given {
-				errs = append(errs, fmt.Errorf("--%s: needs --boot-tls-address, where machines are answered over TLS", flag))
-			}
-		}
-		if s.BootAddress == "" {
-			errs = append(errs, errors.New("--boot-address: is empty, and so is --boot-tls-address: machines would be answered nowhere"))
-		}
-	}
-	for _, name := range s.BootTLSNames {
-		if _, err := netip.ParseAddr(name); err != nil && len(validation.IsDNS1123Subdomain(strings.ToLower(name))) > 0 && len(validation.IsWildcardDNS1123Subdomain(strings.ToLower(name))) > 0 {
-			errs = append(errs, fmt.Errorf("--boot-tls-names: %q is neither an IP address nor a DNS name", name))
-		}
-	}
-	if s.BootTLSAddress != "" && s.BootTLSCAFile != "" && s.BootTLSCertFile == "" {
-		errs = append(errs, fmt.Errorf("%s: needs %s: the authority of certificates that Farrier makes is its own", boottls.FlagCA, boottls.FlagCert))
-	}
-	if s.BootSecretsNeedTLS {
-		for _, base := range s.sites.Bases() {
-			if !isHTTPS(base) {
-				errs = append(errs, fmt.Errorf("--boot-secrets-need-tls: --boot-url %s sends machines where their secrets are refused", base))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func isHTTPS(base string) bool { return strings.HasPrefix(base, "https://") }
 
 // listenForMachines opens the listeners of the boot server and finds out under which URL it is reached: over TLS where that is
 // asked for.
@@ -84,14 +42,8 @@ func (s *System) listenForMachines() (err error) {
 			return err
 		}
 	}
-	o.sites = o.sites.WithDefault(secure).WithDefault(plain)
-	if plain != "" && secure != "" {
-		// A machine that asks the plain listener for the chainload script is of the site whose host it has asked.
-		if _, port, err := net.SplitHostPort(strings.TrimPrefix(plain, "http://")); err == nil {
-			o.sites = o.sites.AlsoAt(port)
-		}
-	}
-	s.BootURL = o.sites.Of("").Object()
+	o.boot.ReachedAt(plain, secure)
+	s.BootURL = o.boot.Sites.Of("").Object()
 	return s.readBootFiles(hostOf(secure))
 }
 
@@ -99,38 +51,26 @@ func (s *System) listenForMachines() (err error) {
 // where the listener is reached by its address.
 func (s *System) readBootFiles(reached string) (err error) {
 	o := s.settings
-	for _, base := range append(o.sites.Bases(), o.ImageServerURL) {
-		if isHTTPS(base) {
-			s.bootTLSNames = append(s.bootTLSNames, hostOf(base))
-		}
-	}
-	s.bootTLSNames = append(s.bootTLSNames, o.BootTLSNames...)
-	files := boottls.Files{Cert: o.BootTLSCertFile, Key: o.BootTLSKeyFile, CA: o.BootTLSCAFile}
+	files := o.boot.TLSFiles()
 	switch {
 	case o.BootTLSAddress == "":
+		s.bootTLSNames = o.boot.TLSNames()
 		// Somebody else may speak TLS for us.
 		s.bootCA, err = files.ReadCA()
 		return err
 	case files.Cert != "" || files.Key != "":
-		s.sortNames()
-		s.bootTLS, err = boottls.FromFiles(files, s.identityOptions())
-		if err == nil {
+		s.bootTLSNames = o.boot.TLSNames()
+		if s.bootTLS, err = boottls.FromFiles(files, s.identityOptions()); err == nil {
 			s.bootCA = s.bootTLS.CA()
 		}
 		return err
 	}
-	s.bootTLSNames = append(s.bootTLSNames, reached)
-	s.sortNames()
+	s.bootTLSNames = o.boot.TLSNames(reached)
 	return nil
 }
 
-func (s *System) sortNames() {
-	slices.Sort(s.bootTLSNames)
-	s.bootTLSNames = slices.DeleteFunc(slices.Compact(s.bootTLSNames), func(name string) bool { return name == "" })
-}
-
 func (s *System) identityOptions() boottls.Options {
-	return boottls.Options{Names: s.bootTLSNames, Clock: clock.RealClock{}, Logger: s.logger.WithName("boot")}
+	return setup.TLSOptions(s.bootTLSNames, s.logger.WithName("boot"))
 }
 
 // ensureBootTLS has the boot server's certificate made by our own authority, where files hold none, and writes down whom
@@ -225,7 +165,7 @@ func (s *System) serveBootTLS(ctx context.Context, boot *bootserver.Server) erro
 		return err
 	}
 	s.logger.V(1).Info("boot server listens for TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
-	return boot.ServeTLS(ctx, s.callers.machines.TLSListener(listener, s.settings.bootPace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
+	return boot.ServeTLS(ctx, s.callers.machines.TLSListener(listener, s.settings.boot.Pace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
 }
 
 // renewBootTLS keeps the certificate of the boot server up to date.

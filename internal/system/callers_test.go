@@ -1,38 +1,10 @@
 package system
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// TestImagesDirIsOurs: an existing directory of layers is taken and closed to others; who made it for us is not.
-func TestImagesDirIsOurs(t *testing.T) {
-	s := &settings{Options: Options{DataDir: t.TempDir()}}
-	if err := s.checkDataDir(); err != nil {
-		t.Errorf("there is none yet: %v", err)
-	}
-	dir := filepath.Join(s.DataDir, imagesDir)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.checkDataDir(); err != nil {
-		t.Errorf("our own: %v", err)
-	}
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("it is open to others: %v, %v", info.Mode(), err)
-	}
-	if os.Geteuid() != 0 {
-		return // only root can hand it to somebody else
-	}
-	if err := os.Chown(dir, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.checkDataDir(); err == nil || !strings.Contains(err.Error(), "--data-dir") || !strings.Contains(err.Error(), "chown") {
-		t.Errorf("another user's: %v", err)
-	}
-}
 
 // TestConnectionOptions: what cannot work is refused by the name of its flag.
 func TestConnectionOptions(t *testing.T) {

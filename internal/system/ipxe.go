@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,11 +34,6 @@ func (s *settings) checkIPXE() error {
 	var err error
 	if s.webhookHosts, err = content.ParseHosts(s.WebhookHosts); err != nil {
 		errs = append(errs, fmt.Errorf("--webhook-hosts: %w", err))
-	}
-	switch s.NoAssignment {
-	case http.StatusServiceUnavailable, http.StatusNotFound:
-	default:
-		errs = append(errs, fmt.Errorf("--no-assignment: %s is neither 503 nor 404", strconv.Itoa(s.NoAssignment)))
 	}
 	for _, namespace := range s.BootNamespaces {
 		if problems := validation.IsDNS1123Label(namespace); namespace != AllNamespaces && len(problems) > 0 {

@@ -94,18 +94,18 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		Alarms: alarms,
 		Client: writer, APIReader: mgr.GetAPIReader(), Fleet: s.fleet, Registry: registry,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
-		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.sites,
+		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.boot.Sites,
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers,
 	}
 	alarms.Wake = func(name string) { servers.Wake.Wake("", name) }
 	namespaces := s.settings.namespaces(mgr.GetClient())
 	delivery := &bootdelivery.Delivery{
-		Alarms: alarms, BMCIdentity: s.settings.byBMC(), PollSoon: func(name string) {
+		Alarms: alarms, BMCIdentity: s.settings.boot.ByBMC(), PollSoon: func(name string) {
 			if key, known := registry.Key(&servers.Wake, name); known {
 				s.fleet.PollSoon(key)
 			}
 		},
-		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.sites,
+		Client: writer, APIReader: uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
 		TokenKey: s.keys.token, Grants: namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, WakeServer: func(name string) { servers.Wake.Wake("", name) }, Workers: workers,
 		Patience: deliveryPatience, Recorder: mgr.GetEventRecorder("farrier"),
 	}
@@ -140,7 +140,7 @@ func (s *System) newManager(ctx context.Context, config *rest.Config) (ctrl.Mana
 		setups = append(setups, bootdelivery.Attempts{Delivery: delivery}.Setup, (&bootconfig.Pending{Client: writer, Workers: workers}).SetupWithManager)
 	} else {
 		setups = append(setups, (&bootconfig.Reconciler{
-			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.sites, ImageURL: s.settings.ImageServerURL,
+			Client: writer, APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,
 			Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"),
 		}).SetupWithManager, delivery.Setup, func(mgr ctrl.Manager) error { return s.addProfiles(mgr, config, namespaces) })
 	}
@@ -187,7 +187,7 @@ func (s *System) policy() server.Policy {
 	return server.Policy{
 		DiscoveryTimeout: s.settings.DiscoveryTimeout, DiscoveryRetries: s.settings.DiscoveryRetries,
 		PowerOffBudget: s.settings.PowerOffBudget, EnforcePowerOff: s.settings.EnforcePowerOff, ProbeImage: s.settings.ProbeImage,
-		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot, BMCIdentity: s.settings.byBMC(),
+		Cleanup: s.settings.cleanup, CleanupTimeout: s.settings.CleanupTimeout, ForeignBoot: s.settings.foreignBoot, BMCIdentity: s.settings.boot.ByBMC(),
 	}
 }
 

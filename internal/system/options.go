@@ -5,21 +5,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
-	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/image/registry"
-	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 )
@@ -27,41 +20,18 @@ import (
 // Options is everything that can be said about a system. Fields are named after the flags (flags.go);
 // errors name those.
 type Options struct {
-	DataDir string
-	// BootAddress, MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. Where one is
-	// empty nothing is served; the first may be where BootTLSAddress is not.
-	BootAddress, MetricsAddress, HealthAddress, PprofAddress string
-	// BootTLSAddress is where machines are answered over TLS; empty: nowhere. Its certificate is that of the files, or made by
-	// an authority of our own for the hosts of the https URLs and BootTLSNames. BootTLSCAFile holds the authority of the files.
-	BootTLSAddress                                 string
-	BootTLSNames                                   []string
-	BootTLSCertFile, BootTLSKeyFile, BootTLSCAFile string
-	// BootTLSForwardSecrecy refuses the key exchange of old firmware; BootSecretsNeedTLS refuses secrets over plain HTTP.
-	BootTLSForwardSecrecy, BootSecretsNeedTLS bool
-	// BootURLs are the base URLs under which machines reach the boot server, URL or site=URL; that of the default site
-	// is derived from BootTLSAddress, else BootAddress, where none is given.
-	BootURLs []string
-	// ImageServerURL is the base of image URLs in objects where that is none of BootURLs; ImageAddress answers /image and
-	// nothing else; empty: none.
-	ImageServerURL, ImageAddress string
-	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
-	BootProgramsDir string
+	// Options are what is said about answering machines.
+	setup.Options
+	// MetricsAddress, HealthAddress and PprofAddress are host:port; port 0 means any free one. Where one is empty nothing is served.
+	MetricsAddress, HealthAddress, PprofAddress string
 	// OperatorAddress is where operators read reports and boots, over TLS; empty: nowhere. OperatorURL is under which they reach it;
 	// empty: derived from the address. Without files its certificate is made anew at each start.
 	OperatorAddress, OperatorURL      string
 	OperatorCertFile, OperatorKeyFile string
 	// OperatorClientCAFile holds the authorities whose client certificates are taken there, beside tokens; empty: none.
 	OperatorClientCAFile string
-	// Metadata answers /v1/…, with the fields of the file StaticMetadata for every machine.
-	Metadata       bool
+	// StaticMetadata is a file of the metadata that every machine has.
 	StaticMetadata string
-	// BootRateLimit is how many requests a second one address may make; 0: any.
-	BootRateLimit int
-	// BootTLSRateLimit is how many TLS handshakes a second the boot server does with one address; 0: any.
-	BootTLSRateLimit int
-	// MaxConnections is how many connections machines may have to this process, MaxConnectionsPerAddress how many those of one address; 0:
-	// by how many files the process may open.
-	MaxConnections, MaxConnectionsPerAddress int
 	// MetricsPlain serves metrics to whoever asks, over HTTP, at a loopback address. Else they are served over HTTPS to those that the
 	// Kubernetes API knows and allows; without files the certificate is made anew at each start.
 	MetricsPlain                    bool
@@ -74,25 +44,9 @@ type Options struct {
 	DiscoveryIgnitionPath       string
 	Architecture                string
 
-	AllowedRegistries, PlainHTTPRegistries []string
-	// RegistryMirrors are "registry=mirror" pairs.
-	RegistryMirrors []string
-	// AllowedRegistryNetworks are CIDRs where registries may redirect to, beside the public internet.
-	AllowedRegistryNetworks []string
-	ImageCacheSize          int64
-	// UnneededImageCacheSize is the share of it for what no boot configuration names; 0: a quarter.
-	UnneededImageCacheSize int64
 	// PinnedImages are kept in the cache although no boot configuration names them.
 	PinnedImages []string
 
-	IgnitionAccess string
-	// BootIdentity is what tells a machine that boots from others: token, address, mac or bmc. BootSecretsDeadline is how long after
-	// power-on it may begin.
-	BootIdentity              string
-	BootSecretsDeadline       time.Duration
-	AllowUnauthenticatedProbe bool
-	// TrustedForwarders are CIDRs; none of them: private networks; "none": nobody.
-	TrustedForwarders []string
 	// DefaultUKIURL, or the UKI of DefaultUKIImage, is for machines that /httpboot does not know.
 	DefaultUKIURL, DefaultUKIImage string
 	// BootNamespaces are those, beside the manager's, that may speak for any machine; with AllNamespaces all others may, too, behind
@@ -100,9 +54,8 @@ type Options struct {
 	BootNamespaces []string
 	// WebhookHosts are the servers that profiles may name webhooks of.
 	WebhookHosts []string
-	// SignConfigURLs has the URLs of configs end; NoAssignment is the status for machines without an assignment.
+	// SignConfigURLs has the URLs of configs end.
 	SignConfigURLs bool
-	NoAssignment   int
 	// BootProvider and ServerLifecycle are who does one half of the work: farrier or external.
 	BootProvider, ServerLifecycle string
 
@@ -138,37 +91,13 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// defaultBootRateLimit: a boot asks some ten times within seconds, so the ten thousand requests that may come at once are a thousand
-// machines that stand behind one address and are powered on together, or a DHCP server that asks /httpboot for every packet of
-// theirs. A client that goes on asking at this rate takes a few hundredths of a processor.
-const defaultBootRateLimit = 1000
-
-// A boot over TLS takes some three handshakes, so two hundred machines behind one address may begin together. One with the keys that
-// firmware understands takes some four milliseconds of a processor, so who goes on at this rate takes a tenth of one.
-const (
-	defaultBootTLSRateLimit = 25
-	// handshakesAtOnce is for how many seconds' worth there may be at once.
-	handshakesAtOnce = 25
-)
-
 // DefaultOptions are those without flags.
 func DefaultOptions() Options {
 	return Options{
-		DataDir:           defaultDataDir(),
-		BootAddress:       ":8082",
-		BootRateLimit:     defaultBootRateLimit,
-		BootTLSRateLimit:  defaultBootTLSRateLimit,
+		Options:           setup.Default(),
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
-		AllowedRegistries: []string{registry.DefaultRegistry},
-		ImageCacheSize:    10 << 30,
-		IgnitionAccess:    string(bootserver.AccessExpected),
-		BootIdentity:      string(bootserver.IdentityAddress),
-
-		BootSecretsDeadline: bootserver.DefaultSecretsDeadline,
-
 		BootNamespaces:    []string{AllNamespaces},
-		NoAssignment:      http.StatusServiceUnavailable,
 		BootProvider:      doneByFarrier,
 		ServerLifecycle:   doneByFarrier,
 		BMCPollInterval:   2 * time.Minute,
@@ -185,32 +114,14 @@ func DefaultOptions() Options {
 	}
 }
 
-// defaultDataDir follows the XDG base directory specification, and for root the file system hierarchy
-// standard §5.8.
-func defaultDataDir() string {
-	if os.Geteuid() == 0 {
-		return "/var/lib/farrier"
-	}
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "farrier")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "farrier-data"
-	}
-	return filepath.Join(home, ".local", "share", "farrier")
-}
-
 // settings are options after they were checked.
 type settings struct {
 	Options
-	forwarders []netip.Prefix
-	sites      booturl.Sites
-	static     map[string]string // metadata
-	// trustPrivate: no forwarders are named, so those of private networks are believed.
-	trustPrivate bool
-	prefixes     *macprefix.Database
-	template     string
+	// boot is what is said about answering machines.
+	boot     *setup.Settings
+	static   map[string]string // metadata
+	prefixes *macprefix.Database
+	template string
 
 	operatorClientCAs *x509.CertPool // nil: no client certificates
 
@@ -219,12 +130,7 @@ type settings struct {
 
 	webhookHosts content.Hosts
 
-	registryNetworks []netip.Prefix
-
 	foreignBoot, foreignLifecycle bool
-
-	descriptors uint64 // files that this process may open
-	shares      inbound.Shares
 }
 
 // check reads every file that options name and refuses what cannot work, before anything is started.
@@ -232,16 +138,12 @@ func (o Options) check() (*settings, error) {
 	s := &settings{Options: o}
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	for flag, address := range map[string]string{"boot-address": o.BootAddress, "boot-tls-address": o.BootTLSAddress, "image-address": o.ImageAddress, "operator-address": o.OperatorAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
-		if address == "" { // checkBootTLS looks after one that has to be there
-			continue
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			refuse(flag, err)
-		}
+	for flag, address := range map[string]string{"operator-address": o.OperatorAddress, "metrics-address": o.MetricsAddress, "health-address": o.HealthAddress, "pprof-address": o.PprofAddress} {
+		errs = append(errs, setup.CheckAddress(flag, address))
 	}
-	errs = append(errs, s.checkForwarders())
-	errs = append(errs, s.checkBoot(), s.checkBootTLS())
+	var err error
+	s.boot, err = s.Options.Options.Check()
+	errs = append(errs, err, s.checkMetadata())
 	errs = append(errs, s.checkProbeImages())
 	if mode, err := inspection.ParseCleanMode(o.Cleanup); err != nil {
 		refuse("cleanup", err)
@@ -251,7 +153,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkImages(), s.checkConnections(), s.checkPages(), s.checkDataDir())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages())
 	return s, errors.Join(errs...)
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
@@ -96,7 +97,7 @@ func (s *System) addPage(mgr ctrl.Manager, flag, address string, handler http.Ha
 	}
 	s.pages = append(s.pages, listener)
 	if !public {
-		identity, err := s.pageIdentity(deriveURL(listener.Addr(), s.settings.Loopback, true))
+		identity, err := s.pageIdentity(setup.DeriveURL(listener.Addr(), s.settings.Loopback, true))
 		if err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (s *System) issueMetrics(issuer Issuer) error {
 	if err != nil {
 		return fmt.Errorf("--metrics-address: %w", err)
 	}
-	certificate, err := issuer.Serving("metrics", at.IP, hostOf(deriveURL(at, o.Loopback, true)))
+	certificate, err := issuer.Serving("metrics", at.IP, hostOf(setup.DeriveURL(at, o.Loopback, true)))
 	if err != nil {
 		return fmt.Errorf("certificate of the metrics address: %w", err)
 	}

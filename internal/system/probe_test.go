@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
+	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -47,7 +48,7 @@ func TestCleanupOptionsThatCannotWork(t *testing.T) {
 func TestReportsWithoutTokenAreWarnedOfAtStart(t *testing.T) {
 	for _, allowed := range []bool{true, false} {
 		var said strings.Builder
-		s := &System{settings: &settings{Options: Options{AllowUnauthenticatedProbe: allowed}, cleanup: inspection.CleanNone}}
+		s := &System{settings: &settings{Options: Options{Options: setup.Options{AllowUnauthenticatedProbe: allowed}}, cleanup: inspection.CleanNone}}
 		s.logger = funcr.New(func(_, args string) { fmt.Fprintln(&said, args) }, funcr.Options{})
 		s.checkProbe()
 		if got := said.String(); strings.Contains(got, "--allow-unauthenticated-probe") != allowed {

@@ -29,9 +29,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
-// imagesDir is the folder of the data directory for cached layers.
-const imagesDir = "images"
-
 // readyTimeout bounds the wait for the boot view to be complete. Its cost grows with the number of objects.
 const readyTimeout = 2 * time.Minute
 

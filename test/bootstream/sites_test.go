@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +31,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
-const managerName = "manager.farrier.example"
+const (
+	managerName = "manager.farrier.example"
+	bootURL     = "http://127.0.0.1:8082"
+	// quick is a heartbeat for tests.
+	quick = 50 * time.Millisecond
+)
 
 // pki is an authority and what it has issued.
 type pki struct {
@@ -66,8 +72,13 @@ type manager struct {
 	server  *bootstream.Server
 	address string
 	stop    func()
+	journal *bootstream.Journal
+	// authorizer decides who may speak.
+	authorizer *peer.Authorizer
 	// asked counts the calls of boot servers that may speak.
 	asked atomic.Int32
+	// gaps counts boot servers that were told that they have fallen behind.
+	gaps atomic.Int32
 }
 
 // nobody takes what boot servers tell.
@@ -82,29 +93,53 @@ func (nobody) Store(context.Context, bootstream.Peer, *streampb.StoreRequest) (s
 // startManager starts one whose view was made of objects up to a resource version, and that serves the boot servers of a table, NAME or NAME=SITE each.
 func (p *pki) startManager(observed uint64, table ...string) *manager {
 	p.t.Helper()
+	return p.startManagerWith(managerOptions{observed: observed, heartbeat: quick}, table...)
+}
+
+// managerOptions are what a manager may have otherwise.
+type managerOptions struct {
+	observed  uint64
+	heartbeat time.Duration
+	// shown is its certificate; nil: one that is issued for it.
+	shown *peer.Identity
+	// through is what its streams pass through; nil: nothing.
+	through func(grpc.ServerStream) grpc.ServerStream
+}
+
+func (p *pki) startManagerWith(o managerOptions, table ...string) *manager {
+	p.t.Helper()
+	if o.shown == nil {
+		o.shown = p.identity(managerName, "", authority.Manager)
+	}
 	names, err := peer.ParseTable(table)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	authorizer := peer.NewAuthorizer(p.identity(managerName, "", authority.Manager), names)
-	journal := bootstream.NewJournal()
-	m := &manager{view: bootview.New()}
-	records.NewSource(journal).ObserveView(m.view)
+	authorizer := peer.NewAuthorizer(o.shown, names)
+	m := &manager{view: bootview.New(), journal: bootstream.NewJournal(), authorizer: authorizer}
+	records.NewSource(m.journal).ObserveView(m.view)
 	m.server = bootstream.NewServer(bootstream.ServerOptions{
-		Journal: journal, Receiver: nobody{}, Heartbeat: 50 * time.Millisecond, Logger: testr.New(p.t),
+		Journal: m.journal, Receiver: nobody{}, Heartbeat: o.heartbeat, Logger: testr.New(p.t),
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {
 			who, err := authorizer.Peer(ctx)
 			m.asked.Add(1)
 			return bootstream.Peer{Name: who.Name, Site: who.Site}, err
 		},
-		Observed: func() map[string]uint64 { return map[string]uint64{"IPXEBootConfig": observed} },
+		Observed: func() map[string]uint64 { return map[string]uint64{"IPXEBootConfig": o.observed} },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	m.address = listener.Addr().String()
-	serving := grpc.NewServer(grpc.Creds(authorizer.Credentials()))
+	serving := grpc.NewServer(grpc.Creds(authorizer.Credentials()), grpc.StreamInterceptor(
+		func(handler any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			stream = &counted{stream, &m.gaps}
+			if o.through != nil {
+				stream = o.through(stream)
+			}
+			return handle(handler, stream)
+		}))
 	streampb.RegisterBootStreamServer(serving, m.server)
 	served := make(chan struct{})
 	go func() {
@@ -117,6 +152,19 @@ func (p *pki) startManager(observed uint64, table ...string) *manager {
 	})
 	p.t.Cleanup(m.stop)
 	return m
+}
+
+// counted counts gaps.
+type counted struct {
+	grpc.ServerStream
+	gaps *atomic.Int32
+}
+
+func (c *counted) SendMsg(m any) error {
+	if response, ok := m.(*streampb.FollowResponse); ok && response.GetGap() != nil {
+		c.gaps.Add(1)
+	}
+	return c.ServerStream.SendMsg(m)
 }
 
 // bootServer is a boot server that follows managers.
@@ -133,6 +181,8 @@ type bootServer struct {
 type disk struct {
 	path string
 	key  sealed.Key
+	// full has every write fail.
+	full atomic.Bool
 }
 
 func newDisk(t *testing.T) *disk {
@@ -141,7 +191,7 @@ func newDisk(t *testing.T) *disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &disk{t.TempDir() + "/view", key}
+	return &disk{path: t.TempDir() + "/view", key: key}
 }
 
 // open returns the view of the last run.
@@ -151,6 +201,7 @@ func (d *disk) open(t *testing.T) (*viewfile.File, bootstream.Kept, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir.Wrap = func(f sealed.File) sealed.File { return &fullFile{f, d} }
 	file, kept, err := viewfile.Open(dir, d.key, logr.Discard())
 	if errors.Is(err, fs.ErrNotExist) {
 		file, err = viewfile.Create(dir, d.key, logr.Discard())
@@ -164,6 +215,20 @@ func (d *disk) open(t *testing.T) (*viewfile.File, bootstream.Kept, func()) {
 	})
 }
 
+// fullFile is on a disk that can be full.
+type fullFile struct {
+	sealed.File
+	disk *disk
+}
+
+func (f *fullFile) WriteAt(b []byte, at int64) (int, error) {
+	if f.disk.full.Load() {
+		n, _ := f.File.WriteAt(b[:len(b)/2], at) // what still fits
+		return n, syscall.ENOSPC
+	}
+	return f.File.WriteAt(b, at)
+}
+
 // startBootServer starts one by the name of its certificate. With a disk it begins with what is there, and serves it.
 func (p *pki) startBootServer(name string, d *disk, managers ...string) *bootServer {
 	p.t.Helper()
@@ -173,7 +238,7 @@ func (p *pki) startBootServer(name string, d *disk, managers ...string) *bootSer
 func (p *pki) startBootServerWith(c credentials.TransportCredentials, d *disk, managers ...string) *bootServer {
 	p.t.Helper()
 	view := bootview.New()
-	server, err := bootserver.New(bootserver.Config{View: view, BootURL: "http://127.0.0.1:8082", Logger: logr.Discard()})
+	server, err := bootserver.New(bootserver.Config{View: view, BootURL: bootURL, Logger: logr.Discard()})
 	if err != nil {
 		p.t.Fatal(err)
 	}

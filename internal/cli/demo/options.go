@@ -107,5 +107,11 @@ func (o Options) limit() time.Duration {
 	if o.Timeout > 0 {
 		return o.Timeout
 	}
-	return 5*time.Minute + time.Duration(o.Servers)*time.Second
+	return o.usual()
 }
+
+// usual is how long the whole run may take where nobody says anything else.
+func (o Options) usual() time.Duration { return 5*time.Minute + time.Duration(o.Servers)*time.Second }
+
+// patience is how much longer than usual each step may take: a run that may take longer as a whole is one on a slow machine.
+func (o Options) patience() float64 { return float64(o.limit()) / float64(o.usual()) }

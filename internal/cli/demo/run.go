@@ -25,7 +25,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	defer fail(nil)
 
 	l := &lab{options: o, stderr: stderr, fail: fail}
-	run := scenario.New(scenario.Options{Start: l.start, Servers: o.Servers, Claims: o.Claims, Grace: o.grace, Clock: clock.RealClock{}})
+	run := scenario.New(scenario.Options{Start: l.start, Servers: o.Servers, Claims: o.Claims, Grace: o.grace, Patience: o.patience(), Clock: clock.RealClock{}})
 	stopShowing := present(run, o, stdout, stderr)
 	err := run.Run(running)
 	stopShowing()

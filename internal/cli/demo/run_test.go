@@ -60,12 +60,15 @@ func decode(t *testing.T, out io.Reader) object {
 	return o
 }
 
+// busy is how long a run may take on a machine that does much else: the steps get as much more.
+const busy = time.Hour
+
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole system")
 	}
 	o := DefaultOptions()
-	o.Servers, o.Claims, o.Output = 2, 2, OutputJSON
+	o.Servers, o.Claims, o.Output, o.Timeout = 2, 2, OutputJSON, busy
 	o.Keep = filepath.Join(t.TempDir(), "kept")
 	var stdout, stderr bytes.Buffer
 	if err := Run(t.Context(), o, &stdout, &stderr); err != nil {
@@ -124,7 +127,7 @@ func TestRunNamesTheStepThatDidNotHappen(t *testing.T) {
 		t.Run(string(c.damage), func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			o := DefaultOptions()
-			o.Servers, o.Break, o.Output, o.grace = 1, c.damage, OutputJSON, 2*time.Second
+			o.Servers, o.Break, o.Output, o.grace, o.Timeout = 1, c.damage, OutputJSON, 2*time.Second, busy
 			var stdout, stderr bytes.Buffer
 			err := Run(t.Context(), o, &stdout, &stderr)
 			if err == nil || !strings.HasPrefix(err.Error(), `demo failed at step "`+c.step+`": `) || !strings.Contains(err.Error(), c.why) {

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,36 +15,33 @@ const (
 	mostMeant = 3
 )
 
-// meant asks whether one of these was meant; nothing was.
-func meant(names []string) string {
+// Meant asks whether one of these names was meant, each in a format such as "--%s". It is empty without names.
+func Meant(names []string, format string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; did you mean " + strings.Join(names[:min(len(names), mostMeant)], " or ") + "?"
+	var offered []string
+	for _, name := range names[:min(len(names), mostMeant)] {
+		offered = append(offered, fmt.Sprintf(format, name))
+	}
+	return "; did you mean " + strings.Join(offered, " or ") + "?"
 }
 
 // similarCommands are those below a command whose names are like what was typed.
-func similarCommands(cmd *cobra.Command, typed string) (names []string) {
+func similarCommands(cmd *cobra.Command, typed string) []string {
 	cmd.SuggestionsMinimumDistance = near
-	for _, name := range cmd.SuggestionsFor(typed) {
-		names = append(names, `"`+name+`"`)
-	}
-	return names
+	return cmd.SuggestionsFor(typed)
 }
 
-// similarFlags are the flags of a command whose names are like what was typed. How names are compared is cobra's affair, which
-// compares those of commands.
-func similarFlags(cmd *cobra.Command, typed string) (names []string) {
-	var flags cobra.Command
-	add := func(f *pflag.Flag) {
+// Similar returns the names of flags that are like what was typed, without those that the help does not show. How names are compared is
+// cobra's affair, which compares those of commands.
+func Similar(flags *pflag.FlagSet, typed string) []string {
+	var commands cobra.Command
+	flags.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+			commands.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 		}
-	}
-	cmd.Flags().VisitAll(add)
-	flags.SuggestionsMinimumDistance = near
-	for _, name := range flags.SuggestionsFor(typed) {
-		names = append(names, "--"+name)
-	}
-	return names
+	})
+	commands.SuggestionsMinimumDistance = near
+	return commands.SuggestionsFor(typed)
 }

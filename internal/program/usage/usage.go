@@ -81,7 +81,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case cmd.HasAvailableSubCommands():
-		return Errorf("unknown command %q%s", args[0], meant(similarCommands(cmd, args[0])))
+		return Errorf("unknown command %q%s", args[0], Meant(similarCommands(cmd, args[0]), "%q"))
 	}
 	return Errorf("unexpected argument %q: %s takes none", args[0], cmd.CommandPath())
 }

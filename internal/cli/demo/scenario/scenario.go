@@ -62,7 +62,9 @@ type Options struct {
 	Servers, Claims int
 	// Grace is DefaultGrace, but in tests.
 	Grace time.Duration
-	Clock clock.WithTicker
+	// Patience multiplies the time that each step may take; less than 1 counts as 1.
+	Patience float64
+	Clock    clock.WithTicker
 }
 
 // Scenario is one run.
@@ -95,6 +97,9 @@ func New(o Options) *Scenario {
 		http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 	s.all = s.script()
+	for i := range s.all {
+		s.all[i].budget = time.Duration(float64(s.all[i].budget) * max(1, s.options.Patience))
+	}
 	return s
 }
 

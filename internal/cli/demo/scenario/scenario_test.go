@@ -111,6 +111,19 @@ func TestScenarioFails(t *testing.T) {
 	}
 }
 
+// TestPatience: where more time is given each step has more, and never less.
+func TestPatience(t *testing.T) {
+	clk := newClock()
+	usual := New(Options{Servers: 3, Claims: 1, Clock: clk}).all
+	for patience, factor := range map[float64]time.Duration{0: 1, 0.5: 1, 1: 1, 4: 4} {
+		for i, st := range New(Options{Servers: 3, Claims: 1, Patience: patience, Clock: clk}).all {
+			if want := usual[i].budget * factor; st.budget != want {
+				t.Errorf("patience %v: step %q has %s, want %s", patience, st.name, st.budget, want)
+			}
+		}
+	}
+}
+
 // TestGrace: what looks broken for a while and heals is no failure, and time does not add up over breaks.
 func TestGrace(t *testing.T) {
 	clock := newClock()

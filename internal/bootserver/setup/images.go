@@ -1,0 +1,54 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+
+	"github.com/farrier-dev/farrier/internal/host/ownership"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/image/registry"
+)
+
+// imagesDir is the folder of the data directory for cached layers.
+const imagesDir = "images"
+
+// Registries is how registries are talked to.
+func (s *Settings) Registries(logger logr.Logger) registry.Options {
+	return registry.Options{
+		AllowedRegistries: s.o.AllowedRegistries, PlainHTTP: s.o.PlainHTTPRegistries, AllowedNetworks: s.registryNetworks, Mirrors: s.mirrors, Logger: logger,
+	}
+}
+
+// NewBlobs opens the cache of images.
+func (s *Settings) NewBlobs(registries registry.Options) (*blobcache.Cache, error) {
+	blobs, err := blobcache.New(blobcache.Options{
+		Options: registries, Dir: filepath.Join(s.o.DataDir, imagesDir), MaxBytes: s.o.ImageCacheSize,
+		Unneeded: blobcache.Budget{Bytes: s.o.UnneededImageCacheSize},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("image cache: %w", err)
+	}
+	return blobs, nil
+}
+
+// checkDataDir: whoever owns the directory in which layers are cached decides what machines boot. It may have been made beforehand, by
+// another user of this host.
+func (s *Settings) checkDataDir() error {
+	path := filepath.Join(s.o.DataDir, imagesDir)
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", ownership.Explain(path, err))
+	}
+	if err := errors.Join(ownership.Keep(dir), dir.Close()); err != nil {
+		return fmt.Errorf("--data-dir: directory of layers %s: %w", path, err)
+	}
+	return nil
+}
