@@ -46,13 +46,13 @@ help: ## List these targets
 ##@ What is built
 
 .PHONY: build
-build: ## Build bin/farrier, bin/farrier-manager and bin/metalprobe
+build: ## Build bin/farrier, bin/farrier-manager, bin/farrier-bootserver and bin/metalprobe
 	$(GO) build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
 
 .PHONY: install
 install: build ## Install the binaries below PREFIX (/usr/local)
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 0755 $(BIN)/farrier $(BIN)/farrier-manager $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 $(BIN)/farrier $(BIN)/farrier-manager $(BIN)/farrier-bootserver $(BIN)/metalprobe '$(DESTDIR)$(PREFIX)/bin'
 
 .PHONY: demo
 demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--servers 10")
@@ -89,7 +89,7 @@ budgets: build $(BIN)/test-controlplane ## Run the tests of budgets of memory an
 # Tests run these programs as child processes. Without the variables they would
 # build their own, with other flags, and compile everything a second time.
 TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
-	FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds'
+	FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.
@@ -109,7 +109,7 @@ $(BIN)/cert-manager-crds: hack/certmanager/go.mod
 .PHONY: e2e
 e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it needs
 	hack/e2e-packages.sh
-	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
+	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' \
 	FARRIER_E2E_KERNEL="$$(ls /boot/vmlinuz-*-cloud-amd64 $(CURDIR)/$(BIN)/e2e/boot/vmlinuz-*-cloud-amd64 2>/dev/null | tail -n 1)" \
 		$(GO) test $(FLAGS) -count=1 -timeout 30m $(ARGS) ./test/e2e
 

@@ -114,6 +114,12 @@ var rooms = []room{
 		because: "how many connections strangers may have does not depend on what they are answered",
 	},
 	{
+		path:    "internal/inbound/pages",
+		may:     []string{"internal/inbound", "internal/inbound/hostcheck"},
+		never:   kubernetes,
+		because: "what operators see of a program is served the same way, whichever it is",
+	},
+	{
 		path:    "internal/ipxeapi/assignment",
 		may:     []string{"internal/identity"},
 		only:    []string{},
@@ -181,6 +187,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inbound/boottls",
+		may:     []string{"internal/host/..."},
 		only:    []string{"github.com/go-logr/logr", "k8s.io/utils"},
 		because: "what certificates machines are shown is the same wherever the authority is kept",
 	},
@@ -265,12 +272,19 @@ var rooms = []room{
 		because: "the protocol is what both ends have in common, and nothing else",
 	},
 	{
+		path:    "internal/host/boundedfile",
+		may:     []string{"internal/host/ownership"},
+		only:    stdlib,
+		because: "how much of a file is read, and whose a key is, does not depend on what is in it",
+	},
+	{
 		path:    "internal/host/atomicfile",
 		only:    stdlib,
 		because: "how a file is replaced does not depend on what is in it",
 	},
 	{
 		path:    "internal/bootstream/peer",
+		may:     []string{"internal/host/..."},
 		never:   kubernetes,
 		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
 	},
@@ -282,20 +296,20 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/enroll",
-		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/atomicfile"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/authority", "internal/host/..."},
 		never:   kubernetes,
 		because: "how a boot server gets its certificate does not depend on where managers keep what they know of it; boot servers link it",
 	},
 	{
 		path: "internal/bootstream/records",
-		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
+		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/bootview/booturl", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
 		never:   kubernetesClients,
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
 	},
 	{
 		path:    "internal/bootstream/sealed",
-		may:     []string{"internal/host/ownership"},
+		may:     []string{"internal/host/..."},
 		only:    stdlib,
 		because: "what is kept on disk is sealed the same way, whatever it is",
 	},
@@ -313,7 +327,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bounded"},
+		may:     []string{"internal/bootstream/streampb", "internal/bootview/booturl", "internal/bounded"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
@@ -355,6 +369,13 @@ var rooms = []room{
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},
 	{
+		path: "internal/bootserver/process",
+		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
+			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/..."},
+		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetesClients...),
+		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
+	},
+	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
@@ -372,7 +393,7 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
-			"internal/controller/index", "internal/inbound/..."},
+			"internal/controller/index", "internal/inbound/...", "internal/host/..."},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
@@ -449,7 +470,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/program/configfile",
-		may:     []string{"internal/program/usage"},
+		may:     []string{"internal/program/usage", "internal/host/..."},
 		only:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/go-cmp"},
 		never:   kubernetes,
 		because: "a file sets flags, whatever they are; programs without Kubernetes take one, too",
@@ -472,6 +493,12 @@ var rooms = []room{
 	{
 		path:    "cmd/farrier-manager",
 		may:     []string{"internal/manager"},
+		because: "a main function is flags and wiring",
+	},
+	{
+		path:    "cmd/farrier-bootserver",
+		may:     []string{"internal/bootserver/process"},
+		never:   kubernetesClients,
 		because: "a main function is flags and wiring",
 	},
 	{

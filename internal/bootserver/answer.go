@@ -19,6 +19,9 @@ var (
 	noStore = []string{"no-store"}
 	nosniff = []string{"nosniff"}
 
+	// headerRevision names the revision of the view that an answer was made of.
+	headerRevision = "Farrier-View-Revision"
+
 	// retryAfter spreads machines that were powered on together.
 	retryAfter = [...][]string{{"2"}, {"3"}, {"4"}, {"5"}}
 )

@@ -73,8 +73,21 @@ type Config struct {
 	Reports Reports
 	// Unknown remembers who asked what to boot and was told that there is nothing; nil: of those only the log says something.
 	Unknown *bootview.UnknownMachines
+	// Sighted is told of the same machines, each time; nil: nobody. It must not block.
+	Sighted func(bootview.UnknownMachine)
 	// Deliver is told what was given to whom. It must not block.
 	Deliver func(Delivery)
+	// Bound is told to whom the boot of an entry is bound from now on; proven says that the caller had what was given to its BMC alone. It must
+	// not block.
+	Bound func(entry, attempt string, by bootview.Caller, proven bool)
+
+	// Revision is a header of every answer that says which view it was made of; nil: none. It is shared by all answers.
+	Revision func() []string
+	// Ready says why machines are not to be sent here; nil: when the view is not synchronised.
+	Ready func() error
+	// SecretsExpired reports whether what is secret may not be given away any more, because nobody knows whether it is still the
+	// machine's; nil: never.
+	SecretsExpired func() bool
 
 	// Sites are the bases at which machines reach this server; BootURL is that of the default site, where Sites
 	// has none. Without any iPXE is disabled.
@@ -175,6 +188,15 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Unknown == nil {
 		c.Unknown = &bootview.UnknownMachines{}
+	}
+	if c.Sighted == nil {
+		c.Sighted = func(bootview.UnknownMachine) {}
+	}
+	if c.Bound == nil {
+		c.Bound = func(string, string, bootview.Caller, bool) {}
+	}
+	if c.SecretsExpired == nil {
+		c.SecretsExpired = func() bool { return false }
 	}
 	if c.Deliver == nil {
 		c.Deliver = func(Delivery) {}

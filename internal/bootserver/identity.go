@@ -1,6 +1,7 @@
 package bootserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -157,7 +158,13 @@ func (s *Server) admit(q request) (verdict, doubt) {
 	if bound := session.Bind(q.caller, q.proof == bmcToken); bound != q.caller {
 		return s.recognise(q, bound, false) // another was faster
 	}
+	s.bound(m)
 	return admitted, none
+}
+
+// bound tells whom the session of a machine is bound to.
+func (s *Server) bound(m *bootview.Machine) {
+	s.cfg.Bound(cmp.Or(m.ScriptEntry, m.FileEntry, m.IgnitionEntry), m.Attempt.ID, m.Session.Bound(), m.Session.Proven())
 }
 
 // headStart is how long after power-on a machine is awaited at an address that it had before, when somebody asks from another: firmware that is
@@ -191,6 +198,7 @@ func (s *Server) recognise(q request, bound bootview.Caller, over bool) (verdict
 	case own: // another interface of it, or another lease
 		if !q.look {
 			q.machine.Session.Move(q.caller)
+			s.bound(q.machine)
 		}
 	case s.cfg.Identity == IdentityToken && q.proof != noToken:
 	default:

@@ -10,6 +10,7 @@ import (
 const (
 	textForbidden   = "Forbidden\n"
 	textWithheld    = "The boot of this machine is not open yet\n"
+	textExpired     = "Nobody knows whether this is still the machine's: no manager has been heard for too long\n"
 	textBadIgnition = "The ignition of this machine cannot be translated\n"
 )
 
@@ -33,6 +34,10 @@ func (s *Server) serveIgnition(w http.ResponseWriter, r *http.Request, uuid stri
 		return
 	case m.Ignition == nil:
 		notFound(w, r)
+		return
+	case s.cfg.SecretsExpired():
+		unavailable(w, r, textExpired)
+		s.delivered(r, Ignition, m, m.IgnitionEntry, http.StatusServiceUnavailable, 0)
 		return
 	}
 	switch is := s.mayReadIgnition(r, m, token); {

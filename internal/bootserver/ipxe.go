@@ -68,6 +68,10 @@ func (s *Server) sendScript(w http.ResponseWriter, r *http.Request, m *bootview.
 		refuse(w, r, http.StatusServiceUnavailable, textIPXEDisabled)
 		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
 		return
+	case m.Script.MayHaveSecret() && s.cfg.SecretsExpired():
+		unavailable(w, r, textExpired)
+		s.delivered(r, Script, m, m.ScriptEntry, http.StatusServiceUnavailable, 0)
+		return
 	}
 	script, told := m.Script, s.tell(r, m)
 	switch told {

@@ -23,6 +23,7 @@ const (
 	codeBroken      = "AssignmentBroken"
 	codeDisabled    = "Disabled"
 	codeBusy        = "Busy"
+	codeExpired     = "Expired"
 	messageNoConfig = "There is no such config, or no longer."
 )
 
@@ -150,6 +151,10 @@ func (s *Server) refuseAssigned(w http.ResponseWriter, r *http.Request, err erro
 func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) {
 	if s.cfg.Profiles == nil {
 		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
+		return
+	}
+	if s.cfg.SecretsExpired() {
+		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeExpired, "Nobody knows whether this is still the machine's: no manager has been heard for too long; ask again.")
 		return
 	}
 	query, err := assignment.ReadQuery(queryOf(r))

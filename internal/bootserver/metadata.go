@@ -35,6 +35,10 @@ func (s *Server) serveMetadata(w http.ResponseWriter, r *http.Request, rest stri
 	i, status := s.cfg.Instances.ByIP(caller(r))
 	switch status {
 	case bootview.Found:
+		if s.cfg.SecretsExpired() {
+			unavailable(w, r, textExpired)
+			return
+		}
 		sendMetadata(w, r, i, rest)
 	case bootview.Unsynced:
 		unavailable(w, r, textUnsynced)

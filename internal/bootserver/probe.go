@@ -332,6 +332,9 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 	case !m.Attempt.Open || m.Attempt.Token == "" || m.Session == nil || s.baseOf(r, m) == "":
 		notFound(w, r)
 		return
+	case s.cfg.SecretsExpired():
+		unavailable(w, r, textExpired)
+		return
 	}
 	switch is := s.mayAskWhere(r, m); is {
 	case early:

@@ -97,6 +97,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		setReadDeadline(w, now.Add(s.timeouts.body))
 		_ = http.NewResponseController(w).SetWriteDeadline(now.Add(s.timeouts.body + s.cfg.ReportTimeout + s.timeouts.answer))
 	}
+	if s.cfg.Revision != nil {
+		w.Header()[headerRevision] = s.cfg.Revision()
+	}
 	route, rest := find(r.URL.Path)
 	if (route == nil || !route.health) && s.limited(w, r) {
 		return

@@ -22,6 +22,7 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 func (s *Server) stranger(m bootview.UnknownMachine) {
 	now := s.cfg.Clock.Now()
 	m, news := s.cfg.Unknown.Note(m, now)
+	s.cfg.Sighted(m)
 	if !news {
 		return
 	}

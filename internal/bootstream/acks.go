@@ -1,6 +1,9 @@
 package bootstream
 
-import "github.com/farrier-dev/farrier/internal/bootstream/streampb"
+import (
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+)
 
 // Reach is how far the newest record of a key has come.
 type Reach uint8
@@ -28,7 +31,7 @@ func (s *Server) Reach(key string) (Reach, string) {
 	}
 	reach, why := NoFollower, ""
 	for f := range s.followers {
-		if site != AllSites && f.peer.Site != site {
+		if site != booturl.EverySite && f.peer.Site != site {
 			continue
 		}
 		switch refusal := f.refused[key]; {

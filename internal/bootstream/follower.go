@@ -75,6 +75,8 @@ type FollowerOptions struct {
 	Applier  Applier
 	// Keeper is nil where nothing is kept.
 	Keeper Keeper
+	// Moved is told each time when State has changed, one after the other; nil: nobody is. It must not block.
+	Moved func(State)
 	// Health is what is told of this boot server at each heartbeat; nil: nothing.
 	Health func() *streampb.Health
 	// Dial is for tests; nil: TCP.
@@ -107,6 +109,8 @@ type State struct {
 	Counter uint64
 	// Heard is when a manager last said that nothing is missing; SecretsUntil is until when secrets may be used.
 	Heard, SecretsUntil time.Time
+	// Records is how many records there are.
+	Records int
 	// Site is that of the boot server, as its manager says.
 	Site string
 	// KeepError is why the view on disk is older than the one in use; nil: it is not.
@@ -140,7 +144,10 @@ func (f *Follower) Load(kept Kept) {
 	}
 	if p := kept.Progress; p != nil {
 		f.held.current(p.Position.GetEpoch(), p.Position.GetCounter(), p.Observed)
-		f.update(func(s *State) { s.Heard, s.SecretsUntil = p.Heard, p.SecretsUntil })
+		f.update(func(s *State) {
+			s.Heard, s.SecretsUntil = p.Heard, p.SecretsUntil
+			s.Epoch, s.Counter, s.Records = p.Position.GetEpoch(), p.Position.GetCounter(), f.held.records
+		})
 	}
 }
 
@@ -162,8 +169,12 @@ func (f *Follower) State() State {
 
 func (f *Follower) update(change func(*State)) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	change(&f.state)
+	state := f.state
+	f.mu.Unlock()
+	if f.o.Moved != nil {
+		f.o.Moved(state)
+	}
 }
 
 // Connected returns a client of the manager that is followed; nil: none is.
@@ -174,9 +185,7 @@ func (f *Follower) Connected() streampb.BootStreamClient {
 }
 
 func (f *Follower) setManager(address string, manager streampb.BootStreamClient) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.manager, f.state.Manager = manager, address
+	f.update(func(s *State) { f.manager, s.Manager = manager, address })
 }
 
 // Run follows one manager after the other until ctx ends. Its error is that of ctx.
@@ -358,7 +367,9 @@ func (s *session) changes(c *streampb.Changes) error {
 	}
 	s.unkept.append(kept)
 	s.counter = ack.Counter
-	s.update(func(state *State) { state.Epoch, state.Counter = s.welcome.Epoch, s.counter })
+	s.update(func(state *State) {
+		state.Epoch, state.Counter, state.Records, state.KeepError = s.welcome.Epoch, s.counter, s.held.records, s.unkept.err
+	})
 	return s.acknowledge(ack)
 }
 
@@ -393,7 +404,7 @@ func (s *session) current(c *streampb.Current) error {
 		first = !state.Synced
 		state.Synced, state.Heard, state.SecretsUntil = true, now, until
 		state.Epoch, state.Counter = s.welcome.Epoch, s.counter
-		state.KeepError = s.unkept.err
+		state.Records, state.KeepError = s.held.records, s.unkept.err
 	})
 	if first {
 		s.o.Applier.SetSynced(true)

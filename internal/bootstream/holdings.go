@@ -15,6 +15,8 @@ type holdings struct {
 	position streampb.Position
 	observed map[string]uint64
 	keys     map[string]holding
+	// records is how many keys are not deleted.
+	records int
 	// gone are the keys of deletions, oldest first.
 	gone []string
 	// round is the snapshot that is under way, or was last.
@@ -73,6 +75,12 @@ func (h *holdings) seen(key string) {
 // take notes what is held of a key now.
 func (h *holdings) take(epoch string, r *streampb.Record) {
 	deleted := r.GetDeleted() != nil
+	if held, known := h.keys[r.Key]; known && !held.deleted {
+		h.records--
+	}
+	if !deleted {
+		h.records++
+	}
 	h.keys[r.Key] = holding{epoch: epoch, counter: r.Counter, version: r.Version, deleted: deleted, round: h.round}
 	if !deleted {
 		return

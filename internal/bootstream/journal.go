@@ -10,10 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
-
-// AllSites, as the site of a record, is every site.
-const AllSites = "*"
 
 const (
 	// maxTombstones is how many deletions are remembered: for followers that were away, and for those that are slow. It takes some 10 MB.
@@ -69,7 +67,7 @@ func NewJournal() *Journal {
 // Epoch names this journal.
 func (j *Journal) Epoch() string { return j.epoch }
 
-// Put makes r the newest record of its key, for one site or AllSites. The journal sets its counter; r must not be changed afterwards.
+// Put makes r the newest record of its key, for one site or booturl.EverySite. The journal sets its counter; r must not be changed afterwards.
 func (j *Journal) Put(site string, r *streampb.Record) {
 	encoded, err := proto.Marshal(&streampb.Record{Key: r.Key, Version: r.Version, Body: r.Body})
 	if err != nil {
@@ -100,7 +98,7 @@ func (j *Journal) Delete(key string) {
 
 // formerSites are the sites that have to delete a record which belongs to site from now on.
 func formerSites(old *record, site string) []string {
-	if site == AllSites {
+	if site == booturl.EverySite {
 		return nil
 	}
 	former := old.former
@@ -256,12 +254,12 @@ func (j *Journal) next(w *walk, most, bytes int) batch {
 func (r *record) forWalk(w *walk) []byte {
 	old := r.counter <= w.fresh // whoever walks has nothing to delete
 	switch {
-	case r.site == AllSites || r.site == w.site:
+	case r.site == booturl.EverySite || r.site == w.site:
 		if r.deleted && old {
 			return nil
 		}
 		return r.encoded
-	case !old && (slices.Contains(r.former, w.site) || slices.Contains(r.former, AllSites)):
+	case !old && (slices.Contains(r.former, w.site) || slices.Contains(r.former, booturl.EverySite)):
 		encoded, _ := proto.Marshal(&streampb.Record{ // its key was encoded before
 			Key: r.key, Counter: r.counter, Version: r.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}},
 		})

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // machine is a record whose content is told by a text.
@@ -70,10 +71,10 @@ func TestReadersEndWithWhatTheirSiteHas(t *testing.T) {
 					readers[rnd.IntN(len(readers))].read(t, j, 1+rnd.IntN(5))
 				}
 			default:
-				site, text := append(sites, AllSites)[rnd.IntN(4)], fmt.Sprint(step)
+				site, text := append(sites, booturl.EverySite)[rnd.IntN(4)], fmt.Sprint(step)
 				for _, s := range sites {
 					delete(model[s], key)
-					if site == s || site == AllSites {
+					if site == s || site == booturl.EverySite {
 						model[s][key] = text
 					}
 				}

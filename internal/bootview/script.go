@@ -73,6 +73,9 @@ func (s Script) Len(base string) int {
 // HasSecret reports whether part of the script is for its machine alone.
 func (s Script) HasSecret() bool { return s.own != "" }
 
+// MayHaveSecret reports whether something of the script may be secret: a part for its machine alone, or whatever somebody wrote.
+func (s Script) MayHaveSecret() bool { return s.HasSecret() || s.kind == exactScript }
+
 // NamesImage reports whether the script loads layers of images from the boot server that sends it.
 func (s Script) NamesImage() bool {
 	return s.kind == templateScript && strings.Contains(s.template.Value(), baseMark+"/image?")

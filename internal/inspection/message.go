@@ -90,6 +90,11 @@ func Encode(systemUUID string, data Report) ([]byte, error) {
 	return json.Marshal(registrationWire{SystemUUID: systemUUID, Data: raw})
 }
 
+// Encode is the registration as it was sent, for whoever takes it to a manager.
+func (r Registration) Encode() ([]byte, error) {
+	return json.Marshal(registrationWire{SystemUUID: r.SystemUUID, Data: r.Raw})
+}
+
 // EncodeBootState is the body that a machine posts to /bootstate.
 func EncodeBootState(systemUUID string, booted bool) ([]byte, error) {
 	return json.Marshal(bootStateWire{SystemUUID: systemUUID, Booted: booted})

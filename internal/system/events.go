@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/subscription"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
@@ -36,7 +37,7 @@ func (s *settings) checkEvents() error {
 	if (s.BMCEventsCertFile == "") != (s.BMCEventsKeyFile == "") {
 		refuse("bmc-events-cert-file", errors.New("a certificate needs its key, in --bmc-events-key-file"))
 	} else if s.BMCEventsCertFile != "" {
-		pair, err := tls.LoadX509KeyPair(s.BMCEventsCertFile, s.BMCEventsKeyFile)
+		pair, err := boundedfile.KeyPair(s.BMCEventsCertFile, s.BMCEventsKeyFile)
 		if err != nil {
 			refuse("bmc-events-cert-file", err)
 		} else {

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -47,7 +48,7 @@ func (s *System) pinImages() {
 				s.logger.Info("pinned image not resolved", "flag", "--pinned-images", "image", reference, "error", result.Err)
 			}
 			if result.Plan.Digest != "" {
-				_ = s.blobs.Pin("--pinned-images "+reference, registry.Pin{Plan: result.Plan, Site: registry.EverySite}) // fails for pull secrets only
+				_ = s.blobs.Pin("--pinned-images "+reference, registry.Pin{Plan: result.Plan, Site: booturl.EverySite}) // fails for pull secrets only
 			}
 		}
 		s.images.Subscribe(func(changed registry.Request) {

@@ -11,6 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/farrier-dev/farrier/internal/inbound/pages"
 )
 
 const (
@@ -64,7 +66,7 @@ func (s *System) act(running context.Context, mgr ctrl.Manager, direct client.Cl
 
 // awaitReturn waits until the API answers. Meanwhile it serves the state of the process at the health address.
 func (s *System) awaitReturn(running context.Context, ask func(context.Context) error) error {
-	health := pageServer(stale(), s.logger)
+	health := pages.Server(stale(), s.logger)
 	defer func() { _ = health.Close() }()
 	serving := s.settings.HealthAddress == ""
 	tick := time.NewTicker(returnInterval)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
@@ -122,7 +123,7 @@ func (o *Options) operatorCertificate(reached string) (tls.Certificate, []byte, 
 // servingCertificate is operatorCertificate for an address whose flags begin with a name.
 func servingCertificate(name, certFile, keyFile, reached string) (tls.Certificate, []byte, error) {
 	if certFile != "" || keyFile != "" {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		pair, err := boundedfile.KeyPair(certFile, keyFile)
 		if err != nil {
 			return pair, nil, fmt.Errorf("--%s-cert-file and --%s-key-file: %w", name, name, err)
 		}

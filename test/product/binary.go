@@ -24,8 +24,9 @@ type Binary struct {
 
 // The programs that tests start.
 var (
-	Farrier = &Binary{name: "farrier", variable: "FARRIER_TEST_BINARY"}
-	Manager = &Binary{name: "farrier-manager", variable: "FARRIER_TEST_MANAGER"}
+	Farrier    = &Binary{name: "farrier", variable: "FARRIER_TEST_BINARY"}
+	Manager    = &Binary{name: "farrier-manager", variable: "FARRIER_TEST_MANAGER"}
+	BootServer = &Binary{name: "farrier-bootserver", variable: "FARRIER_TEST_BOOTSERVER"}
 )
 
 // parallel is how many tests of a package run at the same time, whatever the number of processors: what they do most of the time is wait for
@@ -50,7 +51,7 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
-	for _, b := range []*Binary{Farrier, Manager} {
+	for _, b := range []*Binary{Farrier, Manager, BootServer} {
 		if b.folder != "" {
 			_ = os.RemoveAll(b.folder)
 		}

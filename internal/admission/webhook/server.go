@@ -18,6 +18,7 @@ import (
 	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
@@ -65,7 +66,7 @@ func (o *Options) Server() (*Server, error) {
 	if filepath.Dir(o.CertFile) != filepath.Dir(o.KeyFile) {
 		return nil, errors.New("--webhook-cert-file, --webhook-key-file: have to be in the same directory")
 	}
-	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	pair, err := boundedfile.KeyPair(o.CertFile, o.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
 	}

@@ -1,6 +1,9 @@
 package webhook_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +12,11 @@ import (
 
 func TestOptions(t *testing.T) {
 	_, cert, key, _ := servingPair(t)
+	content, err := os.ReadFile(key)
+	open := filepath.Join(filepath.Dir(key), "open.key")
+	if err := errors.Join(err, os.WriteFile(open, content, 0o600), os.Chmod(open, 0o604)); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		options webhook.Options
 		served  bool
@@ -21,6 +29,7 @@ func TestOptions(t *testing.T) {
 		"no certificate":             {options: webhook.Options{Address: ":9443"}, want: "--webhook-cert-file"},
 		"a certificate that is none": {options: webhook.Options{Address: ":9443", CertFile: key, KeyFile: cert}, want: "--webhook-cert-file"},
 		"files of two directories":   {options: webhook.Options{Address: ":9443", CertFile: cert, KeyFile: "/elsewhere/tls.key"}, want: "same directory"},
+		"a key for everybody":        {options: webhook.Options{Address: ":9443", CertFile: cert, KeyFile: open}, want: "chmod 600"},
 		"a server":                   {options: webhook.Options{Address: ":9443", CertFile: cert, KeyFile: key}, served: true},
 	} {
 		t.Run(name, func(t *testing.T) {

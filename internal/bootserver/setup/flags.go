@@ -27,7 +27,7 @@ func (o *Options) BindAddresses(f *pflag.FlagSet) {
 	f.StringVar(&o.BootTLSAddress, "boot-tls-address", "", "host:port of the boot server over HTTPS; port 0: any free port (default: none)")
 	f.StringSliceVar(&o.BootTLSNames, "boot-tls-names", nil, "more IP addresses and DNS names for the certificate of --boot-tls-address; it always covers the hosts of https boot URLs and its own address")
 	f.StringVar(&o.BootTLSCertFile, "boot-tls-cert-file", "", "PEM certificate chain for --boot-tls-address; Farrier reloads it when it changes (default: a certificate of Farrier's own authority, in the Secret farrier-boot-ca)")
-	f.StringVar(&o.BootTLSKeyFile, "boot-tls-key-file", "", "PEM private key of --boot-tls-cert-file; only its owner and group may have access to it")
+	f.StringVar(&o.BootTLSKeyFile, "boot-tls-key-file", "", "PEM private key of --boot-tls-cert-file; nobody but its owner, or a group that root allows, may have access to it")
 	f.StringVar(&o.BootTLSCAFile, "boot-tls-ca-file", "", "PEM bundle of the authorities that machines verify the boot server with, also if a proxy terminates TLS (default: the authorities that machines trust already)")
 	f.BoolVar(&o.BootTLSForwardSecrecy, "boot-tls-forward-secrecy", false, "refuse TLS without forward secrecy; UEFI firmware without elliptic curves and iPXE before 2024 then cannot connect")
 	f.BoolVar(&o.BootSecretsNeedTLS, "boot-secrets-need-tls", false, "refuse (403) to send or take secrets over plain HTTP: machine scripts, ignition, configs, metadata and reports; chainload scripts, boot programs, images and /httpboot are still served")

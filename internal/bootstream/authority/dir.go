@@ -14,7 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/host/atomicfile"
-	"github.com/farrier-dev/farrier/internal/host/ownership"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 const (
@@ -61,16 +61,16 @@ func Init(path string, now time.Time) (*Dir, error) {
 // OpenDir opens a directory that Init has made. Its errors name the file.
 func OpenDir(path string, now time.Time) (*Dir, error) {
 	certFile, keyFile := filepath.Join(path, peer.CAFile), filepath.Join(path, authorityKeyFile)
-	cert, err := os.ReadFile(certFile)
+	cert, err := boundedfile.Read(certFile, boundedfile.Certificates)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is missing: 'farrier cert init' makes it", certFile)
 	}
 	if err != nil {
-		return nil, ownership.Explain(certFile, err)
+		return nil, err
 	}
-	key, err := os.ReadFile(keyFile)
+	key, err := boundedfile.ReadKey(keyFile, boundedfile.Certificates)
 	if err != nil {
-		return nil, ownership.Explain(keyFile, err)
+		return nil, err
 	}
 	a, err := Read(cert, key, now)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *Dir) Renew(name string, now time.Time, lifetime time.Duration) (Certifi
 		return Certificate{}, err
 	}
 	keyFile := filepath.Join(d.Folder(name), peer.KeyFile)
-	keyPEM, err := os.ReadFile(keyFile)
+	keyPEM, err := boundedfile.ReadKey(keyFile, boundedfile.Certificates)
 	if err != nil {
 		return Certificate{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/host/atomicfile"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 const (
@@ -181,7 +182,7 @@ const messageLimitAnswer = 1 << 20
 // request is a certificate request by the key of the directory, which is made when it is missing.
 func (r *Renewer) request() ([]byte, error) {
 	file := r.file(peer.KeyFile)
-	content, err := os.ReadFile(file)
+	content, err := boundedfile.ReadKey(file, boundedfile.Certificates)
 	var key crypto.Signer
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -203,7 +204,7 @@ func (r *Renewer) request() ([]byte, error) {
 // keep writes what was issued, after a look at whether it is what was asked for. Authorities come first: a new manager is trusted before
 // the old one is gone.
 func (r *Renewer) keep(issued *streampb.Issued) error {
-	keyPEM, err := os.ReadFile(r.file(peer.KeyFile))
+	keyPEM, err := boundedfile.ReadKey(r.file(peer.KeyFile), boundedfile.Certificates)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (r *Renewer) keep(issued *streampb.Issued) error {
 
 // leaf is the certificate of the directory.
 func (r *Renewer) leaf() (*x509.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(r.file(peer.CertFile), r.file(peer.KeyFile))
+	pair, err := boundedfile.KeyPair(r.file(peer.CertFile), r.file(peer.KeyFile))
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/farrier-dev/farrier/internal/bootstream/sealed/sealedtest"
 )
 
 // TestManyAddWhileOneTells: each delivery counts once, whoever adds while requests are made and written.
 func TestManyAddWhileOneTells(t *testing.T) {
 	const adders, each = 4, 500
-	d, _ := openDir(t)
+	d, _ := sealedtest.Dir(t, name)
 	o := open(t, d)
 	defer o.Close()
 	m := manager{map[string]uint64{}, map[string]uint32{}}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,39 +23,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
+	"github.com/farrier-dev/farrier/internal/bootstream/sealed/sealedtest"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-func testKey(t testing.TB, seed byte) sealed.Key {
-	t.Helper()
-	raw := make([]byte, 32)
-	for i := range raw {
-		raw[i] = seed + byte(i)*7
-	}
-	k, err := sealed.ParseKey(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func openDir(t testing.TB) (*sealed.Dir, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "state")
-	d, err := sealed.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d, filepath.Join(path, name)
-}
-
 func open(t testing.TB, d *sealed.Dir) *Outbox {
 	t.Helper()
-	return Open(Config{Dir: d, Key: testKey(t, 1), Logger: logr.Discard(), Clock: clocktesting.NewFakeClock(start)})
+	return Open(Config{Dir: d, Key: sealedtest.Key(t, 1), Logger: logr.Discard(), Clock: clocktesting.NewFakeClock(start)})
 }
 
 func delivery(uuid, addr string, at int) bootview.Delivery {
@@ -86,7 +62,7 @@ func (m *manager) tell(r *streampb.TellRequest) {
 // that was written, or part of a request, exactly once.
 func TestRestartsLoseAndRepeatNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		d, path := openDir(t)
+		d, path := sealedtest.Dir(t, name)
 		o := open(t, d)
 		m := manager{map[string]uint64{}, map[string]uint32{}}
 		added, sure := map[string]uint32{}, map[string]uint32{}
@@ -114,7 +90,7 @@ func TestRestartsLoseAndRepeatNothing(t *testing.T) {
 				if err != nil {
 					rt.Fatal(err)
 				}
-				d, path = openDir(t)
+				d, path = sealedtest.Dir(t, name)
 				if err := os.WriteFile(path, content, 0o600); err != nil {
 					rt.Fatal(err)
 				}
@@ -210,7 +186,7 @@ func TestDeliveriesAreJoined(t *testing.T) {
 }
 
 func TestOtherKinds(t *testing.T) {
-	d, _ := openDir(t)
+	d, _ := sealedtest.Dir(t, name)
 	o := open(t, d)
 	me, other := bootview.Caller{Addr: netip.MustParseAddr("10.0.0.1"), MAC: "m"}, bootview.Caller{Addr: netip.MustParseAddr("10.0.0.2")}
 	for i, why := range []string{"first", "again"} {
@@ -274,7 +250,7 @@ func TestARequestStaysAsItIs(t *testing.T) {
 
 // TestFloodsDropTheOldestOfTheirKind: strangers do not push out what becomes a condition.
 func TestFloodsDropTheOldestOfTheirKind(t *testing.T) {
-	d, _ := openDir(t)
+	d, _ := sealedtest.Dir(t, name)
 	o := open(t, d)
 	defer o.Close()
 	o.limits = [classes]int{2, 2, 2, 2, 2, 2}
@@ -339,7 +315,7 @@ func (f brokenFile) WriteAt(b []byte, at int64) (int, error) {
 
 // TestAFullDiskStopsNothing: all goes on in memory, Problems says so, and all is written once there is room.
 func TestAFullDiskStopsNothing(t *testing.T) {
-	d, _ := openDir(t)
+	d, _ := sealedtest.Dir(t, name)
 	broken := false
 	d.Wrap = func(f sealed.File) sealed.File { return brokenFile{f, &broken} }
 	o := open(t, d)
@@ -377,7 +353,7 @@ func TestAFullDiskStopsNothing(t *testing.T) {
 }
 
 func TestAFileThatCannotBeRead(t *testing.T) {
-	d, path := openDir(t)
+	d, path := sealedtest.Dir(t, name)
 	o := open(t, d)
 	o.Deliver(delivery("u", "10.0.0.1", 0))
 	o.Close()
@@ -385,7 +361,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = Open(Config{Dir: d, Key: testKey(t, 2), Logger: logr.Discard()})
+	o = Open(Config{Dir: d, Key: sealedtest.Key(t, 2), Logger: logr.Discard()})
 	o.Deliver(delivery("other", "10.0.0.1", 0))
 	if err := o.Close(); err != nil || len(o.Problems()) != 1 || !strings.Contains(o.Problems()[0], sealed.KeyFlag) {
 		t.Errorf("another key: %v, %q", err, o.Problems())
@@ -398,7 +374,7 @@ func TestAFileThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := clocktesting.NewFakeClock(start)
-	o = Open(Config{Dir: d, Key: testKey(t, 1), Logger: logr.Discard(), Clock: now})
+	o = Open(Config{Dir: d, Key: sealedtest.Key(t, 1), Logger: logr.Discard(), Clock: now})
 	if p := o.Problems(); len(p) != 1 || !strings.Contains(p[0], "damaged") || o.Waiting() != 0 {
 		t.Errorf("damaged: %q", p)
 	}
@@ -426,9 +402,9 @@ func (c handClock) C() <-chan time.Time                  { return c.ticks }
 func (c handClock) Stop()                                {}
 
 func TestRunWritesWithEachTick(t *testing.T) {
-	d, path := openDir(t)
+	d, path := sealedtest.Dir(t, name)
 	ticks := make(chan time.Time)
-	o := Open(Config{Dir: d, Key: testKey(t, 1), Logger: logr.Discard(), Clock: handClock{ticks: ticks}})
+	o := Open(Config{Dir: d, Key: sealedtest.Key(t, 1), Logger: logr.Discard(), Clock: handClock{ticks: ticks}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { o.Run(ctx); close(ended) }()
@@ -441,7 +417,7 @@ func TestRunWritesWithEachTick(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	other, otherPath := openDir(t)
+	other, otherPath := sealedtest.Dir(t, name)
 	if err := os.WriteFile(otherPath, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +428,7 @@ func TestRunWritesWithEachTick(t *testing.T) {
 
 // TestTheFileStaysSmall: it is written anew when most of it is not needed.
 func TestTheFileStaysSmall(t *testing.T) {
-	d, path := openDir(t)
+	d, path := sealedtest.Dir(t, name)
 	o := open(t, d)
 	defer o.Close()
 	for i := range 60 {
@@ -499,7 +475,7 @@ func BenchmarkDeliver(b *testing.B) {
 		n    int
 	}{{"like one that waits", 1000}, {"new", 1 << 30}} {
 		b.Run(c.name, func(b *testing.B) {
-			d, _ := openDir(b)
+			d, _ := sealedtest.Dir(b, name)
 			o := open(b, d)
 			uuids := make([]string, 1<<16)
 			for i := range uuids {

@@ -9,10 +9,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 // Names of the files in a Secret of cert-manager, and in a directory of ours.
@@ -22,14 +22,8 @@ const (
 	CAFile   = "ca.crt"
 )
 
-const (
-	// fileLimit is room for a chain and a bundle of many authorities.
-	fileLimit = 1 << 20
-	// othersMay are the permissions of whoever is neither the owner nor of the group of a file.
-	othersMay = 0o007
-	// readAttempts bounds how often files that change while they are read are read again.
-	readAttempts = 5
-)
+// readAttempts bounds how often files that change while they are read are read again.
+const readAttempts = 5
 
 // Files are a certificate with its chain, its key, and the authorities that sign the certificates of peers.
 type Files struct{ Cert, Key, CA string }
@@ -66,37 +60,14 @@ func (f Files) read() (contents, error) {
 }
 
 func (f Files) readOnce() (c contents, err error) {
-	if c.cert, err = readFile(f.Cert); err != nil {
+	if c.cert, err = boundedfile.Read(f.Cert, boundedfile.Certificates); err != nil {
 		return contents{}, err
 	}
-	if c.ca, err = readFile(f.CA); err != nil {
+	if c.ca, err = boundedfile.Read(f.CA, boundedfile.Certificates); err != nil {
 		return contents{}, err
 	}
-	info, err := os.Stat(f.Key)
-	if err != nil {
-		return contents{}, err
-	}
-	if info.Mode().Perm()&othersMay != 0 {
-		return contents{}, fmt.Errorf("%s may be read or written by every user of this host (mode %04o): run chmod o= %s, or set defaultMode: 0440 for a mounted Secret", f.Key, info.Mode().Perm(), f.Key)
-	}
-	c.key, err = readFile(f.Key)
+	c.key, err = boundedfile.ReadKey(f.Key, boundedfile.Certificates)
 	return c, err
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	content, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > fileLimit {
-		return nil, errors.New(path + " is larger than any certificate")
-	}
-	return content, nil
 }
 
 // material is what an Identity speaks with at a time.

@@ -126,7 +126,7 @@ func (m *mounted) swap(t *testing.T, p pair, bundle ...[]byte) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{peer.CertFile: p.cert, peer.KeyFile: p.key, peer.CAFile: slices.Concat(bundle...)} {
-		if err := os.WriteFile(filepath.Join(m.dir, folder, name), content, 0o440); err != nil {
+		if err := os.WriteFile(filepath.Join(m.dir, folder, name), content, 0o400); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -111,12 +111,12 @@ func TestBadFilesKeepTheLast(t *testing.T) {
 		mode   os.FileMode
 		says   string
 	}{
-		"nothing":             {pair{}, ours.pem, 0o440, peer.CertFile},
-		"another's key":       {pair{good.cert, ours.manager(t, nil).key}, ours.pem, 0o440, peer.KeyFile},
-		"expired":             {ours.manager(t, func(c *x509.Certificate) { c.NotAfter = start.Add(-time.Minute) }), ours.pem, 0o440, "ended on"},
-		"not yet valid":       {ours.manager(t, func(c *x509.Certificate) { c.NotBefore = start.Add(time.Minute) }), ours.pem, 0o440, "begins on"},
-		"no authority":        {ours.manager(t, nil), nil, 0o440, peer.CAFile},
-		"leaf as authority":   {ours.manager(t, nil), good.cert, 0o440, "not that of an authority"},
+		"nothing":             {pair{}, ours.pem, 0o400, peer.CertFile},
+		"another's key":       {pair{good.cert, ours.manager(t, nil).key}, ours.pem, 0o400, peer.KeyFile},
+		"expired":             {ours.manager(t, func(c *x509.Certificate) { c.NotAfter = start.Add(-time.Minute) }), ours.pem, 0o400, "ended on"},
+		"not yet valid":       {ours.manager(t, func(c *x509.Certificate) { c.NotBefore = start.Add(time.Minute) }), ours.pem, 0o400, "begins on"},
+		"no authority":        {ours.manager(t, nil), nil, 0o400, peer.CAFile},
+		"leaf as authority":   {ours.manager(t, nil), good.cert, 0o400, "not that of an authority"},
 		"key for all to read": {ours.manager(t, nil), ours.pem, 0o444, "defaultMode"},
 	} {
 		t.Run(name, func(t *testing.T) {

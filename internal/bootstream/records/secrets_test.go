@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -130,7 +131,7 @@ func TestSites(t *testing.T) {
 	manager.instances.Put(bootview.Instance{Name: "server-1", Site: "hall-2"})
 	plan := pinned().Plan
 	_ = manager.blobs.Pin("one", registry.Pin{Plan: plan, Site: "hall-2"})
-	_ = manager.blobs.Pin("all", registry.Pin{Plan: plan, Site: EverySite})
+	_ = manager.blobs.Pin("all", registry.Pin{Plan: plan, Site: booturl.EverySite})
 	source.SetDefaultUKI("http://uki")
 	p, err := profile.Compile(profile.Source{Namespace: "ns", Name: "p", UID: "1", Script: "#!ipxe\n", Version: 3}, idKey)
 	if err != nil {
@@ -138,7 +139,7 @@ func TestSites(t *testing.T) {
 	}
 	manager.profiles.PutProfile(p)
 	for key, want := range map[string]string{
-		e.Name: "hall-2", "Instance/server-1": "hall-2", "Image/one": "hall-2", "Image/all": EverySite, "Settings": EverySite, "Profile/ns/p": EverySite,
+		e.Name: "hall-2", "Instance/server-1": "hall-2", "Image/one": "hall-2", "Image/all": booturl.EverySite, "Settings": booturl.EverySite, "Profile/ns/p": booturl.EverySite,
 	} {
 		if got, ok := w.sites[key]; !ok || got != want {
 			t.Errorf("%s goes to %q, want %q", key, got, want)

@@ -7,19 +7,17 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/bounded"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
-// EverySite is the site of records that boot servers of all sites get.
-const EverySite = registry.EverySite
-
 // Sink takes records in the order of the changes. It must be quick and must not wait for anybody: its caller holds the lock of a view. It owns the
 // records, but what their bytes fields hold is shared and must not be changed.
 type Sink interface {
-	// Put is given what there is of a key from now on; site says where, empty: at the default site.
+	// Put is given what there is of a key from now on; site says where, empty: at the default site, booturl.EverySite: everywhere.
 	Put(site string, r *streampb.Record)
 	// Delete says that there is nothing of a key any longer. There may have been nothing before.
 	Delete(key string)
@@ -61,7 +59,7 @@ func (s *Source) ObserveProfiles(v *profile.View) {
 		s.profile(kindProfile+"/"+namespace+"/"+name, now)
 	})
 	v.Observe(
-		func(a *assignment.Assignment) { s.sink.Put(EverySite, assignmentRecord(a)) },
+		func(a *assignment.Assignment) { s.sink.Put(booturl.EverySite, assignmentRecord(a)) },
 		func(namespace, name string) { s.sink.Delete(kindAssignment + "/" + namespace + "/" + name) },
 	)
 }
@@ -76,7 +74,7 @@ func (s *Source) profile(key string, p *profile.Profile) {
 		s.sink.Delete(key)
 	default:
 		s.profiles[key] = p
-		s.sink.Put(EverySite, profileRecord(key, p))
+		s.sink.Put(booturl.EverySite, profileRecord(key, p))
 	}
 }
 
@@ -116,11 +114,13 @@ func (s *Source) SetSigner(signer *profile.Signer) {
 	})
 }
 
+// set changes the settings. Their record has no version, unlike those that are made of objects: they come from flags and what the manager has
+// found out with them, of which no resource version says what is newer. So of two managers the one that a boot server follows is right.
 func (s *Source) set(change func(*streampb.Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.settings)
-	s.sink.Put(EverySite, &streampb.Record{Key: kindSettings, Body: &streampb.Record_Settings{Settings: &streampb.Settings{
+	s.sink.Put(booturl.EverySite, &streampb.Record{Key: kindSettings, Body: &streampb.Record_Settings{Settings: &streampb.Settings{
 		DefaultUkiUrl: s.settings.DefaultUkiUrl, ConfigUrlKey: s.settings.ConfigUrlKey, ConfigUrlTtl: s.settings.ConfigUrlTtl,
 	}}})
 }

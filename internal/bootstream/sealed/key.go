@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
-	"github.com/farrier-dev/farrier/internal/host/ownership"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 const (
@@ -28,23 +26,9 @@ func (Key) String() string   { return "[redacted]" }
 func (Key) GoString() string { return "[redacted]" }
 
 // ReadKey reads a key file. It holds at least 32 random bytes: as they are, in hexadecimal digits or in base64. Other text is refused, as it is
-// hardly random. The file has to be closed to everybody but its owner.
+// hardly random. Others than its owner, or a group that root has let read it, must not have access to the file.
 func ReadKey(path string) (Key, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Key{}, fmt.Errorf("%s: %w", KeyFlag, ownership.Explain(path, err))
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return Key{}, fmt.Errorf("%s: %w", KeyFlag, err)
-	case !info.Mode().IsRegular():
-		return Key{}, fmt.Errorf("%s: %s is no regular file", KeyFlag, path)
-	case info.Mode().Perm()&0o077 != 0:
-		return Key{}, fmt.Errorf("%s: others than its owner may use %s (mode %#o): close it (chmod 600 %s)", KeyFlag, path, info.Mode().Perm(), path)
-	}
-	content, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
+	content, err := boundedfile.ReadKey(path, maxKeyFile)
 	if err != nil {
 		return Key{}, fmt.Errorf("%s: %w", KeyFlag, err)
 	}

@@ -50,7 +50,7 @@ func TestKeyFilesAreClosedToOthers(t *testing.T) {
 	if _, err := ReadKey(path); err != nil {
 		t.Error(err)
 	}
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o660} {
+	for _, mode := range []os.FileMode{0o604, 0o644, 0o660} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,38 +18,15 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
+	"github.com/farrier-dev/farrier/internal/bootstream/sealed/sealedtest"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
 
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-func testKey(t testing.TB, seed byte) sealed.Key {
-	t.Helper()
-	raw := make([]byte, 32)
-	for i := range raw {
-		raw[i] = seed + byte(i)*7
-	}
-	k, err := sealed.ParseKey(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func openDir(t testing.TB) (*sealed.Dir, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "state")
-	d, err := sealed.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d, filepath.Join(path, name)
-}
-
 func create(t testing.TB, d *sealed.Dir) *File {
 	t.Helper()
-	f, err := Create(d, testKey(t, 1), logr.Discard())
+	f, err := Create(d, sealedtest.Key(t, 1), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +93,7 @@ func reopen(t testing.TB, d *sealed.Dir, path string, content []byte) (string, e
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, held, err := Open(d, testKey(t, 1), logr.Discard())
+	f, held, err := Open(d, sealedtest.Key(t, 1), logr.Discard())
 	if err != nil {
 		return "", err
 	}
@@ -126,8 +102,8 @@ func reopen(t testing.TB, d *sealed.Dir, path string, content []byte) (string, e
 
 // TestACrashAnywhereKeepsWhatWasDurable: whatever is done, a crash at any byte of a write leaves what was there before it, or after it.
 func TestACrashAnywhereKeepsWhatWasDurable(t *testing.T) {
-	d, path := openDir(t)
-	other, otherPath := openDir(t)
+	d, path := sealedtest.Dir(t, name)
+	other, otherPath := sealedtest.Dir(t, name)
 	rapid.Check(t, func(rt *rapid.T) {
 		f := create(t, d)
 		defer f.Close()
@@ -202,7 +178,7 @@ func TestACrashAnywhereKeepsWhatWasDurable(t *testing.T) {
 
 // TestTheFileStaysSmall: it is never much longer than twice what is needed, and rewriting costs a byte for each byte appended.
 func TestTheFileStaysSmall(t *testing.T) {
-	d, path := openDir(t)
+	d, path := sealedtest.Dir(t, name)
 	f := create(t, d)
 	defer f.Close()
 	f.slack = 4 << 10
@@ -271,7 +247,7 @@ func (f faultyFile) WriteAt(b []byte, at int64) (int, error) {
 }
 
 func TestAFullDisk(t *testing.T) {
-	d, path := openDir(t)
+	d, path := sealedtest.Dir(t, name)
 	room := 1 << 20
 	d.Wrap = func(f sealed.File) sealed.File { return faultyFile{f, &room} }
 	f := create(t, d)
@@ -322,8 +298,8 @@ func TestAFullDisk(t *testing.T) {
 }
 
 func TestWhatCannotBeUsedIsAnErrorByType(t *testing.T) {
-	d, path := openDir(t)
-	if _, _, err := Open(d, testKey(t, 1), logr.Discard()); !errors.Is(err, fs.ErrNotExist) {
+	d, path := sealedtest.Dir(t, name)
+	if _, _, err := Open(d, sealedtest.Key(t, 1), logr.Discard()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	f := create(t, d)
@@ -331,7 +307,7 @@ func TestWhatCannotBeUsedIsAnErrorByType(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	_, _, err := Open(d, testKey(t, 2), logr.Discard())
+	_, _, err := Open(d, sealedtest.Key(t, 2), logr.Discard())
 	if wrong := new(sealed.KeyError); !errors.As(err, &wrong) {
 		t.Errorf("another key: %v", err)
 	}
@@ -350,7 +326,7 @@ func TestWhatCannotBeUsedIsAnErrorByType(t *testing.T) {
 }
 
 func TestOneSnapshotAtATime(t *testing.T) {
-	d, _ := openDir(t)
+	d, _ := sealedtest.Dir(t, name)
 	f := create(t, d)
 	defer f.Close()
 	s, err := f.Replace()
@@ -393,7 +369,7 @@ func FuzzFrames(f *testing.F) {
 // BenchmarkLoad loads 100,000 records of 1 KiB.
 func BenchmarkLoad(b *testing.B) {
 	const records = 100_000
-	d, _ := openDir(b)
+	d, _ := sealedtest.Dir(b, name)
 	f := create(b, d)
 	var changes []*streampb.Record
 	for i := range uint64(records) {
@@ -404,7 +380,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 	f.Close()
 	for b.Loop() {
-		f, held, err := Open(d, testKey(b, 1), logr.Discard())
+		f, held, err := Open(d, sealedtest.Key(b, 1), logr.Discard())
 		if err != nil || len(held.Records) != records {
 			b.Fatal(err)
 		}

@@ -39,6 +39,9 @@ func (b Bases) All() []string {
 	return all
 }
 
+// EverySite stands for all sites where the name of one is wanted. It is the name of none: no Kubernetes label has the value.
+const EverySite = "*"
+
 // Sites are the URLs of all sites. The zero value has none. It does not change.
 type Sites struct {
 	by    map[string]site

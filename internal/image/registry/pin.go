@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// EverySite is the site of what machines of all sites boot.
-const EverySite = "*"
-
 // Pin is an image that machines are going to boot.
 type Pin struct {
 	Plan Plan

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/test/certificate"
 )
 
@@ -204,7 +205,7 @@ func TestFilesRefused(t *testing.T) {
 		"another authority": {cert: good, key: goodKey, change: func(f *Files) { f.CA = ca }, says: []string{FlagCert, FlagCA}},
 		"authority is none": {cert: good, key: goodKey, change: func(f *Files) { f.CA = f.Key }, says: []string{FlagCA, "PEM"}},
 		"readable by all":   {cert: good, key: goodKey, change: func(f *Files) { mode(t, f.Key, 0o644) }, says: []string{FlagKey, "0644", "chmod"}},
-		"too large":         {cert: make([]byte, fileLimit+1), key: goodKey, says: []string{FlagCert, "larger"}},
+		"too large":         {cert: make([]byte, boundedfile.Certificates+1), key: goodKey, says: []string{FlagCert, "larger"}},
 	} {
 		u.write(c.cert, c.key)
 		used := f

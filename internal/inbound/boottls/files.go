@@ -3,19 +3,11 @@ package boottls
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
-)
 
-const (
-	// fileLimit is room for a chain and a bundle of many authorities.
-	fileLimit = 1 << 20
-	// othersMay are the permissions of whoever is neither the owner nor of the group of a file.
-	othersMay = 0o007
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 // Flags of Files, as errors name them.
@@ -34,7 +26,7 @@ func (f Files) ReadCA() ([]byte, error) {
 	if f.CA == "" {
 		return nil, nil
 	}
-	content, err := readFile(f.CA)
+	content, err := boundedfile.Read(f.CA, boundedfile.Certificates)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", FlagCA, err)
 	}
@@ -49,17 +41,10 @@ func (f Files) read() (certPEM, keyPEM []byte, err error) {
 	if f.Cert == "" || f.Key == "" {
 		return nil, nil, fmt.Errorf("%s and %s: a certificate needs its key, and a key its certificate", FlagCert, FlagKey)
 	}
-	if certPEM, err = readFile(f.Cert); err != nil {
+	if certPEM, err = boundedfile.Read(f.Cert, boundedfile.Certificates); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", FlagCert, err)
 	}
-	info, err := os.Stat(f.Key)
-	if err == nil && info.Mode().Perm()&othersMay != 0 {
-		err = fmt.Errorf("%s may be read or written by every user of this host (mode %04o): chmod o= %s, and replace the key if anybody else had it", f.Key, info.Mode().Perm(), f.Key)
-	}
-	if err == nil {
-		keyPEM, err = readFile(f.Key)
-	}
-	if err != nil {
+	if keyPEM, err = boundedfile.ReadKey(f.Key, boundedfile.Certificates); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", FlagKey, err)
 	}
 	return certPEM, keyPEM, nil
@@ -104,20 +89,4 @@ func bracketed(name string) string {
 		return "[" + name + "]"
 	}
 	return name
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	content, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > fileLimit {
-		return nil, errors.New(path + " is larger than any certificate")
-	}
-	return content, nil
 }

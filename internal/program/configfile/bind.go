@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -33,7 +34,7 @@ func load(cmd *cobra.Command, file string) error {
 	if file == "" {
 		return nil
 	}
-	content, err := read(file)
+	content, err := boundedfile.Read(file, maxFile)
 	if err != nil {
 		return fmt.Errorf("--%s: %w", Flag, err) // names the file itself
 	}

@@ -7,5 +7,5 @@
 // A value is written as on the command line, and a list is a YAML list. What the command line sets takes precedence. The file is read
 // once, before the command runs. What is wrong with it is told with file, line and key, all of it at once.
 //
-// Bind adds the flag (bind.go), read and parse make settings of the file (document.go), and apply sets the flags (apply.go).
+// Bind adds the flag (bind.go), parse makes settings of the file (document.go), and apply sets the flags (apply.go).
 package configfile

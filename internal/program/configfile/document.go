@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,22 +17,6 @@ type setting struct {
 	key   string
 	line  int
 	value *yaml.Node
-}
-
-func read(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", file, maxFile)
-	}
-	return content, nil
 }
 
 // parse returns the keys of a document in their order, and what is wrong with the document whatever the flags are. An empty document
