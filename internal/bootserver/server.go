@@ -7,10 +7,10 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/bootfiles"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
@@ -49,7 +49,7 @@ type Server struct {
 	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
 	blobRefusals, blobFailures ratelimit.Lines
 	callers                    callers
-	programs                   *os.Root           // nil: none
+	programs                   *bootfiles.Dir     // nil: none
 	limiter                    *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time

@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"crypto/sha256"
 	"net/netip"
 
 	"k8s.io/utils/clock"
@@ -26,16 +27,21 @@ func NewLimiter(c clock.PassiveClock) *Limiter {
 
 // Allow reports whether a request of a client is to be answered, and counts it.
 func (l *Limiter) Allow(c Client, s Standing) bool {
-	if !l.machine.Allow(bucketOf(c.MAC)) {
+	if !l.machine.Allow(bucketOf(c)) {
 		return false
 	}
 	return s == Known || l.strangers.Allow(netip.IPv6Unspecified())
 }
 
-// bucketOf is a MAC address as the limiter counts: by the first half of an IPv6 address.
-func bucketOf(mac string) netip.Addr {
-	octets, _ := identity.MACOctets(mac)
+// bucketOf is a machine as the limiter counts: by the first half of an IPv6 address, which is made of its MAC address, or of what else is known of it.
+func bucketOf(c Client) netip.Addr {
 	b := [16]byte{0: 0xfd}
+	octets, ok := identity.MACOctets(c.MAC)
+	if !ok {
+		sum := sha256.Sum256([]byte(c.UUID))
+		b[1] = 1
+		copy(octets[:], sum[:])
+	}
 	copy(b[2:], octets[:])
 	return netip.AddrFrom16(b)
 }

@@ -179,13 +179,14 @@ func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manage
 	if err := errors.Join(s.newMetadata(ctx, mgr), s.addOperator(mgr)); err != nil {
 		return nil, err
 	}
-	boot, err := s.newBootServer(delivery, intake)
+	boot, err := s.newBootServer(mgr.GetClient(), delivery, intake)
 	if err != nil {
 		return nil, err
 	}
 	for _, part := range []manager.Runnable{
 		named("fleet", s.fleet.Run),
 		named("receiver of BMC events", s.serveEvents),
+		named("DHCP and TFTP", func(ctx context.Context) error { return s.serveDHCP(ctx, boot) }),
 		s.untilStop(ctx, "image resolver", s.images.Run),
 		s.untilStop(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
 		s.untilStop(ctx, "boot server over TLS", func(ctx context.Context) error { return s.serveBootTLS(ctx, boot) }),

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -150,4 +151,21 @@ func answered(ctx context.Context, c interface{ SetReadDeadline(time.Time) error
 			return false, err
 		}
 	}
+}
+
+// groups are where clients and relays look for DHCPv6 servers (RFC 8415 §7.1).
+var groups = []*net.UDPAddr{{IP: net.ParseIP("ff02::1:2")}, {IP: net.ParseIP("ff05::1:3")}}
+
+// ListenDHCPv6 opens a socket that DHCPv6 servers are found by.
+func ListenDHCPv6(ctx context.Context, i Interface, port uint16) (*net.UDPConn, error) {
+	conn, err := Listen(ctx, "udp6", i, port)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range groups {
+		if err := ipv6.NewPacketConn(conn).JoinGroup(&net.Interface{Index: i.Index, Name: i.Name}, group); err != nil {
+			return nil, errors.Join(fmt.Errorf("interface %q: %w", i.Name, err), conn.Close())
+		}
+	}
+	return conn, nil
 }

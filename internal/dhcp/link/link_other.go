@@ -29,3 +29,8 @@ func (*Raw) InUse(context.Context, netip.Addr, net.HardwareAddr) (bool, error) {
 
 // Close closes nothing.
 func (*Raw) Close() error { return nil }
+
+// ListenDHCPv6 is for Linux alone.
+func ListenDHCPv6(context.Context, Interface, uint16) (*net.UDPConn, error) {
+	return nil, ErrUnsupported
+}
