@@ -55,11 +55,6 @@ func (i Interface) IPv6() (netip.Addr, bool) {
 	return i.first(func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() })
 }
 
-// LinkLocal is the IPv6 address that every interface has.
-func (i Interface) LinkLocal() (netip.Addr, bool) {
-	return i.first(func(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() })
-}
-
 func (i Interface) first(want func(netip.Addr) bool) (netip.Addr, bool) {
 	for _, p := range i.Subnets {
 		if want(p.Addr()) {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -80,6 +81,7 @@ type running struct {
 	files   *programs
 	limiter *dhcp.Limiter
 	links   []link.Interface
+	ranges  []lease.Range
 	pool    *lease.Pool
 	// parts are what runs, and closers what they hold.
 	parts   []func(context.Context) error
@@ -107,35 +109,34 @@ func (r *running) find() error {
 	if o.Mode != Leases {
 		return nil
 	}
-	var ranges []lease.Range
 	for _, text := range o.Ranges {
 		parsed, err := lease.ParseRange(text, subnets)
 		if err != nil {
 			return fmt.Errorf("--dhcp-range: %w", err)
 		}
-		ranges = append(ranges, parsed)
+		r.ranges = append(r.ranges, parsed)
 	}
-	if err := lease.CheckRanges(ranges, append(own, r.Settings.routers...)); err != nil {
+	if err := lease.CheckRanges(r.ranges, append(own, r.Settings.routers...)); err != nil {
 		return fmt.Errorf("--dhcp-range: %w", err)
 	}
 	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	var err error
-	r.pool, err = lease.New(lease.Config{Ranges: ranges, Reserved: r.Settings.reserved, Time: o.LeaseTime, File: filepath.Join(r.DataDir, leaseFile)})
+	r.pool, err = lease.New(lease.Config{Ranges: r.ranges, Reserved: r.Settings.reserved, Time: o.LeaseTime, File: filepath.Join(r.DataDir, leaseFile)})
 	return err
 }
 
 // open opens the sockets, so that what cannot be had is said before anybody is answered.
 func (r *running) open(ctx context.Context) error {
 	for _, i := range r.links {
-		if a, ok := i.IPv4(); ok {
+		if a, ok := i.IPv4(); ok && r.leases(netip.Addr.Is4) {
 			if err := r.open4(ctx, i, a); err != nil {
 				return err
 			}
 		}
-		if _, ok := i.LinkLocal(); ok {
-			if err := r.open6(ctx, i); err != nil {
+		if a, ok := i.IPv6(); ok && r.leases(netip.Addr.Is6) {
+			if err := r.open6(ctx, i, a); err != nil {
 				return err
 			}
 		}
@@ -173,11 +174,12 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 	return nil
 }
 
-func (r *running) open6(ctx context.Context, i link.Interface) error {
-	own, ok := i.IPv6()
-	if !ok {
-		return nil // machines could not reach the boot server over IPv6
-	}
+// leases reports whether a family is answered: in server mode one that has a range. The other may have a server of its own.
+func (r *running) leases(family func(netip.Addr) bool) bool {
+	return r.pool == nil || slices.ContainsFunc(r.ranges, func(of lease.Range) bool { return family(of.First) })
+}
+
+func (r *running) open6(ctx context.Context, i link.Interface, own netip.Addr) error {
 	server := v6.NewServer(v6.ServerConfig{
 		Handler: v6.NewHandler(v6.Config{
 			Boots: r.Metrics.counted(6, r.Boots), Policy: r.policy(), Pool: r.pool, MAC: i.MAC, Server: own, TFTP: r.tftpHost(own), DNS: r.Settings.dns, Domain: r.Settings.o.Domain,
@@ -194,7 +196,7 @@ func (r *running) open6(ctx context.Context, i link.Interface) error {
 	return r.openRouter(i)
 }
 
-// openRouter advertises on a segment where a range of ours is, or none, what there is to know of DHCP.
+// openRouter advertises on a segment that there is DHCP.
 func (r *running) openRouter(i link.Interface) error {
 	if !r.Settings.o.RouterAdvertisements {
 		return nil
