@@ -46,10 +46,6 @@ var kubernetes = append([]string{
 	module + "/api",
 }, kubernetesClients...)
 
-// plumbing is what a room that knows no Kubernetes may still reach: a queue with back-off, and what it stands on. It knows no API and no object,
-// and writing it anew three times was worse than the name on it.
-var plumbing = []string{"k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets"}
-
 // controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
 // minutes of compilation, so one room has it.
 var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
@@ -219,8 +215,14 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
+		path:    "internal/bootview/bootfile",
+		may:     []string{"internal/bootview", "internal/image/registry"},
+		never:   kubernetes,
+		because: "what firmware fetches is the same for those who write its URL and those who answer, who know no object",
+	},
+	{
 		path:    "internal/bootview/bootmethod",
-		may:     []string{"api", "internal/bootview", "internal/image/registry"},
+		may:     []string{"api", "internal/bootview", "internal/bootview/bootfile", "internal/image/registry"},
 		never:   kubernetesClients,
 		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
 	},
@@ -304,7 +306,7 @@ var rooms = []room{
 		path: "internal/bootstream/records",
 		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/bootview/booturl", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
 	},
 	{
@@ -379,23 +381,23 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootview/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
+		may: []string{"internal/bootview/bootfile", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/...", "internal/dhcp", "internal/bootfiles"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/bootserver/setup",
 		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/blobcache", "internal/inbound/...",
 			"internal/host/ownership", "internal/dhcp/service"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},
 	{
 		path: "internal/bootserver/process",
 		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
 			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/...", "internal/dhcp/service"},
-		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetesClients...),
+		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetes...),
 		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
 	},
 	{
@@ -450,7 +452,7 @@ var rooms = []room{
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
-			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
+			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/bootserver", "internal/bootserver/setup", "internal/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
@@ -521,7 +523,7 @@ var rooms = []room{
 	{
 		path:    "cmd/farrier-bootserver",
 		may:     []string{"internal/bootserver/process"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "a main function is flags and wiring",
 	},
 	{
@@ -534,7 +536,7 @@ var rooms = []room{
 		path: "bench",
 		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/image/localregistry", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds",
-			"internal/sim", "internal/ipxeapi/assignment", "internal/ipxeapi/profile"},
+			"internal/sim", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/bootstream", "internal/bootstream/..."},
 		never:   controlPlane,
 		because: "a benchmark measures a room through its own door",
 	},

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -280,8 +281,8 @@ func TestAMachineThatComesBack(t *testing.T) {
 	var n network
 	var d disk
 	former, next := newManager(t, "", observed(20)), newManager(t, "", observed(30))
-	for i := range 100 {
-		former.journal.Put("", machine("Kind/ns/a", uint64(i), "first claim"))
+	for range 100 {
+		former.journal.Put("", machine("Kind/ns/a", 10, "first claim"))
 	}
 	n.set("one", former)
 	a := &applied{has: map[string]string{}}
@@ -301,6 +302,36 @@ func TestAMachineThatComesBack(t *testing.T) {
 	f.Load(d.kept())
 	run(t, f)
 	await.True(t, "the third claim", same(a, map[string]string{"Kind/ns/a": "third claim"}))
+}
+
+// TestWhatAManagerHasNotSeenIsNotGone: a boot server goes from one manager to another that has not seen the newest object yet, and back.
+func TestWhatAManagerHasNotSeenIsNotGone(t *testing.T) {
+	var n network
+	var seen atomic.Uint64
+	seen.Store(17)
+	first := newManager(t, "", observed(17), func(o *ServerOptions) { o.Heartbeat = time.Hour }) // nothing after the first snapshot
+	lagging := newManager(t, "", func(o *ServerOptions) {
+		o.Observed = func() map[string]uint64 { return map[string]uint64{"Kind": seen.Load(), "Other": 3} }
+	})
+	n.set("first", first)
+	f, a := n.follow(t, nil, "first", "lagging")
+	await.True(t, "snapshot", a.isSynced)
+	first.journal.Put("", machine("Kind/ns/new", 18, "new"))
+	first.journal.Put("", machine("Kind/ns/released", 18, "released since"))
+	both := map[string]string{"Kind/ns/new": "new", "Kind/ns/released": "released since"}
+	await.True(t, "what is new", same(a, both))
+	n.set("lagging", lagging)
+	n.set("first", nil)
+	first.stop()
+	await.True(t, "the manager that lags behind", func() bool { return f.State().Epoch == lagging.journal.Epoch() })
+	if !same(a, both)() {
+		t.Errorf("it has %v of a manager that has not seen more", a.get())
+	}
+	lagging.journal.Put("", machine("Kind/ns/new", 18, "new"))
+	seen.Store(19)
+	await.True(t, "what the manager has seen by now", same(a, map[string]string{"Kind/ns/new": "new"}))
+	lagging.journal.Put("", machine("Kind/ns/released", 20, "claimed again"))
+	await.True(t, "what it makes anew", same(a, map[string]string{"Kind/ns/new": "new", "Kind/ns/released": "claimed again"}))
 }
 
 func TestADeletionIsNotTakenBackByAnOlderRecord(t *testing.T) {

@@ -385,8 +385,8 @@ func (s *session) acknowledge(ack *streampb.Ack) error {
 
 // current ends a snapshot, and notes that nothing is missing.
 func (s *session) current(c *streampb.Current) error {
-	if s.snapshot {
-		gone := s.held.absent(c.Counter)
+	if s.snapshot || s.held.unsure {
+		gone := s.held.absent(c.Counter, c.Observed)
 		for _, r := range gone {
 			s.o.Applier.Delete(r.Key)
 			s.held.take(s.welcome.Epoch, s.from(r))

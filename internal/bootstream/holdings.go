@@ -2,6 +2,8 @@ package bootstream
 
 import (
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
@@ -21,6 +23,8 @@ type holdings struct {
 	gone []string
 	// round is the snapshot that is under way, or was last.
 	round uint32
+	// unsure: the last snapshot lacked records that its manager may not have seen the objects of.
+	unsure bool
 }
 
 type holding struct {
@@ -97,12 +101,22 @@ func (h *holdings) take(epoch string, r *streampb.Record) {
 	h.gone = append([]string(nil), h.gone[maxGone/2:]...)
 }
 
-// absent are the deletions of what is held and was not in the snapshot that has ended at a counter. They are as old as that: the counter of
-// what is held may be of another epoch, and the next record of the key has to be news.
-func (h *holdings) absent(counter uint64) []*streampb.Record {
+// absent are the deletions of what is held and was not in the snapshot that has ended at a counter, by a manager that has seen that much. They are
+// as old as that: the counter of what is held may be of another epoch, and the next record of the key has to be news. What was made of newer
+// objects than the manager has seen is not gone, for it does not know of it yet.
+func (h *holdings) absent(counter uint64, observed map[string]uint64) []*streampb.Record {
+	newest := uint64(math.MaxUint64)
+	if len(observed) > 0 {
+		newest = slices.Max(slices.Collect(maps.Values(observed)))
+	}
+	h.unsure = false
 	var all []*streampb.Record
 	for key, held := range h.keys {
-		if !held.deleted && held.round != h.round {
+		switch {
+		case held.deleted || held.round == h.round:
+		case held.version > newest:
+			h.unsure = true
+		default:
 			all = append(all, &streampb.Record{
 				Key: key, Counter: counter, Version: held.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}},
 			})

@@ -1,8 +1,10 @@
 package bootstream
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
+	"encoding/binary"
 	"slices"
 	"sync"
 
@@ -16,10 +18,12 @@ import (
 const (
 	// maxTombstones is how many deletions are remembered: for followers that were away, and for those that are slow. It takes some 10 MB.
 	maxTombstones = 1 << 16
-	// slack is how many slots of the log may be dead beside those that are as many as the records.
+	// slack is how many slots of the log may be empty beside those that are as many as the records.
 	slack = 1 << 10
 	// counterField is the number of Record.counter, which is appended to an encoded record.
 	counterField = protowire.Number(2)
+	// counterRoom is what that takes at most: a tag of one byte, and a varint.
+	counterRoom = 1 + binary.MaxVarintLen64
 )
 
 // Journal holds the newest record of every key in the order of the changes. It is safe for concurrent use; its zero value is not usable,
@@ -30,30 +34,34 @@ type Journal struct {
 	mu      sync.Mutex
 	counter uint64
 	records map[string]*record
-	// log has a slot for every change, in order; that of a record that changed again is dead.
+	// log has a slot for every change, in order; that of a record that changed again is empty.
 	log []slot
 	// tombstones are the counters of deletions that are remembered, oldest first; forgotten is the newest that is not.
 	tombstones []slot
 	forgotten  uint64
 	// changed is closed at the next change; nil: nobody waits.
 	changed chan struct{}
-	// steps counts what writers have looked at, for tests.
-	steps int
+	// steps counts the slots that writers have looked at, and walked those that readers have, for tests.
+	steps, walked int
 }
 
-// record is the newest of its key. It never changes until it is not: what is encoded goes then, for dead slots may be many and what is encoded
-// may be large, and secret.
+// record is the newest of its key. It never changes, but for its place.
 type record struct {
-	key     string
+	key string
+	// at is its place in the log.
+	at      int
 	counter uint64
 	version uint64
 	site    string
 	// former are sites that had the record and are to delete it.
 	former  []string
 	deleted bool
+	// encoded is what followers are sent, made once for all of them: the content, and behind it the counter.
 	encoded []byte
+	content int
 }
 
+// slot is that of a change. It keeps nothing of a record that changed again, which may be large, and secret.
 type slot struct {
 	counter uint64
 	record  *record
@@ -68,8 +76,13 @@ func NewJournal() *Journal {
 func (j *Journal) Epoch() string { return j.epoch }
 
 // Put makes r the newest record of its key, for one site or booturl.EverySite. The journal sets its counter; r must not be changed afterwards.
+//
+// A record that is the same as before, version included, is no change and nobody is sent it again: controllers put what they have found
+// whenever they look. One whose version alone has changed is sent. The version is what a boot server tells a manager that lags behind by,
+// once it has to follow another one: with the version of an earlier object it would take what that manager has between the two, and a
+// deletion with it would not keep away what was deleted.
 func (j *Journal) Put(site string, r *streampb.Record) {
-	encoded, err := proto.Marshal(&streampb.Record{Key: r.Key, Version: r.Version, Body: r.Body})
+	encoded, err := encode(&streampb.Record{Key: r.Key, Version: r.Version, Body: r.Body})
 	if err != nil {
 		// Only text that is not UTF-8 cannot be encoded. Whoever makes records checks that; what is held of the key has to go.
 		j.Delete(r.Key)
@@ -79,9 +92,18 @@ func (j *Journal) Put(site string, r *streampb.Record) {
 	defer j.mu.Unlock()
 	next := &record{key: r.Key, version: r.Version, site: site, encoded: encoded}
 	if old := j.records[r.Key]; old != nil {
+		if !old.deleted && old.site == site && bytes.Equal(old.encoded[:old.content], encoded) {
+			return
+		}
 		next.former = formerSites(old, site)
 	}
 	j.append(next)
+}
+
+// encode encodes a record with room for its counter behind it. The same record is encoded as the same bytes.
+func encode(r *streampb.Record) ([]byte, error) {
+	o := proto.MarshalOptions{Deterministic: true}
+	return o.MarshalAppend(make([]byte, 0, o.Size(r)+counterRoom), r)
 }
 
 // Delete removes the record of a key; one that is not there is no error.
@@ -92,7 +114,7 @@ func (j *Journal) Delete(key string) {
 	if old == nil || old.deleted {
 		return
 	}
-	encoded, _ := proto.Marshal(&streampb.Record{Key: key, Version: old.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}}}) // fails for keys that cannot be put
+	encoded, _ := encode(&streampb.Record{Key: key, Version: old.version, Body: &streampb.Record_Deleted{Deleted: &streampb.Deleted{}}}) // fails for keys that cannot be put
 	j.append(&record{key: key, version: old.version, site: old.site, former: old.former, deleted: true, encoded: encoded})
 }
 
@@ -116,9 +138,11 @@ func (j *Journal) append(r *record) {
 	j.counter++
 	r.counter = j.counter
 	if old := j.records[r.key]; old != nil {
-		old.encoded = nil
+		j.log[old.at].record = nil
 	}
+	r.content = len(r.encoded)
 	r.encoded = protowire.AppendVarint(protowire.AppendTag(r.encoded, counterField, protowire.VarintType), r.counter)
+	r.at = len(j.log)
 	j.records[r.key] = r
 	j.log = append(j.log, slot{r.counter, r})
 	j.steps++
@@ -144,22 +168,41 @@ func (j *Journal) forget() {
 		j.steps++
 		if j.records[t.record.key] == t.record {
 			delete(j.records, t.record.key)
+			j.log[t.record.at].record = nil
 			j.forgotten = t.counter
 		}
 	}
 	j.tombstones = slices.Clone(j.tombstones[maxTombstones/2:])
 }
 
-// compact drops the dead slots of the log.
+// compact drops the empty slots of the log.
 func (j *Journal) compact() {
 	j.steps += len(j.log)
-	live := make([]slot, 0, len(j.records)+slack)
+	live := make([]slot, 0, 2*len(j.records)+slack+1)
 	for _, s := range j.log {
-		if j.records[s.record.key] == s.record {
+		if s.record != nil {
+			s.record.at = len(live)
 			live = append(live, s)
 		}
 	}
 	j.log = live
+}
+
+// after is the place of the first slot behind a counter. Changes since the log was compacted have places one after the other, so whoever has
+// almost everything finds his without a search.
+func (j *Journal) after(counter uint64) int {
+	j.walked++
+	if missing := j.counter - counter; missing <= uint64(len(j.log)) {
+		at := len(j.log) - int(missing)
+		if missing == 0 || j.log[at].counter == counter+1 {
+			return at
+		}
+	}
+	at, _ := slices.BinarySearchFunc(j.log, counter+1, func(s slot, counter uint64) int {
+		j.walked++
+		return cmp.Compare(s.counter, counter)
+	})
+	return at
 }
 
 // Len is the number of records.
@@ -218,24 +261,24 @@ type batch struct {
 }
 
 // next moves a walk on by at most so many records and, beyond the first, so many bytes.
-func (j *Journal) next(w *walk, most, bytes int) batch {
+func (j *Journal) next(w *walk, most, mostSize int) batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if w.position < j.forgotten && w.fresh < j.forgotten {
 		return batch{gap: true}
 	}
 	var b batch
-	at, _ := slices.BinarySearchFunc(j.log, w.position+1, func(s slot, counter uint64) int { return cmp.Compare(s.counter, counter) })
 	size, looked := 0, 0
-	for ; at < len(j.log); at++ {
+	for at := j.after(w.position); at < len(j.log); at++ {
 		// A walk that finds nothing for its site holds the lock no longer than one that does.
-		if len(b.records) == most || size > bytes || looked == 16*most {
+		if len(b.records) == most || size > mostSize || looked == 16*most {
 			return b
 		}
 		looked++
+		j.walked++
 		s := j.log[at]
 		w.position = s.counter
-		if j.records[s.record.key] != s.record {
+		if s.record == nil {
 			continue
 		}
 		if encoded := s.record.forWalk(w); encoded != nil {

@@ -43,7 +43,7 @@ func (r *reader) read(t *testing.T, j *Journal, most int) bool {
 		if m.GetDeleted() != nil {
 			delete(r.has, m.Key)
 		} else {
-			r.has[m.Key] = m.GetMachine().Serial
+			r.has[m.Key] = m.GetMachine().GetSerial()
 		}
 	}
 	return b.changed == nil
@@ -114,6 +114,77 @@ func TestAChangeCostsTheSameWithManyMachines(t *testing.T) {
 	}
 }
 
+// looks is what one change costs a follower that has everything but that, in slots that it looks at, with so many records. The log was
+// compacted before.
+func looks(t *testing.T, records int) int {
+	j := NewJournal()
+	for i := range 2 * records {
+		j.append(&record{key: fmt.Sprintf("Kind/ns/%d", i%records), encoded: []byte{}})
+	}
+	j.compact()
+	w := walk{position: j.Counter()}
+	j.walked = 0
+	const changes = 500
+	for i := range changes {
+		j.append(&record{key: fmt.Sprintf("Kind/ns/%d", i), encoded: []byte{}})
+		if b := j.next(&w, mostRecords, mostBytes); len(b.records) != 1 {
+			t.Fatalf("%d records were sent for one change", len(b.records))
+		}
+	}
+	return j.walked / changes
+}
+
+func TestAFollowerLooksAtWhatHasChanged(t *testing.T) {
+	few, many := looks(t, 1_000), looks(t, 100_000)
+	if few != many || many > 2 {
+		t.Errorf("a follower looks at %d slots for a change of 1,000 records and at %d for one of 100,000, want 2", few, many)
+	}
+}
+
+func TestAChangeIsEncodedOnceForAllFollowers(t *testing.T) {
+	j := NewJournal()
+	for i := range 10 {
+		j.Put("a", machine(fmt.Sprintf("Kind/ns/%d", i), 1, "before"))
+	}
+	walks := make([]walk, 50)
+	for i := range walks {
+		walks[i] = walk{site: "a", position: j.Counter()}
+	}
+	j.Put("a", machine("Kind/ns/3", 2, "after"))
+	first := j.next(&walks[0], mostRecords, mostBytes).records[0]
+	for i := range walks[1:] {
+		b := j.next(&walks[i+1], mostRecords, mostBytes)
+		if len(b.records) != 1 || &b.records[0][0] != &first[0] {
+			t.Fatalf("follower %d is sent bytes of its own", i+1)
+		}
+	}
+	allocated := testing.AllocsPerRun(100, func() {
+		w := walk{site: "a", position: j.Counter() - 1}
+		j.next(&w, mostRecords, mostBytes)
+	})
+	if allocated > 1 {
+		t.Errorf("a follower costs %v allocations, want one for the list of what it is sent", allocated)
+	}
+}
+
+func TestAPutAllocatesTheSameWithManyMachines(t *testing.T) {
+	allocations := func(records int) float64 {
+		j := NewJournal()
+		for i := range records {
+			j.Put("", machine(fmt.Sprintf("Kind/ns/%d", i), 1, ""))
+		}
+		r, i := machine("Kind/ns/7", 1, "text"), uint64(0)
+		return testing.AllocsPerRun(1000, func() {
+			i++
+			r.Version = i
+			j.Put("", r)
+		})
+	}
+	if few, many := allocations(1_000), allocations(100_000); few != many || many > 4 {
+		t.Errorf("a change allocates %v times with 1,000 records and %v times with 100,000, want at most 4", few, many)
+	}
+}
+
 func TestForgottenDeletionsMakeAGap(t *testing.T) {
 	j := NewJournal()
 	j.Put("", machine("Kind/ns/kept", 1, ""))
@@ -165,17 +236,56 @@ func TestWhatIsReplacedIsForgotten(t *testing.T) {
 		j.Put("", machine("Kind/ns/b", uint64(i), "secret"))
 	}
 	j.Delete("Kind/ns/b")
-	dead := 0
+	empty := 0
 	for _, s := range j.log {
-		if j.records[s.record.key] == s.record {
-			continue
-		}
-		if dead++; s.record.encoded != nil {
+		switch {
+		case s.record == nil:
+			empty++
+		case j.records[s.record.key] != s.record:
 			t.Fatalf("%s as of %d is held", s.record.key, s.counter)
 		}
 	}
-	if dead == 0 {
-		t.Error("the log has no dead slot")
+	if empty == 0 {
+		t.Error("the log has no empty slot")
+	}
+}
+
+// TestWhatIsTheSameIsNotSentAgain: nothing but the same content, version and site is.
+func TestWhatIsTheSameIsNotSentAgain(t *testing.T) {
+	j := NewJournal()
+	j.Put("a", machine("Kind/ns/x", 1, "text"))
+	profile := func() *streampb.Record {
+		configs := map[string]*streampb.Content{}
+		for i := range 20 {
+			configs[fmt.Sprint(i)] = &streampb.Content{Bytes: []byte{byte(i)}}
+		}
+		return &streampb.Record{Key: "Profile/ns/p", Body: &streampb.Record_Profile{Profile: &streampb.Profile{Configs: configs}}}
+	}
+	j.Put(booturl.EverySite, profile())
+	for _, c := range []struct {
+		name    string
+		change  func()
+		changes uint64
+	}{
+		{"the same", func() { j.Put("a", machine("Kind/ns/x", 1, "text")) }, 0},
+		{"the same with maps", func() { j.Put(booturl.EverySite, profile()) }, 0},
+		{"another version", func() { j.Put("a", machine("Kind/ns/x", 2, "text")) }, 1},
+		{"another content", func() { j.Put("a", machine("Kind/ns/x", 2, "other")) }, 1},
+		{"another site", func() { j.Put("b", machine("Kind/ns/x", 2, "other")) }, 1},
+		{"deleted", func() { j.Delete("Kind/ns/x") }, 1},
+		{"deleted again", func() { j.Delete("Kind/ns/x") }, 0},
+		{"the same as before it was deleted", func() { j.Put("b", machine("Kind/ns/x", 2, "other")) }, 1},
+	} {
+		before := j.Counter()
+		if c.change(); j.Counter()-before != c.changes {
+			t.Errorf("%s: %d changes, want %d", c.name, j.Counter()-before, c.changes)
+		}
+	}
+	r := newReader(j, "b")
+	for r.read(t, j, 10) {
+	}
+	if r.has["Kind/ns/x"] != "other" || len(r.has) != 2 {
+		t.Errorf("site b has %v", r.has)
 	}
 }
 

@@ -160,7 +160,7 @@ func Check(e Entry) error {
 }
 
 // entry is an Entry as the view keeps it: identifiers are keys, the rest is as
-// it came. It is never changed.
+// it came. It is never changed once it is linked.
 type entry struct {
 	name      string
 	uuid      string // canonical, empty if the entry has none
@@ -173,6 +173,8 @@ type entry struct {
 	site      string
 	attempt   Attempt
 	session   *Session // set by the view
+	// alone is what slots have that have no other entry.
+	alone [1]*entry
 }
 
 func newEntry(e Entry) *entry {

@@ -24,7 +24,7 @@ type shard struct {
 // slot is what one identifier stands for.
 type slot struct {
 	machine *Machine
-	entries []*entry // sorted by name; for writers, who have View.mu
+	entries []*entry // sorted by name, never changed in place; for writers, who have View.mu
 }
 
 // shard picks by the octets that vary most: the end of UUIDs, MACs and addresses that
@@ -65,26 +65,47 @@ func (x *index) entries(k key) []*entry {
 	return s.slots[k].entries
 }
 
-// link adds e under its identifiers. Answers stay what they are.
+// link adds e under its identifiers, in the place of the entry of its name. Answers stay what they are.
 func (x *index) link(e *entry) {
 	for _, k := range e.keys {
-		x.edit(k, func(entries []*entry) []*entry {
-			i, _ := slices.BinarySearchFunc(entries, e.name, byName)
-			return slices.Insert(entries, i, e)
-		})
+		x.edit(k, e.addedTo)
 	}
 }
 
-// unlink takes e away. A slot without entries stays, with its answer, until drop.
-func (x *index) unlink(e *entry) {
+// unlink takes e away, unless next, which may be nil, is about to take its place. A slot without entries stays, with its answer, until drop.
+func (x *index) unlink(e, next *entry) {
 	for _, k := range e.keys {
-		x.edit(k, func(entries []*entry) []*entry {
-			if i, ok := slices.BinarySearchFunc(entries, e.name, byName); ok {
-				entries = slices.Delete(entries, i, i+1)
-			}
-			return entries
-		})
+		if next == nil || !slices.Contains(next.keys, k) {
+			x.edit(k, e.takenFrom)
+		}
 	}
+}
+
+// addedTo is what a slot has with e; slices of slots are never changed. A slot that has e alone, as most do, needs no memory of its own.
+func (e *entry) addedTo(entries []*entry) []*entry {
+	i, known := slices.BinarySearchFunc(entries, e.name, byName)
+	switch {
+	case len(entries) == 0, len(entries) == 1 && known:
+		e.alone[0] = e
+		return e.alone[:]
+	case known:
+		entries = slices.Clone(entries)
+		entries[i] = e
+		return entries
+	}
+	return slices.Insert(slices.Clip(entries), i, e)
+}
+
+// takenFrom is what a slot has without e.
+func (e *entry) takenFrom(entries []*entry) []*entry {
+	i, known := slices.BinarySearchFunc(entries, e.name, byName)
+	switch {
+	case !known:
+		return entries
+	case len(entries) == 1:
+		return nil
+	}
+	return slices.Concat(entries[:i], entries[i+1:])
 }
 
 func (x *index) edit(k key, change func([]*entry) []*entry) {

@@ -1,6 +1,8 @@
 package bootview
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"net/netip"
 
@@ -15,6 +17,11 @@ type key struct {
 	// the SHA-256 of a serial number or token. How long it takes to look a
 	// token up therefore says nothing about how much of a guess was right.
 	data [16]byte
+}
+
+// compareKeys brings keys into some order, so that equal ones stand together.
+func compareKeys(a, b key) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), bytes.Compare(a.data[:], b.data[:]))
 }
 
 type keyKind uint8

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-	"unique"
 )
 
 // MaxScript bounds the text of a script that comes from elsewhere, in bytes: a Secret holds no more.
@@ -35,13 +34,19 @@ func ScriptOf(text []byte, own string, exact bool) (Script, error) {
 	if err := checkTemplate(string(text)); err != nil {
 		return Script{}, err
 	}
+	return newTemplate(string(text), "").WithOwn(own)
+}
+
+// WithOwn is a template with another part of a machine's own. Who has made a script of a text before need not have it checked again.
+func (s Script) WithOwn(own string) (Script, error) {
 	if err := CheckURL("own part", own); err != nil {
 		return Script{}, err
 	}
-	if own != "" && !strings.Contains(string(text), ownMark) {
+	if own != "" && (s.kind != templateScript || !strings.Contains(s.template.Value(), ownMark)) {
 		return Script{}, &ValueError{"script", "it has no hole for the machine's own part"}
 	}
-	return Script{template: unique.Make(string(text)), own: strings.Clone(own), kind: templateScript}, nil
+	s.own = strings.Clone(own)
+	return s, nil
 }
 
 // checkTemplate refuses a text that is no iPXE script, or has holes that AppendTo would not fill.

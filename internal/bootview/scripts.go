@@ -68,6 +68,9 @@ goto load
 chain --replace --autofree ${ipxe-svc}/ipxe/` + anyMachine + ` || goto retry
 `
 
+// scriptRoom is what the default script needs beside what it is given.
+const scriptRoom = 512 + len(loadCommands)
+
 // DefaultScript loads kernel and initramfs and boots them, with the machine's
 // ignition URL on the kernel's command line. It refuses values that would add a
 // command; the error names the field.
@@ -76,6 +79,7 @@ func DefaultScript(p DefaultScriptParams) (Script, error) {
 		return Script{}, err
 	}
 	var b strings.Builder
+	b.Grow(scriptRoom + len(p.KernelURL) + len(p.InitrdURL) + len(p.SquashfsURL) + len(p.KernelArgs))
 	set := func(name, value string) { b.WriteString("set " + name + " " + value + "\n") }
 	b.WriteString(magic)
 	set("ipxe-svc", baseMark)

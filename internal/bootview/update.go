@@ -35,11 +35,11 @@ func (v *View) Conflicts(name string) []string {
 	}
 	// An entry is also in conflict with what claims an address of its machine
 	// that only another entry of the machine names.
-	touched := newTouchedKeys()
+	var touched touchedKeys
 	touched.collect(v, e)
 	var names []string
-	for _, keys := range []map[key]struct{}{touched.uuids, touched.addresses} {
-		for k := range keys {
+	for _, keys := range [][]key{touched.uuids, touched.addresses} {
+		for _, k := range keys {
 			if k.kind == keySerial {
 				// Manufacturers repeat serial numbers; that is nobody's mistake here.
 				continue
@@ -149,10 +149,11 @@ func (v *View) Len() int {
 // replace takes old out, puts next in, and decides again whatever either of them
 // has a part in. Either may be nil.
 func (v *View) replace(old, next *entry) {
-	touched := newTouchedKeys()
+	touched := &v.touched
+	touched.uuids, touched.addresses, touched.tokens = touched.uuids[:0], touched.addresses[:0], touched.tokens[:0]
 	if old != nil {
 		touched.collect(v, old)
-		v.index.unlink(old)
+		v.index.unlink(old, next)
 		delete(v.entries, old.name)
 		v.sessions.leave(old.session)
 	}
@@ -168,8 +169,10 @@ func (v *View) replace(old, next *entry) {
 	v.resolve(touched.tokens, v.atToken)
 }
 
-func (v *View) resolve(keys map[key]struct{}, decide func([]*entry) *Machine) {
-	for k := range keys {
+// resolve decides for each of keys, once.
+func (v *View) resolve(keys []key, decide func([]*entry) *Machine) {
+	slices.SortFunc(keys, compareKeys)
+	for _, k := range slices.Compact(keys) {
 		if entries := v.index.entries(k); len(entries) > 0 {
 			v.index.setMachine(k, decide(entries))
 		} else {
@@ -237,48 +240,43 @@ func (v *View) atToken(carriers []*entry) *Machine {
 	return nil
 }
 
-// touchedKeys are the identifiers whose answer may change.
-type touchedKeys struct{ uuids, addresses, tokens map[key]struct{} }
-
-func newTouchedKeys() touchedKeys {
-	return touchedKeys{map[key]struct{}{}, map[key]struct{}{}, map[key]struct{}{}}
-}
+// touchedKeys are the identifiers whose answer may change; one may be there several times.
+type touchedKeys struct{ uuids, addresses, tokens []key }
 
 // collect adds the identifiers of e and of all entries that e combines with. It
 // is called while e is linked.
-func (t touchedKeys) collect(v *View, e *entry) {
+func (t *touchedKeys) collect(v *View, e *entry) {
 	t.add(e)
 	if e.uuid != "" {
 		for _, o := range v.index.entries(e.keys[0]) {
-			t.add(o)
+			if o != e {
+				t.add(o)
+			}
 		}
 	}
 	// The token of an entry without UUID follows what its addresses answer.
-	for k := range t.addresses {
+	for _, k := range t.addresses {
 		entries := v.index.entries(k)
 		if len(entries) > crowd+1 { // and crowded before and after this write
 			continue
 		}
 		for _, o := range entries {
-			if o.uuid != "" {
-				continue
-			}
-			for _, token := range o.tokens() {
-				t.tokens[token] = struct{}{}
+			if o.uuid == "" {
+				t.tokens = append(t.tokens, o.tokens()...)
 			}
 		}
 	}
 }
 
-func (t touchedKeys) add(e *entry) {
+func (t *touchedKeys) add(e *entry) {
 	for _, k := range e.keys {
 		switch k.kind {
 		case keyUUID:
-			t.uuids[k] = struct{}{}
+			t.uuids = append(t.uuids, k)
 		case keyToken, keyBMCToken:
-			t.tokens[k] = struct{}{}
+			t.tokens = append(t.tokens, k)
 		default:
-			t.addresses[k] = struct{}{}
+			t.addresses = append(t.addresses, k)
 		}
 	}
 }

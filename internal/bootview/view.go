@@ -50,6 +50,7 @@ type View struct {
 	entries  map[string]*entry // by name
 	sessions sessions
 	observer Observer[Entry]
+	touched  touchedKeys // what replace uses, again each time
 }
 
 // Observer is told of changes in their order, while whoever changes holds a lock: it must be quick, must not wait for anybody, and

@@ -47,14 +47,14 @@ func knownServer(c client.Reader) func(uuid, mac string) bool {
 	}
 }
 
-// serveDHCP answers DHCP and TFTP, where somebody wants it. Of several managers one does: two would lease one address twice.
-func (s *System) serveDHCP(ctx context.Context, boot *bootserver.Server) error {
+// serveDHCP answers DHCP and TFTP, where somebody wants it. Of several managers the one that leads does: two would lease one address twice.
+func (s *System) serveDHCP(ctx context.Context) error {
 	m := service.NewMetrics()
 	if err := metrics.Registry.Register(m); err != nil {
 		return err
 	}
 	defer metrics.Registry.Unregister(m)
-	return s.settings.boot.DHCP(boot, m, s.logger.WithName("dhcp")).Run(ctx)
+	return s.settings.boot.DHCP(s.boot, m, s.logger.WithName("dhcp")).Run(ctx)
 }
 
 // recorded has every answer recorded on its way to the conditions.
@@ -65,12 +65,11 @@ func (s *System) recorded(deliver func(bootview.Delivery)) func(bootview.Deliver
 	}
 }
 
-// newMetadata makes what keeps the metadata of running machines, where somebody wants it.
-func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
-	if !s.settings.Metadata {
+// addMetadata makes what keeps the metadata of running machines, where somebody wants it.
+func (s *System) addMetadata(ctx context.Context, mgr ctrl.Manager) error {
+	if s.instances == nil {
 		return nil
 	}
-	s.instances = &bootview.Instances{}
 	return (&metadata.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.boot.Sites,
 	}).SetupWithManager(ctx, mgr)

@@ -8,6 +8,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/test/await"
 )
 
@@ -59,7 +60,7 @@ func TestASlowBootServerAmongFastOnes(t *testing.T) {
 	reaches(t, m, "boot-slow", heavy(t, 0, 1).Name)
 	for machine := range forgotten {
 		r := &streampb.Record{Key: fmt.Sprintf("Instance/passing/%d", machine), Body: &streampb.Record_Instance{Instance: &streampb.Instance{}}}
-		m.journal.Put(bootstream.AllSites, r)
+		m.journal.Put(booturl.EverySite, r)
 		m.journal.Delete(r.Key)
 	}
 	l.mend()

@@ -47,7 +47,7 @@ func (v *Views) machine(kind, name string, r *streampb.Record, m *streampb.Machi
 		return err
 	}
 	if s := m.GetScript(); s != nil {
-		if e.Script, err = bootview.ScriptOf(s.GetText(), s.GetOwn(), s.GetExact()); err != nil {
+		if e.Script, err = v.templates.script(s); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ type Views struct {
 	Instances *bootview.Instances
 	Blobs     Blobs
 
-	payloads payloads
+	payloads  payloads
+	templates templates
 	// words are texts that many machines have.
 	words *bounded.Cache[string, string]
 	// defaultUKI is nil until there are settings.

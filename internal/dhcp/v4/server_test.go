@@ -37,6 +37,12 @@ func (s *segment) Send(_, _ netip.AddrPort, _ net.HardwareAddr, b []byte) error 
 	return nil
 }
 
+func (s *segment) take(a netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken[a] = true
+}
+
 func (s *segment) InUse(_ context.Context, a netip.Addr, _ net.HardwareAddr) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +134,7 @@ func TestGarbageIsDropped(t *testing.T) {
 // A host without a lease keeps its address.
 func TestAnAddressInUseIsNotOffered(t *testing.T) {
 	s := serve(t, newTestPool(t, newClock()), ServerPort, dhcp.Known)
-	s.taken[netip.MustParseAddr("198.51.100.100")] = true
+	s.take(netip.MustParseAddr("198.51.100.100"))
 	a := clients["operating-system"]
 	a = a.with(option{82, "\x05\x04\xc6\x33\x64\x00"}) // the relay's own address is that of nobody who listens
 	a.giaddr = [4]byte{127, 0, 0, 1}
@@ -140,7 +146,7 @@ func TestAnAddressInUseIsNotOffered(t *testing.T) {
 		t.Fatalf("a relay at 127.0.0.1: %s", why)
 	}
 	a = clients["operating-system"]
-	s.taken[netip.MustParseAddr("192.0.2.100")] = true
+	s.take(netip.MustParseAddr("192.0.2.100"))
 	if _, err := conn.Write(a.bytes()); err != nil {
 		t.Fatal(err)
 	}
