@@ -30,6 +30,7 @@ const insideVariable = "FARRIER_E2E_NETNS"
 const (
 	segmentAddress, segmentAddress6 = "192.0.2.1", "2001:db8::1"
 	segmentPort                     = "8082"
+	besideAddress                   = "192.0.2.2"
 )
 
 // TestDHCP boots real firmware on a segment where there is no DHCP and no TFTP but ours: a bridge in a network namespace, with the machines' cards on it.
@@ -48,18 +49,27 @@ func TestDHCP(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		how    firmware
+		beside bool // another server leases, and ours says what to boot
 		flags  string
 		asked  []string // of DHCP, TFTP and HTTP
 		family string
 	}{
-		{"iPXE of a BIOS card", biosIPXE, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: chainload script", "Chainload", "Script"}, ""},
-		{"iPXE of an EFI card", uefiIPXE, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: chainload script", "Chainload", "Script"}, ""},
-		{"PXE of OVMF", uefiPXE, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: snponly.efi", "Program snponly.efi"}, "IPv4"},
-		{"HTTP boot of OVMF", uefiHTTP, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
-		{"PXE of OVMF over IPv6", uefiPXE, "--dhcp-range=2001:db8::1000-2001:db8::10ff/64 --dhcp-router-advertisements", []string{"DHCP reply: snponly.efi", "Program snponly.efi"}, "IPv6"},
+		{"iPXE of a BIOS card", biosIPXE, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: chainload script", "Chainload", "Script"}, ""},
+		{"iPXE of an EFI card", uefiIPXE, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: chainload script", "Chainload", "Script"}, ""},
+		{"PXE of OVMF", uefiPXE, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: snponly.efi", "Program snponly.efi"}, "IPv4"},
+		{"HTTP boot of OVMF", uefiHTTP, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
+		{"PXE of OVMF over IPv6", uefiPXE, false, "--dhcp-range=2001:db8::1000-2001:db8::10ff/64 --dhcp-router-advertisements", []string{"DHCP reply: snponly.efi", "Program snponly.efi"}, "IPv6"},
+		{"iPXE of a BIOS card, beside another server", biosIPXE, true, "", []string{"DHCP offer: chainload script", "Chainload", "Script"}, ""},
+		{"PXE of OVMF, beside another server", uefiPXE, true, "", []string{"DHCP offer: snponly.efi", "Program snponly.efi"}, "IPv4"},
+		{"HTTP boot of OVMF, beside another server", uefiHTTP, true, "", []string{"DHCP offer: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := serveSegment(t, "--dhcp=server --dhcp-interface=br0 "+c.flags)
+			flags := "--dhcp=server --dhcp-interface=br0 " + c.flags
+			if c.beside {
+				flags = "--dhcp=proxy --dhcp-interface=br0"
+				serveBeside(t)
+			}
+			s := serveSegment(t, flags)
 			powerOnSegment(t, c.how, c.family)
 			for _, want := range c.asked {
 				s.await(t, want)
@@ -86,6 +96,7 @@ func newSegment(t *testing.T) {
 	t.Helper()
 	for _, args := range []string{
 		"link set lo up", "link add br0 type bridge forward_delay 0", "addr add " + segmentAddress + "/24 dev br0", "addr add " + segmentAddress6 + "/64 dev br0 nodad",
+		"link add beside0 type veth peer name beside1", "link set beside0 master br0", "link set beside0 up", "link set beside1 up", "addr add " + besideAddress + "/24 dev beside1",
 		"tuntap add dev tap0 mode tap", "link set tap0 master br0", "link set tap0 up", "link set br0 up",
 	} {
 		if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
@@ -150,6 +161,37 @@ func serveSegment(t *testing.T, flags string) *segment {
 	if err := os.WriteFile(filepath.Join(files, "snponly.efi"), make([]byte, 200_000), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	runService(t, boot, files, flags)
+	for _, address := range []string{segmentAddress, segmentAddress6} {
+		l, err := net.Listen("tcp", net.JoinHostPort(address, segmentPort))
+		if err != nil {
+			t.Fatal(err)
+		}
+		web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.note("HTTP " + r.URL.Path)
+			boot.ServeHTTP(w, r)
+		})}
+		go func() { _ = web.Serve(l) }()
+		t.Cleanup(func() { _ = web.Close() })
+	}
+	return s
+}
+
+// serveBeside is another DHCP server on the segment: it leases addresses and names nothing to boot.
+func serveBeside(t *testing.T) {
+	t.Helper()
+	view := bootview.New()
+	view.SetSynced(true)
+	boot, err := bootserver.New(bootserver.Config{View: view, Logger: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runService(t, boot, t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=192.0.2.100-192.0.2.110 --dhcp-unknown=ignore")
+}
+
+// runService answers DHCP and TFTP until the test ends.
+func runService(t *testing.T, boot service.Boots, files, flags string) {
+	t.Helper()
 	o := service.Default()
 	f := pflag.NewFlagSet("dhcp", pflag.ContinueOnError)
 	o.Bind(f)
@@ -172,19 +214,6 @@ func serveSegment(t *testing.T, flags string) *segment {
 			t.Error(err)
 		}
 	})
-	for _, address := range []string{segmentAddress, segmentAddress6} {
-		l, err := net.Listen("tcp", net.JoinHostPort(address, segmentPort))
-		if err != nil {
-			t.Fatal(err)
-		}
-		web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.note("HTTP " + r.URL.Path)
-			boot.ServeHTTP(w, r)
-		})}
-		parts.Go(func() { _ = web.Serve(l) })
-		t.Cleanup(func() { _ = web.Close() })
-	}
-	return s
 }
 
 // powerOnSegment switches a machine on whose card is on the segment.

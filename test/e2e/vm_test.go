@@ -63,7 +63,7 @@ func powerWith(t *testing.T, how firmware, who identity, variables nvram) *vm {
 	return start(t, how, who, "", "", variables)
 }
 
-func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram) *vm {
+func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram, more ...string) *vm {
 	t.Helper()
 	card := "virtio-net-pci,netdev=n0" + order
 	args := []string{
@@ -80,7 +80,7 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
 		}
 	}
-	return run(t, append(args, "-device", card), who.uuid)
+	return run(t, append(append(args, "-device", card), more...), who.uuid)
 }
 
 // run starts QEMU.
