@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -81,12 +82,14 @@ func TestDHCP(t *testing.T) {
 // runInside runs a test of this program in a network namespace.
 func runInside(t *testing.T, name string) {
 	t.Helper()
+	if _, part, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); some {
+		name += "/" + part
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+name, "-test.v", "-test.timeout=25m")
 	cmd.Env = append(os.Environ(), insideVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
 }
