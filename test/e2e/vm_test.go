@@ -21,6 +21,7 @@ const (
 	uefiIPXE                   // OVMF, which runs the iPXE of the network card as a driver
 	uefiHTTP                   // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
 	uefiSecure                 // the same with Secure Boot, and the snakeoil key of the package ovmf in its database
+	uefiPXE                    // OVMF's own PXE, over TFTP; the card has no iPXE
 )
 
 // patience is how long a machine may take to say what is awaited. Software emulation on a busy machine is slow;
@@ -74,10 +75,10 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 	switch how {
 	case uefiSecure:
 		args = append(args, "-machine", "q35,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on")
-		args = append(args, ovmf(t, "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd", variables)...)
-	case uefiHTTP, uefiIPXE:
+		args = append(args, flash(t, "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd", variables)...)
+	case uefiHTTP, uefiIPXE, uefiPXE:
 		args = append(args, "-machine", "q35")
-		args = append(args, ovmf(t, "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd", variables)...)
+		args = append(args, ovmf(t, variables)...)
 	default:
 		args = append(args, "-machine", "q35")
 	}
@@ -87,7 +88,12 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
 		}
 	}
-	args = append(append(args, "-device", card), more...)
+	return run(t, append(append(args, "-device", card), more...), who.uuid)
+}
+
+// run starts QEMU.
+func run(t *testing.T, args []string, uuid string) *vm {
+	t.Helper()
 	m := &vm{t: t, exited: make(chan struct{})}
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -103,14 +109,20 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 		_ = cmd.Process.Kill()
 		<-m.exited
 		if t.Failed() {
-			t.Logf("the serial line of %s:\n%s", who.uuid, strings.ToValidUTF8(m.printed(), "?"))
+			t.Logf("the serial line of %s:\n%s", uuid, strings.ToValidUTF8(m.printed(), "?"))
 		}
 	})
 	return m
 }
 
 // ovmf is the firmware with settings of this machine's own.
-func ovmf(t *testing.T, code, vars string, variables nvram) []string {
+func ovmf(t *testing.T, variables nvram) []string {
+	t.Helper()
+	return flash(t, "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd", variables)
+}
+
+// flash is a firmware of the package ovmf, with a copy of its variables.
+func flash(t *testing.T, code, vars string, variables nvram) []string {
 	t.Helper()
 	store, err := os.ReadFile(vars)
 	if err != nil {
