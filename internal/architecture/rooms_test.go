@@ -46,6 +46,10 @@ var kubernetes = append([]string{
 	module + "/api",
 }, kubernetesClients...)
 
+// plumbing is what a room that knows no Kubernetes may still reach: a queue with back-off, and what it stands on. It knows no API and no object,
+// and writing it anew three times was worse than the name on it.
+var plumbing = []string{"k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets"}
+
 // controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
 // minutes of compilation, so one room has it.
 var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
@@ -362,23 +366,69 @@ var rooms = []room{
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
 	{
+		path:    "internal/dhcp",
+		may:     []string{"internal/identity", "internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "what DHCP tells a machine is a function of what it says and of what the boot server would say; boot servers link it",
+	},
+	{
+		path:    "internal/dhcp/lease",
+		may:     []string{"internal/host/atomicfile"},
+		never:   kubernetes,
+		because: "who has which address does not depend on what the machine boots",
+	},
+	{
+		path:    "internal/dhcp/link",
+		never:   kubernetes,
+		because: "how a packet gets onto a segment does not depend on what is in it",
+	},
+	{
+		path:    "internal/bootfiles",
+		only:    stdlib,
+		because: "a boot program is a file in a directory, whoever asks for it and by which protocol",
+	},
+	{
+		path:    "internal/tftp",
+		may:     []string{"internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "TFTP sends files; which of them a machine boots is decided elsewhere",
+	},
+	{
+		path:    "internal/dhcp/v6",
+		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "packets are made of decisions, and no packet waits for Kubernetes; boot servers link it",
+	},
+	{
+		path:    "internal/dhcp/service",
+		may:     []string{"internal/dhcp", "internal/dhcp/...", "internal/tftp", "internal/bootfiles", "internal/identity"},
+		never:   kubernetes,
+		because: "what runs DHCP is the same in a manager and in a boot server that stands apart",
+	},
+	{
+		path:    "internal/dhcp/v4",
+		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit"},
+		never:   kubernetes,
+		because: "packets are made of decisions, and no packet waits for Kubernetes; boot servers link it",
+	},
+	{
 		path: "internal/bootserver",
 		may: []string{"internal/bootview/bootfile", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
-			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
+			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/...", "internal/dhcp", "internal/bootfiles"},
 		never:   kubernetes,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/bootserver/setup",
 		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/blobcache", "internal/inbound/...",
-			"internal/host/ownership"},
+			"internal/host/ownership", "internal/dhcp/service"},
 		never:   kubernetes,
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},
 	{
 		path: "internal/bootserver/process",
 		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
-			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/..."},
+			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/...", "internal/dhcp/service"},
 		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetes...),
 		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
 	},
@@ -435,7 +485,7 @@ var rooms = []room{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
-			"internal/bootserver", "internal/bootserver/setup", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
+			"internal/bootserver", "internal/bootserver/setup", "internal/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},
