@@ -233,6 +233,28 @@ var rooms = []room{
 		because: "a blob is bytes with a digest, whoever boots it",
 	},
 	{
+		path:    "internal/image/kmod",
+		never:   kubernetes,
+		because: "which kernel modules an image needs is in the modules themselves",
+	},
+	{
+		path:    "internal/image/uki",
+		never:   kubernetes,
+		because: "a PE file is bytes, whoever boots it",
+	},
+	{
+		path:    "internal/image/discovery",
+		may:     []string{"internal/image/kmod", "internal/image/uki"},
+		never:   kubernetes,
+		because: "a discovery image is made of files, on any machine",
+	},
+	{
+		path:    "internal/image/bootimage",
+		may:     []string{"internal/image/registry"},
+		never:   kubernetes,
+		because: "who makes images needs a registry or a folder, and no cluster",
+	},
+	{
 		path:    "internal/image/imagetest",
 		may:     []string{"internal/image/localregistry"},
 		never:   kubernetes,
@@ -263,8 +285,14 @@ var rooms = []room{
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},
 	{
+		path:    "internal/probe/pid1",
+		may:     []string{"internal/probe", "internal/program/..."},
+		never:   kubernetesClients,
+		because: "there is nothing on the machine but this",
+	},
+	{
 		path:    "internal/probe/command",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/program/..."},
+		may:     []string{"internal/probe", "internal/probe/pid1", "internal/inspection", "internal/identity", "internal/program/..."},
 		never:   kubernetesClients,
 		because: "the agent's flags are nobody else's, and it is downloaded by every machine that is looked at",
 	},
@@ -436,7 +464,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",

@@ -104,7 +104,7 @@ func readToken(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	content, err := boundedfile.Read(path, tokenLimit)
+	content, err := boundedfile.ReadKey(path, tokenLimit) // whoever reads it first may join in our place
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil

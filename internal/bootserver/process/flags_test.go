@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/authority"
-	"github.com/farrier-dev/farrier/internal/program/configfile/configfiletest"
 )
 
 // TestWhatCannotWork is refused at the start, by the name of its flag.
@@ -134,9 +133,6 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("a second process: %v", err)
 	}
 }
-
-// TestAFileSetsEveryFlag: --config takes what the command line takes.
-func TestAFileSetsEveryFlag(t *testing.T) { configfiletest.EveryFlag(t, newCommand) }
 
 // TestCommandLine: the help names everything once, and a command line that is wrong says so.
 func TestCommandLine(t *testing.T) {
