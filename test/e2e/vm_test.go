@@ -20,6 +20,7 @@ const (
 	biosIPXE firmware = iota // SeaBIOS, which runs the iPXE of the network card
 	uefiIPXE                 // OVMF, which runs the iPXE of the network card as a driver
 	uefiHTTP                 // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
+	uefiPXE                  // OVMF's own PXE, over TFTP; the card has no iPXE
 )
 
 // patience is how long a machine may take to say what is awaited. Software emulation on a busy machine is slow;
@@ -79,7 +80,12 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
 		}
 	}
-	args = append(append(args, "-device", card), more...)
+	return run(t, append(append(args, "-device", card), more...), who.uuid)
+}
+
+// run starts QEMU.
+func run(t *testing.T, args []string, uuid string) *vm {
+	t.Helper()
 	m := &vm{t: t, exited: make(chan struct{})}
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -95,7 +101,7 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 		_ = cmd.Process.Kill()
 		<-m.exited
 		if t.Failed() {
-			t.Logf("the serial line of %s:\n%s", who.uuid, strings.ToValidUTF8(m.printed(), "?"))
+			t.Logf("the serial line of %s:\n%s", uuid, strings.ToValidUTF8(m.printed(), "?"))
 		}
 	})
 	return m
