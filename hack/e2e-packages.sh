@@ -16,6 +16,7 @@ missing() {
 	command -v ip >/dev/null || echo iproute2
 	command -v dnsmasq >/dev/null || echo dnsmasq-base
 	command -v objcopy >/dev/null || echo binutils
+	command -v openssl >/dev/null || echo openssl
 }
 
 kernel() {
