@@ -317,5 +317,4 @@ var mayReadSentences = map[string]string{
 	"internal/cli/timeline.conditions":        "a line for people does not repeat the reason",
 	"internal/cli/demo/scenario.resting":      "a line of a picture for people",
 	"internal/sim.bootInOrder":                "the simulator compares outcomes, which are typed; the sentence beside them comes from the same call",
-	"internal/system.act":                     "controller-runtime has no type for a lost lease",
 }

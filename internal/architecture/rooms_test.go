@@ -404,7 +404,7 @@ var rooms = []room{
 	{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
-			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
+			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/bootserver", "internal/bootserver/setup", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",

@@ -25,8 +25,8 @@ import (
 // requestTimeout bounds each request before the start.
 const requestTimeout = 15 * time.Second
 
-// connect finds the API and checks its prerequisites, so that a missing one is reported once, in words.
-func connect(ctx context.Context, o options) (*rest.Config, error) {
+// connect finds the API and checks its prerequisites, so that a missing one is reported once, in words. await waits for an API that does not answer.
+func connect(ctx context.Context, o options, await func(context.Context, func(context.Context) error) error) (*rest.Config, error) {
 	config, err := clientConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func connect(ctx context.Context, o options) (*rest.Config, error) {
 	// The API's own fairness shares it out (flow control); a second limit here would only delay what users wait for.
 	config.QPS = -1
 	config.UserAgent = "farrier-manager"
-	if err := check(ctx, config, o); err != nil {
+	if err := await(ctx, func(ctx context.Context) error { return check(ctx, config, o) }); err != nil {
 		return nil, fmt.Errorf("Kubernetes API at %s: %w", config.Host, err)
 	}
 	return config, nil
@@ -70,7 +70,7 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := api.ServerVersion(); err != nil {
+	if err := started(ctx, api); err != nil {
 		return fmt.Errorf("does not answer: %w", err)
 	}
 	wanted, err := manifests.CRDs()
@@ -90,6 +90,15 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 		return fmt.Errorf("missing CRDs: %s; apply config/crd, or start with --install-crds", strings.Join(absent, ", "))
 	}
 	return checkNamespace(ctx, asking, o.ManagerNamespace)
+}
+
+// started asks whether the API has started: before that it knows neither CRDs nor roles, and what it says of them means nothing.
+func started(ctx context.Context, api discovery.DiscoveryInterface) error {
+	err := api.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		_, err = api.ServerVersion()
+	}
+	return err
 }
 
 // missing lists the CRDs whose resources the API does not serve. It reads the served resources and not the CRDs, because a

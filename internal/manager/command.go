@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 		Long: `Runs Farrier's controllers and boot server on the Kubernetes API of a cluster.
 
 You can run several replicas: the one that holds the Lease "farrier-manager" in --manager-namespace is active, and the
-others keep their caches filled and stand by.`,
+others keep their caches and their boot view up to date and stand by.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
@@ -88,11 +88,15 @@ func run(ctx context.Context, o options) (err error) {
 	if webhooks != nil {
 		webhooks.Listener = s.OperatorListener
 	}
-	config, err := connect(ctx, o)
-	if err != nil {
-		return err
+	config, err := connect(ctx, o, s.AwaitAPI)
+	if err == nil {
+		err = s.Start(ctx, config)
 	}
-	if err := s.Start(ctx, config); err != nil {
+	if ctx.Err() != nil {
+		o.Logger.Info("stopping")
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	o.Logger.Info("started", "version", version.String(), "api", config.Host, "url", s.BootURL)

@@ -32,12 +32,11 @@ func (s *System) recorded(deliver func(bootview.Delivery)) func(bootview.Deliver
 	}
 }
 
-// newMetadata makes what keeps the metadata of running machines, where somebody wants it.
-func (s *System) newMetadata(ctx context.Context, mgr ctrl.Manager) error {
-	if !s.settings.Metadata {
+// addMetadata makes what keeps the metadata of running machines, where somebody wants it.
+func (s *System) addMetadata(ctx context.Context, mgr ctrl.Manager) error {
+	if s.instances == nil {
 		return nil
 	}
-	s.instances = &bootview.Instances{}
 	return (&metadata.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Instances: s.instances, Static: s.settings.static, Sites: s.settings.boot.Sites,
 	}).SetupWithManager(ctx, mgr)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
@@ -156,16 +155,9 @@ func (s *System) publishBootCA(ctx context.Context, c client.Client, live client
 }
 
 // serveBootTLS answers machines over TLS.
-func (s *System) serveBootTLS(ctx context.Context, boot *bootserver.Server) error {
-	if s.bootTLS == nil {
-		return nil
-	}
-	listener, err := opened(s.bootTLSListener, "boot-tls-address", s.settings.BootTLSAddress)
-	if err != nil {
-		return err
-	}
-	s.logger.V(1).Info("boot server listens for TLS", "address", listener.Addr().String(), "names", s.bootTLSNames)
-	return boot.ServeTLS(ctx, s.callers.machines.TLSListener(listener, s.settings.boot.Pace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
+func (s *System) serveBootTLS(ctx context.Context) error {
+	s.logger.V(1).Info("boot server listens for TLS", "address", s.bootTLSListener.Addr().String(), "names", s.bootTLSNames)
+	return s.boot.ServeTLS(ctx, s.callers.machines.TLSListener(s.bootTLSListener, s.settings.boot.Pace()), s.bootTLS.ServerConfig(s.settings.BootTLSForwardSecrecy))
 }
 
 // renewBootTLS keeps the certificate of the boot server up to date.

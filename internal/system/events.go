@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
@@ -72,36 +71,38 @@ func (s *System) listenForEvents() error {
 
 // newSubscriptions makes the controller of subscriptions and, if there is a listener for it, the
 // receiver. Without one the controller removes what was subscribed before.
-func (s *System) newSubscriptions(mgr ctrl.Manager, holders *connection.Registry) *subscription.Reconciler {
+func (t *term) newSubscriptions() *subscription.Reconciler {
+	s, mgr := t.System, t.mgr
 	r := &subscription.Reconciler{
-		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: bmcevents.NewPaths(s.keys.token),
+		Client: mgr.GetClient(), Fleet: t.fleet, Registry: connection.NewRegistry(t.fleet), Paths: bmcevents.NewPaths(s.keys.token),
 		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
-		NamedByBMC: holders.NamedByBMC,
+		NamedByBMC: t.registry.NamedByBMC,
 	}
 	if s.settings.BMCEventsAddress != "" {
 		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Hosts: hostcheck.Names(s.BMCEventsURL), Logger: s.logger.WithName("events"), Notify: r.Heard})
-		s.receiver = r.Receiver
+		t.receiver = r.Receiver
 	}
 	return r
 }
 
 // serveEvents takes events, if somebody may send any.
-func (s *System) serveEvents(ctx context.Context) error {
-	if s.receiver == nil {
+func (t *term) serveEvents(ctx context.Context) error {
+	s := t.System
+	if t.receiver == nil {
 		return nil
 	}
 	listener, err := opened(s.eventsListener, "bmc-events-address", s.settings.BMCEventsAddress)
 	if err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(s.receiver); err != nil {
+	if err := metrics.Registry.Register(t.receiver); err != nil {
 		return fmt.Errorf("metrics of BMC events: %w", err)
 	}
-	defer metrics.Registry.Unregister(s.receiver)
+	defer metrics.Registry.Unregister(t.receiver)
 	if s.settings.eventsTLS == nil {
-		return s.receiver.Serve(ctx, s.callers.bmcs.Listener(listener))
+		return t.receiver.Serve(ctx, s.callers.bmcs.Listener(listener))
 	}
-	return s.receiver.Serve(ctx, tls.NewListener(s.callers.bmcs.TLSListener(listener, eventsPace), s.settings.eventsTLS))
+	return t.receiver.Serve(ctx, tls.NewListener(s.callers.bmcs.TLSListener(listener, eventsPace), s.settings.eventsTLS))
 }
 
 // closeListener closes a listener that may have been closed by whoever served it.

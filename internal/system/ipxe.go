@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,9 +74,12 @@ func (s *System) newProfiles() *profile.View {
 }
 
 // addProfiles makes the controllers that fill it.
-func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *grant.Namespaces) error {
+func (s *System) addProfiles(c *controllers, config *rest.Config) error {
+	mgr := c.viewing
 	// What the manager's cache holds of ConfigMaps is records of its own.
-	maps, err := cache.New(config, cache.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: compact})
+	maps, err := cache.New(config, cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(), DefaultTransform: compact, NewInformer: s.contact.informer,
+	})
 	if err != nil {
 		return fmt.Errorf("cache of ConfigMaps: %w", err)
 	}
@@ -85,10 +87,11 @@ func (s *System) addProfiles(mgr ctrl.Manager, config *rest.Config, namespaces *
 	initial := ipxeapi.NewInitial(s.profiles, mgr.GetCache())
 	profiles := &ipxeapi.Profiles{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.profiles, Webhooks: webhooks, Key: s.keys.derived("config ids"),
-		Grants: namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
+		Grants: c.namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
 		ConfigMaps: maps, Initial: initial, Workers: workers,
 	}
-	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: namespaces.Of, Initial: initial, Workers: workers}
+	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: c.namespaces.Of, Initial: initial, Workers: workers}
+	c.revisits = append(c.revisits, profiles.Revisit, assignments.Revisit)
 	return errors.Join(mgr.Add(maps), mgr.Add(named("webhooks of profiles", webhooks.Run)),
 		profiles.SetupWithManager(mgr), assignments.SetupWithManager(mgr), mgr.Add(initial))
 }

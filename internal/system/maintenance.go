@@ -5,19 +5,18 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
-	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
 	"github.com/farrier-dev/farrier/internal/controller/readiness"
-	"github.com/farrier-dev/farrier/internal/controller/server"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // maintenance makes the controllers of everything that a person, or a set of settings, does to a server that is
 // not its claim's business.
-func (s *System) maintenance(mgr ctrl.Manager, registry *connection.Registry, servers *server.Reconciler) error {
+func (t *term) maintenance(mgr ctrl.Manager) error {
+	s := t.System
 	settings := &biossettings.Reconciler{
-		Client: mgr.GetClient(), Fleet: s.fleet, Registry: registry, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
-		KeyOf:     func(name string) (fleet.Key, bool) { return registry.Key(&servers.Wake, name) },
+		Client: mgr.GetClient(), Fleet: t.fleet, Registry: t.registry, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
+		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
 		Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 	}
 	for _, setup := range []func(ctrl.Manager) error{

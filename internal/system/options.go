@@ -82,10 +82,10 @@ type Options struct {
 	// Loopback says that the machines are simulated on this host: a server that listens on all addresses
 	// is reached there.
 	Loopback bool
-	// LeaderElection says that other processes like this one stand by: nothing is listened on, and nothing
-	// done, before it is this one's turn.
+	// LeaderElection says that there are other processes like this one, of which the one with the Lease acts. Before its first turn a process does
+	// not listen for machines.
 	LeaderElection bool
-	// Beside are put beside the controllers, such as the webhooks of a cluster.
+	// Beside are put beside the controllers of every replica, such as the webhooks of a cluster.
 	Beside []func(ctrl.Manager) error
 
 	Logger logr.Logger

@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -35,44 +34,47 @@ func (s *settings) checkPages() error {
 	return errors.Join(errs...)
 }
 
-// addPages puts metrics, health and profiles beside the controllers, where they have addresses.
-func (s *System) addPages(mgr ctrl.Manager) error {
-	o := s.settings
-	for _, page := range []struct {
-		flag, address string
-		handler       http.Handler
-		public        bool
-	}{
-		{"health-address", o.HealthAddress, s.health(), true},
-		{"metrics-address", o.MetricsAddress, pages.Metrics(metrics.Registry), o.MetricsPlain},
-		{"pprof-address", o.PprofAddress, pages.Profiles(), pages.IsLoopback(o.PprofAddress)},
-	} {
-		if page.address == "" {
-			continue
-		}
-		if err := s.addPage(mgr, page.flag, page.address, page.handler, page.public); err != nil {
-			return err
-		}
-	}
-	return nil
+// serveHealth serves the health of the process from its start to its end.
+func (s *System) serveHealth() error {
+	return s.servePage("health-address", s.settings.HealthAddress, s.health(), nil)
 }
 
-func (s *System) addPage(mgr ctrl.Manager, flag, address string, handler http.Handler, public bool) error {
-	listener, err := s.takesOperators(flag, address, !public)
+// servePages serves metrics and profiles, where they have addresses. api says who may read them.
+func (s *System) servePages(api client.Client) error {
+	o := s.settings
+	guard := func(public bool) *operator.Server {
+		if public {
+			return nil
+		}
+		return &operator.Server{API: api, Clock: clock.RealClock{}, Logger: s.logger.WithName("operator")}
+	}
+	return errors.Join(
+		s.servePage("metrics-address", o.MetricsAddress, pages.Metrics(metrics.Registry), guard(o.MetricsPlain)),
+		s.servePage("pprof-address", o.PprofAddress, pages.Profiles(), guard(pages.IsLoopback(o.PprofAddress))),
+	)
+}
+
+// servePage serves a page until the system stops; without a guard to everybody, and without an address to nobody.
+func (s *System) servePage(flag, address string, handler http.Handler, guard *operator.Server) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := s.takesOperators(flag, address, guard != nil)
 	if err != nil {
 		return err
 	}
 	s.pages = append(s.pages, listener)
-	if !public {
+	if guard != nil {
 		identity, err := s.pageIdentity(setup.DeriveURL(listener.Addr(), s.settings.Loopback, true))
 		if err != nil {
 			return err
 		}
-		guard := &operator.Server{API: mgr.GetClient(), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator")}
 		handler, listener = guard.Protect(handler), tls.NewListener(listener, identity.TLS())
 	}
 	shutdown := pages.Shutdown
-	return mgr.Add(&manager.Server{Name: strings.TrimSuffix(flag, "-address"), Server: pages.Server(handler, s.logger), Listener: listener, ShutdownTimeout: &shutdown})
+	page := &manager.Server{Name: strings.TrimSuffix(flag, "-address"), Server: pages.Server(handler, s.logger), Listener: listener, ShutdownTimeout: &shutdown}
+	s.run("server at --"+flag, page.Start)
+	return nil
 }
 
 // pageIdentity is that of the addresses of metrics and of profiles: of the files, else issued by the API of farrier up, else made now.
@@ -119,17 +121,4 @@ func (s *settings) trustClients(authority []byte) error {
 		return errors.New("certificate of the operator address: its authority is no PEM certificate")
 	}
 	return nil
-}
-
-// health answers /healthz and /readyz. A process that stands by is ready too: it has the caches, and could take over at once.
-func (s *System) health() http.Handler {
-	mux := http.NewServeMux()
-	for path, check := range map[string]*healthz.Handler{
-		"/healthz": {Checks: map[string]healthz.Checker{"ping": healthz.Ping}},
-		"/readyz":  {Checks: map[string]healthz.Checker{"caches": s.cachesFull}},
-	} {
-		mux.Handle(path, http.StripPrefix(path, check))
-		mux.Handle(path+"/", http.StripPrefix(path, check)) // the checks one by one
-	}
-	return mux
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,12 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/leadership"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
-	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
@@ -40,7 +40,6 @@ type System struct {
 
 	logger   logr.Logger
 	settings *settings
-	fleet    *fleet.Fleet
 	view     *bootview.View
 	profiles *profile.View // nil where somebody else delivers boots
 	// history is what was asked for and given in the newest boots.
@@ -53,10 +52,9 @@ type System struct {
 	images    *registry.Resolver
 	blobs     *blobcache.Cache
 	keys      keys
-	// receiver takes the events of BMCs; nil without its listener.
-	receiver *bmcevents.Receiver
+	boot      *bootserver.Server
 	// bootListener and those after it are nil until they are needed, where others take turns with us.
-	bootListener, bootTLSListener, eventsListener, operatorListener net.Listener
+	bootListener, bootTLSListener, imageListener, eventsListener, operatorListener net.Listener
 	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
 	// verified with, where that is known.
 	bootTLS      *boottls.Identity
@@ -71,12 +69,31 @@ type System struct {
 	pages   []net.Listener
 	callers callers
 
+	// streamAddress is where this process serves the boot stream; empty: nowhere. The Lease has it while this process leads.
+	streamAddress string
+
+	contact     contact
+	leadership  leadership.Leadership
+	controllers *controllers
+	election    *election // nil: there are no others
+	term        atomic.Pointer[term]
+
+	// running is the context of all parts that are in every replica, from the start to the end.
+	running   context.Context
 	stopParts context.CancelFunc
 	parts     sync.WaitGroup
-	synced    chan struct{} // closed when the caches are full
-	failed    chan error
-	stopOnce  sync.Once
-	stopErr   error
+	// turns is the context of terms.
+	turns     context.Context
+	stopTurns context.CancelFunc
+	acting    sync.WaitGroup
+
+	synced   chan struct{} // closed when the caches are full
+	acted    chan struct{} // closed when the first term has begun
+	actOnce  sync.Once
+	openOnce sync.Once
+	failed   chan error
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // Site is what a simulated rack adds to what flags say.
@@ -86,16 +103,21 @@ type Site struct {
 	Registry   string // host:port that images may come from, without TLS
 }
 
-// New checks the options and finds out under which URLs the system is reached. Nothing is served yet.
+// New checks the options and finds out under which URLs the system is reached. It serves only the health of the process.
 func New(options Options) (*System, error) {
 	settings, err := options.check()
 	if err != nil {
 		return nil, err
 	}
-	s := &System{logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}), synced: make(chan struct{}), failed: make(chan error, 8)}
+	s := &System{
+		logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}),
+		synced: make(chan struct{}), acted: make(chan struct{}), failed: make(chan error, 1),
+	}
+	s.running, s.stopParts = context.WithCancel(context.Background())
+	s.turns, s.stopTurns = context.WithCancel(s.running)
 	ctrl.SetLogger(LowerVerbosity(options.Logger))
 	s.newCallers()
-	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators()); err != nil {
+	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators(), s.serveHealth()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -113,96 +135,131 @@ func (s *System) Add(site Site) (err error) {
 	return err
 }
 
-// Start starts everything around the API of that configuration. ctx bounds the start only; what was started goes on until
-// Stop, also after an error.
-func (s *System) Start(ctx context.Context, config *rest.Config) (err error) {
+// Start starts everything around the API of that configuration, as soon as that answers. ctx bounds the start only; what was started goes on
+// until Stop, also after an error.
+func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	direct, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
-	if s.keys, err = ensureKeys(ctx, direct, s.settings.ManagerNamespace); err != nil {
-		return err
-	}
-	if err := s.ensureBootTLS(ctx, direct); err != nil {
+	if err := s.AwaitAPI(ctx, func(ctx context.Context) error { return s.prepare(ctx, direct) }); err != nil {
 		return err
 	}
 	s.checkProbe()
-	if err := errors.Join(s.callers.register(), s.newFleet()); err != nil {
+	if err := errors.Join(s.callers.register(), s.newImages(), s.servePages(direct)); err != nil {
 		return err
 	}
-	if err := s.newImages(); err != nil {
+	s.newViews()
+	if s.controllers, err = s.newControllers(ctx, config); err != nil {
 		return err
 	}
-	running, cancel := context.WithCancel(context.Background())
-	s.stopParts = cancel
-	mgr, err := s.assemble(running, config)
-	if err != nil {
+	if s.boot, err = s.newBootServer(s.controllers.delivery, s.controllers.intake); err != nil {
 		return err
 	}
+	if s.settings.LeaderElection {
+		lock, err := s.newLock(config)
+		if err != nil {
+			return err
+		}
+		s.election = &election{lock: lock, logger: s.logger, term: s.runTerm}
+	}
+	for _, p := range s.standing() {
+		s.run(p.name, p.run)
+	}
+	s.acting.Go(s.takeTurns)
+	return nil
+}
+
+// prepare reads what everything else needs, and makes it at the first start.
+func (s *System) prepare(ctx context.Context, direct client.Client) (err error) {
+	if s.keys, err = ensureKeys(ctx, direct, s.settings.ManagerNamespace); err != nil {
+		return err
+	}
+	return s.ensureBootTLS(ctx, direct)
+}
+
+// part is something that runs until its context ends.
+type part struct {
+	name string
+	run  func(context.Context) error
+}
+
+// standing are the parts that every replica has, whoever leads.
+func (s *System) standing() []part {
+	return []part{
+		{"caches", s.controllers.direct.Start},
+		{"image resolver", s.images.Run},
+		{"certificate of the boot server", s.renewBootTLS},
+		{"contact with the API", s.followContact},
+	}
+}
+
+// followContact says when the API goes away and comes back. Then the controllers of the views look at everything again: what they could not read or
+// write meanwhile they would try again after minutes.
+func (s *System) followContact(ctx context.Context) error {
+	for {
+		changed := s.contact.changes()
+		err := s.contact.err()
+		if err == nil {
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		s.logger.Info("no contact with the Kubernetes API: the boot view may be old", "error", err)
+		if s.contact.await(ctx) != nil {
+			return nil
+		}
+		s.logger.Info("contact with the Kubernetes API again")
+		if err := s.revisit(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// revisit has the controllers of the views look at everything again.
+func (s *System) revisit(ctx context.Context) error {
+	for _, revisit := range s.controllers.revisits {
+		if err := revisit(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a part until the system stops. A part that fails ends the system.
+func (s *System) run(name string, run func(context.Context) error) {
 	s.parts.Go(func() {
-		if err := s.act(running, mgr, direct); err != nil && !errors.Is(err, context.Canceled) {
-			s.failed <- err
+		if err := named(name, run).Start(s.running); err != nil {
+			s.fail(err)
 		}
 	})
-	return nil
 }
 
-func (s *System) newFleet() error {
-	o := s.settings
-	roots, err := certPool(o.BMCCAFile)
-	if err != nil {
-		return fmt.Errorf("--bmc-ca-file: %w", err)
+// fail tells of the first failure. Others follow from it, or are as good.
+func (s *System) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
 	}
-	f := fleet.New(fleet.Options{
-		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
-		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout, IdleTimeout: o.BMCIdleTimeout,
-		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Throttle: s.throttle,
-	})
-	if err := metrics.Registry.Register(f); err != nil {
-		return fmt.Errorf("metrics of the fleet: %w", err)
-	}
-	s.fleet = f
-	return nil
 }
 
-// assemble makes the controllers and puts beside them what acts with them: all of it waits for its turn where others
-// like it stand by, and ends before the turn is given up. What only answers machines goes on when a turn is lost.
-func (s *System) assemble(ctx context.Context, config *rest.Config) (ctrl.Manager, error) {
-	s.view = bootview.New()
-	if !s.settings.foreignBoot {
-		s.profiles = s.newProfiles()
+// takeTurns acts: with the Lease, or all the time where there are no others.
+func (s *System) takeTurns() {
+	select {
+	case <-s.synced:
+	case <-s.turns.Done():
+		return
 	}
-	mgr, delivery, intake, err := s.newManager(ctx, config)
-	if err != nil {
-		return nil, err
+	run := s.runTerm
+	if s.election != nil {
+		run = s.election.run
 	}
-	if err := errors.Join(s.newMetadata(ctx, mgr), s.addOperator(mgr)); err != nil {
-		return nil, err
+	if err := run(s.turns); err != nil && s.turns.Err() == nil {
+		s.fail(err)
 	}
-	boot, err := s.newBootServer(delivery, intake)
-	if err != nil {
-		return nil, err
-	}
-	for _, part := range []manager.Runnable{
-		named("fleet", s.fleet.Run),
-		named("receiver of BMC events", s.serveEvents),
-		s.untilStop(ctx, "image resolver", s.images.Run),
-		s.untilStop(ctx, "boot server", func(ctx context.Context) error { return s.serveBoot(ctx, boot) }),
-		s.untilStop(ctx, "boot server over TLS", func(ctx context.Context) error { return s.serveBootTLS(ctx, boot) }),
-		s.untilStop(ctx, "certificate of the boot server", s.renewBootTLS),
-		named("boot authority", func(ctx context.Context) error { return s.publishBootCA(ctx, mgr.GetClient(), mgr.GetAPIReader()) }),
-		s.untilStop(ctx, "image server", func(ctx context.Context) error { return s.serveImages(ctx, boot) }),
-	} {
-		if err := mgr.Add(part); err != nil {
-			return nil, err
-		}
-	}
-	for _, beside := range s.settings.Beside {
-		if err := beside(mgr); err != nil {
-			return nil, err
-		}
-	}
-	return mgr, errors.Join(s.addPages(mgr), mgr.Add(syncing{s}))
 }
 
 // named lets an error say which part it is of. A part that ends with an error ends the system.
@@ -215,37 +272,50 @@ func named(name string, run func(context.Context) error) manager.Runnable {
 	})
 }
 
-func (s *System) serveBoot(ctx context.Context, boot *bootserver.Server) error {
-	if s.settings.BootAddress == "" {
-		return nil
-	}
-	listener, err := opened(s.bootListener, "boot-address", s.settings.BootAddress)
-	if err != nil {
-		return err
-	}
-	s.logger.V(1).Info("boot server listens", "address", listener.Addr().String(), "url", s.BootURL)
-	return boot.Serve(ctx, s.callers.machines.Listener(listener))
+// openForMachines begins to answer machines, at the first term: processes on one host take turns at the addresses. It goes on until the system
+// stops, whoever leads: what is answered is in the views (docs/dev/decisions/012).
+func (s *System) openForMachines() (err error) {
+	s.openOnce.Do(func() {
+		o := s.settings
+		for _, address := range []struct {
+			flag, address string
+			listener      *net.Listener
+			serve         func(context.Context) error
+		}{
+			{"boot-address", o.BootAddress, &s.bootListener, s.serveBoot},
+			{"boot-tls-address", o.BootTLSAddress, &s.bootTLSListener, s.serveBootTLS},
+			{"image-address", o.ImageAddress, &s.imageListener, s.serveImages},
+		} {
+			if address.address == "" {
+				continue
+			}
+			if *address.listener, err = opened(*address.listener, address.flag, address.address); err != nil {
+				return
+			}
+			s.run("boot server at --"+address.flag, address.serve)
+		}
+		s.controllers.delivery.Listens()
+	})
+	return err
 }
 
-// serveImages answers /image at an address of its own, where there is one.
-func (s *System) serveImages(ctx context.Context, boot *bootserver.Server) error {
-	if s.settings.ImageAddress == "" {
-		return nil
-	}
-	listener, err := opened(nil, "image-address", s.settings.ImageAddress)
-	if err != nil {
-		return err
-	}
-	return boot.ServeImages(ctx, s.callers.machines.Listener(listener))
+func (s *System) serveBoot(ctx context.Context) error {
+	s.logger.V(1).Info("boot server listens", "address", s.bootListener.Addr().String(), "url", s.BootURL)
+	return s.boot.Serve(ctx, s.callers.machines.Listener(s.bootListener))
 }
 
-// WaitReady returns when caches are full and the boot view is complete, so that no machine is told that it is unknown.
+// serveImages answers /image at an address of its own.
+func (s *System) serveImages(ctx context.Context) error {
+	return s.boot.ServeImages(ctx, s.callers.machines.Listener(s.imageListener))
+}
+
+// WaitReady returns when this process acts, caches are full and the boot view is complete, so that no machine is told that it is unknown.
 func (s *System) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for !s.view.Synced() || s.profiles != nil && !s.profiles.Synced() {
+	for !s.hasActed() || !s.view.Synced() || s.profiles != nil && !s.profiles.Synced() {
 		select {
 		case <-ctx.Done():
 			return errors.New("the boot view was not complete in time")
@@ -257,31 +327,41 @@ func (s *System) WaitReady(ctx context.Context) error {
 	return nil
 }
 
+func (s *System) hasActed() bool {
+	select {
+	case <-s.acted:
+		return true
+	default:
+		return false
+	}
+}
+
 // Synced is closed when the caches are full: a system that stands by is ready then.
 func (s *System) Synced() <-chan struct{} { return s.synced }
 
 // Failed delivers the error of a part that has ended and should not have.
 func (s *System) Failed() <-chan error { return s.failed }
 
-// Stop ends everything; the fleet logs out of BMCs that still answer. It may be called more than once.
+// Stop ends everything: first what acts, where the fleet logs out of BMCs that still answer, then what answers machines, then the Lease is released.
+// It may be called more than once.
 func (s *System) Stop() error {
 	s.stopOnce.Do(func() {
-		if s.stopParts != nil {
-			s.stopParts()
-		}
+		s.stopTurns()
+		s.acting.Wait()
+		s.stopParts()
 		s.parts.Wait()
-		if s.fleet != nil {
-			metrics.Registry.Unregister(s.fleet)
+		if s.election != nil {
+			if err := s.election.release(); err != nil {
+				s.logger.Info("lease not released: the next process waits until it expires", "error", err)
+			}
 		}
-		if s.blobs != nil {
-			metrics.Registry.Unregister(s.blobs)
-		}
-		errs := []error{closeListener(s.bootListener), closeListener(s.bootTLSListener), closeListener(s.eventsListener), closeListener(s.operatorListener)}
-		for _, page := range s.pages {
-			errs = append(errs, closeListener(page))
+		var errs []error
+		for _, l := range append(s.pages, s.bootListener, s.bootTLSListener, s.imageListener, s.eventsListener, s.operatorListener) {
+			errs = append(errs, closeListener(l))
 		}
 		s.callers.unregister()
 		if s.blobs != nil {
+			metrics.Registry.Unregister(s.blobs)
 			errs = append(errs, s.blobs.Close())
 		}
 		s.stopErr = errors.Join(errs...)

@@ -268,11 +268,6 @@ func TestTurns(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	bare := testapi.Launch(t, "--data-dir", t.TempDir()).MustBeReady(t)
-	away := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: 'http://127.0.0.1:1'}\ncontexts:\n- name: c\n  context: {cluster: c, user: u}\nusers:\n- name: u\ncurrent-context: c\n"
-	if err := os.WriteFile(away, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	boot := freeAddress(t)
 	for _, tc := range []struct {
 		name string
@@ -280,7 +275,6 @@ func TestRefused(t *testing.T) {
 		want []string
 	}{
 		{"no API", []string{"--kubeconfig", filepath.Join(t.TempDir(), "none")}, []string{"--kubeconfig"}},
-		{"API away", []string{"--kubeconfig", away}, []string{"http://127.0.0.1:1", "does not answer"}},
 		{"no kinds", []string{"--kubeconfig", bare.Kubeconfig()}, []string{"servers.metal.ironcore.dev", "ipxebootconfigs.boot.ironcore.dev", "--install-crds"}},
 		{"no namespace", []string{"--kubeconfig", bare.Kubeconfig(), "--install-crds"}, []string{"--manager-namespace", `"farrier-system"`}},
 		{"a port that is not known", []string{"--kubeconfig", bare.Kubeconfig(), "--boot-address", "127.0.0.1:0"}, []string{"--boot-address"}},

@@ -106,6 +106,10 @@ const (
 	// JSON: {"boot", "address", "mac"}. Only that machine gets the secrets of the boot.
 	AnnotationBoundTo = "farrier.dev/bound-to"
 
+	// AnnotationBootStreamAddress, on the Lease of the managers, is the host:port at which its holder serves the boot stream. The
+	// holder writes it; without it the holder serves none.
+	AnnotationBootStreamAddress = "farrier.dev/boot-stream-address"
+
 	// AnnotationFirstReader, with the value "true" on a hand-written boot config, binds its content to the machine that reads it
 	// first.
 	AnnotationFirstReader = "farrier.dev/first-reader"

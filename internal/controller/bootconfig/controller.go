@@ -277,6 +277,15 @@ func (r *Reconciler) release(req reconcile.Request) {
 // owner is how Artifacts knows a boot configuration.
 func owner(key client.ObjectKey) string { return "ServerBootConfiguration/" + key.String() }
 
+// Revisit has every boot configuration looked at again, and what is left of others: this process may write from now on.
+func (r *Reconciler) Revisit(ctx context.Context) error {
+	lists := []client.ObjectList{&metalv1.ServerBootConfigurationList{}}
+	for _, m := range bootmethod.Methods {
+		lists = append(lists, m.NewList())
+	}
+	return r.interest.source.WakeAll(ctx, r, lists...)
+}
+
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.interest.init()

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,11 +62,10 @@ type Delivery struct {
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
 
-	attempts acknowledged
-	notes    notes
-	initial  initialSync
-	// answering is since when the view knows every machine.
-	answering atomic.Pointer[time.Time]
+	attempts  acknowledged
+	notes     notes
+	initial   initialSync
+	answering answering
 }
 
 // Setup registers both reconcilers.
@@ -81,6 +79,16 @@ func (d *Delivery) Setup(mgr ctrl.Manager) error {
 		all = append(all, listed{m.Kind, func() client.ObjectList { return m.NewList() }})
 	}
 	return mgr.Add(&syncer{delivery: d, cache: mgr.GetCache(), kinds: all})
+}
+
+// Revisit has every boot config looked at again: this process may write from now on.
+func (d *Delivery) Revisit(ctx context.Context) error {
+	for _, m := range bootmethod.Methods {
+		if err := d.notes.source(m.Kind).WakeAll(ctx, d, m.NewList()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Delivery) setup(mgr ctrl.Manager, m bootmethod.Method) error {

@@ -36,17 +36,27 @@ func TestAPartOfTheImageIsSaid(t *testing.T) {
 	controllertest.Says(t, conditions(), bootv1.ConditionKernelFetched, metav1.ConditionFalse, "BootOrdered")
 }
 
-// TestSinceWhenMachinesAreAnswered: since all of them are known, and for the first time.
+// TestSinceWhenMachinesAreAnswered: since all of them are known and the boot server listens, whichever is later, and for the first time.
 func TestSinceWhenMachinesAreAnswered(t *testing.T) {
-	s := newStand(t)
-	if at := s.Answering(); !at.IsZero() {
-		t.Fatalf("answers since %s, and knows nobody", at)
-	}
-	began := s.API.Clock.Now()
-	s.answers()
-	s.API.Clock.Step(time.Hour)
-	s.answers()
-	if at := s.Answering(); !at.Equal(began) {
-		t.Errorf("answers since %s, want %s", at, began)
+	for name, order := range map[string][2]func(*stand){
+		"known first":    {func(s *stand) { s.synced() }, func(s *stand) { s.Listens() }},
+		"listened first": {func(s *stand) { s.Listens() }, func(s *stand) { s.synced() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t)
+			order[0](s)
+			if at := s.Answering(); !at.IsZero() {
+				t.Fatalf("answers since %s, and only one of both is so", at)
+			}
+			s.API.Clock.Step(time.Minute)
+			began := s.API.Clock.Now()
+			order[1](s)
+			s.API.Clock.Step(time.Hour)
+			order[0](s)
+			order[1](s)
+			if at := s.Answering(); !at.Equal(began) {
+				t.Errorf("answers since %s, want %s", at, began)
+			}
+		})
 	}
 }

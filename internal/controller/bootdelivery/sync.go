@@ -136,20 +136,36 @@ func (s *initialSync) done(name string) {
 	}
 }
 
-// answers has machines answered from now on.
-func (d *Delivery) answers() {
-	now := d.Clock.Now()
-	d.answering.CompareAndSwap(nil, &now)
+// answering is since when the boot server of this process answers machines: it accepts connections, and the view knows every machine.
+type answering struct {
+	mu              sync.Mutex
+	listens, synced bool
+	since           time.Time
+}
+
+func (a *answering) note(now time.Time, fact *bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if *fact = true; a.since.IsZero() && a.listens && a.synced {
+		a.since = now
+	}
+}
+
+// Listens says that the boot server accepts connections.
+func (d *Delivery) Listens() { d.answering.note(d.Clock.Now(), &d.answering.listens) }
+
+// synced says that the view knows every machine.
+func (d *Delivery) synced() {
+	d.answering.note(d.Clock.Now(), &d.answering.synced)
 	d.View.SetSynced(true)
 }
 
 // Answering is since when this process answers machines; zero: it does not yet. What a machine asked for before that, nobody
 // may have answered.
 func (d *Delivery) Answering() time.Time {
-	if t := d.answering.Load(); t != nil {
-		return *t
-	}
-	return time.Time{}
+	d.answering.mu.Lock()
+	defer d.answering.mu.Unlock()
+	return d.answering.since
 }
 
 // syncer marks the view as synchronised when everything that exists has been rendered.
@@ -180,6 +196,6 @@ func (s *syncer) Start(ctx context.Context) error {
 			names = append(names, entryName(k.name, item.GetNamespace(), item.GetName()))
 		}
 	}
-	s.delivery.initial.begin(names, s.delivery.answers)
+	s.delivery.initial.begin(names, s.delivery.synced)
 	return nil
 }

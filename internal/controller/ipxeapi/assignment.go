@@ -73,6 +73,11 @@ func (r *Assignments) usersOf(ctx context.Context, obj client.Object) []reconcil
 	return found
 }
 
+// Revisit has every assignment looked at again: this process may write from now on.
+func (r *Assignments) Revisit(ctx context.Context) error {
+	return r.wake.WakeAll(ctx, r, &ipxev1.AssignmentList{})
+}
+
 // ofNamespace finds the assignments of a Namespace.
 func (r *Assignments) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
 	return index.Requests(ctx, r, &ipxev1.AssignmentList{}, client.InNamespace(obj.GetName()))

@@ -80,6 +80,11 @@ func (r *Profiles) SetupWithManager(mgr ctrl.Manager) error {
 	return b.Complete(r)
 }
 
+// Revisit has every profile looked at again: this process may write from now on.
+func (r *Profiles) Revisit(ctx context.Context) error {
+	return r.wake.WakeAll(ctx, r, &ipxev1.ProfileList{})
+}
+
 // ofNamespace finds the profiles of a Namespace.
 func (r *Profiles) ofNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
 	return index.Requests(ctx, r, &ipxev1.ProfileList{}, client.InNamespace(obj.GetName()))

@@ -2,11 +2,15 @@ package trigger
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -47,6 +51,26 @@ func (s *Source) WakeAfter(namespace, name string, d time.Duration) {
 		return
 	}
 	queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}, d)
+}
+
+// WakeAll is Wake of every object of some lists, as a cache has them. The objects are only looked at.
+func (s *Source) WakeAll(ctx context.Context, cached client.Reader, lists ...client.ObjectList) error {
+	for _, list := range lists {
+		if err := cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("wake all of %T: %w", list, err)
+		}
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			object, err := apimeta.Accessor(item)
+			if err == nil {
+				s.Wake(object.GetNamespace(), object.GetName())
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("wake all of %T: %w", list, err)
+		}
+	}
+	return nil
 }
 
 // Start is called by controller-runtime when the controller starts.

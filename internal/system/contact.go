@@ -1,0 +1,187 @@
+package system
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// contact knows whether the Kubernetes API answers: the watches that fill the caches say so, and the requests about the Lease. While any of them
+// gets no answer the views may be old.
+type contact struct {
+	mu      sync.Mutex
+	lost    map[string]error
+	changed chan struct{}
+}
+
+// note records how a request came out that a part of the process makes again and again.
+func (c *contact) note(part string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, was := c.lost[part]
+	switch {
+	case away(err):
+		if c.lost == nil {
+			c.lost = map[string]error{}
+		}
+		c.lost[part] = err
+	case was:
+		delete(c.lost, part)
+	}
+	if c.changed != nil && was != away(err) {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// err says why the views may be old; nil: they are not.
+func (c *contact) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.lost) == 0 {
+		return nil
+	}
+	parts := make([]string, 0, len(c.lost))
+	for part := range c.lost {
+		parts = append(parts, part)
+	}
+	first := slices.Min(parts)
+	return fmt.Errorf("the Kubernetes API does not answer (%s): %w", first, c.lost[first])
+}
+
+// changes returns a channel that is closed when a part has lost or found the API.
+func (c *contact) changes() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	return c.changed
+}
+
+// await waits until every part has contact.
+func (c *contact) await(ctx context.Context) error {
+	for {
+		changed := c.changes()
+		if c.err() == nil {
+			return ctx.Err()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// away reports whether an error says that nobody answers who could: the API cannot be reached, or is not ready. What it says of a request is an
+// answer, and a certificate that is not the API's is nothing to wait for.
+func away(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &untrusted) || errors.Is(err, http.ErrSchemeMismatch) {
+		return false
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		// A version that the API does not have yet is asked for differently, and the reflector knows how.
+		return (status.Status().Code >= http.StatusInternalServerError || apierrors.IsTooManyRequests(err)) &&
+			!apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+	}
+	var exchange *url.Error // what net/http says of a request that got no answer
+	var network net.Error
+	return errors.As(err, &exchange) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// backToAPI is how often an API that does not answer is asked again: soon, since what it has to say is late already, and not by all at once.
+var backToAPI = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Steps: 4, Jitter: 0.5}
+
+// pause returns the next wait. Backoff stays at its longest after its steps.
+func pause(b *wait.Backoff) <-chan time.Time { return time.After(b.Step()) }
+
+// AwaitAPI does something with the Kubernetes API as soon as that answers; errors of other kinds it returns.
+func (s *System) AwaitAPI(ctx context.Context, do func(context.Context) error) error {
+	const part = "start"
+	waiting, pauses := false, backToAPI
+	for {
+		err := do(ctx)
+		if !away(err) {
+			s.contact.note(part, nil)
+			return err
+		}
+		s.contact.note(part, err)
+		if !waiting {
+			waiting = true
+			s.logger.Info("waiting for the Kubernetes API", "error", err)
+		}
+		select {
+		case <-pause(&pauses):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the Kubernetes API: %w", ctx.Err())
+		}
+	}
+}
+
+// informer makes the informers of the caches. They note whether the API answers, and are back soon after it is: a reflector by itself waits for up
+// to a minute.
+func (c *contact) informer(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	followed := &followed{inner: toolscache.ToListerWatcherWithContext(lw), contact: c, name: fmt.Sprintf("%T", of)}
+	if kind := of.GetObjectKind().GroupVersionKind().Kind; kind != "" { // metadata
+		followed.name += " of " + kind
+	}
+	return toolscache.NewSharedIndexInformer(followed, of, resync, indexers)
+}
+
+// followed lists and watches as soon as the API answers.
+type followed struct {
+	inner   toolscache.ListerWatcherWithContext
+	contact *contact
+	name    string
+}
+
+func again[T any](ctx context.Context, f *followed, ask func(context.Context) (T, error)) (T, error) {
+	pauses := backToAPI
+	for {
+		got, err := ask(ctx)
+		f.contact.note(f.name, err)
+		if !away(err) {
+			return got, err
+		}
+		select {
+		case <-pause(&pauses):
+		case <-ctx.Done():
+			return got, err
+		}
+	}
+}
+
+func (f *followed) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return again(ctx, f, func(ctx context.Context) (runtime.Object, error) { return f.inner.ListWithContext(ctx, o) })
+}
+
+func (f *followed) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return again(ctx, f, func(ctx context.Context) (watch.Interface, error) { return f.inner.WatchWithContext(ctx, o) })
+}
+
+// List and Watch are what reflectors asked before they had contexts.
+func (f *followed) List(o metav1.ListOptions) (runtime.Object, error) {
+	return f.ListWithContext(context.Background(), o)
+}
+
+func (f *followed) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return f.WatchWithContext(context.Background(), o)
+}

@@ -1,0 +1,111 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// election runs terms: one after the other, each while this process holds the lease.
+//
+// client-go could release the lease as well, but it does so when the lease is lost, and before what acts has ended.
+type election struct {
+	lock   resourcelock.Interface
+	logger logr.Logger
+	// term acts until its context ends, and returns when all of it has ended.
+	term func(context.Context) error
+
+	letGo func()          // ends the renewals of the term that was last
+	gone  <-chan struct{} // closed when they have ended
+}
+
+// run runs terms until ctx ends or a term fails. The lease stays with this process until release.
+func (e *election) run(ctx context.Context) error {
+	for {
+		held, err := e.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		term, end := context.WithCancel(ctx)
+		stop := context.AfterFunc(held, end) // the lease is lost
+		err = e.term(term)
+		stop()
+		end()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		e.logger.Info("lost lease: controllers stopped, serving the last boot view")
+		e.withdraw()
+	}
+}
+
+// acquire waits for the lease and has it renewed. The context that it returns ends when that fails for too long.
+func (e *election) acquire(ctx context.Context) (held context.Context, err error) {
+	// What client-go logs of every request that fails, contact says once.
+	candidate, letGo := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	elected, gone := make(chan context.Context, 1), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: e.lock, Name: e.lock.Describe(), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(held context.Context) { elected <- held },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		letGo()
+		return nil, fmt.Errorf("leader election: %w", err)
+	}
+	go func() {
+		defer close(gone)
+		elector.Run(candidate)
+	}()
+	e.letGo, e.gone = letGo, gone
+	select {
+	case held := <-elected:
+		return held, nil
+	case <-ctx.Done():
+		e.withdraw()
+		return nil, ctx.Err()
+	}
+}
+
+// withdraw ends the renewals.
+func (e *election) withdraw() {
+	if e.letGo != nil {
+		e.letGo()
+		<-e.gone
+		e.letGo = nil
+	}
+}
+
+// release gives the lease back, if this process has it, so that another need not wait until it expires. It has to come after everything that
+// acts has ended.
+func (e *election) release() error {
+	e.withdraw()
+	ctx, cancel := context.WithTimeout(context.Background(), renewDeadline/2)
+	defer cancel()
+	record, _, err := e.lock.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		if record.HolderIdentity != e.lock.Identity() {
+			return nil
+		}
+		now := metav1.NewTime(time.Now())
+		err = e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("release the Lease %s: %w", e.lock.Describe(), err)
+	}
+	return nil
+}
