@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
@@ -36,9 +37,12 @@ var configIDs = func() (ids [profileCount]string) {
 func profileName(i int) string { return fmt.Sprintf("profile-%d", i) }
 
 // assign makes a view in which every machine has an assignment by UUID, and all are in reach of some
-// by architecture, platform and manufacturer as well.
-func assign(count int) (*profile.View, error) {
+// by architecture, platform and manufacturer as well. source, which may be nil, observes it.
+func assign(count int, source *records.Source) (*profile.View, error) {
 	v := profile.NewView(clock.RealClock{}, nil)
+	if source != nil {
+		source.ObserveProfiles(v)
+	}
 	for i := range profileCount {
 		p, err := profile.Compile(profile.Source{
 			Namespace: namespace, Name: profileName(i), UID: profileName(i),

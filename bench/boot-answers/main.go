@@ -1,8 +1,9 @@
 // Command boot-answers measures how many answers a boot server gives a second, beside a
 // bare net/http handler that writes the same number of bytes, in the same run.
 //
-// It starts three servers, each in a process of its own: the bare handler, a boot
-// server that knows few machines and one that knows many. A load generator, in a fourth process,
+// It starts four servers, each in a process of its own: the bare handler, a boot
+// server that knows few machines, one that knows many, and a farrier-bootserver, which gets the
+// same machines from that over the boot stream. A load generator, in a fifth process,
 // asks them in turns, for a random machine each time.
 //
 // Machines that name themselves (/config/{id}, /ipxe?labels) are counted in assignments: the

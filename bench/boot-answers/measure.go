@@ -5,27 +5,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/load"
 	"github.com/farrier-dev/farrier/bench/internal/stats"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 )
 
 // bench is the processes of one run.
 type bench struct {
 	config
+	folder    string
 	few, many *server
-	load      *child.Process
+	// apart is a farrier-bootserver that gets what many has over the boot stream.
+	apart *server
+	load  *child.Process
 
 	heapPerMachine, heapPerAssignment float64
 }
 
-// server is one process that is asked.
+// server is one process that is asked: one of ours, or a farrier-bootserver.
 type server struct {
 	*child.Process
+	apart   *apart
 	address string
+}
+
+// used is what the process has used since it started. How often another program allocates is not known.
+func (s *server) used() (a serverAnswer, err error) {
+	if s.apart != nil {
+		usage, err := s.apart.Usage()
+		return serverAnswer{CPU: usage.CPU}, err
+	}
+	return a, s.Ask(serverRequest{}, &a)
 }
 
 func startChild(ctx context.Context, request serverRequest) (*server, serverAnswer, error) {
@@ -35,25 +51,39 @@ func startChild(ctx context.Context, request serverRequest) (*server, serverAnsw
 	}
 	var a serverAnswer
 	err = p.Ask(request, &a)
-	return &server{p, a.Address}, a, err
+	return &server{Process: p, address: a.Address}, a, err
 }
 
 func newBench(ctx context.Context, c config) (*bench, error) {
-	b := &bench{config: c}
-	var err error
+	folder, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{config: c, folder: folder}
+	certificates, err := streaming.Issue(filepath.Join(folder, "pki"))
+	if err != nil {
+		return nil, err
+	}
 	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few, Assignments: c.FewAssign}); err != nil {
 		return nil, err
 	}
 	var a serverAnswer
-	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many, Assignments: c.ManyAssign}); err != nil {
+	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many, Assignments: c.ManyAssign, Certificates: certificates.Manager}); err != nil {
 		return nil, err
 	}
 	b.heapPerMachine, b.heapPerAssignment = a.HeapPerMachine, a.HeapPerAssignment
+	p, err := startApart(ctx, folder, certificates, a.Stream)
+	if err != nil {
+		return nil, err
+	}
+	b.apart = &server{apart: p, address: p.address}
 	b.load, err = child.Start(ctx, roleLoad)
 	return b, err
 }
 
-func (b *bench) stop() error { return errors.Join(b.few.Stop(), b.many.Stop(), b.load.Stop()) }
+func (b *bench) stop() error {
+	return errors.Join(b.apart.apart.Stop(), b.few.Stop(), b.many.Stop(), b.load.Stop(), os.RemoveAll(b.folder))
+}
 
 // figures are the medians over all rounds of one server.
 type figures struct {
@@ -81,9 +111,13 @@ type row struct {
 	Bare       figures `json:"bare"`
 	Few        figures `json:"few"`
 	Many       figures `json:"many"`
+	Apart      figures `json:"apart"`
 	FewOfBare  ratios  `json:"fewOfBare"`
 	ManyOfBare ratios  `json:"manyOfBare"`
 	ManyOfFew  ratios  `json:"manyOfFew"`
+	// Apart is a farrier-bootserver with as many machines as many.
+	ApartOfBare ratios `json:"apartOfBare"`
+	ApartOfMany ratios `json:"apartOfMany"`
 }
 
 func (b *bench) measure(ctx context.Context, path string) (row, error) {
@@ -96,14 +130,14 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	targets := []*server{bare, b.few, b.many}
+	targets := []*server{bare, b.few, b.many, b.apart}
 	rounds := make([][]figures, len(targets))
 	for round := range b.Rounds + 1 {
 		for turn := range targets {
 			// Another one begins every round: what the others left behind in
 			// caches falls on each in turn.
 			i := (turn + round) % len(targets)
-			f, err := b.ask(targets[i], path, []int{few, few, many}[i], uint64(round))
+			f, err := b.ask(targets[i], path, []int{few, few, many, many}[i], uint64(round))
 			if err != nil {
 				return row{}, err
 			}
@@ -114,8 +148,9 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 	}
 	return row{
 		Path: path, BodyBytes: len(sample),
-		Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]),
+		Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]), Apart: median(rounds[3]),
 		FewOfBare: compare(rounds[1], rounds[0]), ManyOfBare: compare(rounds[2], rounds[0]), ManyOfFew: compare(rounds[2], rounds[1]),
+		ApartOfBare: compare(rounds[3], rounds[0]), ApartOfMany: compare(rounds[3], rounds[2]),
 	}, bare.Stop()
 }
 
@@ -129,18 +164,19 @@ func (c config) sizes(path string) (few, many int) {
 
 // ask puts load on one server for one turn.
 func (b *bench) ask(s *server, path string, machines int, seed uint64) (figures, error) {
-	var before, after serverAnswer
 	var got load.Outcome
-	if err := s.Ask(serverRequest{}, &before); err != nil {
+	before, err := s.used()
+	if err != nil {
 		return figures{}, err
 	}
-	err := b.load.Ask(loadRequest{
+	err = b.load.Ask(loadRequest{
 		Address: s.address, Path: path, Machines: machines, Connections: b.Connections, Duration: b.Duration, Seed: seed,
 	}, &got)
 	if err != nil {
 		return figures{}, err
 	}
-	if err := s.Ask(serverRequest{}, &after); err != nil {
+	after, err := s.used()
+	if err != nil {
 		return figures{}, err
 	}
 	return figures{
@@ -201,16 +237,22 @@ func printTable(w io.Writer, c config, rows []row) {
 			{"bare handler", r.Bare, ratios{1, 1}, ""},
 			{fmt.Sprintf("%d machines", few), r.Few, r.FewOfBare, ""},
 			{fmt.Sprintf("%d machines", many), r.Many, r.ManyOfBare, fmt.Sprintf("≥ %.2f", promised(r.Path))},
+			{fmt.Sprintf("`farrier-bootserver`, %d machines", many), r.Apart, r.ApartOfBare, ""},
 		} {
-			fmt.Fprintf(t, "| `%s`\t| %s\t| %d\t| %.0f\t| %.2f\t| %s\t| %.1f µs\t| %.2f\t| %d µs\t| %d µs\t| %.0f\t|\n",
+			allocations := fmt.Sprintf("%.0f", line.Mallocs)
+			if line.Mallocs == 0 {
+				allocations = ""
+			}
+			fmt.Fprintf(t, "| `%s`\t| %s\t| %d\t| %.0f\t| %.2f\t| %s\t| %.1f µs\t| %.2f\t| %d µs\t| %d µs\t| %s\t|\n",
 				r.Path, line.name, r.BodyBytes, line.PerSecond, line.Rate, line.promise, float64(line.CPUPerAnswer)/1e3, line.CPU,
-				line.P50.Microseconds(), line.P99.Microseconds(), line.Mallocs)
+				line.P50.Microseconds(), line.P99.Microseconds(), allocations)
 		}
 	}
 	_ = t.Flush()
 	fmt.Fprintln(w)
 	for _, r := range rows {
 		few, many := c.sizes(r.Path)
-		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d (promise: ≥ 0.9).\n", r.Path, many, r.ManyOfFew.Rate, few)
+		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d (promise: ≥ 0.9); farrier-bootserver at %.2f of it, and at %.2f by processor time (promise: as fast).\n",
+			r.Path, many, r.ManyOfFew.Rate, few, r.ApartOfMany.Rate, r.ApartOfMany.CPU)
 	}
 }

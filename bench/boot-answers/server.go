@@ -16,7 +16,10 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/bootstream"
+	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
@@ -28,10 +31,14 @@ type serverRequest struct {
 	Machines    int // a boot server with that many machines
 	Assignments int // and that many that name themselves
 	BareSize    int // a bare handler that writes that many bytes
+	// Certificates is the folder of those of a manager, which serves what the boot server knows on the boot stream; empty: nobody does.
+	Certificates string
 }
 
 type serverAnswer struct {
 	Address string
+	// Stream is the address of the boot stream.
+	Stream string
 	// Processor time and allocations of the process since it started.
 	CPU     time.Duration
 	Mallocs uint64
@@ -73,22 +80,33 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 		serveBare(l, request.BareSize)
 		return a, nil
 	}
+	var source *records.Source
+	if request.Certificates != "" {
+		journal := bootstream.NewJournal()
+		manager, err := streaming.Serve(ctx, request.Certificates, journal, nil)
+		if err != nil {
+			return a, err
+		}
+		source, a.Stream = records.NewSource(journal), manager.Address
+	}
 	before := heap()
-	view, err := fill(request.Machines)
+	view, err := fill(request.Machines, source)
 	if err != nil {
 		return a, err
 	}
 	a.HeapPerMachine = float64(heap()-before) / float64(request.Machines)
 	before = heap()
-	profiles, err := assign(request.Assignments)
+	profiles, err := assign(request.Assignments, source)
 	if err != nil {
 		return a, err
 	}
 	a.HeapPerAssignment = (float64(heap()) - float64(before)) / float64(request.Assignments)
+	// What machines are given is kept, as a manager does; a farrier-bootserver tells it a manager.
+	history := &bootview.History{}
 	s, err := bootserver.New(bootserver.Config{
-		View: view, Profiles: profiles, BootURL: "http://boot.example:8082",
+		View: view, Profiles: profiles, BootURL: bootURL,
 		TrustedForwarders: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Deliver:           func(bootserver.Delivery) {},
+		Deliver:           history.Record,
 		Logger:            logr.Discard(),
 	})
 	if err != nil {
@@ -98,8 +116,11 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 	return a, nil
 }
 
-func fill(machines int) (*bootview.View, error) {
+func fill(machines int, source *records.Source) (*bootview.View, error) {
 	view := bootview.New()
+	if source != nil {
+		source.ObserveView(view)
+	}
 	for i := range machines {
 		entries, err := machine(i)
 		if err != nil {

@@ -21,14 +21,17 @@ const (
 
 var paths = []string{pathIPXE, pathIgnition, pathHTTPBoot, pathConfig, pathLabels}
 
+// bootURL is under which machines know the boot server.
+const bootURL = "http://boot.example:8082"
+
 // image is what all machines of the site boot.
-const image = "http://boot.example:8082/image?imageName=registry.example%2Fos%2Fgardenlinux&layerDigest=sha256%3A"
+const image = bootURL + "/image?imageName=registry.example%2Fos%2Fgardenlinux&layerDigest=sha256%3A"
 
 // machine i of the site, as the controllers would put it: claimed, its boot ordered.
 func machine(i int) ([]bootview.Entry, error) {
 	attempt := bootview.Attempt{ID: fmt.Sprintf("attempt-%d", i), Token: token(i), Open: true}
 	script, err := bootview.DefaultScript(bootview.DefaultScriptParams{
-		BootURL:     "http://boot.example:8082",
+		BootURL:     bootURL,
 		KernelURL:   image + digest('a'),
 		InitrdURL:   image + digest('b'),
 		SquashfsURL: image + digest('c'),
@@ -46,7 +49,7 @@ func machine(i int) ([]bootview.Entry, error) {
 	h := e
 	h.Name = fmt.Sprintf("HTTPBootConfig/default/machine-%06d", i)
 	h.Script = bootview.Script{}
-	h.FileURL = "http://boot.example:8082/httpboot/registry.example/os/gardenlinux/sha256-" + digest('d') + ".efi"
+	h.FileURL = bootURL + "/httpboot/registry.example/os/gardenlinux/sha256-" + digest('d') + ".efi"
 	return []bootview.Entry{e, h}, nil
 }
 

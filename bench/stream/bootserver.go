@@ -14,28 +14,21 @@ import (
 
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc/credentials"
+	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 	"github.com/farrier-dev/farrier/internal/bootstream"
-	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootstream/viewfile"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
-
-	"k8s.io/utils/clock"
 )
 
 // The boot servers' side: one process, of one boot server or of several.
 const roleBootServer = "boot-server"
-
-// Names of certificates.
-const (
-	managerName    = "manager.farrier.example"
-	bootServerName = "boot.farrier.example"
-)
 
 type bootServerRequest struct {
 	// Certificates is the folder of the boot server's.
@@ -89,17 +82,9 @@ func bootServerRole(ctx context.Context) error {
 	})
 }
 
-func clientConfig(certificates string) (*tls.Config, error) {
-	identity, err := peer.FromFiles(peer.In(certificates), peer.Options{Logger: logr.Discard()})
-	if err != nil {
-		return nil, err
-	}
-	return identity.ClientConfig(managerName), nil
-}
-
 // readBare says how long so many bytes take over a TLS connection, handshake included.
 func readBare(ctx context.Context, r bootServerRequest) (time.Duration, error) {
-	config, err := clientConfig(r.Certificates)
+	config, err := streaming.ClientConfig(r.Certificates)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +118,7 @@ type bootServer struct {
 
 // follow has boot servers follow a manager and says how long it takes until all have everything.
 func (p *bootServers) follow(ctx context.Context, r bootServerRequest) (time.Duration, error) {
-	config, err := clientConfig(r.Certificates)
+	config, err := streaming.ClientConfig(r.Certificates)
 	if err != nil {
 		return 0, err
 	}

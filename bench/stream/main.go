@@ -46,7 +46,7 @@ func parseFlags() (c config, err error) {
 	flag.IntVar(&c.Many, "many", 100_000, "machines of the larger site")
 	flag.IntVar(&c.Crowd, "crowd", 1_000, "machines of the site with more than 10 boot servers, for each of them has them all in memory")
 	flag.IntVar(&c.Rounds, "rounds", 5, "rounds of snapshots, and of bursts")
-	flag.IntVar(&c.Burst, "burst", 40_000, "changes of a burst, by which the cost of one is measured")
+	flag.IntVar(&c.Burst, "burst", 30_000, "changes of a burst, by which the cost of one is measured")
 	flag.IntVar(&c.Rate, "rate", 1_000, "changes a second while it is measured how soon they are visible")
 	flag.DurationVar(&c.Duration, "duration", 15*time.Second, "for how long there are changes at that rate")
 	servers := flag.String("servers", "1,10,100", "how many boot servers follow one manager while changes are watched, in turn")

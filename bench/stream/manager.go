@@ -3,21 +3,17 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 	"github.com/farrier-dev/farrier/internal/bootstream"
-	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -75,7 +71,7 @@ func manageRole(ctx context.Context) error {
 type manager struct {
 	view    *bootview.View
 	journal *bootstream.Journal
-	server  *bootstream.Server
+	server  *streaming.Manager
 	changes changes
 	reached chan struct{}
 	started managerAnswer
@@ -117,48 +113,23 @@ func startManager(ctx context.Context, r managerRequest) (*manager, error) {
 	return m, m.serve(ctx, r.Certificates)
 }
 
-// nobody takes what boot servers tell.
-type nobody struct{}
-
-func (nobody) Tell(context.Context, bootstream.Peer, *streampb.TellRequest) error { return nil }
-
-func (nobody) Store(context.Context, bootstream.Peer, *streampb.StoreRequest) (streampb.StoreResponse_Outcome, error) {
-	return 0, errors.New("there is no probe")
-}
-
 // serve serves the boot stream, and beside it bare connections.
-func (m *manager) serve(ctx context.Context, certificates string) error {
-	identity, err := peer.FromFiles(peer.In(certificates), peer.Options{Logger: logr.Discard()})
+func (m *manager) serve(ctx context.Context, certificates string) (err error) {
+	m.server, err = streaming.Serve(ctx, certificates, m.journal, func([]string) {
+		select {
+		case m.reached <- struct{}{}:
+		default: // somebody is told already
+		}
+	})
 	if err != nil {
 		return err
-	}
-	authorizer := peer.NewAuthorizer(identity, peer.Table{bootServerName: {}})
-	m.server = bootstream.NewServer(bootstream.ServerOptions{
-		Journal: m.journal, Receiver: nobody{}, Logger: logr.Discard(),
-		Identify: func(ctx context.Context) (bootstream.Peer, error) {
-			who, err := authorizer.Peer(ctx)
-			return bootstream.Peer{Name: who.Name, Site: who.Site}, err
-		},
-		Reached: func([]string) {
-			select {
-			case m.reached <- struct{}{}:
-			default: // somebody is told already
-			}
-		},
-	})
-	stream, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
 	}
 	bare, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	m.started.Address, m.started.Bare = stream.Addr().String(), bare.Addr().String()
-	serving := grpc.NewServer(grpc.Creds(authorizer.Credentials()))
-	streampb.RegisterBootStreamServer(serving, m.server)
-	go ended(func() error { return serving.Serve(stream) })
-	go ended(func() error { return serveBare(tls.NewListener(bare, authorizer.ServerConfig()), m.started.Bytes) })
+	m.started.Address, m.started.Bare = m.server.Address, bare.Addr().String()
+	go streaming.Ended(func() error { return serveBare(tls.NewListener(bare, m.server.TLS), m.started.Bytes) })
 	return nil
 }
 
@@ -182,12 +153,6 @@ func serveBare(l net.Listener, size int64) error {
 	}
 }
 
-// ended ends the process when its server ends: there is nothing left to measure.
-func ended(serve func() error) {
-	fmt.Fprintf(os.Stderr, "%s: %v\n", name, serve())
-	os.Exit(1)
-}
-
 // change makes the next change, which was ordered at a time.
 func (m *manager) change(at time.Time) (key string, err error) {
 	e, err := m.changes.next(at)
@@ -198,9 +163,9 @@ func (m *manager) change(at time.Time) (key string, err error) {
 	return e.Name, nil
 }
 
-// ahead is how many changes of a burst a boot server may be behind: fewer than there are machines, for a change of a machine that has
-// changed again is not sent.
-const ahead = 64
+// ahead is how many changes of a burst a boot server may be behind: fewer than lie between two changes of a machine at the smaller site, for
+// a change of a machine that has changed again is not sent.
+const ahead = 16
 
 // burst makes changes as fast as a boot server takes them.
 func (m *manager) burst(ctx context.Context, count int) (managerAnswer, error) {

@@ -10,16 +10,16 @@ import (
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/stats"
-	"github.com/farrier-dev/farrier/internal/bootstream/authority"
+	"github.com/farrier-dev/farrier/bench/internal/streaming"
 )
 
 // bench is the processes of one run: managers of a small and of a large site.
 type bench struct {
 	config
-	folder    string
-	pki       *authority.Dir
-	few, many *site
-	disks     int
+	folder       string
+	certificates streaming.Certificates
+	few, many    *site
+	disks        int
 }
 
 // site is a manager's process.
@@ -34,13 +34,8 @@ func newBench(ctx context.Context, c config) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{config: c, folder: folder}
-	if b.pki, err = authority.Init(filepath.Join(folder, "pki"), time.Now()); err != nil {
+	if b.certificates, err = streaming.Issue(filepath.Join(folder, "pki")); err != nil {
 		return nil, err
-	}
-	for name, role := range map[string]authority.Role{managerName: authority.Manager, bootServerName: authority.BootServer} {
-		if _, err := b.pki.Issue(name, "", role, time.Now(), 24*time.Hour); err != nil {
-			return nil, err
-		}
 	}
 	if b.few, err = b.startManager(ctx, c.Few); err != nil {
 		return nil, err
@@ -55,7 +50,7 @@ func (b *bench) startManager(ctx context.Context, machines int) (*site, error) {
 		return nil, err
 	}
 	s := &site{Process: p}
-	return s, p.Ask(managerRequest{Machines: machines, Certificates: b.pki.Folder(managerName)}, &s.managerAnswer)
+	return s, p.Ask(managerRequest{Machines: machines, Certificates: b.certificates.Manager}, &s.managerAnswer)
 }
 
 func (b *bench) stop() error { return errors.Join(b.few.Stop(), b.many.Stop()) }
@@ -67,7 +62,7 @@ func (b *bench) startBootServers(ctx context.Context, s *site, count int, disk b
 	if err != nil {
 		return nil, a, err
 	}
-	r := bootServerRequest{Certificates: b.pki.Folder(bootServerName), Follow: s.Address, Count: count}
+	r := bootServerRequest{Certificates: b.certificates.BootServer, Follow: s.Address, Count: count}
 	if disk {
 		b.disks++
 		r.Disk = filepath.Join(b.folder, "view-"+strconv.Itoa(b.disks))
@@ -139,7 +134,7 @@ func (b *bench) bare(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var a bootServerAnswer
-	if err := p.Ask(bootServerRequest{Certificates: b.pki.Folder(bootServerName), Bare: b.many.Bare, Bytes: b.many.Bytes}, &a); err != nil {
+	if err := p.Ask(bootServerRequest{Certificates: b.certificates.BootServer, Bare: b.many.Bare, Bytes: b.many.Bytes}, &a); err != nil {
 		return 0, err
 	}
 	return a.Elapsed, p.Stop()
@@ -169,7 +164,7 @@ type cost struct {
 type costFound struct {
 	Few  cost `json:"few"`
 	Many cost `json:"many"`
-	// Medians of the ratios of single rounds: the large site, of the small one.
+	// The large site, of the small one.
 	CPU           float64 `json:"cpuManyOfFew"`
 	ManagerCPU    float64 `json:"managerCPUManyOfFew"`
 	BootServerCPU float64 `json:"bootServerCPUManyOfFew"`
@@ -201,16 +196,14 @@ func (b *bench) costs(ctx context.Context) (costFound, error) {
 			}
 		}
 	}
-	found.Few, found.Many = medianCost(rounds[0]), medianCost(rounds[1])
-	var cpu, manager, bootServer, mallocs []float64
-	for i, few := range rounds[0] {
-		many := rounds[1][i]
-		cpu = append(cpu, float64(many.ManagerCPU+many.BootServerCPU)/float64(few.ManagerCPU+few.BootServerCPU))
-		manager = append(manager, float64(many.ManagerCPU)/float64(few.ManagerCPU))
-		bootServer = append(bootServer, float64(many.BootServerCPU)/float64(few.BootServerCPU))
-		mallocs = append(mallocs, (many.ManagerMallocs+many.BootServerMallocs)/(few.ManagerMallocs+few.BootServerMallocs))
+	few, many := mean(rounds[0]), mean(rounds[1])
+	found = costFound{
+		Few: few, Many: many,
+		CPU:           float64(many.ManagerCPU+many.BootServerCPU) / float64(few.ManagerCPU+few.BootServerCPU),
+		ManagerCPU:    float64(many.ManagerCPU) / float64(few.ManagerCPU),
+		BootServerCPU: float64(many.BootServerCPU) / float64(few.BootServerCPU),
+		Mallocs:       (many.ManagerMallocs + many.BootServerMallocs) / (few.ManagerMallocs + few.BootServerMallocs),
 	}
-	found.CPU, found.ManagerCPU, found.BootServerCPU, found.Mallocs = stats.Median(cpu), stats.Median(manager), stats.Median(bootServer), stats.Median(mallocs)
 	return found, errors.Join(followers[0].Stop(), followers[1].Stop())
 }
 
@@ -236,19 +229,14 @@ func burst(s *site, follower *child.Process, count int) (cost, error) {
 	}, nil
 }
 
-func medianCost(rounds []cost) cost {
-	return cost{
-		ManagerCPU:        stats.Median(each(rounds, func(c cost) time.Duration { return c.ManagerCPU })),
-		BootServerCPU:     stats.Median(each(rounds, func(c cost) time.Duration { return c.BootServerCPU })),
-		ManagerMallocs:    stats.Median(each(rounds, func(c cost) float64 { return c.ManagerMallocs })),
-		BootServerMallocs: stats.Median(each(rounds, func(c cost) float64 { return c.BootServerMallocs })),
+// mean is that of all rounds. A median would leave out the garbage collections, of which the large site has one in several rounds.
+func mean(rounds []cost) (m cost) {
+	n := len(rounds)
+	for _, c := range rounds {
+		m.ManagerCPU += c.ManagerCPU / time.Duration(n)
+		m.BootServerCPU += c.BootServerCPU / time.Duration(n)
+		m.ManagerMallocs += c.ManagerMallocs / float64(n)
+		m.BootServerMallocs += c.BootServerMallocs / float64(n)
 	}
-}
-
-func each[T any](rounds []cost, of func(cost) T) []T {
-	out := make([]T, len(rounds))
-	for i, c := range rounds {
-		out[i] = of(c)
-	}
-	return out
+	return m
 }

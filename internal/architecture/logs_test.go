@@ -50,6 +50,7 @@ var logKeys = map[string]string{
 	"limit":              "limit of memory, in bytes",
 	"link":               "name of a network interface",
 	"mac":                "MAC address",
+	"model":              "manufacturer and product of a machine",
 	"machines":           "limits for machines",
 	"manager":            "address of a manager",
 	"managers":           "addresses of managers",

@@ -46,10 +46,6 @@ var kubernetes = append([]string{
 	module + "/api",
 }, kubernetesClients...)
 
-// plumbing is what a room that knows no Kubernetes may still reach: a queue with back-off, and what it stands on. It knows no API and no object,
-// and writing it anew three times was worse than the name on it.
-var plumbing = []string{"k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets"}
-
 // controlPlane is the Kubernetes API server itself. Linking it costs 60 MB and
 // minutes of compilation, so one room has it.
 var controlPlane = []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server"}
@@ -219,8 +215,14 @@ var rooms = []room{
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
 	{
+		path:    "internal/bootview/bootfile",
+		may:     []string{"internal/bootview", "internal/image/registry"},
+		never:   kubernetes,
+		because: "what firmware fetches is the same for those who write its URL and those who answer, who know no object",
+	},
+	{
 		path:    "internal/bootview/bootmethod",
-		may:     []string{"api", "internal/bootview", "internal/image/registry"},
+		may:     []string{"api", "internal/bootview", "internal/bootview/bootfile", "internal/image/registry"},
 		never:   kubernetesClients,
 		because: "a boot method is a row and a renderer, and whoever goes through the table knows no kind by name",
 	},
@@ -229,6 +231,28 @@ var rooms = []room{
 		may:     []string{"internal/image/registry", "internal/resolver", "internal/bounded"},
 		never:   kubernetes,
 		because: "a blob is bytes with a digest, whoever boots it",
+	},
+	{
+		path:    "internal/image/kmod",
+		never:   kubernetes,
+		because: "which kernel modules an image needs is in the modules themselves",
+	},
+	{
+		path:    "internal/image/uki",
+		never:   kubernetes,
+		because: "a PE file is bytes, whoever boots it",
+	},
+	{
+		path:    "internal/image/discovery",
+		may:     []string{"internal/image/kmod", "internal/image/uki"},
+		never:   kubernetes,
+		because: "a discovery image is made of files, on any machine",
+	},
+	{
+		path:    "internal/image/bootimage",
+		may:     []string{"internal/image/registry"},
+		never:   kubernetes,
+		because: "who makes images needs a registry or a folder, and no cluster",
 	},
 	{
 		path:    "internal/image/imagetest",
@@ -261,8 +285,14 @@ var rooms = []room{
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},
 	{
+		path:    "internal/probe/pid1",
+		may:     []string{"internal/probe", "internal/program/..."},
+		never:   kubernetesClients,
+		because: "there is nothing on the machine but this",
+	},
+	{
 		path:    "internal/probe/command",
-		may:     []string{"internal/probe", "internal/inspection", "internal/identity", "internal/program/..."},
+		may:     []string{"internal/probe", "internal/probe/pid1", "internal/inspection", "internal/identity", "internal/program/..."},
 		never:   kubernetesClients,
 		because: "the agent's flags are nobody else's, and it is downloaded by every machine that is looked at",
 	},
@@ -304,7 +334,7 @@ var rooms = []room{
 		path: "internal/bootstream/records",
 		may: []string{"internal/bootstream/streampb", "internal/bootview", "internal/bootview/booturl", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry",
 			"internal/bounded"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "what is sent is what is in the views, and what boot servers make of it again; they link it",
 	},
 	{
@@ -333,23 +363,23 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver",
-		may: []string{"internal/bootview/bootmethod", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
+		may: []string{"internal/bootview/bootfile", "internal/bootview/booturl", "internal/bootview", "internal/ipxeapi/profile", "internal/ipxeapi/assignment", "internal/image/registry", "internal/image/blobcache", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bounded", "internal/inbound/..."},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "no answer to a machine may wait for Kubernetes, and boot servers hold none of its credentials",
 	},
 	{
 		path: "internal/bootserver/setup",
 		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/blobcache", "internal/inbound/...",
 			"internal/host/ownership"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},
 	{
 		path: "internal/bootserver/process",
 		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
 			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/..."},
-		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetesClients...),
+		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetes...),
 		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
 	},
 	{
@@ -434,7 +464,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",
@@ -475,7 +505,7 @@ var rooms = []room{
 	{
 		path:    "cmd/farrier-bootserver",
 		may:     []string{"internal/bootserver/process"},
-		never:   kubernetesClients,
+		never:   kubernetes,
 		because: "a main function is flags and wiring",
 	},
 	{

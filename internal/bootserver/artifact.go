@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 )
 
@@ -17,10 +17,10 @@ func (s *Server) serveImage(w http.ResponseWriter, r *http.Request, _ string) {
 }
 
 // fileRoute answers what firmware of a boot method fetches itself, such as /httpboot/{image…}/sha256-{hex}.efi.
-func fileRoute(f *bootmethod.File) route {
+func fileRoute(f *bootfile.File) route {
 	contentType := []string{f.ContentType}
 	return route{open: true, serve: func(s *Server, w http.ResponseWriter, r *http.Request, rest string) {
-		if byBMC, ok := strings.CutPrefix(rest, bootmethod.TokenMark); ok { // the URL was given to the machine's BMC alone
+		if byBMC, ok := strings.CutPrefix(rest, bootfile.TokenMark); ok { // the URL was given to the machine's BMC alone
 			if r = s.byBMC(w, r, f, byBMC); r == nil {
 				return
 			}
@@ -31,7 +31,7 @@ func fileRoute(f *bootmethod.File) route {
 
 // byBMC binds the session of a machine to the caller that has the URL which its BMC was given, and returns the request for the file itself. Where
 // it is nobody's URL, or another's, it answers, and returns nil.
-func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, f *bootmethod.File, rest string) *http.Request {
+func (s *Server) byBMC(w http.ResponseWriter, r *http.Request, f *bootfile.File, rest string) *http.Request {
 	token, path, _ := strings.Cut(rest, "/")
 	m, ok := s.view.ByBMCToken(token)
 	if !ok || m.Session == nil {

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 )
 
 // A route answers one row of the table. http.ServeMux is not used: it redirects
@@ -55,10 +55,8 @@ type file struct {
 
 // files are those of all boot methods.
 var files = func() (all []file) {
-	for _, m := range bootmethod.Methods {
-		if m.File != nil {
-			all = append(all, file{fileRoute(m.File), m.File.Folder, m.File.Suffix})
-		}
+	for _, f := range bootfile.Files {
+		all = append(all, file{fileRoute(f), f.Folder, f.Suffix})
 	}
 	return all
 }()

@@ -42,11 +42,11 @@ func (s *Server) Reach(key string) (Reach, string) {
 		case refusal != nil && refusal.Counter >= counter:
 			reach, why = Refused, refusal.Reason
 		default:
-			delete(s.awaited, key)
+			s.awaited.remove(key)
 			return Reached, ""
 		}
 	}
-	s.awaited[key] = counter
+	s.awaited.add(key, awaitedRecord{counter, site})
 	return reach, why
 }
 
@@ -54,7 +54,7 @@ func (s *Server) Reach(key string) (Reach, string) {
 func (s *Server) Forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.awaited, key)
+	s.awaited.remove(key)
 }
 
 // acknowledged notes what a follower has, and tells those who wait for it.
@@ -71,13 +71,7 @@ func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 			f.refused[r.Key] = r
 		}
 	}
-	var reached []string
-	for key, counter := range s.awaited {
-		if counter <= f.acked {
-			reached = append(reached, key)
-			delete(s.awaited, key)
-		}
-	}
+	reached := s.awaited.reached(f.peer.Site, f.acked)
 	s.mu.Unlock()
 	if len(reached) > 0 {
 		s.o.Reached(reached)

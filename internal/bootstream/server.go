@@ -27,7 +27,10 @@ const (
 	DefaultSecretsFor = 24 * time.Hour
 
 	// mostRecords and mostBytes bound one message of changes. A record may be larger: an ignition payload has up to some megabytes.
-	mostRecords, mostBytes = 512, 256 << 10
+	mostRecords, mostBytes = 1024, 512 << 10
+	// pace is how often changes are sent to a follower at most, so that what changes at about the same time goes together: a message costs
+	// both ends more than a record. What comes after a pause is sent at once.
+	pace = 5 * time.Millisecond
 	// MaxMessage is the longest message of either end, in bytes.
 	MaxMessage = 16 << 20
 	// mostRefused bounds what is remembered of what a follower refused.
@@ -71,8 +74,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	followers map[*following]struct{}
-	// awaited are keys that somebody asked about before they were acknowledged, with the counter that was meant.
-	awaited map[string]uint64
+	awaited   awaited
 }
 
 // NewServer fills in what options leave out.
@@ -95,7 +97,7 @@ func NewServer(o ServerOptions) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Server{o: o, followers: map[*following]struct{}{}, awaited: map[string]uint64{}}
+	return &Server{o: o, followers: map[*following]struct{}{}}
 }
 
 // following is one boot server that follows. Server.mu guards what acknowledgements change.
@@ -164,6 +166,7 @@ func (s *Server) send(stream streampb.BootStream_FollowServer, f *following, hel
 	// The first Current ends the snapshot, or says that nothing was missed.
 	due := true
 	for {
+		walked := s.o.Clock.Now()
 		b := s.o.Journal.next(&w, mostRecords, mostBytes)
 		switch {
 		case b.gap:
@@ -190,8 +193,16 @@ func (s *Server) send(stream streampb.BootStream_FollowServer, f *following, hel
 		case <-b.changed:
 		case <-ticker.C():
 			due = true
+			continue
 		case err := <-heard:
 			return err
+		}
+		if early := pace - s.o.Clock.Since(walked); early > 0 {
+			select {
+			case <-s.o.Clock.After(early):
+			case err := <-heard:
+				return err
+			}
 		}
 	}
 }

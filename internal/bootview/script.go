@@ -73,8 +73,11 @@ func (s Script) Len(base string) int {
 // HasSecret reports whether part of the script is for its machine alone.
 func (s Script) HasSecret() bool { return s.own != "" }
 
-// MayHaveSecret reports whether something of the script may be secret: a part for its machine alone, or whatever somebody wrote.
-func (s Script) MayHaveSecret() bool { return s.HasSecret() || s.kind == exactScript }
+// MayHaveSecret reports whether something of the script may be secret: a part for its machine alone, or whatever somebody wrote. The
+// script that sends a machine to its disk is exact as well, and the same for all.
+func (s Script) MayHaveSecret() bool {
+	return s.HasSecret() || s.kind == exactScript && !s.Equal(ExitScript())
+}
 
 // NamesImage reports whether the script loads layers of images from the boot server that sends it.
 func (s Script) NamesImage() bool {

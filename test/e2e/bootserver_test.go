@@ -21,7 +21,7 @@ import (
 // afterwards.
 func TestBootServerWithoutManager(t *testing.T) {
 	boot, stream := fmt.Sprintf("127.0.0.1:%d", freePort(t)), fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	l := newLabBehind(t, boot, "--boot-url", "http://10.0.2.2"+boot[strings.LastIndex(boot, ":"):], "--boot-stream-address", stream)
+	l := newLabWith(t, boot, func(l *lab) []string { return []string{"--boot-url", l.url, "--boot-stream-address", stream} })
 	l.startBootServer(boot, stream)
 	const name, uuid = "apart", "6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0021"
 	ignition := l.ignition(name)

@@ -61,6 +61,17 @@ func newLabOverTLS(t *testing.T) *lab {
 // newLabBehind is a lab whose machines reach the boot server at another address of this machine's loopback, if there is one.
 func newLabBehind(t *testing.T, front string, flags ...string) *lab {
 	t.Helper()
+	return newLabWith(t, front, func(l *lab) []string {
+		if len(flags) == 0 {
+			return []string{"--boot-url", l.url}
+		}
+		return flags
+	})
+}
+
+// newLabWith is a lab whose product has flags that depend on its registry and its addresses.
+func newLabWith(t *testing.T, front string, flags func(*lab) []string) *lab {
+	t.Helper()
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
@@ -77,10 +88,7 @@ func newLabBehind(t *testing.T, front string, flags ...string) *lab {
 	if _, reached, err := net.SplitHostPort(front); err == nil {
 		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
 	}
-	if len(flags) == 0 {
-		flags = []string{"--boot-url", l.url}
-	}
-	l.data, l.args = filepath.Join(t.TempDir(), "data"), append(flags,
+	l.data, l.args = filepath.Join(t.TempDir(), "data"), append(flags(l),
 		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--trusted-forwarders", "127.0.0.0/8",
 		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
 	l.Product = product.Start(t, l.data, l.args...)

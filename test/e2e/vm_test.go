@@ -62,7 +62,7 @@ func powerWith(t *testing.T, how firmware, who identity, variables nvram) *vm {
 	return start(t, how, who, "", "", variables)
 }
 
-func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram) *vm {
+func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram, more ...string) *vm {
 	t.Helper()
 	card := "virtio-net-pci,netdev=n0" + order
 	args := []string{
@@ -79,7 +79,7 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
 		}
 	}
-	args = append(args, "-device", card)
+	args = append(append(args, "-device", card), more...)
 	m := &vm{t: t, exited: make(chan struct{})}
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

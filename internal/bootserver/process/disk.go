@@ -46,6 +46,7 @@ func openDisk(o *Options, logger logr.Logger) (*disk, bootstream.Kept, error) {
 	if d.dir, err = sealed.OpenDir(filepath.Join(o.DataDir, streamDir)); err != nil {
 		return d, bootstream.Kept{}, fmt.Errorf("--data-dir: %w", err)
 	}
+	d.dir.Wrap = o.wrap
 	kept, err := d.open()
 	if err != nil {
 		err = errors.Join(fmt.Errorf("--data-dir: %w", err), d.close())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
+	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/internal/inbound/pages"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	MetricsCertFile, MetricsKeyFile, MetricsClientCAFile string
 
 	Logger logr.Logger
+	// wrap stands between what is kept and its files, for tests that have full disks; nil: nothing does.
+	wrap func(sealed.File) sealed.File
 }
 
 // defaultServeStale is longer than managers take to start again.

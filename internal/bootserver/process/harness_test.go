@@ -6,6 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +27,11 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/test/await"
 )
+
+// viewKey is the content of a key file.
+const viewKey = "7d1f0c2b9a8e4d6f5c3b2a19080706f5e4d3c2b1a0f9e8d7c6b5a4938271605f"
 
 const managerName = "manager.farrier.example"
 
@@ -261,4 +270,88 @@ func (b *running) boots() bool {
 	}
 	a := b.get("/ignition/" + uuid + "?token=" + token)
 	return a.status == http.StatusOK && a.body == secret
+}
+
+// asProgram is the variable that has the test binary be farrier-bootserver.
+const asProgram = "FARRIER_TEST_AS_BOOTSERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// child is a boot server in a process of its own.
+type child struct {
+	running
+	cmd *exec.Cmd
+	log *lines
+}
+
+// lines are what a child says.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var startedAt = regexp.MustCompile(`url=(http://127\.0\.0\.1:\d+)`)
+
+// flags are those of a boot server with a certificate, a directory and a key of its own.
+func (p *pki) flags(dir string, managers ...string) []string {
+	p.t.Helper()
+	key := dir + ".key"
+	if err := os.WriteFile(key, []byte(viewKey), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return []string{
+		"--managers=" + strings.Join(managers, ","), "--manager-name=" + managerName, "--certificates-dir=" + p.folder("boot-1", authority.BootServer),
+		"--data-dir=" + dir, "--view-key-file=" + key, "--boot-address=127.0.0.1:0", "--health-address=", "--trusted-forwarders=none",
+	}
+}
+
+// startChild starts the program, or the command that does, and waits until it listens.
+func startChild(t *testing.T, command []string, flags ...string) *child {
+	t.Helper()
+	if command == nil {
+		program, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		command = []string{program}
+	}
+	command = slices.Concat(command, flags)
+	c := &child{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), log: &lines{}, running: running{t: t}}
+	c.cmd.Env = append(os.Environ(), asProgram+"=1")
+	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	await.Until(t, "the boot server listens", func() string {
+		if found := startedAt.FindStringSubmatch(c.log.String()); found != nil {
+			c.base = found[1]
+			return ""
+		}
+		return "it says " + strconv.Quote(c.log.String())
+	})
+	return c
+}
+
+// kill ends it as the kernel does when there is no memory.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
 }

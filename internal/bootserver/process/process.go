@@ -120,7 +120,7 @@ func (p *process) assemble(names []string, kept bootstream.Kept) (err error) {
 		Managers: p.o.Managers, Credentials: p.certificates, Instance: rand.Text(), Applier: p.feed, Keeper: p.disk.keeper(),
 		Moved: p.status.moved, Health: p.health, Clock: p.clock, Logger: p.logger.WithName("stream"),
 	})
-	p.teller = &teller{follower: p.follower, outbox: p.outbox, status: p.status, clock: p.clock, logger: p.logger.WithName("stream")}
+	p.teller = &teller{manager: p.follower.Connected, outbox: p.outbox, status: p.status, clock: p.clock, logger: p.logger.WithName("stream")}
 	p.boot, err = bootserver.New(p.settings.Fill(bootserver.Config{
 		View: view, Profiles: profiles, Blobs: p.blobs, Reports: reports{p.follower}, Instances: instances, DefaultUKI: p.feed.views.DefaultUKI,
 		Sighted: p.outbox.Sight, Deliver: p.outbox.Deliver, Bound: p.outbox.Bind, Alarm: p.outbox.Alarm, Early: p.outbox.Early,

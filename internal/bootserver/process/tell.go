@@ -8,13 +8,16 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/outbox"
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 )
 
 const (
 	// mostTold bounds one request, of messages of some hundred bytes.
 	mostTold = 512
+	// gathering is for how long what machines are given gathers behind a request, unless it fills the next one: a request costs both ends more
+	// than a message. What comes after a pause is told at once.
+	gathering = 50 * time.Millisecond
 	// tellTimeout bounds one request.
 	tellTimeout = 30 * time.Second
 	// firstPause and longestPause bound the wait after a request that has failed.
@@ -23,11 +26,12 @@ const (
 
 // teller tells a manager what waits. A request that has failed is repeated with its number, so that nothing counts twice.
 type teller struct {
-	follower *bootstream.Follower
-	outbox   *outbox.Outbox
-	status   *status
-	clock    clock.WithTicker
-	logger   logr.Logger
+	// manager returns a client of the manager that is followed; nil: none is.
+	manager func() streampb.BootStreamClient
+	outbox  *outbox.Outbox
+	status  *status
+	clock   clock.WithTicker
+	logger  logr.Logger
 }
 
 // Run tells until ctx ends.
@@ -50,8 +54,11 @@ func (t *teller) Run(ctx context.Context) error {
 			t.logger.Info("manager told again what machines were given")
 		}
 		pause, failing = firstPause, false
-		if !told {
+		switch {
+		case !told:
 			t.wait(ctx, nil)
+		case t.outbox.Waiting() < mostTold:
+			t.gather(ctx)
 		}
 	}
 	return nil
@@ -74,9 +81,17 @@ func (t *teller) wait(ctx context.Context, over <-chan time.Time) {
 	}
 }
 
+// gather waits until something has come together, or ctx ends.
+func (t *teller) gather(ctx context.Context) {
+	select {
+	case <-t.clock.After(gathering):
+	case <-ctx.Done():
+	}
+}
+
 // next tells one request, and reports whether there was one and somebody to tell.
 func (t *teller) next(ctx context.Context) (told bool, err error) {
-	manager := t.follower.Connected()
+	manager := t.manager()
 	if manager == nil {
 		return false, nil // what waits goes on being put together
 	}

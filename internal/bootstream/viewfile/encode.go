@@ -1,6 +1,7 @@
 package viewfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -44,6 +45,16 @@ func appendTime(buf []byte, field protowire.Number, t time.Time) []byte {
 func appendRecord(buf, record []byte) []byte {
 	buf = protowire.AppendTag(buf, fieldRecord, protowire.BytesType)
 	return protowire.AppendBytes(buf, record)
+}
+
+// recordRoom is what a record needs in a frame beside itself, at most: a tag of one byte, and its length.
+const recordRoom = 1 + binary.MaxVarintLen32
+
+// encodeRecord appends a record whose size was just asked for.
+func encodeRecord(buf []byte, record *streampb.Record, size int) ([]byte, error) {
+	buf = protowire.AppendTag(buf, fieldRecord, protowire.BytesType)
+	buf = protowire.AppendVarint(buf, uint64(size))
+	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(buf, record)
 }
 
 // decode gives the records of a frame, encoded, to record, and its mark, if it has one, to mark.

@@ -161,21 +161,28 @@ func (b *batch) note(x *index) {
 
 // encode makes frames of records, and puts the mark into the last one.
 func encode(changes []*streampb.Record, mark *bootstream.Progress) ([]batch, error) {
-	batches := []batch{{}}
-	for _, record := range changes {
-		encoded, err := proto.Marshal(record)
-		if err != nil {
+	sizes, left := make([]int, len(changes)), 0
+	for i, record := range changes {
+		sizes[i] = proto.Size(record)
+		left += sizes[i] + recordRoom
+	}
+	var batches []batch
+	begin := func() *batch {
+		batches = append(batches, batch{frame: make([]byte, 0, min(left, batchBytes+recordRoom))})
+		return &batches[len(batches)-1]
+	}
+	last := begin()
+	for i, record := range changes {
+		if len(last.frame) > 0 && len(last.frame)+sizes[i] > batchBytes {
+			last = begin()
+		}
+		var err error
+		if last.frame, err = encodeRecord(last.frame, record, sizes[i]); err != nil {
 			return nil, err
 		}
-		last := &batches[len(batches)-1]
-		if len(last.frame) > 0 && len(last.frame)+len(encoded) > batchBytes {
-			batches = append(batches, batch{})
-			last = &batches[len(batches)-1]
-		}
-		last.frame = appendRecord(last.frame, encoded)
-		last.records = append(last.records, noted{record.GetKey(), int64(len(encoded)), record.GetDeleted() != nil})
+		last.records = append(last.records, noted{record.GetKey(), int64(sizes[i]), record.GetDeleted() != nil})
+		left -= sizes[i] + recordRoom
 	}
-	last := &batches[len(batches)-1]
 	if mark != nil {
 		var err error
 		if last.frame, err = appendMark(last.frame, *mark); err != nil {

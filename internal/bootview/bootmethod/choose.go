@@ -3,6 +3,8 @@ package bootmethod
 import (
 	"slices"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 )
 
 // Made is a boot config that exists, as far as it decides how a machine boots.
@@ -33,11 +35,8 @@ func (m Made) URLFor(token string) string {
 		return m.URL
 	}
 	before, after, _ := strings.Cut(m.URL, m.File.Folder)
-	return before + m.File.Folder + TokenMark + token + "/" + after
+	return before + m.File.Folder + bootfile.TokenMark + token + "/" + after
 }
-
-// TokenMark begins the element of a path that holds the token of URLFor. No registry's name begins with it.
-const TokenMark = "~"
 
 // Choose returns by which of the boot configs of one machine it boots: by the last of them, in the order of Methods, whose boot override
 // the BMC offers, else by the first. Without a boot config of ours it is the first method.

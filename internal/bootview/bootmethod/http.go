@@ -5,6 +5,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -14,7 +15,7 @@ var HTTP = Method{
 	Kind:   "HTTPBootConfig",
 	Target: "UefiHttp",
 	Layers: registry.UKISet,
-	File:   &File{Name: "unified kernel image", File: registry.UKIFile, ContentType: "application/efi", Delivered: bootview.DeliveredUKI},
+	File:   &bootfile.UKI,
 	Conditions: map[bootview.DeliveryKind][]string{
 		bootview.DeliveredUKI:      {bootv1.ConditionUKIFetched},
 		bootview.DeliveredIgnition: {bootv1.ConditionIgnitionDataFetched, bootv1.ConditionIgnitionDataDelivered},

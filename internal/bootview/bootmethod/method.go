@@ -10,6 +10,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -39,7 +40,7 @@ type Method struct {
 	// Layers are those of an image that it boots.
 	Layers registry.Set
 	// File is what firmware fetches itself, by the URL that the boot config has; nil: nothing, but a program that DHCP names.
-	File *File
+	File *bootfile.File
 	// Conditions are those that the delivery of a kind turns true; the first of them says that it was fetched.
 	Conditions map[bootview.DeliveryKind][]string
 
@@ -60,16 +61,6 @@ func (m Method) Plan(p registry.Plan, machine Machine) func(Object) {
 		return nil
 	}
 	return m.plan(p, machine)
-}
-
-// File is a layer of an image that firmware itself fetches from a boot server.
-type File struct {
-	// Name is what people call it.
-	Name string
-	registry.File
-	// ContentType is what it is sent as, Delivered what its delivery is recorded as.
-	ContentType string
-	Delivered   bootview.DeliveryKind
 }
 
 // Machine is what a boot config is planned for.

@@ -89,7 +89,6 @@ func (u *Client) Check(ref Reference) error {
 
 // fetched is a manifest as a registry sent it, verified.
 type fetched struct {
-	digest    string
 	mediaType string
 	body      []byte
 }
@@ -131,7 +130,7 @@ func readManifest(resp *http.Response, version string) (fetched, error) {
 	if err != nil {
 		mediaType = "" // the document itself may still say
 	}
-	return fetched{digest: digest, mediaType: mediaType, body: body}, nil
+	return fetched{mediaType: mediaType, body: body}, nil
 }
 
 // Image is an image found in its registry: its own manifest, for one
@@ -148,30 +147,43 @@ func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference
 	if err := u.Check(ref); err != nil {
 		return Image{}, err
 	}
-	got, err := u.manifest(ctx, client, ref, ref.Version())
+	return ResolveFrom(ctx, ref, architecture, func(ctx context.Context, version string) (string, []byte, error) {
+		got, err := u.manifest(ctx, client, ref, version)
+		return got.mediaType, got.body, err
+	})
+}
+
+// ResolveFrom is Resolve where manifests come from elsewhere. fetch returns the type and the bytes of the manifest of a version (tag or digest), verified.
+func ResolveFrom(ctx context.Context, ref Reference, architecture string, fetch func(ctx context.Context, version string) (mediaType string, body []byte, err error)) (Image, error) {
+	m, digest, err := fetchManifest(ctx, ref, ref.Version(), fetch)
 	if err != nil {
 		return Image{}, err
-	}
-	m, err := decodeManifest(got.mediaType, got.body)
-	if err != nil {
-		return Image{}, fmt.Errorf("%s: %w", ref, err)
 	}
 	if m.isIndex() {
 		entry, err := m.forArchitecture(canonicalArchitecture(architecture))
 		if err != nil {
 			return Image{}, fmt.Errorf("%s: %w", ref, err)
 		}
-		if got, err = u.manifest(ctx, client, ref, entry.Digest.String()); err != nil {
+		if m, digest, err = fetchManifest(ctx, ref, entry.Digest.String(), fetch); err != nil {
 			return Image{}, err
-		}
-		if m, err = decodeManifest(got.mediaType, got.body); err != nil {
-			return Image{}, fmt.Errorf("%s: %w", ref, err)
 		}
 		if m.isIndex() {
 			return Image{}, fmt.Errorf("%s: %w: an index leads to another index", ref, ErrInvalidManifest)
 		}
 	}
-	return Image{Ref: ref, Digest: got.digest, Layers: m.layers()}, nil
+	return Image{Ref: ref, Digest: digest, Layers: m.layers()}, nil
+}
+
+func fetchManifest(ctx context.Context, ref Reference, version string, fetch func(context.Context, string) (string, []byte, error)) (manifest, string, error) {
+	mediaType, body, err := fetch(ctx, version)
+	if err != nil {
+		return manifest{}, "", err
+	}
+	m, err := decodeManifest(mediaType, body)
+	if err != nil {
+		return manifest{}, "", fmt.Errorf("%s: %w", ref, err)
+	}
+	return m, DigestOf(body), nil
 }
 
 // BlobPart is a blob from an offset on. To begin in the middle, the size of the

@@ -130,10 +130,19 @@ func (e ErrMissingLayer) Error() string {
 	return text
 }
 
-// plan chooses the boot layers of an image. Images of other media types are
+// Plan chooses the boot layers of an image. Images of other media types are
 // fine as long as a machine can boot: a UKI alone does, and so do kernel and
 // initramfs.
-func (i Image) plan() (Plan, error) {
+func (i Image) Plan() (Plan, error) {
+	p := i.Offer()
+	if !slices.ContainsFunc(sets, p.Has) {
+		return Plan{}, ErrMissingLayer{Image: i.Ref.String(), Layer: p.missing(sets[0])}
+	}
+	return p, nil
+}
+
+// Offer is what an image has to boot from, whether or not it is enough.
+func (i Image) Offer() Plan {
 	p := Plan{Registry: i.Ref.Registry, Repository: i.Ref.Repository, Digest: i.Digest}
 	for _, part := range p.parts() {
 		*part.layer = findLayer(i.Layers, part.types)
@@ -141,10 +150,7 @@ func (i Image) plan() (Plan, error) {
 	if i.Ref.Digest == "" {
 		p.Tag = i.Ref.Tag
 	}
-	if !slices.ContainsFunc(sets, p.Has) {
-		return Plan{}, ErrMissingLayer{Image: i.Ref.String(), Layer: p.missing(sets[0])}
-	}
-	return p, nil
+	return p
 }
 
 // findLayer returns the first layer of exactly one of the types, else the

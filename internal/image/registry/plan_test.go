@@ -68,7 +68,7 @@ func TestPlanChoosesLayers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ref := Reference{Registry: "ghcr.io", Repository: "org/os", Tag: "v1"}
-			plan, err := Image{Ref: ref, Digest: testDigest, Layers: testLayers(tt.types...)}.plan()
+			plan, err := Image{Ref: ref, Digest: testDigest, Layers: testLayers(tt.types...)}.Plan()
 			if tt.missing != "" {
 				missing, ok := errors.AsType[ErrMissingLayer](err)
 				if !ok || missing.Layer != tt.missing {

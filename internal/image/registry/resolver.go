@@ -119,7 +119,7 @@ func (r *Resolver) plan(ctx context.Context, q question) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	return image.plan()
+	return image.Plan()
 }
 
 // refresh returns how often a request is resolved anew. A digest never means another image.

@@ -19,11 +19,18 @@ import (
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/probe"
 	"github.com/farrier-dev/farrier/internal/probe/disk"
+	"github.com/farrier-dev/farrier/internal/probe/pid1"
 	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
 // Main runs the command of this process and returns its exit status.
 func Main() int {
+	switch {
+	case pid1.Is():
+		pid1.Supervise()
+	case os.Args[0] == pid1.DiscoverName:
+		return pid1.Discover()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, thisMachine)
 	stop()

@@ -1,0 +1,8 @@
+// Package discovery makes the discovery image: a kernel, an initramfs in which metalprobe is the only program, and a UKI of both.
+//
+//	kernel.go     where a kernel and its modules are
+//	build.go      parts become an image
+//	initramfs.go  the file system that the kernel unpacks
+//
+// The same parts give the same bytes: no time, no owner and no order of a folder is in them.
+package discovery
