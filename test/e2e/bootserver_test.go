@@ -60,7 +60,7 @@ func (l *lab) startBootServer(boot, stream string) {
 		l.t.Fatalf("farrier cert issue: %s%s", out, problem)
 	}
 	key := filepath.Join(l.t.TempDir(), "view.key")
-	if err := os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte("7d1f0c2b9a8e4d6f5c3b2a19080706f5e4d3c2b1a0f9e8d7c6b5a4938271605f"), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
 	b := product.Run(l.t, product.BootServer, name, nil,
