@@ -80,7 +80,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	printTable(os.Stdout, c, rows)
-	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition; %.2f KiB an assignment at %d assignments.\n",
+	fmt.Printf("\nHeap: %.1f KiB a machine at %d machines, with 4 KiB of ignition and the records of the boot stream; %.2f KiB an assignment at %d assignments.\n",
 		b.heapPerMachine/1024, c.Many, b.heapPerAssignment/1024, c.ManyAssign)
 	return started.Finish(c.Out, map[string]any{"rows": rows, "heapBytesPerMachine": b.heapPerMachine, "heapBytesPerAssignment": b.heapPerAssignment})
 }

@@ -378,6 +378,48 @@ func TestARecordThatCannotBeUsedIsRefused(t *testing.T) {
 	await.True(t, "end of the refusal", func() bool { b := m.BootServers(); return len(b) == 1 && len(b[0].Refused) == 0 })
 }
 
+// TestWhatWasRefusedIsAskedForAgain: the manager hears of a refusal on each connection, and a boot server that starts again, in a newer version
+// perhaps, gets what it refused before.
+func TestWhatWasRefusedIsAskedForAgain(t *testing.T) {
+	var n network
+	var d disk
+	m := newManager(t, "")
+	n.set("one", m)
+	m.journal.Put("", machine("Kind/ns/a", 1, "bad"))
+	m.journal.Put("", machine("Kind/ns/b", 2, "good"))
+	a := &applied{has: map[string]string{}, refuses: "bad"}
+	stop := run(t, n.follower(t, a, &d, "one"))
+	refused := func() bool { r, _ := m.Reach("Kind/ns/a"); return r == Refused }
+	await.True(t, "refusal", func() bool { return refused() && a.isSynced() })
+	before := m.BootServers()[0].Since
+	n.cut()
+	await.True(t, "another connection", func() bool {
+		b := m.BootServers()
+		return len(b) == 1 && b[0].Since.After(before) && b[0].Acked >= m.journal.Counter()
+	})
+	if !refused() {
+		t.Error("on another connection a manager takes what was refused to be in use")
+	}
+	m.journal.Put("", machine("Kind/ns/c", 3, "later"))
+	await.True(t, "a later record kept", func() bool {
+		kept := d.kept()
+		return slices.ContainsFunc(kept.Records, func(r *streampb.Record) bool { return r.Key == "Kind/ns/c" }) && kept.Progress != nil
+	})
+	stop()
+	a = &applied{has: map[string]string{}}
+	f := n.follower(t, a, &d, "one")
+	f.Load(d.kept())
+	run(t, f)
+	await.True(t, "what was refused", same(a, map[string]string{"Kind/ns/a": "bad", "Kind/ns/b": "good", "Kind/ns/c": "later"}))
+	// And the other way round: what an older version cannot use any longer.
+	a = &applied{has: map[string]string{}, refuses: "good"}
+	f = n.follower(t, a, nil, "one")
+	f.Load(d.kept())
+	if got := f.held.resume().GetCounter(); got != 1 {
+		t.Errorf("it asks for what comes after %d, want what it cannot use, and all after that", got)
+	}
+}
+
 func TestWhoAsksIsToldWhenARecordIsReached(t *testing.T) {
 	var n network
 	reached := make(chan []string, 8)

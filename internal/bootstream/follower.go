@@ -50,6 +50,14 @@ type Progress struct {
 	Heard, SecretsUntil time.Time
 }
 
+// epoch is that of the journal; empty: there is no progress.
+func (p *Progress) epoch() string {
+	if p == nil {
+		return ""
+	}
+	return p.Position.GetEpoch()
+}
+
 // Keeper keeps the view on disk. Its methods are called one at a time.
 type Keeper interface {
 	// Append keeps records, of which each has its epoch, and behind them how far the boot server has come, which may be nil. They are
@@ -130,7 +138,7 @@ func NewFollower(o FollowerOptions) *Follower {
 	return &Follower{o: o, held: newHoldings(), unkept: unkept{keeper: o.Keeper, logger: o.Logger}}
 }
 
-// Load applies what was kept, before Run. Records that cannot be used are left out.
+// Load applies what was kept, before Run. Records that cannot be used are left out, and asked for again.
 func (f *Follower) Load(kept Kept) {
 	for _, r := range kept.Records {
 		if !f.held.news(r.Epoch, r) {
@@ -138,6 +146,11 @@ func (f *Follower) Load(kept Kept) {
 		}
 		if err := f.apply(r); err != nil {
 			f.o.Logger.Info("kept record not used", "record", r.Key, "error", err)
+			counter := uint64(1) // what it is in the journal of another epoch nobody knows
+			if r.Epoch == kept.Progress.epoch() {
+				counter = r.Counter
+			}
+			f.held.refuse(r.Key, counter)
 			continue
 		}
 		f.held.take(r.Epoch, r)
@@ -278,7 +291,7 @@ type session struct {
 }
 
 func (s *session) run(address string, client streampb.BootStreamClient) error {
-	hello := &streampb.Hello{Minor: Minor, Instance: s.o.Instance, Held: proto.Clone(&s.held.position).(*streampb.Position), Observed: s.held.observed}
+	hello := &streampb.Hello{Minor: Minor, Instance: s.o.Instance, Held: s.held.resume(), Observed: s.held.observed}
 	if err := s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Hello{Hello: hello}}); err != nil {
 		return s.failed(err)
 	}
@@ -339,7 +352,7 @@ func (s *session) welcomed(w *streampb.Welcome) error {
 // begin begins a snapshot.
 func (s *session) begin() {
 	s.snapshot = true
-	s.held.round++
+	s.held.begin()
 }
 
 // changes puts records into use, keeps them, and acknowledges them.
@@ -359,6 +372,7 @@ func (s *session) changes(c *streampb.Changes) error {
 		if err := s.apply(r); err != nil {
 			s.o.Logger.Info("record refused", "record", r.Key, "error", err)
 			ack.Refused = append(ack.Refused, &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: err.Error()})
+			s.held.refuse(r.Key, r.Counter)
 			s.held.seen(r.Key)
 			continue
 		}
@@ -398,7 +412,7 @@ func (s *session) current(c *streampb.Current) error {
 	s.counter = max(s.counter, c.Counter)
 	s.held.current(s.welcome.Epoch, s.counter, c.Observed)
 	until := now.Add(c.SecretsFor.AsDuration())
-	s.unkept.current(Progress{Position: proto.Clone(&s.held.position).(*streampb.Position), Observed: s.held.observed, Heard: now, SecretsUntil: until})
+	s.unkept.current(Progress{Position: s.held.resume(), Observed: s.held.observed, Heard: now, SecretsUntil: until})
 	first := false
 	s.update(func(state *State) {
 		first = !state.Synced

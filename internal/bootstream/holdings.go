@@ -21,6 +21,8 @@ type holdings struct {
 	records int
 	// gone are the keys of deletions, oldest first.
 	gone []string
+	// refused are the counters, in the journal of position, of records that cannot be used, by key.
+	refused map[string]uint64
 	// round is the snapshot that is under way, or was last.
 	round uint32
 	// unsure: the last snapshot lacked records that its manager may not have seen the objects of.
@@ -36,7 +38,7 @@ type holding struct {
 }
 
 func newHoldings() *holdings {
-	return &holdings{observed: map[string]uint64{}, keys: map[string]holding{}}
+	return &holdings{observed: map[string]uint64{}, keys: map[string]holding{}, refused: map[string]uint64{}}
 }
 
 // older reports whether a snapshot was made of older objects than what is held. A kind that only one of them knows says nothing.
@@ -68,6 +70,25 @@ func (h *holdings) news(epoch string, r *streampb.Record) bool {
 	return r.Version >= held.version
 }
 
+// refuse notes that a record cannot be used.
+func (h *holdings) refuse(key string, counter uint64) { h.refused[key] = counter }
+
+// begin begins a snapshot, which has what was refused as well.
+func (h *holdings) begin() {
+	h.round++
+	clear(h.refused)
+}
+
+// resume is the position to go on from: short of what was refused. The next manager has to hear of the refusal as well, and what comes after
+// this program, a newer version of it perhaps, may be able to use the record.
+func (h *holdings) resume() *streampb.Position {
+	p := &streampb.Position{Epoch: h.position.Epoch, Counter: h.position.Counter}
+	for _, counter := range h.refused {
+		p.Counter = min(p.Counter, max(counter, 1)-1)
+	}
+	return p
+}
+
 // seen notes that a key is in the snapshot that is under way, whether or not it was news.
 func (h *holdings) seen(key string) {
 	if held, known := h.keys[key]; known {
@@ -78,6 +99,7 @@ func (h *holdings) seen(key string) {
 
 // take notes what is held of a key now.
 func (h *holdings) take(epoch string, r *streampb.Record) {
+	delete(h.refused, r.Key)
 	deleted := r.GetDeleted() != nil
 	if held, known := h.keys[r.Key]; known && !held.deleted {
 		h.records--

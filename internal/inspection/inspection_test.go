@@ -28,6 +28,7 @@ const everyField = `{"systemUUID":"4C4C4544-0043-3510-8052-B7C04F4E4D32","data":
  "memory":[{"size":1024,"deviceSet":"s","deviceLocator":"l","bankLocator":"b","memoryType":"DDR5","speed":"4800","vendor":"v","serialNumber":"s","assetTag":"a","partNumber":"p","configuredMemorySpeed":"4800","minimumVoltage":"1.1","maximumVoltage":"1.2","configuredVoltage":"1.1"}],
  "nics":[{"name":"eth0","mac":"02:FA:45:00:00:01","pciAddress":"0000:01:00.0","speed":"25G","linkModes":["a"],"supportedPorts":["FIBRE"],"firmwareVersion":"1"}],
  "pciDevices":[{"address":"0000:01:00.0","vendor":"v","vendorID":"8086","product":"p","productID":"1","numaNodeID":1}],
+ "tpm":{"version":"2","endorsementKey":"k","pcrs":[{"algorithm":"sha256","values":["00"]}],"eventLog":"bG9n"},
  "cleanup":[{"path":"/dev/sda","serial":"s","wwid":"w","method":"discard","seconds":1.5,"result":"ok","error":""}]}}`
 
 func wantEveryField() Report {
@@ -61,6 +62,7 @@ func wantEveryField() Report {
 			SupportedPorts: []string{"FIBRE"}, FirmwareVersion: "1",
 		}},
 		PCIDevices: []PCIDevice{{Address: "0000:01:00.0", Vendor: "v", VendorID: "8086", Product: "p", ProductID: "1", NUMANodeID: 1}},
+		TPM:        &TPM{Version: "2", EndorsementKey: "k", PCRs: []PCRBank{{Algorithm: "sha256", Values: []string{"00"}}}, EventLog: []byte("log")},
 		Cleanup:    []DiskCleanup{{Path: "/dev/sda", Serial: "s", WWID: "w", Method: "discard", Seconds: 1.5, Result: "ok"}},
 	}
 }

@@ -16,6 +16,8 @@ type Report struct {
 	Memory            []MemoryDevice     `json:"memory,omitempty"`
 	NICs              []NIC              `json:"nics,omitempty"`
 	PCIDevices        []PCIDevice        `json:"pciDevices,omitempty"`
+	// TPM is nil on a machine without one. What it says is what the machine says: nobody has verified it.
+	TPM *TPM `json:"tpm,omitempty"`
 	// Cleanup is nil until an order to clean has been carried out. A machine without disks has
 	// carried it out with an empty list.
 	Cleanup []DiskCleanup `json:"cleanup,omitzero"`
@@ -163,6 +165,22 @@ type PCIDevice struct {
 	Product    string `json:"product,omitempty"`
 	ProductID  string `json:"productID,omitempty"`
 	NUMANodeID int    `json:"numaNodeID,omitempty"`
+}
+
+// TPM is the Trusted Platform Module of a machine.
+type TPM struct {
+	Version string `json:"version"` // 2, or 1
+	// EndorsementKey is the public part of the RSA endorsement key that the TCG EK Credential Profile defines, PEM; empty: the TPM did not tell.
+	EndorsementKey string    `json:"endorsementKey,omitempty"`
+	PCRs           []PCRBank `json:"pcrs,omitempty"`
+	// EventLog is what firmware and boot loader measured (TCG PC Client Platform Firmware Profile); empty: there is none, or it is too large for a report.
+	EventLog []byte `json:"eventLog,omitempty"`
+}
+
+// PCRBank has the PCRs of one hash algorithm, from 0 on, in hexadecimal.
+type PCRBank struct {
+	Algorithm string   `json:"algorithm"`
+	Values    []string `json:"values,omitempty"`
 }
 
 // DiskCleanup records what cleaning did to one disk.

@@ -20,5 +20,6 @@
 //	linux_net.go      links and network controllers; ethtool*.go what their drivers tell
 //	linux_pci.go      PCI devices, with names where the image has a list of them
 //	smbios.go         memory modules, from the SMBIOS table (DSP0134)
+//	tpm.go            the TPM: PCRs and event log as the kernel shows them; tpm_linux.go asks it for its endorsement key
 //	lldp*.go          the neighbours of each link that is up, from a packet socket
 package probe

@@ -26,8 +26,9 @@ type Linux struct {
 	Addresses func() ([]Link, error)
 	// LLDP hears the neighbours. Nil: they are not reported.
 	LLDP *Listener
-	// ethtool asks the driver of a link. Nil: only where FS is the real one.
-	ethtool func(link string) ethtoolInfo
+	// ethtool asks the driver of a link, and endorsement the TPM. Nil: only where FS is the real one.
+	ethtool     func(link string) ethtoolInfo
+	endorsement func() (string, error)
 }
 
 // Link is one network interface as the kernel lists it.
@@ -43,17 +44,7 @@ var _ Hardware = Linux{}
 
 // Collect looks at everything once.
 func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
-	switch {
-	case l.FS == nil && l.ethtool == nil:
-		l.FS, l.ethtool = os.DirFS("/"), readEthtool
-	case l.FS == nil:
-		l.FS = os.DirFS("/")
-	case l.ethtool == nil:
-		l.ethtool = func(string) ethtoolInfo { return ethtoolInfo{} }
-	}
-	if l.Addresses == nil {
-		l.Addresses = systemLinks
-	}
+	l = l.withDefaults()
 	links, err := l.Addresses()
 	if err != nil {
 		return inspection.Report{}, fmt.Errorf("network interfaces: %w", err)
@@ -75,7 +66,37 @@ func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
 		NICs:              controllers(tree, links, l.ethtool),
 		Storage:           disks(tree),
 		Memory:            memory(tree),
+		TPM:               l.tpm(tree),
 	}, nil
+}
+
+// withDefaults asks this machine where nothing else is said. Drivers and TPM are those of this machine alone.
+func (l Linux) withDefaults() Linux {
+	ethtool, endorsement := readEthtool, endorsementKey
+	if l.FS != nil {
+		ethtool, endorsement = func(string) ethtoolInfo { return ethtoolInfo{} }, func() (string, error) { return "", nil }
+	} else {
+		l.FS = os.DirFS("/")
+	}
+	if l.ethtool == nil {
+		l.ethtool = ethtool
+	}
+	if l.endorsement == nil {
+		l.endorsement = endorsement
+	}
+	if l.Addresses == nil {
+		l.Addresses = systemLinks
+	}
+	return l
+}
+
+// tpm is what is known of the TPM. One that does not tell its key, such as one that an owner has locked, is reported without.
+func (l Linux) tpm(t tree) *inspection.TPM {
+	found := tpm(t)
+	if found != nil && found.Version == "2" {
+		found.EndorsementKey, _ = l.endorsement()
+	}
+	return found
 }
 
 // tree reads the small text files of /sys and /proc.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 )
 
@@ -40,14 +41,13 @@ type Result[V any] struct {
 
 // Resolver finds out answers to requests of type R, by their key. It works while Run does.
 type Resolver[K comparable, R, V any] struct {
-	config Config[K, R, V]
-	queue  *queue[K]
+	config  Config[K, R, V]
+	backoff workqueue.TypedRateLimiter[K]
 
-	mu      sync.Mutex
-	entries map[K]*entry[R, V]
-	// pauses are those after the last failure of a key.
-	pauses      map[K]time.Duration
+	mu          sync.Mutex
+	entries     map[K]*entry[R, V]
 	subscribers []func(R)
+	queue       workqueue.TypedDelayingInterface[K] // nil before Run
 }
 
 // entry is one key that somebody is interested in. Resolver.mu guards it.
@@ -64,9 +64,8 @@ type entry[R, V any] struct {
 func New[K comparable, R, V any](config Config[K, R, V]) *Resolver[K, R, V] {
 	return &Resolver[K, R, V]{
 		config:  config,
-		queue:   newQueue(config.Clock, config.Before),
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[K](config.MinBackoff, config.MaxBackoff),
 		entries: make(map[K]*entry[R, V]),
-		pauses:  make(map[K]time.Duration),
 	}
 }
 
@@ -89,7 +88,7 @@ func (r *Resolver[K, R, V]) Forget(key K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.entries, key)
-	delete(r.pauses, key)
+	r.backoff.Forget(key)
 }
 
 // Subscribe adds a function that is called by goroutines of Run, several at once and without locks held, whenever Lookup would return something new
@@ -121,31 +120,52 @@ func (r *Resolver[K, R, V]) Busy() (n int) {
 
 // Run resolves until the context ends, and returns when the last attempt has ended. It runs once.
 func (r *Resolver[K, R, V]) Run(ctx context.Context) error {
+	queue := r.start()
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	for range r.config.Parallel {
 		workers.Go(func() {
-			for r.next(ctx) {
+			for r.next(ctx, queue) {
 			}
 		})
 	}
-	r.queue.run(ctx)
+	<-ctx.Done()
+	queue.ShutDown()
 	return nil
+}
+
+// start makes the queue, with all that was looked up before.
+func (r *Resolver[K, R, V]) start() workqueue.TypedDelayingInterface[K] {
+	config := workqueue.TypedQueueConfig[K]{Clock: r.config.Clock}
+	if r.config.Before != nil {
+		config.Queue = &ordered[K]{before: r.config.Before}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Clock: r.config.Clock, Queue: workqueue.NewTypedWithConfig(config),
+	})
+	for key := range r.entries {
+		r.queue.Add(key)
+	}
+	return r.queue
 }
 
 // schedule makes a key due after a while. The caller holds mu.
 func (r *Resolver[K, R, V]) schedule(key K, e *entry[R, V], after time.Duration) {
 	e.due = r.config.Clock.Now().Add(after)
-	r.queue.add(key, after)
+	if r.queue != nil {
+		r.queue.AddAfter(key, after)
+	}
 }
 
-// next makes the next attempt. It returns false when the queue has ended.
-func (r *Resolver[K, R, V]) next(ctx context.Context) bool {
-	key, ok := r.queue.get()
-	if !ok {
+// next makes the next attempt. It returns false when the queue is shut down.
+func (r *Resolver[K, R, V]) next(ctx context.Context, queue workqueue.TypedDelayingInterface[K]) bool {
+	key, closed := queue.Get()
+	if closed {
 		return false
 	}
-	defer r.queue.done(key)
+	defer queue.Done(key)
 	e := r.begin(ctx, key)
 	if e == nil {
 		return true
@@ -167,7 +187,7 @@ func (r *Resolver[K, R, V]) begin(ctx context.Context, key K) *entry[R, V] {
 		return nil
 	}
 	if now := r.config.Clock.Now(); !e.isDue(now) {
-		r.queue.add(key, e.due.Sub(now))
+		r.queue.AddAfter(key, e.due.Sub(now))
 		return nil
 	}
 	e.running = true
@@ -202,15 +222,14 @@ func (r *Resolver[K, R, V]) finish(ctx context.Context, key K, e *entry[R, V], v
 // again plans the next attempt. The caller holds mu.
 func (r *Resolver[K, R, V]) again(key K, e *entry[R, V], err error) {
 	if err != nil {
-		pause := min(max(2*r.pauses[key], r.config.MinBackoff), r.config.MaxBackoff)
-		r.pauses[key] = pause
+		pause := r.backoff.When(key)
 		if r.config.Patient != nil && r.config.Patient(err) {
 			pause = r.config.MaxBackoff
 		}
 		r.schedule(key, e, pause)
 		return
 	}
-	delete(r.pauses, key)
+	r.backoff.Forget(key)
 	var pause time.Duration
 	if r.config.Refresh != nil {
 		pause = r.config.Refresh(e.request)
@@ -218,4 +237,28 @@ func (r *Resolver[K, R, V]) again(key K, e *entry[R, V], err error) {
 	if e.never = pause <= 0; !e.never {
 		r.schedule(key, e, pause)
 	}
+}
+
+// ordered is a queue that hands out the key that comes before all others. It implements workqueue.Queue.
+type ordered[K comparable] struct {
+	before func(a, b K) bool
+	keys   []K
+}
+
+func (*ordered[K]) Touch(K) {}
+
+func (q *ordered[K]) Push(key K) { q.keys = append(q.keys, key) }
+
+func (q *ordered[K]) Len() int { return len(q.keys) }
+
+func (q *ordered[K]) Pop() K {
+	first := 0
+	for i, key := range q.keys {
+		if q.before(key, q.keys[first]) {
+			first = i
+		}
+	}
+	key := q.keys[first]
+	q.keys = slices.Delete(q.keys, first, first+1)
+	return key
 }

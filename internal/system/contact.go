@@ -19,23 +19,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
 )
 
-// contact knows whether the Kubernetes API answers: the watches that fill the caches say so, and the requests about the Lease. While any of them
-// gets no answer the views may be old.
+// contact knows whether the process is in touch with the Kubernetes API: the watches that fill the caches say so, and the requests about the Lease.
+// While any of them fails the views may be old.
 type contact struct {
 	mu      sync.Mutex
 	lost    map[string]error
 	changed chan struct{}
 }
 
-// note records how a request came out that a part of the process makes again and again.
+// note records how a request came out that a part of the process makes again and again; nil: as it should.
 func (c *contact) note(part string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, was := c.lost[part]
 	switch {
-	case away(err):
+	case err != nil:
 		if c.lost == nil {
 			c.lost = map[string]error{}
 		}
@@ -43,7 +44,7 @@ func (c *contact) note(part string, err error) {
 	case was:
 		delete(c.lost, part)
 	}
-	if c.changed != nil && was != away(err) {
+	if c.changed != nil && was != (err != nil) {
 		close(c.changed)
 		c.changed = nil
 	}
@@ -61,7 +62,7 @@ func (c *contact) err() error {
 		parts = append(parts, part)
 	}
 	first := slices.Min(parts)
-	return fmt.Errorf("the Kubernetes API does not answer (%s): %w", first, c.lost[first])
+	return fmt.Errorf("out of touch with the Kubernetes API (%s): %w", first, c.lost[first])
 }
 
 // changes returns a channel that is closed when a part has lost or found the API.
@@ -113,20 +114,27 @@ var backToAPI = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Step
 // pause returns the next wait. Backoff stays at its longest after its steps.
 func pause(b *wait.Backoff) <-chan time.Time { return time.After(b.Step()) }
 
+// settling is how long an API that has just come back may refuse everybody: it has to read accounts and roles first.
+const settling = time.Minute
+
 // AwaitAPI does something with the Kubernetes API as soon as that answers; errors of other kinds it returns.
 func (s *System) AwaitAPI(ctx context.Context, do func(context.Context) error) error {
 	const part = "start"
-	waiting, pauses := false, backToAPI
+	var lastAway time.Time
+	pauses := backToAPI
 	for {
 		err := do(ctx)
-		if !away(err) {
+		starts := time.Since(lastAway) < settling && (apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err))
+		if !away(err) && !starts {
 			s.contact.note(part, nil)
 			return err
 		}
 		s.contact.note(part, err)
-		if !waiting {
-			waiting = true
+		if lastAway.IsZero() {
 			s.logger.Info("waiting for the Kubernetes API", "error", err)
+		}
+		if !starts {
+			lastAway = time.Now()
 		}
 		select {
 		case <-pause(&pauses):
@@ -139,7 +147,10 @@ func (s *System) AwaitAPI(ctx context.Context, do func(context.Context) error) e
 // informer makes the informers of the caches. They note whether the API answers, and are back soon after it is: a reflector by itself waits for up
 // to a minute.
 func (c *contact) informer(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	followed := &followed{inner: toolscache.ToListerWatcherWithContext(lw), contact: c, name: fmt.Sprintf("%T", of)}
+	followed := &followed{
+		inner: toolscache.ToListerWatcherWithContext(lw), contact: c, name: fmt.Sprintf("%T", of),
+		listsOnly: watchlist.DoesClientNotSupportWatchListSemantics(lw),
+	}
 	if kind := of.GetObjectKind().GroupVersionKind().Kind; kind != "" { // metadata
 		followed.name += " of " + kind
 	}
@@ -151,13 +162,18 @@ type followed struct {
 	inner   toolscache.ListerWatcherWithContext
 	contact *contact
 	name    string
+	// listsOnly: what it wraps cannot stream a list as a watch.
+	listsOnly bool
 }
 
 func again[T any](ctx context.Context, f *followed, ask func(context.Context) (T, error)) (T, error) {
 	pauses := backToAPI
 	for {
 		got, err := ask(ctx)
-		f.contact.note(f.name, err)
+		if ctx.Err() != nil {
+			return got, err
+		}
+		f.contact.note(f.name, err) // also what it refuses: nothing new comes from there
 		if !away(err) {
 			return got, err
 		}
@@ -185,3 +201,6 @@ func (f *followed) List(o metav1.ListOptions) (runtime.Object, error) {
 func (f *followed) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return f.WatchWithContext(context.Background(), o)
 }
+
+// IsWatchListSemanticsUnSupported is what a reflector asks (k8s.io/client-go/util/watchlist).
+func (f *followed) IsWatchListSemanticsUnSupported() bool { return f.listsOnly }

@@ -108,7 +108,11 @@ func (l *leases) sign(lease *coordinationv1.Lease) {
 
 // learn notes who leads, and whether the API answers.
 func (l *leases) learn(lease *coordinationv1.Lease, err error) error {
-	l.contact.note("Lease", err)
+	if away(err) {
+		l.contact.note("Lease", err)
+		return err
+	}
+	l.contact.note("Lease", nil) // what the API says of the Lease, it has said
 	switch {
 	case err == nil:
 		l.leadership.SetLeader(lease.Annotations[metalv1.AnnotationBootStreamAddress])

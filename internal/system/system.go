@@ -163,7 +163,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 		}
 		s.election = &election{lock: lock, logger: s.logger, term: s.runTerm}
 	}
-	for _, p := range s.standing() {
+	for _, p := range s.permanent() {
 		s.run(p.name, p.run)
 	}
 	s.acting.Go(s.takeTurns)
@@ -184,8 +184,8 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// standing are the parts that every replica has, whoever leads.
-func (s *System) standing() []part {
+// permanent are the parts that every replica has, whoever leads.
+func (s *System) permanent() []part {
 	return []part{
 		{"caches", s.controllers.direct.Start},
 		{"image resolver", s.images.Run},

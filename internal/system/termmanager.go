@@ -21,8 +21,8 @@ type termManager struct {
 	runnables []manager.Runnable
 }
 
-func newTermManager(standing manager.Manager) *termManager {
-	return &termManager{Manager: standing, cache: &termCache{Cache: standing.GetCache()}}
+func newTermManager(process manager.Manager) *termManager {
+	return &termManager{Manager: process, cache: &termCache{Cache: process.GetCache()}}
 }
 
 func (m *termManager) GetCache() cache.Cache { return m.cache }

@@ -187,7 +187,7 @@ func (cm *certManager) identity(secret string) *peer.Identity {
 	cm.t.Helper()
 	folder := cm.t.TempDir()
 	for name, content := range cm.secrets[secret] {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o440); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o400); err != nil {
 			cm.t.Fatal(err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -32,11 +31,7 @@ const (
 // before, with artifacts that no machine has asked for yet.
 func TestAnswersWithoutAPI(t *testing.T) {
 	s := newSite(t)
-	for _, add := range []func(*runtime.Scheme) error{bootv1.AddToScheme, ipxev1.AddToScheme} {
-		if err := add(s.Scheme()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.bootKinds()
 	m := launch(t, "first", s.args...)
 	m.isReady()
 	paths := s.describeBoot()
@@ -75,6 +70,9 @@ func TestAnswersWithoutAPI(t *testing.T) {
 		}
 	}
 	eventually(t, "the process is alive, and not ready", func() error { return health(m, http.StatusOK, http.StatusServiceUnavailable) })
+	if err := m.says("/readyz", http.StatusOK); err == nil || !strings.Contains(err.Error(), "out of touch with the Kubernetes API") {
+		t.Errorf("/readyz names no reason: %v", err)
+	}
 	m.stop()
 }
 

@@ -51,7 +51,7 @@ func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 		}
 	}
 	// An API of its own: what a site knows of its rack belongs to no namespace.
-	api := testapi.StartWith(t)
+	api := testapi.StartWith(t, "--api-address", freeAddress(t))
 	s := &site{t: t, api: api, namespace: "farrier-system"}
 	var err error
 	if s.Client, err = client.New(api.RESTConfig(), client.Options{Scheme: scheme}); err != nil {

@@ -64,6 +64,16 @@ func Run(t *testing.T, b *Binary, name string, line func(string), args ...string
 // PID is the process's number.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Log is what the process has printed for people so far.
 func (p *Process) Log() string { return p.log.String() }
 

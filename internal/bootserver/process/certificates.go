@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/enroll"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/host/atomicfile"
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 )
 
 const (
@@ -77,7 +78,7 @@ func (s *certificates) prepareJoining(o *Options, dir string) error {
 		if o.JoinCAFile == "" {
 			return fmt.Errorf("--join-ca-file: is required for the first contact with a manager, and there is no %s", s.files.CA)
 		}
-		bundle, err := os.ReadFile(o.JoinCAFile)
+		bundle, err := boundedfile.Read(o.JoinCAFile, boundedfile.Certificates)
 		if err == nil {
 			_, err = peer.AnonymousConfig(bundle, s.manager, s.clock)
 		}
@@ -103,14 +104,12 @@ func readToken(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	content, err := os.ReadFile(path)
+	content, err := boundedfile.ReadKey(path, tokenLimit) // whoever reads it first may join in our place
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil:
 		return "", err
-	case len(content) > tokenLimit:
-		return "", fmt.Errorf("%s is longer than any token", path)
 	}
 	token := strings.TrimSpace(string(content))
 	if token == "" {

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/go-logr/logr"
 
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/pages"
 )
@@ -94,11 +94,11 @@ func servePage(ctx context.Context, listener net.Listener, handler http.Handler,
 type metricsTLS struct{ o *Options }
 
 func (m *metricsTLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(m.o.MetricsCertFile, m.o.MetricsKeyFile)
+	pair, err := boundedfile.KeyPair(m.o.MetricsCertFile, m.o.MetricsKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics-cert-file: %w", err)
 	}
-	bundle, err := os.ReadFile(m.o.MetricsClientCAFile)
+	bundle, err := boundedfile.Read(m.o.MetricsClientCAFile, boundedfile.Certificates)
 	if err != nil {
 		return nil, fmt.Errorf("--metrics-client-ca-file: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,6 +33,8 @@ type Process struct {
 	ready   chan struct{}
 	exited  chan struct{}
 	err     error // of the process, valid once exited is closed
+	binary  string
+	flags   []string
 
 	kubeconfig string // this and config are valid once ready is closed
 	config     *rest.Config
@@ -58,6 +61,8 @@ func launch(binary string, flags ...string) (*Process, error) {
 		output:  &tail{},
 		ready:   make(chan struct{}),
 		exited:  make(chan struct{}),
+		binary:  binary,
+		flags:   flags,
 	}
 	p.command.Stderr = p.output
 	stdout, err := p.command.StdoutPipe()
@@ -144,6 +149,21 @@ func (p *Process) Output() string { return p.output.String() }
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.exited
+}
+
+// Restart starts the server again that was killed, on the same data and at the same address, and returns when it answers.
+func (p *Process) Restart(t testing.TB) *Process {
+	t.Helper()
+	address, found := strings.CutPrefix(p.config.Host, "https://")
+	if !found {
+		t.Fatalf("control plane for tests: no address in %q", p.config.Host)
+	}
+	again, err := launch(p.binary, append(slices.Clone(p.flags), "--api-address", address)...)
+	if err != nil {
+		t.Fatalf("control plane for tests: %v", err)
+	}
+	t.Cleanup(again.Kill)
+	return again.MustBeReady(t)
 }
 
 // Stop ends the process in an orderly way.
