@@ -124,9 +124,9 @@ func (w *world) kubeconfig() string {
 	if err := w.SubResource("token").Create(w.t.Context(), account, request); err != nil {
 		w.t.Fatal(err)
 	}
-	rest := w.api.RESTConfig()
+	from := w.api.RESTConfig()
 	c := clientcmdapi.NewConfig()
-	c.Clusters["site"] = &clientcmdapi.Cluster{Server: rest.Host, CertificateAuthorityData: rest.CAData, CertificateAuthority: rest.CAFile}
+	c.Clusters["site"] = &clientcmdapi.Cluster{Server: from.Host, CertificateAuthorityData: from.CAData, CertificateAuthority: from.CAFile}
 	c.AuthInfos["manager"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
 	c.Contexts["site"] = &clientcmdapi.Context{Cluster: "site", AuthInfo: "manager"}
 	c.CurrentContext = "site"

@@ -69,8 +69,8 @@ func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, 
 	ready := make(chan string, 1)
 	p := &Product{t: t}
 	p.process = Run(t, b, "farrier up", func(line string) {
-		if rest, ok := strings.CutPrefix(line, "ready "); ok {
-			ready <- rest
+		if fields, ok := strings.CutPrefix(line, "ready "); ok {
+			ready <- fields
 		}
 	}, args...)
 	select {
