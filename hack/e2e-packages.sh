@@ -14,6 +14,7 @@ missing() {
 	[ -e /usr/share/OVMF/OVMF_CODE_4M.fd ] || echo ovmf
 	[ -e /usr/lib/systemd/boot/efi/linuxx64.efi.stub ] || echo systemd-boot-efi
 	command -v objcopy >/dev/null || echo binutils
+	command -v openssl >/dev/null || echo openssl
 }
 
 kernel() {

@@ -59,7 +59,7 @@ func (b *bench) visible(ctx context.Context, count int) (found visibleFound, err
 	return found, err
 }
 
-// watch makes the changes, once to warm up and once to measure.
+// watch makes the changes and asks how soon they were visible.
 func (b *bench) watch(s *site, followers []*child.Process, found *visibleFound) error {
 	var before, after managerAnswer
 	cpuBefore, _, err := ask(followers, bootServerRequest{Watch: true})

@@ -96,7 +96,7 @@ var logKeys = map[string]string{
 }
 
 // properNames may begin a log message, which otherwise begins in lower case.
-var properNames = []string{"BMC", "BMCs", "Kubernetes", "LLDP", "TLS", "API", "ServerClaim", "Server", "UKI", "OCI"}
+var properNames = []string{"BMC", "BMCs", "Kubernetes", "LLDP", "TLS", "API", "ServerClaim", "Server", "UKI", "OCI", "DHCP", "TFTP"}
 
 // forwarders hand on what libraries log, and choose neither messages nor keys.
 var forwarders = []string{"internal/controlplane/logging.go", "internal/program/logging/"}

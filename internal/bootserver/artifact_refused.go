@@ -74,7 +74,7 @@ func (s *Server) logBlobFailure(r *http.Request, status int, err error) {
 	} else if status < http.StatusInternalServerError {
 		return
 	}
-	if suppressed, ok := lines.due(s.cfg.Clock.Now()); ok {
+	if suppressed, ok := lines.Due(s.cfg.Clock.Now()); ok {
 		say("count", suppressed+1, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err)
 	}
 }

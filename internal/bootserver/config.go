@@ -65,6 +65,8 @@ type Config struct {
 	// NoAssignment is the status for a machine that nothing is assigned to: 503, which
 	// iPXE asks again after, or 404 for those who chain to something else. Zero: 503.
 	NoAssignment int
+	// Known reports whether a machine is one of ours that boots nothing now, by its UUID or a MAC address, either of which may be empty; nil: only what boots is known.
+	Known func(uuid, mac string) bool
 	// Blobs serves artifacts; nil: there are none, 404.
 	Blobs Blobs
 	// Reports takes probe reports; nil: 503.

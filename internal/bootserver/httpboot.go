@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 )
 
 // forwardedFor is the header in which DHCP servers and proxies say whom they ask for.
@@ -28,27 +29,15 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 	} else {
 		m, status = s.view.ByIP(from)
 	}
-	known := status == bootview.Found && m.FileEntry != ""
-	asked := family(from, forwarded)
-	var uki baseURL
-	var uuid string
-	switch {
-	case status == bootview.Unsynced, status == bootview.Conflict:
+	if status == bootview.Unsynced || status == bootview.Conflict {
 		s.refuseLookup(w, r, m, status)
 		return
-	case known:
-		// It may have no URL yet, or none any more. It is not given the default then:
-		// that is for machines that nobody knows, and starts their discovery.
-		site := s.cfg.Sites.Of(m.Site)
-		uki, uuid = rebase(m.FileURL, site.Object(), site.For(asked)), m.UUID
-	default:
-		defaultUKI := s.cfg.DefaultUKI()
-		if defaultUKI == "" {
-			refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)
-			s.unknown(r, "", firstMAC(forwarded), "")
-			return
-		}
-		uki = rebase(defaultUKI, s.cfg.Sites.Of("").Object(), s.cfg.Sites.OfHost(r.Host).For(asked))
+	}
+	uki, uuid, known := s.firmwareFile(m, status, s.cfg.Sites.OfHost(r.Host), family(from, forwarded))
+	if !known && uki.isZero() {
+		refuse(w, r, http.StatusInternalServerError, textNoDefaultUKI)
+		s.unknown(r, "", firstMAC(forwarded), "")
+		return
 	}
 	buf := buffers.Get().(*[]byte)
 	body := append((*buf)[:0], `{"ClientIPs":`...)
@@ -62,6 +51,18 @@ func (s *Server) serveHTTPBoot(w http.ResponseWriter, r *http.Request, _ string)
 	body = append(body, '}')
 	send(w, r, http.StatusOK, typeJSON, body)
 	release(buf, body)
+}
+
+// firmwareFile is what firmware boots over HTTP: the file of its machine, and of a machine that has none and is not known the default one, at a base
+// of the site that it has reached.
+func (s *Server) firmwareFile(m *bootview.Machine, status bootview.Status, near booturl.Bases, asked netip.Addr) (file baseURL, uuid string, known bool) {
+	if status == bootview.Found && m.FileEntry != "" {
+		// It may have no URL yet, or none any more. It is not given the default then:
+		// that is for machines that nobody knows, and starts their discovery.
+		site := s.cfg.Sites.Of(m.Site)
+		return rebase(m.FileURL, site.Object(), site.For(asked)), m.UUID, true
+	}
+	return rebase(s.cfg.DefaultUKI(), s.cfg.Sites.Of("").Object(), near.For(asked)), "", false
 }
 
 // firstMatch goes through the identifiers of the header in their order. One that
@@ -120,6 +121,10 @@ func rebase(text, from, to string) baseURL {
 	}
 	return baseURL{"", text}
 }
+
+func (u baseURL) isZero() bool { return u == baseURL{} }
+
+func (u baseURL) String() string { return u.base + u.rest }
 
 func (u baseURL) appendJSON(dst []byte) []byte {
 	if !plain(u.base) || !plain(u.rest) {

@@ -1,13 +1,13 @@
 package bootserver
 
 import (
-	"fmt"
+	"errors"
 	"io/fs"
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 
+	"github.com/farrier-dev/farrier/internal/bootfiles"
 	"github.com/farrier-dev/farrier/internal/bootview"
 )
 
@@ -16,23 +16,18 @@ var (
 	typeBinary = []string{"application/octet-stream"}
 )
 
-// openPrograms opens the directory of network boot programs, <arch>/<file>. Nothing outside of it can be
-// reached through an os.Root, whatever links it holds.
-func openPrograms(dir string) (*os.Root, error) {
+// openPrograms opens the directory of network boot programs, <arch>/<file>.
+func openPrograms(dir string) (*bootfiles.Dir, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("boot programs: %w", err)
-	}
-	return root, nil
+	return bootfiles.Open(dir)
 }
 
 // serveProgram answers /boot/{arch}/{file}: a network boot program. Directories are not listed.
 func (s *Server) serveProgram(w http.ResponseWriter, r *http.Request, rest string) {
 	arch, name, _ := strings.Cut(rest, "/")
-	if s.programs == nil || !programName(arch) || !programName(name) {
+	if s.programs == nil || !bootfiles.Name(arch) || !bootfiles.Name(name) {
 		notFound(w, r)
 		return
 	}
@@ -50,40 +45,13 @@ func (s *Server) serveProgram(w http.ResponseWriter, r *http.Request, rest strin
 	s.deliveredToAddress(r, Program, p.status, p.total, func(*bootview.Machine) string { return rest })
 }
 
-// openProgram returns nil for what is no regular file. A link could be to anything, and to open a pipe would wait for
-// its other end.
+// openProgram returns nil for what is no boot program.
 func (s *Server) openProgram(path string) (*os.File, fs.FileInfo) {
-	if info, err := s.programs.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	f, err := s.programs.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	f, info, err := s.programs.File(path)
+	if err != nil && !errors.Is(err, bootfiles.ErrNotFound) {
 		s.cfg.Logger.Info("boot program cannot be read", "file", path, "error", err)
-		return nil, nil
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, nil
 	}
 	return f, info
-}
-
-// programName allows what names boot programs in the field: snponly.efi, undionly.kpxe, x86_64. It does not begin with a
-// dot, so it is neither hidden nor a way up.
-func programName(s string) bool {
-	const longest = 128
-	if s == "" || len(s) > longest || s[0] == '.' {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && !('0' <= c && c <= '9') && strings.IndexByte("._-", c) < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // programType: firmware that boots over HTTP goes by the media type (UEFI 2.10 §24.7.5.2).

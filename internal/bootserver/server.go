@@ -7,10 +7,10 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/bootfiles"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
@@ -45,11 +45,11 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	// unknownLines are those of the log about machines that nobody knows.
-	unknownLines limitedLines
+	unknownLines ratelimit.Lines
 	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
-	blobRefusals, blobFailures limitedLines
+	blobRefusals, blobFailures ratelimit.Lines
 	callers                    callers
-	programs                   *os.Root           // nil: none
+	programs                   *bootfiles.Dir     // nil: none
 	limiter                    *ratelimit.Limiter // nil: no limit
 	// since is when this server began to answer: what machines fetched before it does not know.
 	since time.Time
@@ -66,8 +66,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
 		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
-		unknownLines: limitedLines{most: linesAMinute, within: time.Minute},
-		blobRefusals: limitedLines{most: 1, within: blobRefusalsEvery}, blobFailures: limitedLines{most: 1, within: blobFailuresEvery},
+		unknownLines: ratelimit.Lines{Most: linesAMinute, Within: time.Minute},
+		blobRefusals: ratelimit.Lines{Most: 1, Within: blobRefusalsEvery}, blobFailures: ratelimit.Lines{Most: 1, Within: blobFailuresEvery},
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {

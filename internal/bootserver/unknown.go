@@ -16,18 +16,22 @@ import (
 // unknown notes that a machine asked what to boot and was told that there is nothing for it, and has the log say so: once for each machine,
 // and not more often than anybody reads.
 func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
+	s.stranger(bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path})
+}
+
+func (s *Server) stranger(m bootview.UnknownMachine) {
 	now := s.cfg.Clock.Now()
-	m, news := s.cfg.Unknown.Note(bootview.UnknownMachine{Address: callerText(r), UUID: uuid, MAC: mac, Serial: serial, Path: r.URL.Path}, now)
+	m, news := s.cfg.Unknown.Note(m, now)
 	s.cfg.Sighted(m)
 	if !news {
 		return
 	}
-	suppressed, ok := s.unknownLines.due(now)
+	suppressed, ok := s.unknownLines.Due(now)
 	if !ok {
 		return
 	}
-	said := []any{"address", m.Address, "path", m.Path}
-	for _, named := range [][2]string{{"systemUUID", m.UUID}, {"mac", m.MAC}, {"serial", m.Serial}} {
+	said := []any{"path", m.Path}
+	for _, named := range [][2]string{{"address", m.Address}, {"systemUUID", m.UUID}, {"mac", m.MAC}, {"serial", m.Serial}} {
 		if named[1] != "" {
 			said = append(said, named[0], named[1])
 		}
@@ -88,7 +92,5 @@ func (s *Server) hasSomething(m bootview.UnknownMachine) bool {
 	if _, status := s.view.Find(m.UUID, m.MAC, m.Serial); status != bootview.Unknown {
 		return true
 	}
-	labels := map[string][]string{assignment.KeyUUID: {m.UUID}, assignment.KeyMAC: {m.MAC}, assignment.KeySerial: {m.Serial}}
-	subject, err := assignment.NewSubject(labels)
-	return err == nil && s.cfg.Profiles != nil && len(s.cfg.Profiles.Candidates(subject)) > 0
+	return s.assigned(m)
 }

@@ -7,6 +7,8 @@ type DeliveryKind string
 
 // What machines are given, in the order in which a boot asks for it; then what they tell.
 const (
+	// DeliveredBoot is an answer of DHCP: what to boot, and perhaps an address.
+	DeliveredBoot      DeliveryKind = "DHCP"
 	DeliveredProgram   DeliveryKind = "Program"
 	DeliveredChainload DeliveryKind = "Chainload"
 	DeliveredScript    DeliveryKind = "Script"
@@ -22,7 +24,7 @@ const (
 // IsFile reports whether a machine's firmware fetches that itself and boots it: a UKI, or what other boot methods record under kinds of their own.
 func (k DeliveryKind) IsFile() bool {
 	switch k {
-	case DeliveredProgram, DeliveredChainload, DeliveredScript, DeliveredArtifact, DeliveredIgnition, ReceivedReport, ReceivedBootState:
+	case DeliveredBoot, DeliveredProgram, DeliveredChainload, DeliveredScript, DeliveredArtifact, DeliveredIgnition, ReceivedReport, ReceivedBootState:
 		return false
 	}
 	return true

@@ -1,6 +1,7 @@
 package bootview
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 const (
 	maxUnknownHosts = 256
 	maxUnknownThere = 16
+	maxUnaddressed  = 1024
 	maxUnknownText  = 64
 	// unknownSaidFor is how long a machine that goes on asking is nothing new.
 	unknownSaidFor = time.Hour
@@ -30,6 +32,8 @@ type UnknownMachine struct {
 	UUID    string `json:"uuid,omitempty"`
 	MAC     string `json:"mac,omitempty"`
 	Serial  string `json:"serial,omitempty"`
+	// Architecture is that of its firmware, where it asked over DHCP.
+	Architecture string `json:"architecture,omitempty"`
 	// Path is what it asked for last.
 	Path  string    `json:"path"`
 	First time.Time `json:"first"`
@@ -45,7 +49,9 @@ func (m *UnknownMachine) is(o *UnknownMachine) bool {
 
 // kept is m without the requests that its texts are cut from.
 func (m UnknownMachine) kept() UnknownMachine {
-	m.Address, m.UUID, m.MAC, m.Serial, m.Path = strings.Clone(m.Address), strings.Clone(m.UUID), strings.Clone(m.MAC), strings.Clone(m.Serial), strings.Clone(m.Path)
+	for _, text := range []*string{&m.Address, &m.UUID, &m.MAC, &m.Serial, &m.Path, &m.Architecture} {
+		*text = strings.Clone(*text)
+	}
 	return m
 }
 
@@ -53,23 +59,39 @@ func (m UnknownMachine) kept() UnknownMachine {
 type UnknownMachines struct {
 	mu sync.Mutex
 	by bounded.Map[netip.Addr, *[]UnknownMachine]
+	// unaddressed are those that asked over DHCP, before they have an address: by MAC. They push out nobody who has one.
+	unaddressed bounded.Map[string, *[]UnknownMachine]
+}
+
+// there are the machines of the host that m asks from.
+func (u *UnknownMachines) there(m UnknownMachine) *[]UnknownMachine {
+	if m.Address == "" && m.MAC != "" {
+		return placeOf(&u.unaddressed, m.kept().MAC, maxUnaddressed)
+	}
+	return placeOf(&u.by, hostOf(m.Address), maxUnknownHosts)
+}
+
+func placeOf[K comparable](by *bounded.Map[K, *[]UnknownMachine], key K, most int) *[]UnknownMachine {
+	there, _ := by.Get(key)
+	if there == nil {
+		there = &[]UnknownMachine{}
+		by.Put(key, there, most)
+	}
+	return there
 }
 
 // Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
 // lately.
 func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMachine, news bool) {
-	m.Address, m.UUID, m.MAC, m.Serial, m.Path = shortText(m.Address), shortText(m.UUID), shortText(m.MAC), shortText(m.Serial), shortText(m.Path)
+	for _, text := range []*string{&m.Address, &m.UUID, &m.MAC, &m.Serial, &m.Path, &m.Architecture} {
+		*text = shortText(*text)
+	}
 	if canonical, err := identity.UUID(m.UUID); err == nil {
 		m.UUID = canonical
 	}
-	host := hostOf(m.Address)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	there, _ := u.by.Get(host)
-	if there == nil {
-		there = &[]UnknownMachine{}
-		u.by.Put(host, there, maxUnknownHosts)
-	}
+	there := u.there(m)
 	at := slices.IndexFunc(*there, func(o UnknownMachine) bool { return o.is(&m) })
 	if at < 0 {
 		m = m.kept()
@@ -88,6 +110,9 @@ func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMa
 	if known.Path != m.Path {
 		known.Path = strings.Clone(m.Path)
 	}
+	if known.Architecture != m.Architecture {
+		known.Architecture = strings.Clone(m.Architecture)
+	}
 	known.Last, known.Times = now, known.Times+1
 	if news = known.said.IsZero() || now.Sub(known.said) >= unknownSaidFor; news {
 		known.said = now
@@ -100,10 +125,12 @@ func (u *UnknownMachines) List(now time.Time) []UnknownMachine {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var all []UnknownMachine
-	for there := range u.by.Values() {
-		for _, m := range *there {
-			if now.Sub(m.Last) < unknownKeptFor {
-				all = append(all, m)
+	for _, places := range []iter.Seq[*[]UnknownMachine]{u.by.Values(), u.unaddressed.Values()} {
+		for there := range places {
+			for _, m := range *there {
+				if now.Sub(m.Last) < unknownKeptFor {
+					all = append(all, m)
+				}
 			}
 		}
 	}

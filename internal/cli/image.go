@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -32,22 +30,3 @@ func plainHTTP(cmd *cobra.Command, o *bootimage.Options) {
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// firstFile returns the first of these files that is there; empty: none is.
-func firstFile(files ...string) string {
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			return file
-		}
-	}
-	return ""
-}
-
-// besideThisProgram is where the other programs of Farrier are installed, too.
-func besideThisProgram(name string) string {
-	own, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	return firstFile(filepath.Join(filepath.Dir(own), name))
-}

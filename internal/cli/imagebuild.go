@@ -24,12 +24,6 @@ import (
 // annotationPCR11 of an image is the value of PCR 11 that its UKI leads to.
 const annotationPCR11 = "dev.farrier.image.pcr11.sha256"
 
-// stubs are where Debian's package systemd-boot-efi has systemd's EFI stub; others have it there as well.
-var stubs = map[string]string{
-	"amd64": "/usr/lib/systemd/boot/efi/linuxx64.efi.stub",
-	"arm64": "/usr/lib/systemd/boot/efi/linuxaa64.efi.stub",
-}
-
 // imageBuild are the flags of `farrier image build`.
 type imageBuild struct {
 	discovery.Parts
@@ -100,7 +94,7 @@ func (b *imageBuild) complete() error {
 		b.Kernel.Version = filepath.Base(filepath.Clean(b.Kernel.Modules))
 	}
 	if b.Agent == "" {
-		if b.Agent = besideThisProgram("metalprobe"); b.Agent == "" {
+		if b.Agent = discovery.Agent(); b.Agent == "" {
 			return errors.New("--agent: no metalprobe beside this program")
 		}
 	}
@@ -205,12 +199,13 @@ func (b *imageBuild) findStub(errOut io.Writer) {
 	if b.noUKI || b.Stub != "" {
 		return
 	}
-	architecture, err := discovery.Architecture(b.Kernel)
-	if err != nil {
-		return // told when it is built
-	}
-	if b.Stub = firstFile(stubs[architecture]); b.Stub == "" {
-		fmt.Fprintf(errOut, "warning: no UKI, for UEFI HTTP boot: no file %s (Debian package systemd-boot-efi); --stub may name another\n", stubs[architecture])
+	file, there, err := discovery.Stub(b.Kernel)
+	switch {
+	case err != nil: // told when it is built
+	case there:
+		b.Stub = file
+	default:
+		fmt.Fprintf(errOut, "warning: no UKI, for UEFI HTTP boot: no file %s (Debian package systemd-boot-efi); --stub may name another\n", file)
 	}
 }
 

@@ -100,10 +100,10 @@ func printUnknown(out io.Writer, machines []unknownMachine, zone *time.Location)
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "LAST\tTIMES\tADDRESS\tUUID\tMAC\tSERIAL\tASKED\tSERVER")
+	fmt.Fprintln(table, "LAST\tTIMES\tADDRESS\tUUID\tMAC\tSERIAL\tARCH\tASKED\tSERVER")
 	for _, m := range machines {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Last.In(zone).Format(time.DateTime), m.Times, m.Address,
-			orDash(m.UUID), orDash(m.MAC), orDash(m.Serial), orDash(m.Path), orDash(m.Server))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Last.In(zone).Format(time.DateTime), m.Times, orDash(m.Address),
+			orDash(m.UUID), orDash(m.MAC), orDash(m.Serial), orDash(m.Architecture), orDash(m.Path), orDash(m.Server))
 	}
 	return table.Flush()
 }

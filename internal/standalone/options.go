@@ -29,6 +29,9 @@ type Options struct {
 	// APIAddress is host:port; port 0 means any free one.
 	APIAddress string
 
+	// DiscoveryRoot is the folder of a system, or of an unpacked kernel package, of whose newest kernel the discovery image is built; empty: none is.
+	DiscoveryRoot string
+
 	// Sim is the number of servers in a simulated rack; 0: there is none.
 	Sim             int
 	SimAddress      string
@@ -82,6 +85,15 @@ func (o Options) check() (rackSettings, error) {
 	}
 	if o.Sim < 0 || o.Sim > 60000 {
 		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
+	}
+	if o.DiscoveryRoot != "" && o.Sim > 0 {
+		refuse("discovery-root", errors.New("the machines of --sim run no real image"))
+	}
+	if o.DiscoveryRoot != "" && o.ProbeImage != "" {
+		refuse("discovery-root", errors.New("--probe-os-image names another image"))
+	}
+	if o.DiscoveryRoot != "" && o.BootTLSAddress != "" {
+		refuse("discovery-root", errors.New("an image that verifies --boot-tls-address is built with 'farrier image build --boot-ca-file' and named with --probe-os-image"))
 	}
 	var s rackSettings
 	var err error

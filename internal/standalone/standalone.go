@@ -72,6 +72,11 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 			return err
 		}
 	}
+	if s.options.DiscoveryRoot != "" {
+		if err := s.startDiscovery(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.System.Start(ctx, s.Config); err != nil {
 		return err
 	}

@@ -5,23 +5,56 @@ import (
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
 // Kubernetes.
-func (s *System) newBootServer(delivery *bootdelivery.Delivery, intake *reportintake.Intake) (*bootserver.Server, error) {
+func (s *System) newBootServer(c client.Reader, delivery *bootdelivery.Delivery, intake *reportintake.Intake) (*bootserver.Server, error) {
 	return bootserver.New(s.settings.boot.Fill(bootserver.Config{
-		View: s.view, Profiles: s.profiles, Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered),
+		View: s.view, Profiles: s.profiles, Known: knownServer(c), Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered),
 		Instances: s.instances, DefaultUKI: s.newDefaultUKI().get, Neighbour: neighbour.New(clock.RealClock{}).MAC,
 		Alarm: delivery.Alarmed, Early: delivery.PollSoon, Names: s.bootTLSNames, Logger: s.logger.WithName("boot"),
 	}))
+}
+
+// knownServer reports whether a machine is that of a Server, from the cache alone: DHCP asks it of every machine that boots nothing now.
+func knownServer(c client.Reader) func(uuid, mac string) bool {
+	return func(uuid, mac string) bool {
+		for key, value := range map[string]string{assignment.KeyUUID: uuid, assignment.KeyMAC: mac} {
+			var found metalv1.ServerList
+			if value == "" {
+				continue
+			}
+			err := c.List(context.Background(), &found, client.MatchingFields{index.ServerByIdentity: index.Identity(key, value)}, client.Limit(1), client.UnsafeDisableDeepCopy)
+			if err == nil && len(found.Items) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// serveDHCP answers DHCP and TFTP, where somebody wants it. Of several managers the one that leads does: two would lease one address twice.
+func (s *System) serveDHCP(ctx context.Context) error {
+	m := service.NewMetrics()
+	if err := metrics.Registry.Register(m); err != nil {
+		return err
+	}
+	defer metrics.Registry.Unregister(m)
+	return s.settings.boot.DHCP(s.boot, m, s.logger.WithName("dhcp")).Run(ctx)
 }
 
 // recorded has every answer recorded on its way to the conditions.

@@ -153,7 +153,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	if s.controllers, err = s.newControllers(ctx, config); err != nil {
 		return err
 	}
-	if s.boot, err = s.newBootServer(s.controllers.delivery, s.controllers.intake); err != nil {
+	if s.boot, err = s.newBootServer(s.controllers.direct.GetClient(), s.controllers.delivery, s.controllers.intake); err != nil {
 		return err
 	}
 	if s.settings.LeaderElection {

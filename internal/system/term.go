@@ -110,6 +110,7 @@ func (t *term) addFleet(mgr ctrl.Manager) error {
 	return errors.Join(
 		mgr.Add(named("fleet", t.fleet.Run)),
 		mgr.Add(named("receiver of BMC events", t.serveEvents)),
+		mgr.Add(named("DHCP and TFTP", t.serveDHCP)),
 		mgr.Add(named("boot authority", func(ctx context.Context) error { return t.publishBootCA(ctx, mgr.GetClient(), mgr.GetAPIReader()) })),
 	)
 }

@@ -34,7 +34,7 @@ type discovered struct {
 }
 
 // newDiscovery has the product order the discovery of one machine.
-func newDiscovery(t *testing.T, image string, l func(prefixes, image string) *lab) *discovered {
+func newDiscovery(t *testing.T, l func(prefixes string) *lab) *discovered {
 	t.Helper()
 	rack, err := sim.Start(t.Context(), sim.Options{
 		Servers: 1, Address: "127.0.0.1:0", Username: "admin", Password: "factory", Seed: 1,
@@ -55,7 +55,7 @@ func newDiscovery(t *testing.T, image string, l func(prefixes, image string) *la
 		t.Fatal(err)
 	}
 	info := rack.BMCs()[0]
-	d := &discovered{lab: l(prefixes, image), rack: rack, machine: rack.Machine(0), server: info.Name + "-system-0"}
+	d := &discovered{lab: l(prefixes), rack: rack, machine: rack.Machine(0), server: info.Name + "-system-0"}
 	endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 	endpoint.Spec.IP, endpoint.Spec.MACAddress = info.IP.String(), info.MAC
 	d.create(endpoint)
@@ -82,7 +82,7 @@ func (d *discovered) why(ctx context.Context) string {
 	return b.String()
 }
 
-// buildProbe builds the discovery image of the kernel that these tests use, into a layout, and returns its parts.
+// buildProbe builds the discovery image of the kernel that these tests use.
 func buildProbe(t *testing.T) discovery.Image {
 	t.Helper()
 	image, modules := kernel(t)
@@ -102,37 +102,41 @@ func buildProbe(t *testing.T) discovery.Image {
 	return built
 }
 
-// TestDiscoveryImage: the image that Farrier builds boots on real firmware and reports what the machine's SMBIOS says, until its Server is available.
+// TestDiscoveryImage: the image that Farrier builds, at its own start for one machine and into a registry for the other, boots on real firmware and reports what the machine's SMBIOS says, until its Server is available.
 func TestDiscoveryImage(t *testing.T) {
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
-	built := buildProbe(t)
-	for name, m := range map[string]struct {
-		how    firmware
-		layers []bootimage.Layer
-	}{
-		"bios": {biosIPXE, []bootimage.Layer{
-			bootimage.Bytes(bootimage.KernelType, "vmlinuz", built.Kernel), bootimage.Bytes(bootimage.InitramfsType, "initramfs", built.Initramfs),
-		}},
-		"uki": {uefiHTTP, []bootimage.Layer{bootimage.Bytes(bootimage.UKIType, "discovery.efi", built.UKI)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := newDiscovery(t, name, func(prefixes, image string) *lab {
-				return newLabWith(t, "", func(l *lab) []string {
-					place, err := bootimage.Open(t.Context(), l.registry.Reference(image, "1"), bootimage.Options{PlainHTTP: true}, true)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := place.Push(t.Context(), bootimage.Image{Architecture: "amd64", Layers: m.layers}); err != nil {
-						t.Fatal(err)
-					}
-					return []string{"--boot-url", l.url, "--mac-prefixes-file", prefixes, "--probe-os-image", l.registry.Reference(image, "1")}
-				})
-			})
-			d.boots(t, m.how)
-		})
+	flags := func(prefixes string, more ...string) func(*lab) []string {
+		return func(l *lab) []string {
+			return append([]string{"--boot-url", l.url, "--mac-prefixes-file", prefixes}, more...)
+		}
 	}
+	t.Run("bios", func(t *testing.T) {
+		image, _ := kernel(t)
+		d := newDiscovery(t, func(prefixes string) *lab {
+			return newLabWith(t, "", flags(prefixes, "--discovery-root", filepath.Join(filepath.Dir(image), ".."), "--registry-address", "127.0.0.1:0"))
+		})
+		d.boots(t, biosIPXE)
+	})
+	t.Run("uefi", func(t *testing.T) {
+		built := buildProbe(t)
+		d := newDiscovery(t, func(prefixes string) *lab {
+			return newLabWith(t, "", func(l *lab) []string {
+				// The name is short: QEMU's DHCP server has no room for a longer URL.
+				place, err := bootimage.Open(t.Context(), l.registry.Reference("uki", "1"), bootimage.Options{PlainHTTP: true}, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				layers := []bootimage.Layer{bootimage.Bytes(bootimage.UKIType, "discovery.efi", built.UKI)}
+				if _, err := place.Push(t.Context(), bootimage.Image{Architecture: "amd64", Layers: layers}); err != nil {
+					t.Fatal(err)
+				}
+				return flags(prefixes, "--probe-os-image", l.registry.Reference("uki", "1"))(l)
+			})
+		})
+		d.boots(t, uefiHTTP)
+	})
 }
 
 // boots has a machine of QEMU boot as the simulated one would, and looks at what is known of it then.

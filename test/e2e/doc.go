@@ -10,5 +10,7 @@
 // What they boot is a real kernel with an initramfs that holds one program, guest/: it says over the serial
 // line who it is and what it was given, fetches its ignition as Ignition would, and switches the machine off.
 //
+// Discovery boots the image that Farrier builds, for a machine whose BMC is simulated; with Secure Boot it is signed with the key of the package ovmf.
+//
 // The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need.
 package e2e

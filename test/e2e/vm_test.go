@@ -17,9 +17,11 @@ import (
 type firmware int
 
 const (
-	biosIPXE firmware = iota // SeaBIOS, which runs the iPXE of the network card
-	uefiIPXE                 // OVMF, which runs the iPXE of the network card as a driver
-	uefiHTTP                 // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
+	biosIPXE   firmware = iota // SeaBIOS, which runs the iPXE of the network card
+	uefiIPXE                   // OVMF, which runs the iPXE of the network card as a driver
+	uefiHTTP                   // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
+	uefiSecure                 // the same with Secure Boot, and the snakeoil key of the package ovmf in its database
+	uefiPXE                    // OVMF's own PXE, over TFTP; the card has no iPXE
 )
 
 // patience is how long a machine may take to say what is awaited. Software emulation on a busy machine is slow;
@@ -66,20 +68,32 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 	t.Helper()
 	card := "virtio-net-pci,netdev=n0" + order
 	args := []string{
-		"-accel", "tcg", "-machine", "q35", "-m", "512", "-nographic", "-no-reboot",
+		"-accel", "tcg", "-m", "512", "-nographic", "-no-reboot",
 		"-uuid", who.uuid, "-smbios", "type=1,manufacturer=Emulated,uuid=" + who.uuid + ",serial=" + who.serial,
 		"-netdev", "user,id=n0" + dhcp, "-device", "virtio-rng-pci",
 	}
-	if how != biosIPXE {
+	switch how {
+	case uefiSecure:
+		args = append(args, "-machine", "q35,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on")
+		args = append(args, flash(t, "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd", variables)...)
+	case uefiHTTP, uefiIPXE, uefiPXE:
+		args = append(args, "-machine", "q35")
 		args = append(args, ovmf(t, variables)...)
+	default:
+		args = append(args, "-machine", "q35")
 	}
-	if how == uefiHTTP {
+	if how == uefiHTTP || how == uefiSecure {
 		card += ",romfile="
 		for _, family := range []string{"IPv4", "IPv6"} { // else both are tried first, for minutes
 			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
 		}
 	}
-	args = append(append(args, "-device", card), more...)
+	return run(t, append(append(args, "-device", card), more...), who.uuid)
+}
+
+// run starts QEMU.
+func run(t *testing.T, args []string, uuid string) *vm {
+	t.Helper()
 	m := &vm{t: t, exited: make(chan struct{})}
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -95,7 +109,7 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 		_ = cmd.Process.Kill()
 		<-m.exited
 		if t.Failed() {
-			t.Logf("the serial line of %s:\n%s", who.uuid, strings.ToValidUTF8(m.printed(), "?"))
+			t.Logf("the serial line of %s:\n%s", uuid, strings.ToValidUTF8(m.printed(), "?"))
 		}
 	})
 	return m
@@ -104,12 +118,19 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 // ovmf is the firmware with settings of this machine's own.
 func ovmf(t *testing.T, variables nvram) []string {
 	t.Helper()
-	const code, vars = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
+	return flash(t, "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd", variables)
+}
+
+// flash is a firmware of the package ovmf, with a copy of its variables.
+func flash(t *testing.T, code, vars string, variables nvram) []string {
+	t.Helper()
 	store, err := os.ReadFile(vars)
 	if err != nil {
 		t.Fatalf("%v (Debian package ovmf)", err)
 	}
-	variables.writeTo(t, store)
+	if variables.bootURL != "" || variables.trusted != nil {
+		variables.writeTo(t, store)
+	}
 	own := filepath.Join(t.TempDir(), "vars.fd")
 	if err := os.WriteFile(own, store, 0o600); err != nil {
 		t.Fatal(err)

@@ -67,6 +67,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsClientCAFile, "metrics-client-ca-file", "", "PEM bundle of the authorities whose client certificates --metrics-address accepts")
 	f.StringVar(&o.PprofAddress, "pprof-address", "", "host:port, a loopback address, of the pprof profiles of this process, which can reveal secrets (default: none)")
 	o.BindURLs(f)
+	o.BindDHCP(f)
 	o.BindMetadata(f)
 	o.BindRegistries(f)
 	o.BindImageCache(f)

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/outbox"
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/inbound"
@@ -131,7 +132,9 @@ func (p *process) assemble(names []string, kept bootstream.Kept) (err error) {
 		return err
 	}
 	p.load(kept)
-	return nil
+	m := service.NewMetrics()
+	p.serving = append(p.serving, p.settings.DHCP(p.boot, m, p.logger.WithName("dhcp")).Run)
+	return p.metrics.Register(m)
 }
 
 // load takes over the view of the last run, if it may count.

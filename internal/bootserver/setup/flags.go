@@ -41,10 +41,14 @@ func (o *Options) BindURLs(f *pflag.FlagSet) {
 	f.Var((*repeated)(&o.BootURLs), "ipxe-service-url", "alias of --boot-url (`URL`)")
 	f.StringVar(&o.ImageServerURL, "image-server-url", "", "base URL of images in boot objects, with or without /httpboot (default: the boot URL)")
 	f.StringVar(&o.ImageAddress, "image-address", "", "host:port of a second server, for /image only (default: none)")
-	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "directory of network boot programs, <arch>/<file>, served at /boot (default: none)")
+	f.StringVar(&o.BootProgramsDir, "boot-files", "", "directory of network boot programs: <arch>/<file>, which /boot serves too, or files as Debian's package ipxe has them (default: /usr/lib/ipxe for TFTP, none for /boot)")
+	f.StringVar(&o.BootProgramsDir, "boot-programs-dir", "", "alias of --boot-files")
 	f.IntVar(&o.BootRateLimit, "boot-rate-limit", o.BootRateLimit, "requests per second that the boot server accepts from one IPv4 address or IPv6 /64, with bursts of 10 seconds' worth; --trusted-forwarders are exempt; 0: no limit. The default lets a thousand machines behind one address boot together")
 	f.IntVar(&o.BootTLSRateLimit, "boot-tls-rate-limit", o.BootTLSRateLimit, "TLS handshakes per second that the boot server accepts from one IPv4 address or IPv6 /64, with bursts of 25 seconds' worth; a handshake above the limit waits up to 3 seconds, then is refused; 0: no limit")
 }
+
+// BindDHCP binds what is said of DHCP and TFTP.
+func (o *Options) BindDHCP(f *pflag.FlagSet) { o.DHCP.Bind(f) }
 
 // BindMetadata binds what is said of running machines.
 func (o *Options) BindMetadata(f *pflag.FlagSet) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
+	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	ImageServerURL, ImageAddress string
 	// BootProgramsDir holds the network boot programs of /boot/<arch>/<file>.
 	BootProgramsDir string
+	// DHCP is what is said of DHCP and TFTP.
+	DHCP service.Options
 	// Metadata answers /v1/….
 	Metadata bool
 	// BootRateLimit is how many requests a second one address may make; 0: any.
@@ -79,6 +82,7 @@ func Default() Options {
 	return Options{
 		DataDir:             defaultDataDir(),
 		BootAddress:         ":8082",
+		DHCP:                service.Default(),
 		BootRateLimit:       defaultBootRateLimit,
 		BootTLSRateLimit:    defaultBootTLSRateLimit,
 		AllowedRegistries:   []string{registry.DefaultRegistry},

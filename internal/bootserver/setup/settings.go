@@ -9,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
+
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
 )
@@ -24,6 +27,7 @@ type Settings struct {
 	Shares      inbound.Shares
 
 	o          *Options
+	dhcp       *service.Settings
 	forwarders []netip.Prefix
 	// trustPrivate: no forwarders are named, so those of private networks are believed.
 	trustPrivate     bool
@@ -39,8 +43,18 @@ func (o *Options) Check() (*Settings, error) {
 	s := &Settings{o: o}
 	return s, errors.Join(
 		CheckAddress("boot-address", o.BootAddress), CheckAddress("boot-tls-address", o.BootTLSAddress), CheckAddress("image-address", o.ImageAddress),
-		s.checkForwarders(), s.checkURLs(), s.checkAccess(), s.checkTLS(), s.checkImages(), s.checkConnections(), s.checkDataDir(),
+		s.checkForwarders(), s.checkURLs(), s.checkAccess(), s.checkTLS(), s.checkImages(), s.checkConnections(), s.checkDataDir(), s.checkDHCP(),
 	)
+}
+
+func (s *Settings) checkDHCP() (err error) {
+	s.dhcp, err = s.o.DHCP.Check()
+	return err
+}
+
+// DHCP is what answers DHCP and TFTP, with what a boot server says that machines get.
+func (s *Settings) DHCP(boots service.Boots, m *service.Metrics, logger logr.Logger) *service.Service {
+	return &service.Service{Settings: s.dhcp, Boots: boots, BootFiles: s.o.BootProgramsDir, DataDir: s.o.DataDir, Metrics: m, Logger: logger}
 }
 
 // CheckAddress refuses what is no host:port; empty is for those who look after it themselves.

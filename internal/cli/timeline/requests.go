@@ -9,7 +9,7 @@ import (
 
 // names are what people call the kinds of answers (bootview.DeliveryKind).
 var names = map[string]string{
-	"Program": "boot program", "Chainload": "chainload script", "Script": "script", "UKI": "UKI", "Artifact": "artifact",
+	"DHCP": "DHCP", "Program": "boot program", "Chainload": "chainload script", "Script": "script", "UKI": "UKI", "Artifact": "artifact",
 	"Ignition": "ignition", "Report": "probe report", "BootState": "boot state",
 }
 
@@ -30,7 +30,7 @@ func (t *Timeline) requests(boots operator.Boots) {
 			case e.What == "artifact" && s.What != "":
 				e.What = artifact(s.What)
 			default:
-				e.Detail = s.What // the file of a boot program
+				e.Detail = s.What // the file of a boot program, or what DHCP told
 			}
 			if s.Kind == "Report" || s.Kind == "BootState" {
 				e.Kind = KindReport

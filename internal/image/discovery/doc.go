@@ -2,6 +2,7 @@
 //
 //	kernel.go     where a kernel and its modules are
 //	build.go      parts become an image
+//	here.go       what this system has of the parts
 //	initramfs.go  the file system that the kernel unpacks
 //
 // The same parts give the same bytes: no time, no owner and no order of a folder is in them.

@@ -83,8 +83,6 @@ func keepDrivers(ctx context.Context, logger logr.Logger, settled chan<- struct{
 		logger.Error(err, "kernel version not known")
 	}
 	l := newLoader(filepath.Join("/lib/modules", unix.ByteSliceToString(name.Release[:])))
-	l.named("efivarfs")
-	_ = unix.Mount("efivarfs", "/sys/firmware/efi/efivars", "efivarfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") // only where firmware is UEFI
 	last, open, count := time.Now(), true, 0
 	for ctx.Err() == nil {
 		loaded, failed := l.forDevices(func() []string { return modaliases("/sys/devices") })

@@ -8,7 +8,7 @@
 //	console.go    every console that a person may look at
 //	discover.go   the second process
 //	modules.go    drivers for the devices that are there
-//	network.go    links and their addresses; lease.go asks DHCP servers, resolve.go writes their name servers down
+//	network.go    links, their addresses, routes and name servers; lease.go asks DHCP servers
 //	settings.go   the kernel's command line
 //	locate.go     where to report to: what the boot server says to this machine
 package pid1

@@ -129,16 +129,6 @@ func (l *loader) forDevices(devices func() []string) (loaded []string, failed ma
 	}
 }
 
-// named loads a module that no device asks for.
-func (l *loader) named(module string) {
-	for _, file := range l.order(module) {
-		if !l.tried[file] {
-			l.tried[file] = true
-			_ = l.load(path.Join(l.folder, file)) // what needs it is optional
-		}
-	}
-}
-
 func loadModule(file string) error {
 	f, err := os.Open(file)
 	if err != nil {

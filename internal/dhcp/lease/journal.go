@@ -1,0 +1,186 @@
+package lease
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/host/atomicfile"
+)
+
+const (
+	// maxFile bounds the file: a pool of the largest size takes a tenth of it.
+	maxFile = 64 << 20
+	maxLine = 1 << 10
+	// rewriteAfter is how many lines the file has before it is written anew, and rewriteFactor how many times as many as there are leases.
+	rewriteAfter  = 1024
+	rewriteFactor = 4
+	// syncEvery is how long a lease may be in the kernel's memory alone. The end of the process loses nothing; that of the machine loses these, and the
+	// probe for conflicts and the clients that ask for their addresses again make up for them.
+	syncEvery = time.Second
+)
+
+// record is a line of the file. Later lines of an address win.
+type record struct {
+	Addr    netip.Addr `json:"address"`
+	Client  string     `json:"client,omitempty"`
+	Known   bool       `json:"known,omitempty"`
+	Bound   bool       `json:"bound,omitempty"`
+	Expires int64      `json:"expires"`
+}
+
+// journal is the open file.
+type journal struct {
+	path   string
+	file   *os.File
+	lock   *os.File
+	lines  int
+	synced time.Time
+	// torn says that the file may end in half a line.
+	torn bool
+}
+
+// open reads the file and opens it for more. Half a line at its end is what a crash leaves behind.
+func (p *Pool) open() (err error) {
+	j := &journal{path: p.cfg.File}
+	if j.lock, err = os.OpenFile(j.path+".lock", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return fmt.Errorf("leases: %w", err)
+	}
+	if err = syscall.Flock(int(j.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = j.lock.Close()
+		return fmt.Errorf("leases: another process has %s: %w", j.path, err)
+	}
+	err = p.load(j.path)
+	if err == nil {
+		p.journal = j
+		err = p.rewrite()
+	}
+	if err != nil {
+		_ = j.lock.Close()
+		p.journal = nil
+		return fmt.Errorf("leases: %w", err)
+	}
+	return nil
+}
+
+func (p *Pool) load(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	lines := bufio.NewScanner(io.LimitReader(f, maxFile))
+	lines.Buffer(make([]byte, maxLine), maxLine)
+	for lines.Scan() {
+		var r record
+		if json.Unmarshal(lines.Bytes(), &r) != nil || !r.Addr.IsValid() {
+			continue // torn, or from somebody's editor: the others still count
+		}
+		p.restore(r)
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return err
+	}
+	return nil
+}
+
+// restore takes what is still of one of the subnets.
+func (p *Pool) restore(r record) {
+	if old := p.byAddr[r.Addr]; old != nil {
+		p.forget(old)
+	}
+	subnet, has := p.Subnet(r.Addr)
+	if !has || p.rangeFor(r.Addr) == nil && p.reserved[r.Addr] != r.Client {
+		return
+	}
+	if owner, reserved := p.reserved[r.Addr]; reserved && owner != r.Client {
+		return
+	}
+	if had := p.of(r.Client, subnet); had != nil {
+		p.forget(had)
+	}
+	p.keep(&Lease{Addr: r.Addr, Client: r.Client, Known: r.Known, Bound: r.Bound, Expires: time.Unix(r.Expires, 0)})
+}
+
+func lineOf(l Lease) []byte {
+	line, err := json.Marshal(record{l.Addr, l.Client, l.Known, l.Bound, l.Expires.Unix()})
+	if err != nil { // an address, two strings and a number can always be marshalled
+		return nil
+	}
+	return append(line, '\n')
+}
+
+// write adds a line before its lease is told to anybody (RFC 2131 §4.3.1).
+func (p *Pool) write(l Lease) error {
+	j := p.journal
+	if j == nil {
+		return nil
+	}
+	if j.lines >= rewriteAfter && j.lines >= rewriteFactor*len(p.byAddr) {
+		return p.rewrite() // l is among the leases already
+	}
+	line := lineOf(l)
+	if j.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := j.file.Write(line)
+	if j.torn = err != nil && (j.torn || n > 0); err != nil {
+		return fmt.Errorf("leases: %w", err)
+	}
+	j.lines++
+	if now := p.clock.Now(); now.Sub(j.synced) >= syncEvery {
+		j.synced = now
+		if err := j.file.Sync(); err != nil {
+			return fmt.Errorf("leases: %w", err)
+		}
+	}
+	return nil
+}
+
+// rewrite replaces the file by one with a line for each lease.
+func (p *Pool) rewrite() error {
+	var all bytes.Buffer
+	n := 0
+	for _, l := range p.byAddr {
+		if l.Bound || l.Client == "" || !l.Expires.After(p.clock.Now()) {
+			all.Write(lineOf(*l))
+			n++
+		}
+	}
+	j := p.journal
+	if err := atomicfile.Write(j.path, all.Bytes(), 0o600); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if j.file != nil {
+		_ = j.file.Close()
+	}
+	j.file, j.lines, j.torn = f, n, false
+	return nil
+}
+
+// Close lets another process have the file.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j := p.journal
+	if j == nil {
+		return nil
+	}
+	p.journal = nil
+	return errors.Join(j.file.Sync(), j.file.Close(), j.lock.Close())
+}

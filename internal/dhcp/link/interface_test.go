@@ -1,0 +1,71 @@
+package link
+
+import (
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// The bytes are written down from RFC 791 and RFC 768; the sums over header and pseudo-header come out as zero, as a receiver checks them.
+func TestDatagram(t *testing.T) {
+	from, to := netip.MustParseAddrPort("192.0.2.1:67"), netip.MustParseAddrPort("192.0.2.100:68")
+	b := datagram(from, to, []byte("abc"))
+	if got, want := hex.EncodeToString(b[:10]), "4500001f000000004011"; got != want {
+		t.Errorf("header %s, want %s", got, want)
+	}
+	if got, want := hex.EncodeToString(b[12:26]), "c0000201c000026400430044000b"; got != want {
+		t.Errorf("addresses and ports %s, want %s", got, want)
+	}
+	if got := string(b[28:]); got != "abc" {
+		t.Errorf("payload %q", got)
+	}
+	if c := checksum(0, b[:20]); c != 0 {
+		t.Errorf("the header's checksum is off by %x", c)
+	}
+	if c := checksum(sum(17+11, b[12:20]), b[20:]); c != 0 {
+		t.Errorf("the datagram's checksum is off by %x", c)
+	}
+}
+
+func TestARP(t *testing.T) {
+	mac, a := net.HardwareAddr{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("192.0.2.100")
+	b := arpProbe(mac, a)
+	if got, want := hex.EncodeToString(b), "0001080006040001"+"020000000001"+"00000000"+"000000000000"+"c0000264"; got != want {
+		t.Errorf("probe %s, want %s", got, want)
+	}
+	copy(b[14:18], []byte{192, 0, 2, 100})
+	sender, has, ok := arpSender(b)
+	if !ok || sender.String() != mac.String() || has != a {
+		t.Errorf("%v has %v, %v", sender, has, ok)
+	}
+	for n := range b {
+		if _, _, ok := arpSender(b[:n]); ok {
+			t.Fatalf("%d octets are taken for a packet", n)
+		}
+	}
+}
+
+func TestEcho(t *testing.T) {
+	b := echo(0x1234)
+	if checksum(0, b) != 0 || echoed(b, 0x1234) {
+		t.Errorf("%x", b)
+	}
+	b[0] = echoReply
+	if !echoed(b, 0x1234) || echoed(b, 0x1235) || echoed(b[:7], 0x1234) {
+		t.Errorf("%x", b)
+	}
+}
+
+func TestFind(t *testing.T) {
+	if _, err := Find("there-is-none"); err == nil {
+		t.Error("found an interface that there is not")
+	}
+	lo, err := Find("lo")
+	if err != nil {
+		t.Skip("no loopback interface by this name: ", err)
+	}
+	if a, ok := lo.IPv4(); !ok || a.String() != "127.0.0.1" {
+		t.Errorf("IPv4 %v %v", a, ok)
+	}
+}

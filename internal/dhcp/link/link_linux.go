@@ -1,0 +1,171 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+)
+
+// Listen opens a UDP socket that receives from one interface alone, by broadcast too. network is udp4 or udp6.
+func Listen(ctx context.Context, network string, i Interface, port uint16) (*net.UDPConn, error) {
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		controlled := raw.Control(func(fd uintptr) {
+			err = errors.Join(
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BROADCAST, 1),
+				unix.BindToDevice(int(fd), i.Name),
+			)
+		})
+		return errors.Join(controlled, err)
+	}}
+	conn, err := c.ListenPacket(ctx, network, fmt.Sprintf(":%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("interface %q: %w", i.Name, err)
+	}
+	udp, ok := conn.(*net.UDPConn)
+	if !ok { // what net returns for udp4 and udp6
+		return nil, errors.Join(ErrUnsupported, conn.Close())
+	}
+	return udp, nil
+}
+
+// Raw sends and asks on one interface, below UDP.
+type Raw struct {
+	iface Interface
+
+	mu sync.Mutex
+	fd int // of the packet socket for IPv4; -1: not open
+}
+
+// OpenRaw opens no socket before it is needed.
+func OpenRaw(i Interface) *Raw { return &Raw{iface: i, fd: -1} }
+
+// Send sends a datagram to a host by its MAC address, since it has no IP address yet that the kernel could ask for.
+func (r *Raw) Send(from, to netip.AddrPort, mac net.HardwareAddr, payload []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fd < 0 {
+		// Of no protocol, it receives nothing.
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("packet socket: %w", err)
+		}
+		r.fd = fd
+	}
+	to4 := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index, Halen: uint8(len(mac))}
+	copy(to4.Addr[:], mac)
+	return unix.Sendto(r.fd, datagram(from, to, payload), 0, to4)
+}
+
+// Close closes the socket.
+func (r *Raw) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fd < 0 {
+		return nil
+	}
+	fd := r.fd
+	r.fd = -1
+	return unix.Close(fd)
+}
+
+func network16(n uint16) uint16 { return n<<8 | n>>8 }
+
+// InUse asks the segment whether somebody other than mac has an address. It waits for as long as ctx lets it, or for an answer.
+func (r *Raw) InUse(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool, error) {
+	for _, p := range r.iface.Subnets {
+		if p.Contains(a) {
+			return r.arp(ctx, a, mac)
+		}
+	}
+	return ping(ctx, a)
+}
+
+func (r *Raw) arp(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(network16(unix.ETH_P_ARP)))
+	if err != nil {
+		return false, fmt.Errorf("packet socket: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "arp")
+	defer func() { _ = f.Close() }()
+	here := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_ARP), Ifindex: r.iface.Index}
+	if err := unix.Bind(fd, here); err != nil {
+		return false, fmt.Errorf("packet socket: %w", err)
+	}
+	all := *here
+	all.Halen = 6
+	copy(all.Addr[:], bytes.Repeat([]byte{0xff}, 6))
+	if err := unix.Sendto(fd, arpProbe(r.iface.MAC, a), 0, &all); err != nil {
+		return false, fmt.Errorf("ARP probe: %w", err)
+	}
+	return answered(ctx, f, f.Read, func(b []byte) bool {
+		sender, has, ok := arpSender(b)
+		return ok && has == a && !bytes.Equal(sender, mac) && !bytes.Equal(sender, r.iface.MAC)
+	})
+}
+
+func ping(ctx context.Context, a netip.Addr) (bool, error) {
+	conn, err := net.ListenIP("ip4:icmp", nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	id := uint16(rand.Uint32())
+	if _, err := conn.WriteToIP(echo(id), &net.IPAddr{IP: a.AsSlice()}); err != nil {
+		return false, err
+	}
+	var from *net.IPAddr
+	read := func(b []byte) (n int, err error) {
+		n, from, err = conn.ReadFromIP(b)
+		return n, err
+	}
+	return answered(ctx, conn, read, func(b []byte) bool { return from != nil && from.IP.Equal(a.AsSlice()) && echoed(b, id) })
+}
+
+// answered reads until something is the answer, or ctx ends.
+func answered(ctx context.Context, c interface{ SetReadDeadline(time.Time) error }, read func([]byte) (int, error), is func([]byte) bool) (bool, error) {
+	// What ends the context ends the reading too.
+	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, 1500)
+	for {
+		n, err := read(buf)
+		switch {
+		case err == nil && is(buf[:n]):
+			return true, nil
+		case err != nil && ctx.Err() != nil:
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+// groups are where clients and relays look for DHCPv6 servers (RFC 8415 §7.1).
+var groups = []*net.UDPAddr{{IP: net.ParseIP("ff02::1:2")}, {IP: net.ParseIP("ff05::1:3")}}
+
+// ListenDHCPv6 opens a socket that DHCPv6 servers are found by.
+func ListenDHCPv6(ctx context.Context, i Interface, port uint16) (*net.UDPConn, error) {
+	conn, err := Listen(ctx, "udp6", i, port)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range groups {
+		if err := ipv6.NewPacketConn(conn).JoinGroup(&net.Interface{Index: i.Index, Name: i.Name}, group); err != nil {
+			return nil, errors.Join(fmt.Errorf("interface %q: %w", i.Name, err), conn.Close())
+		}
+	}
+	return conn, nil
+}

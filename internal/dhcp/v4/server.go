@@ -1,0 +1,253 @@
+package v4
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+)
+
+const (
+	// maxPacket is longer than what an Ethernet carries.
+	maxPacket = 4 << 10
+	// readBuffer holds the requests of a hall that is switched on.
+	readBuffer = 4 << 20
+	// probeTime is how long an address is asked for before it is given to a new client. Hosts of a segment answer within milliseconds; firmware asks again after four seconds.
+	probeTime = 500 * time.Millisecond
+	// probesAtATime bounds them; a client beyond that asks again.
+	probesAtATime = 64
+	// probeTries is how many addresses in a row may turn out to be taken.
+	probeTries = 4
+)
+
+// Segment sends and asks below UDP; link.Raw implements it.
+type Segment interface {
+	Send(from, to netip.AddrPort, mac net.HardwareAddr, payload []byte) error
+	InUse(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool, error)
+}
+
+// ServerConfig is what a Server is made of.
+type ServerConfig struct {
+	Handler *Handler
+	Segment Segment
+	Limiter *dhcp.Limiter
+	// Dropped is told of packets that nothing was decided about; nil: nobody is.
+	Dropped func(dhcp.Reason)
+	Logger  logr.Logger
+	Clock   clock.PassiveClock
+}
+
+// Server answers on sockets of one interface.
+type Server struct {
+	ServerConfig
+
+	probing  probing
+	lines    [lineKinds]ratelimit.Lines
+	layer2Ok sync.Once
+}
+
+// NewServer makes one.
+func NewServer(cfg ServerConfig) *Server {
+	if cfg.Dropped == nil {
+		cfg.Dropped = func(dhcp.Reason) {}
+	}
+	s := &Server{ServerConfig: cfg}
+	for kind := range s.lines {
+		s.lines[kind].Most, s.lines[kind].Within = linesAMinute, time.Minute
+	}
+	return s
+}
+
+// Conn is a UDP socket.
+type Conn interface {
+	ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error)
+	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
+	SetReadBuffer(int) error
+	Close() error
+}
+
+// Serve answers what comes to a socket of a port, until ctx ends, and closes the socket.
+func (s *Server) Serve(ctx context.Context, conn Conn, port uint16) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	defer s.probing.wait()
+	_ = conn.SetReadBuffer(readBuffer) // the kernel may have a limit; what it drops is asked again
+	buf := make([]byte, maxPacket)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("DHCP on port %d: %w", port, err)
+		case err != nil:
+			continue // an ICMP error about something that was sent
+		}
+		s.packet(ctx, conn, bytes.Clone(buf[:n]), netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), port)
+	}
+}
+
+func (s *Server) packet(ctx context.Context, conn Conn, packet []byte, from netip.AddrPort, port uint16) {
+	q, err := s.Handler.Read(packet, from, port)
+	if err != nil {
+		s.Dropped(dhcp.ReasonMalformed)
+		log := s.log(malformed)
+		log.Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
+		return
+	}
+	if !s.Limiter.Allow(q.Client, q.Boot.Standing) {
+		s.Dropped(dhcp.ReasonLimited)
+		return
+	}
+	if s.probing.has(q.Client.MAC) {
+		return // it asks again while its first request is being answered
+	}
+	r := s.Handler.Handle(q)
+	if r.Reply == nil || !r.Probe.IsValid() {
+		s.finish(conn, q, r)
+		return
+	}
+	if !s.probing.start(q.Client.MAC, func() { s.probe(ctx, conn, q, r) }) {
+		s.Dropped(dhcp.ReasonLimited)
+	}
+}
+
+// probe offers a client an address that nobody else has.
+func (s *Server) probe(ctx context.Context, conn Conn, q Request, r Result) {
+	for range probeTries {
+		short, cancel := context.WithTimeout(ctx, probeTime)
+		taken, err := s.Segment.InUse(short, r.Probe, q.Packet.ClientHWAddr)
+		cancel()
+		if err != nil {
+			log := s.log(cannotProbe)
+			log.Info("address cannot be probed for a conflict", "address", r.Probe.String(), "error", err)
+		}
+		if !taken || ctx.Err() != nil {
+			s.finish(conn, q, r)
+			return
+		}
+		log := s.log(inUse)
+		log.Info("address is in use by a host without a lease", "address", r.Probe.String())
+		if err := s.Handler.Conflicted(q, r.Probe); err != nil {
+			return
+		}
+		if r = s.Handler.Handle(q); r.Reply == nil || !r.Probe.IsValid() {
+			s.finish(conn, q, r)
+			return
+		}
+	}
+}
+
+// finish sends a reply, and has what was decided recorded.
+func (s *Server) finish(conn Conn, q Request, r Result) {
+	switch {
+	case errors.Is(r.Err, lease.ErrExhausted), errors.Is(r.Err, lease.ErrNoRange), errors.Is(r.Err, lease.ErrTaken):
+		log := s.log(noAddress)
+		log.Info("client gets no address", "mac", q.Client.MAC, "error", r.Err)
+	case r.Err != nil && !errors.Is(r.Err, lease.ErrNotOffered):
+		log := s.log(notStored)
+		log.Info("lease cannot be stored", "mac", q.Client.MAC, "error", r.Err)
+	}
+	if r.Reply != nil {
+		if err := s.send(conn, r); err != nil {
+			r.Event.Step = ""
+			log := s.log(notSent)
+			log.Info("DHCP reply cannot be sent", "address", r.To.Addr.String(), "mac", q.Client.MAC, "error", err)
+		}
+	}
+	s.Handler.cfg.Boots.Answered(r.Event)
+}
+
+func (s *Server) send(conn Conn, r Result) error {
+	b := r.Reply.ToBytes()
+	to := r.To
+	if to.Way == Layer2 {
+		err := s.Segment.Send(netip.AddrPortFrom(s.Handler.cfg.Server, ServerPort), to.Addr, to.MAC, b)
+		if err == nil {
+			return nil
+		}
+		// All hosts see it then, and the one that it is for takes it by its transaction.
+		s.layer2Ok.Do(func() {
+			s.Logger.Info("DHCP replies are broadcast, because the packet socket cannot be used", "error", err)
+		})
+		to.Addr = everybody
+	}
+	_, err := conn.WriteToUDPAddrPort(b, to.Addr)
+	return err
+}
+
+// line is a kind of line of the log that anybody can cause.
+type line uint8
+
+const (
+	malformed line = iota
+	cannotProbe
+	inUse
+	noAddress
+	notStored
+	notSent
+	lineKinds
+)
+
+// linesAMinute is how many lines of one kind the log gets.
+const linesAMinute = 5
+
+// log is a logger for one line, which says nothing while there were enough of its kind.
+func (s *Server) log(kind line) logr.Logger {
+	suppressed, due := s.lines[kind].Due(s.Clock.Now())
+	switch {
+	case !due:
+		return logr.Discard()
+	case suppressed > 0:
+		return s.Logger.WithValues("suppressed", suppressed)
+	}
+	return s.Logger
+}
+
+// probing are the clients whose address is being probed.
+type probing struct {
+	mu      sync.Mutex
+	clients map[string]bool
+	running sync.WaitGroup
+}
+
+func (p *probing) has(mac string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clients[mac]
+}
+
+// start runs one in the background, unless there are too many.
+func (p *probing) start(mac string, run func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.clients == nil {
+		p.clients = map[string]bool{}
+	}
+	if len(p.clients) >= probesAtATime {
+		return false
+	}
+	p.clients[mac] = true
+	p.running.Go(func() {
+		defer func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.clients, mac)
+		}()
+		run()
+	})
+	return true
+}
+
+func (p *probing) wait() { p.running.Wait() }

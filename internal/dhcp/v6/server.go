@@ -1,0 +1,112 @@
+package v6
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+)
+
+const (
+	// maxPacket is what an IPv6 host has to be able to put together (RFC 8200 §5), and more.
+	maxPacket    = 4 << 10
+	readBuffer   = 4 << 20
+	linesAMinute = 5
+)
+
+// ServerConfig is what a Server is made of.
+type ServerConfig struct {
+	Handler *Handler
+	Limiter *dhcp.Limiter
+	// Dropped is told of packets that nothing was decided about; nil: nobody is.
+	Dropped func(dhcp.Reason)
+	Logger  logr.Logger
+	Clock   clock.PassiveClock
+}
+
+// Server answers on a socket of one interface.
+type Server struct {
+	ServerConfig
+
+	malformed, noAddress, notSent ratelimit.Lines
+}
+
+// NewServer makes one.
+func NewServer(cfg ServerConfig) *Server {
+	if cfg.Dropped == nil {
+		cfg.Dropped = func(dhcp.Reason) {}
+	}
+	s := &Server{ServerConfig: cfg}
+	for _, lines := range []*ratelimit.Lines{&s.malformed, &s.noAddress, &s.notSent} {
+		lines.Most, lines.Within = linesAMinute, time.Minute
+	}
+	return s
+}
+
+// Serve answers what comes to a socket until ctx ends, and closes the socket.
+func (s *Server) Serve(ctx context.Context, conn *net.UDPConn) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	_ = conn.SetReadBuffer(readBuffer) // the kernel may have a limit; what it drops is asked again
+	buf := make([]byte, maxPacket)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("DHCPv6: %w", err)
+		case err != nil:
+			continue // an ICMP error about something that was sent
+		}
+		if b, to := s.answer(buf[:n], from); b != nil {
+			if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
+				log := s.log(&s.notSent)
+				log.Info("DHCP reply cannot be sent", "address", to.String(), "error", err)
+			}
+		}
+	}
+}
+
+// answer handles a packet, and returns what is to be sent.
+func (s *Server) answer(packet []byte, from netip.AddrPort) ([]byte, netip.AddrPort) {
+	q, err := s.Handler.Read(packet, from)
+	if err != nil {
+		s.Dropped(dhcp.ReasonMalformed)
+		log := s.log(&s.malformed)
+		log.Info("malformed DHCP packet", "address", from.Addr().String(), "error", err)
+		return nil, netip.AddrPort{}
+	}
+	if !s.Limiter.Allow(q.Client(), q.Boot.Standing) {
+		s.Dropped(dhcp.ReasonLimited)
+		return nil, netip.AddrPort{}
+	}
+	r := s.Handler.Handle(q)
+	if r.Err != nil && !errors.Is(r.Err, lease.ErrNotOffered) {
+		log := s.log(&s.noAddress)
+		log.Info("client gets no address", "address", from.Addr().String(), "mac", q.Client().MAC, "error", r.Err)
+	}
+	s.Handler.cfg.Boots.Answered(r.Event)
+	return r.Reply, r.To
+}
+
+// log is a logger for one line, which says nothing while there were enough of its kind.
+func (s *Server) log(lines *ratelimit.Lines) logr.Logger {
+	suppressed, due := lines.Due(s.Clock.Now())
+	switch {
+	case !due:
+		return logr.Discard()
+	case suppressed > 0:
+		return s.Logger.WithValues("suppressed", suppressed)
+	}
+	return s.Logger
+}
