@@ -427,7 +427,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver/process",
-		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache",
+		may: []string{"internal/bootserver", "internal/bootserver/setup", "internal/bootview", "internal/bootstream/...", "internal/bootstream", "internal/image/blobcache", "internal/image/registry",
 			"internal/inspection", "internal/ipxeapi/profile", "internal/inbound/...", "internal/host/...", "internal/program/...", "internal/dhcp/service"},
 		never:   append([]string{module + "/internal/controller", module + "/internal/system"}, kubernetes...),
 		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",

@@ -41,7 +41,7 @@ func (s *System) newDefaultUKI() *defaultUKI {
 			s.logger.Info("default image has no UKI", "flag", "--default-httpboot-oci-image", "image", s.settings.DefaultUKIImage)
 		}
 		d.set(url)
-		_ = s.blobs.Pin("--default-httpboot-oci-image", registry.Pin{Plan: result.Plan, Site: booturl.EverySite}) // fails for pull secrets only
+		_ = s.blobs.Pin(registry.DefaultUKIOwner, registry.Pin{Plan: result.Plan, Site: booturl.EverySite}) // fails for pull secrets only
 	}
 	s.images.Subscribe(func(changed registry.Request) {
 		if changed.Reference == request.Reference {

@@ -26,6 +26,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/test/await"
 )
@@ -65,6 +66,8 @@ type manager struct {
 	view     *bootview.View
 	profiles *profile.View
 	server   *bootstream.Server
+	source   *records.Source
+	pins     *pins
 	address  string
 	stop     func()
 
@@ -75,6 +78,16 @@ type manager struct {
 	stored  []*streampb.StoreRequest
 	outcome streampb.StoreResponse_Outcome
 	refuse  error
+}
+
+// pins are the images that somebody boots. They implement records.Pins.
+type pins struct {
+	pinned   func(owner string, pin registry.Pin)
+	unpinned func(owner string)
+}
+
+func (p *pins) ObservePins(pinned func(owner string, pin registry.Pin), unpinned func(owner string)) {
+	p.pinned, p.unpinned = pinned, unpinned
 }
 
 // Tell implements bootstream.Receiver, as a manager does: what is repeated counts once.
@@ -135,11 +148,13 @@ func (p *pki) startManager(address string, observed uint64, secretsFor time.Dura
 		p.t.Fatal(err)
 	}
 	authorizer := peer.NewAuthorizer(identity, names)
-	m := &manager{t: p.t, view: bootview.New(), profiles: profile.NewView(clock.RealClock{}, nil)}
+	m := &manager{t: p.t, pins: &pins{}, view: bootview.New(), profiles: profile.NewView(clock.RealClock{}, nil)}
 	journal := bootstream.NewJournal()
 	source := records.NewSource(journal)
+	m.source = source
 	source.ObserveView(m.view)
 	source.ObserveProfiles(m.profiles)
+	source.ObservePins(m.pins)
 	m.server = bootstream.NewServer(bootstream.ServerOptions{
 		Journal: journal, Receiver: m, Heartbeat: 50 * time.Millisecond, SecretsFor: secretsFor, Logger: testr.New(p.t),
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {

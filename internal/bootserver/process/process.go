@@ -116,16 +116,16 @@ func (p *process) assemble(names []string, kept bootstream.Kept) (err error) {
 	if p.o.Metadata {
 		instances = &bootview.Instances{}
 	}
-	p.feed = &feed{views: records.NewViews(view, profiles, instances, p.blobs)}
+	p.feed = &feed{views: records.NewViews(view, profiles, instances, p.blobs), base: p.settings.Sites.Of("").Object(), images: p.o.ImageServerURL}
 	p.follower = bootstream.NewFollower(bootstream.FollowerOptions{
 		Managers: p.o.Managers, Credentials: p.certificates, Instance: rand.Text(), Applier: p.feed, Keeper: p.disk.keeper(),
 		Moved: p.status.moved, Health: p.health, Clock: p.clock, Logger: p.logger.WithName("stream"),
 	})
 	p.teller = &teller{manager: p.follower.Connected, outbox: p.outbox, status: p.status, clock: p.clock, logger: p.logger.WithName("stream")}
 	p.boot, err = bootserver.New(p.settings.Fill(bootserver.Config{
-		View: view, Profiles: profiles, Blobs: p.blobs, Reports: reports{p.follower}, Instances: instances, DefaultUKI: p.feed.views.DefaultUKI,
+		View: view, Profiles: profiles, Blobs: p.blobs, Reports: reports{p.follower}, Instances: instances, DefaultUKI: p.feed.getDefaultUKI,
 		Sighted: p.outbox.Sight, Deliver: p.outbox.Deliver, Bound: p.outbox.Bind, Alarm: p.outbox.Alarm, Early: p.outbox.Early,
-		Revision: p.status.revision, Ready: p.status.ready, SecretsExpired: p.status.secretsExpired,
+		Revision: p.status.revision, Ready: p.status.ready, SecretsExpired: p.status.secretsExpired, Others: true,
 		Neighbour: neighbour.New(clock.RealClock{}).MAC, Names: names, Logger: p.logger.WithName("boot"),
 	}))
 	if err != nil {

@@ -16,6 +16,9 @@ type Pin struct {
 	Version uint64
 }
 
+// DefaultUKIOwner pins the image that unknown machines boot over UEFI HTTP.
+const DefaultUKIOwner = "--default-httpboot-oci-image"
+
 // Check refuses a plan that no image could have led to.
 func (p Plan) Check() error {
 	ref := Reference{Registry: p.Registry, Repository: p.Repository, Tag: p.Tag, Digest: p.Digest}
