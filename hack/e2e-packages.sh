@@ -13,6 +13,8 @@ missing() {
 	[ -e /usr/lib/ipxe/qemu/efi-virtio.rom ] || echo ipxe-qemu
 	[ -e /usr/share/OVMF/OVMF_CODE_4M.fd ] || echo ovmf
 	[ -e /usr/lib/systemd/boot/efi/linuxx64.efi.stub ] || echo systemd-boot-efi
+	command -v ip >/dev/null || echo iproute2
+	command -v dnsmasq >/dev/null || echo dnsmasq-base
 	command -v objcopy >/dev/null || echo binutils
 	command -v openssl >/dev/null || echo openssl
 }

@@ -88,6 +88,8 @@ type Config struct {
 	// SecretsExpired reports whether what is secret may not be given away any more, because nobody knows whether it is still the
 	// machine's; nil: never.
 	SecretsExpired func() bool
+	// Others says that other boot servers answer the machines as well, so that whoever has the token of a boot may have it from one of them.
+	Others bool
 
 	// Sites are the bases at which machines reach this server; BootURL is that of the default site, where Sites
 	// has none. Without any iPXE is disabled.

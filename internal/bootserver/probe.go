@@ -140,6 +140,8 @@ func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kin
 	switch {
 	case is == early:
 		unavailable(w, r, textEarly)
+	case is == refused && why == noScript && q.proof != noToken && s.cfg.Others:
+		unavailable(w, r, textNotStored) // until it is known here whom another has given the token
 	case is == refused:
 		s.alarm(q, kind, why)
 		refuse(w, r, http.StatusForbidden, textForbidden)
@@ -154,10 +156,11 @@ func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kin
 	return false
 }
 
-// hasBooted reports whether the machine has fetched from here what it runs, as far as this server serves that and was there.
+// hasBooted reports whether the machine has fetched from here what it runs, as far as this server serves that, was there, and was the one
+// that the machine began with.
 func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
 	session := m.Session
-	if session == nil || s.since.After(session.Terms().Seen) {
+	if session == nil || s.since.After(session.Terms().Seen) || session.BoundElsewhere() {
 		return true
 	}
 	byScript := m.Script.HasSecret()

@@ -412,6 +412,7 @@ func TestWhatWasRefusedIsAskedForAgain(t *testing.T) {
 	run(t, f)
 	await.True(t, "what was refused", same(a, map[string]string{"Kind/ns/a": "bad", "Kind/ns/b": "good", "Kind/ns/c": "later"}))
 	// And the other way round: what an older version cannot use any longer.
+	await.True(t, "everything kept", func() bool { return d.kept().Progress.Position.GetCounter() == m.journal.Counter() })
 	a = &applied{has: map[string]string{}, refuses: "good"}
 	f = n.follower(t, a, nil, "one")
 	f.Load(d.kept())

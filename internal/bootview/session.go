@@ -1,6 +1,7 @@
 package bootview
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
@@ -35,7 +36,9 @@ type Session struct {
 	bound   Caller
 	reports int16
 	proven  bool
-	fetched []DeliveryKind // each once
+	// elsewhere: the binding has come with an entry.
+	elsewhere bool
+	fetched   []DeliveryKind // each once
 	// strangers are who else asked; nil: nobody.
 	strangers *strangers
 }
@@ -65,10 +68,11 @@ func (s *Session) take(t Terms) {
 	if t.Seen.IsZero() {
 		t.Seen = s.terms.Seen // another entry of the attempt may know more
 	}
-	s.terms = t
-	if s.bound.IsZero() {
-		s.bound = t.Bound
+	if s.bound.IsZero() && !t.Bound.IsZero() {
+		s.bound, s.elsewhere = t.Bound, true
 	}
+	t.Bound = cmp.Or(t.Bound, s.bound)
+	s.terms = t
 }
 
 // Terms are what controllers know of the attempt.
@@ -83,6 +87,13 @@ func (s *Session) Bound() Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bound
+}
+
+// BoundElsewhere reports whether another has bound the session, so that what the bound caller was given is not known here.
+func (s *Session) BoundElsewhere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.elsewhere
 }
 
 // Bind binds the session to c where it is bound to nobody, and returns whom it is bound to then. proven says that c had what was given to

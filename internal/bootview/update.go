@@ -11,6 +11,9 @@ func (v *View) Put(e Entry) {
 	n := newEntry(e)
 	n.session = v.sessions.join(&e)
 	v.replace(v.entries[e.Name], n)
+	if n.session != nil && e.Terms.Bound.IsZero() {
+		e.Terms.Bound = n.session.Bound() // also where nobody writes it down: whoever answers elsewhere has to know
+	}
 	v.observer.put(e)
 }
 

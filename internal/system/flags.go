@@ -22,7 +22,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.BindMetadata(f)
 	f.StringVar(&o.StaticMetadata, "static-metadata", "", "YAML file of metadata that every machine gets")
 	f.StringVar(&o.ManagerNamespace, "manager-namespace", o.ManagerNamespace, "namespace for Farrier's own objects")
-	f.StringVar(&o.MACPrefixesFile, "mac-prefixes-file", "", "YAML file of the MAC prefix database, which tells the vendor of a BMC by its MAC address (default: none)")
+	f.StringVar(&o.MACPrefixesFile, "mac-prefixes-file", "", "YAML file of the MAC prefix database, which tells the vendor of a BMC by its MAC address, laid over the prefixes of six vendors that Farrier knows, without credentials (default: those alone)")
 	f.StringVar(&o.ProbeImage, "probe-os-image", "", "OCI image of the probe, which a server boots for in-band inspection and cleaning (default: none)")
 	f.StringVar(&o.ProbeAgentImage, "probe-image", "", "alias of --probe-os-image; if both are given, the image of the agent that the template of --discovery-ignition-path starts")
 	f.StringVar(&o.DiscoveryIgnitionPath, "discovery-ignition-path", "", "file with the Butane template for the probe's ignition (default: built in)")

@@ -169,6 +169,7 @@ func (s *settings) readFiles() error {
 		}
 		s.prefixes = db
 	}
+	s.prefixes = s.prefixes.OverVendors()
 	if s.DiscoveryIgnitionPath != "" {
 		info, err := os.Stat(s.DiscoveryIgnitionPath)
 		if err == nil && info.Size() > maxTemplateSize {

@@ -60,9 +60,9 @@ func TestDHCP(t *testing.T) {
 		{"PXE of OVMF", uefiPXE, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: snponly.efi", "Program snponly.efi"}, "IPv4"},
 		{"HTTP boot of OVMF", uefiHTTP, false, "--dhcp-range=192.0.2.100-192.0.2.110", []string{"DHCP ack: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
 		{"PXE of OVMF over IPv6", uefiPXE, false, "--dhcp-range=2001:db8::1000-2001:db8::10ff/64 --dhcp-router-advertisements", []string{"DHCP reply: snponly.efi", "Program snponly.efi"}, "IPv6"},
-		{"iPXE of a BIOS card, beside another server", biosIPXE, true, "", []string{"DHCP offer: chainload script", "Chainload", "Script"}, ""},
-		{"PXE of OVMF, beside another server", uefiPXE, true, "", []string{"DHCP offer: snponly.efi", "Program snponly.efi"}, "IPv4"},
-		{"HTTP boot of OVMF, beside another server", uefiHTTP, true, "", []string{"DHCP offer: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
+		{"iPXE of a BIOS card beside another server", biosIPXE, true, "", []string{"DHCP offer: chainload script", "Chainload", "Script"}, ""},
+		{"PXE of OVMF beside another server", uefiPXE, true, "", []string{"DHCP offer: snponly.efi", "Program snponly.efi"}, "IPv4"},
+		{"HTTP boot of OVMF beside another server", uefiHTTP, true, "", []string{"DHCP offer: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags := "--dhcp=server --dhcp-interface=br0 " + c.flags

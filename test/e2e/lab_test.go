@@ -34,6 +34,9 @@ type lab struct {
 	url      string // of the boot server, as machines reach it
 	local    string // the same, as this test does
 	ca       []byte // what machines verify it with, PEM; nil: it speaks no TLS
+	// data is the data directory, and args are what the product was started with beside.
+	data string
+	args []string
 }
 
 func newLab(t *testing.T) *lab {
@@ -85,9 +88,10 @@ func newLabWith(t *testing.T, front string, flags func(*lab) []string) *lab {
 	if _, reached, err := net.SplitHostPort(front); err == nil {
 		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
 	}
-	l.Product = product.Start(t, filepath.Join(t.TempDir(), "data"), append(flags(l),
+	l.data, l.args = filepath.Join(t.TempDir(), "data"), append(flags(l),
 		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--trusted-forwarders", "127.0.0.0/8",
-		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())...)
+		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
+	l.Product = product.Start(t, l.data, l.args...)
 	return l
 }
 

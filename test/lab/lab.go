@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -29,6 +31,8 @@ type Lab struct {
 	Registry *localregistry.Registry
 	// BootURL, a string, is the boot server that machines ask.
 	BootURL atomic.Value
+	// DHCP has machines wait for an answer of the DHCP server while a test holds it.
+	DHCP sync.RWMutex
 	// BootRoots, an *x509.CertPool, are whom machines trust; nil: whom this host trusts.
 	BootRoots atomic.Pointer[x509.CertPool]
 	// Prefixes is the file of the MAC prefix database, and DataDir that of the product.
@@ -51,6 +55,12 @@ func Start(t *testing.T, dataDir string, args ...string) *Running {
 func Beside(t *testing.T, shared *product.Shared) *Running {
 	t.Helper()
 	return &Running{Product: shared.For(t), t: t}
+}
+
+// At is what runs on an API that the product did not start, under the eyes of one test.
+func At(t *testing.T, config *rest.Config) *Running {
+	t.Helper()
+	return &Running{Product: product.At(t, config), t: t}
 }
 
 // Launch is Start for those that expect it to fail: the error has what was printed.
@@ -87,7 +97,7 @@ func New(t *testing.T, servers int) *Lab {
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
 		Network:   Network(),
 		Timing:    sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
-		BootURL:   func() string { return l.BootURL.Load().(string) + "/ipxe/" },
+		BootURL:   l.answerDHCP,
 		BootRoots: l.BootRoots.Load,
 	})
 	if err != nil {
@@ -106,6 +116,13 @@ func New(t *testing.T, servers int) *Lab {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// answerDHCP is what the DHCP server tells a machine that boots.
+func (l *Lab) answerDHCP() string {
+	l.DHCP.RLock()
+	defer l.DHCP.RUnlock()
+	return l.BootURL.Load().(string) + "/ipxe/"
 }
 
 // Up starts the product in this lab.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,8 +69,8 @@ func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, 
 	ready := make(chan string, 1)
 	p := &Product{t: t}
 	p.process = Run(t, b, "farrier up", func(line string) {
-		if rest, ok := strings.CutPrefix(line, "ready "); ok {
-			ready <- rest
+		if fields, ok := strings.CutPrefix(line, "ready "); ok {
+			ready <- fields
 		}
 	}, args...)
 	select {
@@ -102,6 +103,20 @@ func (p *Product) connect(line string) error {
 	if err != nil {
 		return err
 	}
+	return p.use(config)
+}
+
+// At is what runs on an API that the product did not start: managers, which tests start and end themselves.
+func At(t *testing.T, config *rest.Config) *Product {
+	t.Helper()
+	p := &Product{t: t, shared: true}
+	if err := p.use(rest.CopyConfig(config)); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *Product) use(config *rest.Config) (err error) {
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {

@@ -48,6 +48,8 @@ type Console struct {
 type Database struct {
 	// entries is sorted by length of prefix, longest first.
 	entries []Entry
+	// vendors says that Lookup goes on among those that ship with Farrier.
+	vendors bool
 }
 
 // Load reads the file at path. Errors name the file and, where YAML tells it,
@@ -129,10 +131,15 @@ func (db *Database) With(entries ...Entry) (*Database, error) {
 			all = append(all, e)
 		}
 	}
-	return New(all...)
+	with, err := New(all...)
+	if err != nil {
+		return nil, err
+	}
+	with.vendors = db.vendors
+	return with, nil
 }
 
-// Lookup returns the entry with the longest prefix of mac.
+// Lookup returns the entry with the longest prefix of mac. Every entry comes before what ships with Farrier, however short its prefix is.
 func (db *Database) Lookup(mac string) (Entry, bool) {
 	digits := identity.MACDigits(mac)
 	for _, e := range db.entries {
@@ -140,7 +147,15 @@ func (db *Database) Lookup(mac string) (Entry, bool) {
 			return e, true
 		}
 	}
-	return Entry{}, false
+	if !db.vendors {
+		return Entry{}, false
+	}
+	prefix, name := vendorOf(digits)
+	if name == "" {
+		return Entry{}, false
+	}
+	e, err := Entry{Prefix: prefix, Manufacturer: name}.canonical()
+	return e, err == nil
 }
 
 // Len returns the number of prefixes known.

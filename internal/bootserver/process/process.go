@@ -125,7 +125,7 @@ func (p *process) assemble(names []string, kept bootstream.Kept) (err error) {
 	p.boot, err = bootserver.New(p.settings.Fill(bootserver.Config{
 		View: view, Profiles: profiles, Blobs: p.blobs, Reports: reports{p.follower}, Instances: instances, DefaultUKI: p.feed.getDefaultUKI,
 		Sighted: p.outbox.Sight, Deliver: p.outbox.Deliver, Bound: p.outbox.Bind, Alarm: p.outbox.Alarm, Early: p.outbox.Early,
-		Revision: p.status.revision, Ready: p.status.ready, SecretsExpired: p.status.secretsExpired,
+		Revision: p.status.revision, Ready: p.status.ready, SecretsExpired: p.status.secretsExpired, Others: true,
 		Neighbour: neighbour.New(clock.RealClock{}).MAC, Names: names, Logger: p.logger.WithName("boot"),
 	}))
 	if err != nil {

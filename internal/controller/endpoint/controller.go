@@ -130,7 +130,7 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 		return no(ReasonDuplicateMAC, "Endpoint %q has the same MAC address %s", other, mac)
 	}
 	if len(entry.DefaultCredentials) == 0 {
-		return no(ReasonNoCredentials, "The MAC prefix database has no default credentials for prefix %s", entry.Prefix)
+		return no(ReasonNoCredentials, "The MAC prefix database has no default credentials for prefix %s", strings.TrimSpace(entry.Prefix+" "+entry.Manufacturer))
 	}
 	if taken, err := r.create(ctx, endpoint, entry); err != nil {
 		return metav1.Condition{}, err
