@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,8 +43,8 @@ func TestATermLeavesNoHandlers(t *testing.T) {
 		go func() { shared.informer.RunWithContext(ctx); close(done) }()
 		synctest.Wait()
 
-		heard := 0
-		count := toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { heard++ }}
+		var heard atomic.Int32
+		count := toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { heard.Add(1) }}
 		const terms, ways = 3, 4
 		for n := range terms {
 			m := &termManager{cache: &termCache{Cache: shared}}
@@ -64,11 +65,11 @@ func TestATermLeavesNoHandlers(t *testing.T) {
 			term, end := context.WithCancel(ctx)
 			go func() { late <- m.Start(term) }()
 			synctest.Wait()
-			heard = 0
+			heard.Store(0)
 			api.current.Load().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + n)), ResourceVersion: "2"}})
 			synctest.Wait()
-			if heard != ways {
-				t.Errorf("term %d: heard %d times, want %d", n, heard, ways)
+			if heard.Load() != ways {
+				t.Errorf("term %d: heard %d times, want %d", n, heard.Load(), ways)
 			}
 			end()
 			if err := <-late; err != nil {
@@ -78,11 +79,11 @@ func TestATermLeavesNoHandlers(t *testing.T) {
 				t.Errorf("a handler was added after the term: %v", err)
 			}
 		}
-		heard = 0
+		heard.Store(0)
 		api.current.Load().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "z", ResourceVersion: "3"}})
 		synctest.Wait()
-		if heard != 0 {
-			t.Errorf("heard %d times after the terms", heard)
+		if heard.Load() != 0 {
+			t.Errorf("heard %d times after the terms", heard.Load())
 		}
 		cancel()
 		<-done
@@ -94,10 +95,10 @@ func TestATermEndsAsAWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken, fail := errors.New("broken"), make(chan struct{})
 		m := &termManager{cache: &termCache{}}
-		others := 0
+		var others atomic.Int32
 		for _, part := range []manager.RunnableFunc{
 			func(context.Context) error { return nil },
-			func(ctx context.Context) error { <-ctx.Done(); others++; return ctx.Err() },
+			func(ctx context.Context) error { <-ctx.Done(); others.Add(1); return ctx.Err() },
 			func(context.Context) error { <-fail; return broken },
 		} {
 			_ = m.Add(part)
@@ -111,8 +112,8 @@ func TestATermEndsAsAWhole(t *testing.T) {
 		default:
 		}
 		close(fail)
-		if err := <-ended; !errors.Is(err, broken) || others != 1 {
-			t.Errorf("ended with %v; others that ended before: %d", err, others)
+		if err := <-ended; !errors.Is(err, broken) || others.Load() != 1 {
+			t.Errorf("ended with %v; others that ended before: %d", err, others.Load())
 		}
 	})
 }
