@@ -56,8 +56,11 @@ type ServerOptions struct {
 	// Identify says who is at the other end; its error refuses the call.
 	Identify func(context.Context) (Peer, error)
 	Receiver Receiver
-	// Ready reports whether the journal has everything there is; nil: always. Nobody is sent half a view.
-	Ready func() bool
+	// Ready says why boot servers are to follow another manager: the journal does not have everything there is, say. nil: they never are.
+	Ready func() error
+	// Changed returns a channel that is closed when Ready may say something else; nil: never. Who follows a server that is not ready any longer is
+	// sent away.
+	Changed func() <-chan struct{}
 	// Observed is the newest resource version of each kind that the journal was made of; nil: none.
 	Observed func() map[string]uint64
 	// Reached is told of keys that somebody has asked about with Reach once a follower of their site has acknowledged or refused them, and of every
@@ -82,7 +85,10 @@ type Server struct {
 // NewServer fills in what options leave out.
 func NewServer(o ServerOptions) *Server {
 	if o.Ready == nil {
-		o.Ready = func() bool { return true }
+		o.Ready = func() error { return nil }
+	}
+	if o.Changed == nil {
+		o.Changed = func() <-chan struct{} { return nil }
 	}
 	if o.Observed == nil {
 		o.Observed = func() map[string]uint64 { return nil }
@@ -130,8 +136,8 @@ func (s *Server) Follow(stream streampb.BootStream_FollowServer) error {
 	if hello == nil {
 		return errNoHello
 	}
-	if !s.o.Ready() {
-		return status.Error(codes.Unavailable, "the boot view is not complete yet")
+	if err := s.o.Ready(); err != nil {
+		return unavailable(err)
 	}
 	f := &following{peer: peer, instance: hello.Instance, minor: hello.Minor, since: s.o.Clock.Now(), refused: map[string]*streampb.Refusal{}}
 	logger := s.o.Logger.WithValues("bootServer", peer.Name, "instance", hello.Instance, "site", peer.Site)
@@ -168,6 +174,10 @@ func (s *Server) send(stream streampb.BootStream_FollowServer, f *following, hel
 	// The first Current ends the snapshot, or says that nothing was missed.
 	due := true
 	for {
+		changed := s.o.Changed()
+		if err := s.o.Ready(); err != nil {
+			return unavailable(err)
+		}
 		walked := s.o.Clock.Now()
 		b := s.o.Journal.next(&w, mostRecords, mostBytes)
 		switch {
@@ -193,6 +203,8 @@ func (s *Server) send(stream streampb.BootStream_FollowServer, f *following, hel
 		}
 		select {
 		case <-b.changed:
+		case <-changed:
+			continue
 		case <-ticker.C():
 			due = true
 			continue
@@ -278,6 +290,9 @@ func (s *Server) Tell(ctx context.Context, r *streampb.TellRequest) (*streampb.T
 	peer, err := s.o.Identify(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.o.Ready(); err != nil {
+		return nil, unavailable(err)
 	}
 	if err := s.o.Receiver.Tell(ctx, peer, r); err != nil {
 		return nil, unavailable(err)

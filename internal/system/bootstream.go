@@ -134,7 +134,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		Servers: c.direct.GetClient(), SiteOf: c.delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
 	})
 	b.server = bootstream.NewServer(bootstream.ServerOptions{
-		Journal: b.journal, Receiver: receiver, Ready: s.complete, Observed: observed, Reached: c.delivery.Reached, Logger: logger,
+		Journal: b.journal, Receiver: receiver, Ready: s.servesStream, Changed: s.leadership.Changed, Observed: observed, Reached: c.delivery.Reached, Logger: logger,
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {
 			p, err := b.authorizer.Peer(ctx)
 			return bootstream.Peer{Name: p.Name, Site: p.Site}, err
@@ -174,6 +174,23 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 // answersItself reports whether machines of a site are sent to the boot server of this process: those of the default site are, unless
 // --boot-url sends them elsewhere.
 func (s *System) answersItself(site string) bool { return site == "" && s.ownDefault }
+
+var (
+	errIncomplete = errors.New("the boot view is not complete yet")
+	errFollower   = errors.New("another manager leads")
+)
+
+// servesStream says why boot servers are to follow another manager. What they tell is written by the one that leads, and it is the one that waits for
+// their acknowledgements. Where none is known to lead, such as in an outage of the API, they stay.
+func (s *System) servesStream() error {
+	if leader := s.leadership.Leader(); leader != "" && leader != s.streamAddress && !s.leadership.Leads() {
+		return errFollower
+	}
+	if !s.complete() {
+		return errIncomplete
+	}
+	return nil
+}
 
 // complete reports whether the views have everything there is.
 func (s *System) complete() bool {

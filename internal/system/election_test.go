@@ -126,6 +126,10 @@ func (a *acting) leave(t *testing.T) {
 	}
 }
 
+// atMost is longer than any pause of a candidate between two looks at a lease, which client-go draws at random: the period and
+// leaderelection.JitterFactor of it more.
+const atMost = 3 * retryPeriod
+
 func after(d time.Duration) {
 	time.Sleep(d) // the clock is the test's
 	synctest.Wait()
@@ -148,7 +152,7 @@ func TestTermsFollowEachOther(t *testing.T) {
 				t.Fatalf("still acts %s after the API went away", renewDeadline+retryPeriod)
 			}
 			l.set(func() { l.away = false })
-			after(2 * retryPeriod)
+			after(atMost)
 		}
 		a.leave(t)
 	})
@@ -194,9 +198,9 @@ func TestReleasedAfterTheEnd(t *testing.T) {
 		if l.holder() != "" {
 			t.Errorf("the lease is %q's after it was released", l.holder())
 		}
-		after(2 * retryPeriod)
+		after(atMost)
 		if _, now := b.is(); !now {
-			t.Errorf("the next does not act %s after the lease was released", 2*retryPeriod)
+			t.Errorf("the next does not act %s after the lease was released", atMost)
 		}
 		b.leave(t)
 	})
@@ -221,7 +225,7 @@ func TestAnotherTakesOver(t *testing.T) {
 		if l.holder() != "a" {
 			t.Errorf("the lease is %q's", l.holder())
 		}
-		after(leaseDuration + 2*retryPeriod)
+		after(leaseDuration + atMost)
 		if terms, now := b.is(); terms != 1 || !now {
 			t.Errorf("the other: term %d, acts: %t", terms, now)
 		}
