@@ -100,7 +100,6 @@ func startManager(ctx context.Context, r managerRequest) (*manager, error) {
 	}
 	m.started.ViewHeap = heap() - before
 	runtime.KeepAlive(alone)
-	alone = nil
 	before = heap()
 	sink := &sizes{Journal: m.journal}
 	records.NewSource(sink).ObserveView(m.view)

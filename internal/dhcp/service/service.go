@@ -19,8 +19,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/dhcp/link"
-	"github.com/farrier-dev/farrier/internal/dhcp/v4"
-	"github.com/farrier-dev/farrier/internal/dhcp/v6"
+	v4 "github.com/farrier-dev/farrier/internal/dhcp/v4"
+	v6 "github.com/farrier-dev/farrier/internal/dhcp/v6"
 	"github.com/farrier-dev/farrier/internal/tftp"
 )
 
@@ -193,11 +193,11 @@ func (r *running) open6(ctx context.Context, i link.Interface, own netip.Addr) e
 	r.closers = append(r.closers, conn.Close)
 	r.parts = append(r.parts, func(ctx context.Context) error { return server.Serve(ctx, conn) })
 	r.Logger.Info("DHCP answers", "link", i.Name, "address", own.String())
-	return r.openRouter(i)
+	return r.openRouter(ctx, i)
 }
 
 // openRouter advertises on a segment that there is DHCP.
-func (r *running) openRouter(i link.Interface) error {
+func (r *running) openRouter(ctx context.Context, i link.Interface) error {
 	if !r.Settings.o.RouterAdvertisements {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (r *running) openRouter(i link.Interface) error {
 			router.Prefixes = append(router.Prefixes, p.Masked())
 		}
 	}
-	conn, err := router.Open()
+	conn, err := router.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("--dhcp-router-advertisements: %w", err)
 	}

@@ -26,10 +26,7 @@ const (
 	scriptURL = "http://192.0.2.1:8082/ipxe"
 )
 
-var (
-	server = netip.MustParseAddr("192.0.2.1")
-	subnet = netip.MustParsePrefix("192.0.2.0/24")
-)
+var server = netip.MustParseAddr("192.0.2.1")
 
 // view stands for the boot server.
 type view struct {

@@ -26,19 +26,18 @@ const (
 // advertisement tells the hosts of a segment that there is DHCP, and which addresses are neighbours. It offers no route: its lifetime as a router is zero, and hosts make no
 // addresses of the prefix themselves.
 func advertisement(mac net.HardwareAddr, prefixes []netip.Prefix) []byte {
-	b := make([]byte, 16)
-	b[0], b[4], b[5] = routerAdvertisement, 64, managed|otherConfiguration
+	head := [16]byte{0: routerAdvertisement, 4: 64, 5: managed | otherConfiguration}
+	b := head[:]
 	if len(mac) == 6 {
 		b = append(append(b, sourceLinkAddress, 1), mac...)
 	}
 	for _, p := range prefixes {
-		o := make([]byte, 32)
-		o[0], o[1], o[2], o[3] = prefixInformation, 4, byte(p.Bits()), onLink
+		o := [32]byte{prefixInformation, 4, byte(p.Bits()), onLink}
 		binary.BigEndian.PutUint32(o[4:], uint32(prefixTime/time.Second))
 		binary.BigEndian.PutUint32(o[8:], uint32(prefixTime/time.Second))
 		addr := p.Masked().Addr().As16()
 		copy(o[16:], addr[:])
-		b = append(b, o...)
+		b = append(b, o[:]...)
 	}
 	return b
 }

@@ -131,10 +131,10 @@ func reading(b []byte, indent string) string {
 		code, n := binary.BigEndian.Uint16(b), int(binary.BigEndian.Uint16(b[2:]))
 		data := b[4 : 4+n]
 		b = b[4+n:]
-		switch {
-		case code == 9:
+		switch code {
+		case 9:
 			fmt.Fprintf(&out, "%soption 9:\n%s", indent, reading(data, indent+"  "))
-		case code == 59 || code == 16:
+		case 59, 16:
 			fmt.Fprintf(&out, "%soption %d: %q\n", indent, code, data)
 		default:
 			fmt.Fprintf(&out, "%soption %d: %s\n", indent, code, hex.EncodeToString(data))

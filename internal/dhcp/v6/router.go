@@ -35,8 +35,8 @@ type Router struct {
 }
 
 // Open opens a socket of neighbour discovery.
-func (r Router) Open() (*ipv6.PacketConn, error) {
-	c, err := net.ListenPacket("ip6:ipv6-icmp", "::")
+func (r Router) Open(ctx context.Context) (*ipv6.PacketConn, error) {
+	c, err := (&net.ListenConfig{}).ListenPacket(ctx, "ip6:ipv6-icmp", "::")
 	if err != nil {
 		return nil, err
 	}

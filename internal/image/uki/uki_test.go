@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,9 +53,7 @@ func emptyStub(machine uint16, version string) []byte {
 		le.PutUint32(row[12:], uint32(0x1000*(i+1)))
 		le.PutUint32(row[16:], fileAlign)
 		le.PutUint32(row[20:], uint32(len(out)))
-		padded := make([]byte, fileAlign)
-		copy(padded, s.Content)
-		out = append(out, padded...)
+		out = slices.Concat(out, s.Content, make([]byte, fileAlign-len(s.Content)))
 	}
 	return out
 }
@@ -173,7 +172,7 @@ func TestPCR11(t *testing.T) {
 		for _, s := range sections {
 			for _, measured := range []string{s.Name + "\x00", string(s.Content)} {
 				digest := sha256.Sum256([]byte(measured))
-				next := sha256.Sum256(append(pcr, digest[:]...))
+				next := sha256.Sum256(slices.Concat(pcr, digest[:]))
 				pcr = next[:]
 			}
 		}
