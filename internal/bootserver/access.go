@@ -29,7 +29,7 @@ func (s *Server) mayReadIgnition(r *http.Request, m *bootview.Machine, token str
 		}
 		return admitted
 	}
-	q := s.request(r, m, p, p != noToken || m.Script.IsZero() || s.since.After(m.Session.Terms().Seen))
+	q := s.request(r, m, p, p != noToken || m.Script.IsZero() || s.beganAfter(m))
 	is, why := s.admit(q)
 	if is == refused {
 		s.alarm(q, Ignition, why)

@@ -162,6 +162,16 @@ func (s *Server) admit(q request) (verdict, doubt) {
 	return admitted, none
 }
 
+// beganAfter reports whether this server began to answer after the machine was seen on, so that it does not know what the machine has fetched. A
+// machine that was not seen on yet may be seen on before this very request is decided: it is never one whose first requests were missed.
+func (s *Server) beganAfter(m *bootview.Machine) bool {
+	seen := m.Session.Terms().Seen
+	if seen.IsZero() {
+		return m.Attempt.ID == "" // no boot was ordered, so nobody looks for the machine to be on
+	}
+	return s.since.After(seen)
+}
+
 // bound tells whom the session of a machine is bound to.
 func (s *Server) bound(m *bootview.Machine) {
 	s.cfg.Bound(cmp.Or(m.ScriptEntry, m.FileEntry, m.IgnitionEntry), m.Attempt.ID, m.Session.Bound(), m.Session.Proven())

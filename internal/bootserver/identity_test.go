@@ -85,6 +85,40 @@ func TestARequestWaitsForPowerOn(t *testing.T) {
 	}
 }
 
+// TestPowerOnDuringARequest: a machine is seen on while a stranger's request is being decided. That request is still one from before power-on, and
+// binds nobody: only a script asked for after power-on does.
+func TestPowerOnDuringARequest(t *testing.T) {
+	for _, e := range []exchange{
+		{method: "GET", path: "/probe/" + uuidA},
+		{method: "GET", path: "/ignition/" + uuidA},
+		{method: "POST", path: "/register", body: report(uuidA)},
+		{method: "POST", path: "/bootstate", body: booted(uuidA)},
+	} {
+		t.Run(e.path, func(t *testing.T) {
+			g := newGuarded(t, IdentityAddress, nil, bootview.Terms{})
+			g.Server.cfg.AllowUnauthenticatedProbe = true
+			g.Server.cfg.Neighbour = func(netip.Addr) string { // asked after the request was looked at, and before it is decided
+				for _, e := range entries(t)[:2] {
+					e.Attempt.ID, e.Terms = "attempt-a-2", bootview.Terms{Seen: now.Add(time.Minute)}
+					g.view.Put(e)
+				}
+				return ""
+			}
+			e.from = stranger
+			if got := g.do(e.method, e); got.Code < 400 {
+				t.Errorf("a stranger was answered: %d %s", got.Code, got.Body)
+			}
+			m, _ := g.view.ByUUID(uuidA)
+			if bound := m.Session.Bound(); !bound.IsZero() {
+				t.Errorf("bound to %v", bound)
+			}
+			if !g.token(addrA) {
+				t.Error("the machine was refused")
+			}
+		})
+	}
+}
+
 // TestWhoIsTheMachine: who may have what is secret, by mode and by what is known of the caller.
 func TestWhoIsTheMachine(t *testing.T) {
 	neighbours := map[string]string{addrA: macA, "10.0.0.20": macStranger, "10.0.0.21": macA}

@@ -124,7 +124,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, token stri
 // answer since, because another serves what the machine boots, or because whoever asks may have the ignition, which the token is in.
 func (s *Server) mayReportFirst(m *bootview.Machine) bool {
 	served := m.Script.HasSecret() || m.FileURL != ""
-	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session != nil && s.since.After(m.Session.Terms().Seen)
+	return !served || s.cfg.IgnitionAccess == AccessOpen || m.Session != nil && s.beganAfter(m)
 }
 
 // believes reports whether what a request says of its machine counts: it comes from whom the machine's boot is bound to, and that has
@@ -160,7 +160,7 @@ func (s *Server) believes(w http.ResponseWriter, r *http.Request, q request, kin
 // that the machine began with.
 func (s *Server) hasBooted(m *bootview.Machine, from netip.Addr) bool {
 	session := m.Session
-	if session == nil || s.since.After(session.Terms().Seen) || session.BoundElsewhere() {
+	if session == nil || s.beganAfter(m) || session.BoundElsewhere() {
 		return true
 	}
 	byScript := m.Script.HasSecret()
@@ -364,8 +364,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, uuid string)
 // probe that was booted by a UKI is bound here, where it can be: with AccessToken nobody is who had no token before.
 func (s *Server) mayAskWhere(r *http.Request, m *bootview.Machine) verdict {
 	fetched := m.FileURL != "" && s.callers.hasFile(caller(r).String(), m.FileURL, s.cfg.Clock.Now())
-	restarted := s.since.After(m.Session.Terms().Seen)
-	q := s.request(r, m, noToken, s.cfg.IgnitionAccess != AccessToken && (fetched || restarted))
+	q := s.request(r, m, noToken, s.cfg.IgnitionAccess != AccessToken && (fetched || s.beganAfter(m)))
 	is, why := s.admit(q)
 	if is == refused {
 		s.alarm(q, Report, why)
