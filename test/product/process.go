@@ -108,19 +108,29 @@ func (p *Process) end() error {
 	case <-p.exited:
 		return p.err
 	case <-time.After(Patience):
-		p.Kill()
-		return errors.New("it did not end")
+		p.dump()
+		return errors.New("it did not end; it printed:\n" + p.Log())
 	}
 }
 
-// Wait returns how the process ended. One that does not end in time is killed, and the test fails.
+// dump kills the process after it has printed what all its goroutines wait for.
+func (p *Process) dump() {
+	_ = p.command.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.exited:
+	case <-time.After(10 * time.Second):
+		p.Kill()
+	}
+}
+
+// Wait returns how the process ended. One that does not end in time is killed, its log has what it waited for, and the test fails.
 func (p *Process) Wait() error {
 	p.t.Helper()
 	select {
 	case <-p.exited:
 		return p.err
 	case <-time.After(Patience):
-		p.Kill()
+		p.dump()
 		p.t.Errorf("%s did not end", p.name)
 		return p.err
 	}

@@ -5,10 +5,10 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -42,6 +42,6 @@ func (p *Pending) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bootconfig-pending").
 		For(&metalv1.ServerBootConfiguration{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: p.Workers}).
+		WithOptions(objectqueue.Options(p.Workers)).
 		Complete(p)
 }

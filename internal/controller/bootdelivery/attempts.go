@@ -6,13 +6,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
@@ -30,7 +30,7 @@ func (a Attempts) Setup(mgr ctrl.Manager) error {
 		Named("bootattempts").
 		For(&metalv1.ServerBootConfiguration{}).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(bootOf), onIdentityChange()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: a.Workers}).
+		WithOptions(objectqueue.Options(a.Workers)).
 		Complete(a)
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -106,7 +106,7 @@ func (d *Delivery) setup(mgr ctrl.Manager, m bootmethod.Method) error {
 		Watches(&metalv1.Server{}, d.whenOff(m)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(d.usersOf(m)), builder.OnlyMetadata).
 		WatchesRawSource(d.notes.source(m.Kind)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: d.Workers})
+		WithOptions(objectqueue.Options(d.Workers))
 	return d.watchRivals(b, m).Complete(r)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -245,6 +246,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&metalv1.Endpoint{}).
 		Watches(&metalv1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&metalv1.BMC{}, handler.EnqueueRequestsFromMapFunc(ofBMC), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(objectqueue.Options(1)).
 		Complete(r)
 }
 

@@ -6,7 +6,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -14,6 +13,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -25,7 +25,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&metalv1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf)).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.ofServer), builder.WithPredicates(turnChanged())).
 		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim), builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(r)
 }
 

@@ -18,6 +18,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/objectversion"
 )
 
@@ -51,6 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		For(&metalv1.Server{}).
 		Watches(&metalv1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(serverOf)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
+		WithOptions(objectqueue.Options(1)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("metadata: %w", err)

@@ -23,6 +23,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -169,6 +170,7 @@ func (r *Rules) SetupWithManager(mgr ctrl.Manager) error {
 		Named("readiness-rules").
 		For(&metalv1.ServerReadinessRule{}).
 		Watches(&metalv1.Server{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(taintsChanged())).
+		WithOptions(objectqueue.Options(1)).
 		Complete(r)
 }
 

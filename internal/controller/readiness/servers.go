@@ -10,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -18,6 +17,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
 
@@ -63,7 +63,7 @@ func (r *Servers) SetupWithManager(mgr ctrl.Manager) error {
 		Named("readiness-servers").
 		For(&metalv1.Server{}, builder.WithPredicates(readinessChanged())).
 		Watches(&metalv1.ServerReadinessRule{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(ruleChanged())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(r)
 }
 

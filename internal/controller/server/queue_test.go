@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -17,7 +16,7 @@ func TestWhatIsUnderWayGoesBeforeWhatIsNew(t *testing.T) {
 		return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 	}
 	r := &Reconciler{}
-	queue, ok := r.newQueue(logr.Discard())("line", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*line)
+	queue, ok := r.newQueue("line", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*line)
 	if !ok {
 		t.Fatal("no line")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/util/workqueue"
@@ -12,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -23,6 +21,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 )
 
 // SetupWithManager registers the controller and everything that wakes it.
@@ -30,6 +29,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.census.publish(mgr); err != nil {
 		return err
 	}
+	options := objectqueue.Options(r.Workers)
+	options.NewQueue = r.newQueue
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server").
 		For(&metalv1.Server{}).
@@ -42,7 +43,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.backings.OfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesMetadata(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(ofRecord)).
 		WatchesRawSource(&r.Wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers, NewQueue: r.newQueue(mgr.GetLogger())}).
+		WithOptions(options).
 		Complete(r)
 }
 
@@ -137,14 +138,9 @@ type line struct {
 	begun func(server string) bool
 }
 
-// newQueue returns the function of controller.Options that makes the queue.
-func (r *Reconciler) newQueue(logger logr.Logger) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
-			o.RateLimiter, o.Log = limiter, logger
-		})
-		return &line{queue, r.begun.has}
-	}
+// newQueue makes the queue, for controller.Options.
+func (r *Reconciler) newQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return &line{objectqueue.New(name, limiter), r.begun.has}
 }
 
 func (l *line) Add(request reconcile.Request) {

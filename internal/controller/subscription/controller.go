@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -107,7 +107,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("subscription").
 		For(&metalv1.BMC{}).
 		WatchesRawSource(&r.Wake).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(r)
 	if err != nil {
 		return err
@@ -116,6 +116,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("subscription-inline").
 		For(&metalv1.Server{}).
 		WatchesRawSource(&r.WakeServers).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Workers}).
+		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(reconcile.Func(r.reconcileServer))
 }
