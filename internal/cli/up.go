@@ -56,6 +56,11 @@ get certificates.`,
 // up runs until ctx ends or a part fails.
 func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	s, err := standalone.Start(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		options.Logger.Info("stopped before every part was ready")
+		options.Logger.V(1).Info("start ended", "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
