@@ -28,6 +28,7 @@ type contact struct {
 	mu      sync.Mutex
 	lost    map[string]error
 	changed chan struct{}
+	away    time.Time // the last request without an answer
 }
 
 // note records how a request came out that a part of the process makes again and again; nil: as it should.
@@ -117,24 +118,32 @@ func pause(b *wait.Backoff) <-chan time.Time { return time.After(b.Step()) }
 // settling is how long an API that has just come back may refuse everybody: it has to read accounts and roles first.
 const settling = time.Minute
 
+// passes reports whether an error comes from an API that is away, or has come back so lately that it may know nobody yet. The same request may succeed later.
+func (c *contact) passes(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if away(err) {
+		c.away = time.Now()
+		return true
+	}
+	return time.Since(c.away) < settling && (apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err))
+}
+
 // AwaitAPI does something with the Kubernetes API as soon as that answers; errors of other kinds it returns.
 func (s *System) AwaitAPI(ctx context.Context, do func(context.Context) error) error {
 	const part = "start"
-	var lastAway time.Time
+	told := false
 	pauses := backToAPI
 	for {
 		err := do(ctx)
-		starts := time.Since(lastAway) < settling && (apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err))
-		if !away(err) && !starts {
+		if !s.contact.passes(err) {
 			s.contact.note(part, nil)
 			return err
 		}
 		s.contact.note(part, err)
-		if lastAway.IsZero() {
+		if !told {
 			s.logger.Info("waiting for the Kubernetes API", "error", err)
-		}
-		if !starts {
-			lastAway = time.Now()
+			told = true
 		}
 		select {
 		case <-pause(&pauses):
@@ -174,7 +183,7 @@ func again[T any](ctx context.Context, f *followed, ask func(context.Context) (T
 			return got, err
 		}
 		f.contact.note(f.name, err) // also what it refuses: nothing new comes from there
-		if !away(err) {
+		if !f.contact.passes(err) {
 			return got, err
 		}
 		select {

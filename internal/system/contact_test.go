@@ -150,6 +150,8 @@ func TestInformersAreBackSoon(t *testing.T) {
 			var c contact
 			api := &watched{}
 			informer := c.informer(api, &corev1.Secret{}, 0, toolscache.Indexers{})
+			var failures atomic.Int32
+			_ = informer.SetWatchErrorHandler(func(*toolscache.Reflector, error) { failures.Add(1) })
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() { informer.RunWithContext(ctx); close(done) }()
@@ -165,6 +167,7 @@ func TestInformersAreBackSoon(t *testing.T) {
 				t.Error("nothing is noted of an API that is gone")
 			}
 			time.Sleep(long)
+			api.refuses.Store(1) // no roles yet
 			api.away.Store(false)
 			back := time.Now()
 			if err := c.await(t.Context()); err != nil {
@@ -172,6 +175,9 @@ func TestInformersAreBackSoon(t *testing.T) {
 			}
 			if late := time.Since(back); late > 5*time.Second {
 				t.Errorf("after %s without an API: back %s after it", long, late)
+			}
+			if n := failures.Load(); n > 0 {
+				t.Errorf("after %s without an API: %d errors reached the reflector, which logs each", long, n)
 			}
 			cancel()
 			<-done
@@ -182,19 +188,31 @@ func TestInformersAreBackSoon(t *testing.T) {
 // watched is an API with one kind and no objects.
 type watched struct {
 	away    atomic.Bool
+	refuses atomic.Int32 // that many requests
 	current atomic.Pointer[watch.FakeWatcher]
 }
 
+func (w *watched) err() error {
+	switch {
+	case w.away.Load():
+		return gone
+	case w.refuses.Load() > 0:
+		w.refuses.Add(-1)
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no roles yet"))
+	}
+	return nil
+}
+
 func (w *watched) List(metav1.ListOptions) (runtime.Object, error) {
-	if w.away.Load() {
-		return nil, gone
+	if err := w.err(); err != nil {
+		return nil, err
 	}
 	return &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
 }
 
 func (w *watched) Watch(metav1.ListOptions) (watch.Interface, error) {
-	if w.away.Load() {
-		return nil, gone
+	if err := w.err(); err != nil {
+		return nil, err
 	}
 	w.current.Store(watch.NewFake())
 	return w.current.Load(), nil
