@@ -123,7 +123,7 @@ func New(options Options) (*System, error) {
 	}
 	s.running, s.stopParts = context.WithCancel(context.Background())
 	s.turns, s.stopTurns = context.WithCancel(s.running)
-	ctrl.SetLogger(LowerVerbosity(options.Logger))
+	ctrl.SetLogger(s.contact.explain(LowerVerbosity(options.Logger)))
 	s.newCallers()
 	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators(), s.serveHealth(), s.openBootStream()); err != nil {
 		return nil, errors.Join(err, s.Stop())

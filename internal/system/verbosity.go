@@ -1,6 +1,8 @@
 package system
 
 import (
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -46,3 +48,38 @@ func (l lowered) WithValues(pairs ...any) logr.LogSink {
 
 // WithName implements logr.LogSink.
 func (l lowered) WithName(name string) logr.LogSink { return lowered{l.LogSink.WithName(name), l.by} }
+
+// explained is the log sink for reconciles: an error that follows from something said already, once for all of them, is logged as a detail.
+type explained struct {
+	logr.LogSink
+	contact *contact
+}
+
+// explain returns a logger that does not repeat, for each object, that there is no contact with the API, or that a term ends.
+func (c *contact) explain(logger logr.Logger) logr.Logger {
+	if logger.GetSink() == nil {
+		return logger
+	}
+	return logr.New(explained{logger.GetSink(), c})
+}
+
+// Error implements logr.LogSink.
+func (e explained) Error(err error, msg string, pairs ...any) {
+	if errors.Is(err, context.Canceled) || away(err) && e.contact.err() != nil {
+		if e.LogSink.Enabled(1) {
+			e.LogSink.Info(1, msg, append(slices.Clone(pairs), "error", err)...)
+		}
+		return
+	}
+	e.LogSink.Error(err, msg, pairs...)
+}
+
+// WithValues implements logr.LogSink.
+func (e explained) WithValues(pairs ...any) logr.LogSink {
+	return explained{e.LogSink.WithValues(pairs...), e.contact}
+}
+
+// WithName implements logr.LogSink.
+func (e explained) WithName(name string) logr.LogSink {
+	return explained{e.LogSink.WithName(name), e.contact}
+}

@@ -2,6 +2,9 @@ package system
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -26,5 +29,27 @@ func TestLowerVerbosity(t *testing.T) {
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("-v %d shows %q, want %q", verbosity, text, want)
 		}
+	}
+}
+
+// TestErrorsThatAreExplained: that the API is away is said once, and not by each reconcile that it stops.
+func TestErrorsThatAreExplained(t *testing.T) {
+	var c contact
+	var out bytes.Buffer
+	logger := c.explain(LowerVerbosity(logr.FromSlogHandler(logging.NewHandler(&out, slog.LevelInfo)))).WithName("controller").WithValues("reconcileID", "1")
+	refused := errors.New("the BMC refuses")
+	logger.Error(gone, "first") // not noted yet
+	c.note("Lease", gone)
+	logger.Error(fmt.Errorf("write status: %w", gone), "repeated")
+	logger.Error(refused, "second")
+	logger.Error(fmt.Errorf("poll: %w", context.Canceled), "ended")
+	c.note("Lease", nil)
+	logger.Error(gone, "third")
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Fields(line)[2])
+	}
+	if text := strings.Join(got, " "); text != "first second third" {
+		t.Errorf("logged %q:\n%s", text, out.String())
 	}
 }
