@@ -82,6 +82,7 @@ func (s *Server) Forget(key string) {
 func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 	s.mu.Lock()
 	f.acked = max(f.acked, ack.Counter)
+	f.lag.acknowledged(f.acked)
 	var told []string
 	for key, r := range f.refused {
 		if newest, _ := s.o.Journal.CounterOf(key); newest != r.Counter && newest <= f.acked {

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -13,9 +14,9 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 	expiry   *prometheus.Desc
 
-	mu      sync.Mutex
-	expires map[string]time.Time
-	said    map[Reason]said
+	mu    sync.Mutex
+	peers map[string]Peer
+	said  map[Reason]said
 }
 
 // said is when a reason was in the log last, and how often it was left out since.
@@ -35,8 +36,8 @@ func newMetrics() *metrics {
 		}, []string{"reason"}),
 		expiry: prometheus.NewDesc("farrier_boot_stream_peer_certificate_expiry_timestamp_seconds",
 			"When the certificate that each boot server showed last ends, in seconds since 1970.", []string{"peer"}, nil),
-		expires: map[string]time.Time{},
-		said:    map[Reason]said{},
+		peers: map[string]Peer{},
+		said:  map[Reason]said{},
 	}
 	for _, reason := range Reasons {
 		m.refusals.WithLabelValues(string(reason))
@@ -61,16 +62,22 @@ func (m *metrics) say(reason Reason, now time.Time) (suppressed int, ok bool) {
 func (m *metrics) seen(p Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expires[p.Name] = p.Expires
+	m.peers[p.Name] = p
+}
+
+func (m *metrics) all() map[string]Peer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.peers)
 }
 
 // keep forgets whoever is not in the table.
 func (m *metrics) keep(t Table) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name := range m.expires {
+	for name := range m.peers {
 		if _, ok := t[name]; !ok {
-			delete(m.expires, name)
+			delete(m.peers, name)
 		}
 	}
 }
@@ -86,7 +93,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.refusals.Collect(ch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name, at := range m.expires {
-		ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, float64(at.Unix()), name)
+	for name, p := range m.peers {
+		ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, float64(p.Expires.Unix()), name)
 	}
 }
