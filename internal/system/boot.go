@@ -69,6 +69,7 @@ func (t *term) addAdoption(mgr ctrl.Manager) error {
 	}
 	t.adoption = adoption.New(adoption.Config{
 		Client: mgr.GetClient(), Prefixes: t.settings.prefixes, Adopts: t.settings.boot.Adopts, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
+		Logger: t.logger.WithName("adoption"),
 	})
 	return t.adoption.SetupWithManager(mgr)
 }

@@ -50,6 +50,7 @@ type Config struct {
 	Adopts   func(netip.Addr) bool
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	Logger   logr.Logger
 }
 
 // Reconciler makes Endpoints of clients of DHCP. It reconciles names of Endpoints, of which there may be none yet.
@@ -57,7 +58,7 @@ type Reconciler struct {
 	Config
 	wake    trigger.Source
 	writes  *ratelimit.Limiter
-	full    ratelimit.Lines
+	full    *ratelimit.Lines
 	machine *bounded.Cache[string, struct{}]
 
 	mu      sync.Mutex
@@ -66,11 +67,10 @@ type Reconciler struct {
 
 // New makes one.
 func New(cfg Config) *Reconciler {
-	r := &Reconciler{
-		Config: cfg, writes: ratelimit.New(writesASecond, writesAtOnce, cfg.Clock), machine: bounded.NewCache[string, struct{}](maxMachines), waiting: map[string]dhcp.Sighting{},
+	return &Reconciler{
+		Config: cfg, writes: ratelimit.New(writesASecond, writesAtOnce, cfg.Clock), full: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
+		machine: bounded.NewCache[string, struct{}](maxMachines), waiting: map[string]dhcp.Sighting{},
 	}
-	r.full.Most, r.full.Within = linesAMinute, time.Minute
-	return r
 }
 
 // Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or has booted from the network, goes no further.
@@ -249,14 +249,12 @@ func (r *Reconciler) move(ctx context.Context, s dhcp.Sighting, endpoint *metalv
 
 // say notes why nothing is done. Only that there is no room is worth more than a debug line: somebody has to act.
 func (r *Reconciler) say(ctx context.Context, s dhcp.Sighting, p plan) {
-	r.logger(ctx, s).V(1).Info("DHCP client not adopted", "reason", p.reason)
 	if p.reason != reasonFull {
+		r.logger(ctx, s).V(1).Info("DHCP client not adopted", "reason", p.reason)
 		return
 	}
 	adoptions.WithLabelValues(reasonFull).Inc()
-	if suppressed, due := r.full.Due(r.Clock.Now()); due {
-		r.logger(ctx, s).Info("DHCP client not adopted, because there are as many adopted Endpoints as addresses; delete those of no device", "reason", p.reason, "suppressed", suppressed)
-	}
+	r.full.Logger().Info("DHCP client not adopted, because there are as many adopted Endpoints as addresses; delete those of no device", "mac", s.Client.MAC, "address", s.Addr.String(), "reason", p.reason)
 }
 
 // describe is what is known of a client, for people.

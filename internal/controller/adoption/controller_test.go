@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -40,7 +41,7 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 	}
 	l := &lab{API: controllertest.NewAPI(t, objects...), t: t, events: events.NewFakeRecorder(1000)}
 	l.Reconciler = New(Config{
-		Client: l.API, Prefixes: own.OverVendors(), Recorder: l.events, Clock: l.Clock,
+		Client: l.API, Prefixes: own.OverVendors(), Recorder: l.events, Clock: l.Clock, Logger: logr.Discard(),
 		Adopts: func(a netip.Addr) bool { return !netip.MustParsePrefix("203.0.113.0/24").Contains(a) },
 	})
 	return l
