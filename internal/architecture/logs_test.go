@@ -35,7 +35,7 @@ var logKeys = map[string]string{
 	"condition":          "type of a condition",
 	"config":             "ID of a config",
 	"connections":        "number of connections",
-	"count":              "number of occurrences that one line stands for",
+	"count":              "number of things, where no other key names them",
 	"delivery":           "kind of file that a machine fetches",
 	"digest":             "digest of a blob",
 	"disk":               "path of a disk",

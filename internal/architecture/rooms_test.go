@@ -318,7 +318,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/peer",
-		may:     []string{"internal/host/..."},
+		may:     []string{"internal/host/...", "internal/inbound/ratelimit"},
 		never:   kubernetes,
 		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
 	},

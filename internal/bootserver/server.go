@@ -45,9 +45,9 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	// unknownLines are those of the log about machines that nobody knows.
-	unknownLines ratelimit.Lines
+	unknownLines *ratelimit.Lines
 	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
-	blobRefusals, blobFailures ratelimit.Lines
+	blobRefusals, blobFailures *ratelimit.Lines
 	callers                    callers
 	programs                   *bootfiles.Dir     // nil: none
 	limiter                    *ratelimit.Limiter // nil: no limit
@@ -66,8 +66,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
 		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
-		unknownLines: ratelimit.Lines{Most: linesAMinute, Within: time.Minute},
-		blobRefusals: ratelimit.Lines{Most: 1, Within: blobRefusalsEvery}, blobFailures: ratelimit.Lines{Most: 1, Within: blobFailuresEvery},
+		unknownLines: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
+		blobRefusals: ratelimit.NewLines(1, blobRefusalsEvery, cfg.Logger, cfg.Clock), blobFailures: ratelimit.NewLines(1, blobFailuresEvery, cfg.Logger, cfg.Clock),
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
