@@ -32,6 +32,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/readcache"
@@ -71,6 +72,9 @@ type controllers struct {
 	alarms                  *alarm.Board
 	delivery                *bootdelivery.Delivery
 	intake                  *reportintake.Intake
+	// profiles and assignments are nil where somebody else delivers boots.
+	profiles    *ipxeapi.Profiles
+	assignments *ipxeapi.Assignments
 	// revisits have the controllers of the views look at everything again.
 	revisits []func(context.Context) error
 }

@@ -134,13 +134,13 @@ func TestGoldenPackets(t *testing.T) {
 
 func TestWhoAsks(t *testing.T) {
 	want := map[string]dhcp.Client{
-		"ipxe-bios":        {Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true},
-		"bios-pxe":         {Class: dhcp.PXEClass, Arch: dhcp.BIOS},
-		"ovmf-pxe":         {Class: dhcp.PXEClass, Arch: dhcp.X64},
-		"ovmf-http":        {Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP},
-		"ipxe-efi":         {Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true},
-		"arm64-pxe":        {Class: dhcp.PXEClass, Arch: dhcp.ARM64},
-		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP},
+		"ipxe-bios":        {Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true, Vendor: "PXEClient:Arch:00000:UNDI:002001"},
+		"bios-pxe":         {Class: dhcp.PXEClass, Arch: dhcp.BIOS, Vendor: "PXEClient:Arch:00000:UNDI:002001"},
+		"ovmf-pxe":         {Class: dhcp.PXEClass, Arch: dhcp.X64, Vendor: "PXEClient:Arch:00007:UNDI:003000"},
+		"ovmf-http":        {Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP, Vendor: "HTTPClient:Arch:00016:UNDI:003000"},
+		"ipxe-efi":         {Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true, Vendor: "PXEClient:Arch:00007:UNDI:003010"},
+		"arm64-pxe":        {Class: dhcp.PXEClass, Arch: dhcp.ARM64, Vendor: "PXEClient:Arch:00011:UNDI:003000"},
+		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP, Vendor: "HTTPClient:Arch:00019:UNDI:003000"},
 		"operating-system": {Arch: dhcp.NoArch},
 	}
 	for name, a := range clients {

@@ -172,11 +172,11 @@ func TestGoldenPackets(t *testing.T) {
 
 func TestWhoAsks(t *testing.T) {
 	for name, want := range map[string]dhcp.Client{
-		"ipxe-bios":        {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true},
-		"ovmf-pxe":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64},
-		"ovmf-http":        {UUID: testUUID, Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP},
-		"ipxe-efi":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true},
-		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP},
+		"ipxe-bios":        {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true, Vendor: "PXEClient:Arch:00000:UNDI:002001"},
+		"ovmf-pxe":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, Vendor: "PXEClient:Arch:00007:UNDI:003000"},
+		"ovmf-http":        {UUID: testUUID, Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP, Vendor: "HTTPClient:Arch:00016:UNDI:003000"},
+		"ipxe-efi":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true, Vendor: "PXEClient:Arch:00007:UNDI:003010"},
+		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP, Vendor: "HTTPClient:Arch:00019:UNDI:003000"},
 		"operating-system": {Arch: dhcp.NoArch},
 	} {
 		h, v := newLab(t, true)
