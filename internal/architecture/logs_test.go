@@ -39,6 +39,7 @@ var logKeys = map[string]string{
 	"delivery":           "kind of file that a machine fetches",
 	"digest":             "digest of a blob",
 	"disk":               "path of a disk",
+	"endpoint":           "name of an Endpoint",
 	"error":              "an error, as a value",
 	"expires":            "end of a certificate's validity",
 	"failures":           "number of failures in a row",
