@@ -24,10 +24,13 @@ func Equal[T ~string | ~[]byte](t testing.TB, file string, got T) {
 	if err != nil {
 		t.Fatalf("%v\nIf the file is new, write it: go test -run '^%s$' -update", err, test)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+	if diff := cmp.Diff(lines(string(want)), lines(string(got))); diff != "" {
 		t.Errorf("%s differs (-file +got):\n%s\nIf that is meant, write the file anew: go test -run '^%s$' -update", file, diff, test)
 	}
 }
+
+// lines are what a difference is shown by; as one string it would be cut anywhere.
+func lines(text string) []string { return strings.SplitAfter(text, "\n") }
 
 func write(t testing.TB, file string, content []byte) {
 	t.Helper()
