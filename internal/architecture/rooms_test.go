@@ -318,7 +318,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream/peer",
-		may:     []string{"internal/host/..."},
+		may:     []string{"internal/host/...", "internal/inbound/ratelimit"},
 		never:   kubernetes,
 		because: "who may speak on the boot stream is decided by certificates and a table; boot servers link it",
 	},
@@ -437,7 +437,7 @@ var rooms = []room{
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
-			"internal/bounded", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll"},
+			"internal/bounded", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/dhcp"},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},

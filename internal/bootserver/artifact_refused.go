@@ -65,24 +65,14 @@ func (s *Server) refuseBlob(p *progressWriter, r *http.Request, err error) {
 // logBlobFailure logs a failure that somebody can do something about: of what is needed if it is no client's fault, and that requests
 // for what nobody needs are refused.
 func (s *Server) logBlobFailure(r *http.Request, status int, err error) {
-	say, lines := s.logFailedBlobs, &s.blobFailures
+	pairs := []any{"address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err}
 	if _, unneeded := errors.AsType[blobcache.UnneededError](err); unneeded {
-		if status == http.StatusBadRequest || status == http.StatusForbidden || status == http.StatusInternalServerError {
-			return
+		if status != http.StatusBadRequest && status != http.StatusForbidden && status != http.StatusInternalServerError {
+			s.blobRefusals.Logger().Info("refused requests for images that no boot configuration names", pairs...)
 		}
-		say, lines = s.logRefusedBlobs, &s.blobRefusals
-	} else if status < http.StatusInternalServerError {
-		return
+	} else if status >= http.StatusInternalServerError {
+		s.blobFailures.Logger().Info("image request failed", pairs...)
 	}
-	if suppressed, ok := lines.Due(s.cfg.Clock.Now()); ok {
-		say("count", suppressed+1, "address", r.RemoteAddr, "path", logged(r.URL.Path), "query", logged(r.URL.RawQuery), "status", status, "error", err)
-	}
-}
-
-func (s *Server) logFailedBlobs(pairs ...any) { s.cfg.Logger.Info("image request failed", pairs...) }
-
-func (s *Server) logRefusedBlobs(pairs ...any) {
-	s.cfg.Logger.Info("refused requests for images that no boot configuration names", pairs...)
 }
 
 // The least times between two lines of the log about blobs that nobody needs, and about blobs that are needed.

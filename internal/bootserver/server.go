@@ -2,8 +2,6 @@ package bootserver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -45,9 +43,9 @@ type Server struct {
 	chainload map[string][]byte
 	heard     heard
 	// unknownLines are those of the log about machines that nobody knows.
-	unknownLines ratelimit.Lines
+	unknownLines *ratelimit.Lines
 	// blobRefusals and blobFailures are the lines of the log about blobs that nobody needs, and that are needed.
-	blobRefusals, blobFailures ratelimit.Lines
+	blobRefusals, blobFailures *ratelimit.Lines
 	callers                    callers
 	programs                   *bootfiles.Dir     // nil: none
 	limiter                    *ratelimit.Limiter // nil: no limit
@@ -66,8 +64,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, view: cfg.View, timeouts: defaultTimeouts, since: cfg.Clock.Now(),
 		reports: make(chan struct{}, reportsAtATime), anonymous: make(chan struct{}, anonymousAtATime),
-		unknownLines: ratelimit.Lines{Most: linesAMinute, Within: time.Minute},
-		blobRefusals: ratelimit.Lines{Most: 1, Within: blobRefusalsEvery}, blobFailures: ratelimit.Lines{Most: 1, Within: blobFailuresEvery},
+		unknownLines: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
+		blobRefusals: ratelimit.NewLines(1, blobRefusalsEvery, cfg.Logger, cfg.Clock), blobFailures: ratelimit.NewLines(1, blobFailuresEvery, cfg.Logger, cfg.Clock),
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
@@ -156,23 +154,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 		// "OPTIONS *" is no more allowed than any other OPTIONS.
 		DisableGeneralOptionsHandler: true,
 	})
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	// ctx has ended, and with it the time of everything but this.
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeouts.shutdown)
-	defer cancel()
-	if err := srv.Shutdown(stop); err != nil {
-		_ = srv.Close() // downloads that would have gone on for minutes
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
-	}
-	return nil
+	return inbound.Serve(ctx, "boot server", srv, l, s.timeouts.shutdown)
 }
 
 // logWriter turns net/http's log, which is about clients that misbehave, into

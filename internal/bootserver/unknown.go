@@ -20,14 +20,9 @@ func (s *Server) unknown(r *http.Request, uuid, mac, serial string) {
 }
 
 func (s *Server) stranger(m bootview.UnknownMachine) {
-	now := s.cfg.Clock.Now()
-	m, news := s.cfg.Unknown.Note(m, now)
+	m, news := s.cfg.Unknown.Note(m, s.cfg.Clock.Now())
 	s.cfg.Sighted(m)
 	if !news {
-		return
-	}
-	suppressed, ok := s.unknownLines.Due(now)
-	if !ok {
 		return
 	}
 	said := []any{"path", m.Path}
@@ -36,10 +31,7 @@ func (s *Server) stranger(m bootview.UnknownMachine) {
 			said = append(said, named[0], named[1])
 		}
 	}
-	if suppressed > 0 {
-		said = append(said, "suppressed", suppressed)
-	}
-	s.cfg.Logger.Info("unknown machine asked for a boot", said...)
+	s.unknownLines.Logger().Info("unknown machine asked for a boot", said...)
 }
 
 // unassigned is unknown for a machine that names itself.

@@ -2,7 +2,6 @@ package bootstream
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
@@ -53,24 +52,6 @@ func (s *Server) Reach(key string) (Reach, string) {
 	return reach, why
 }
 
-// RefusedBy is a boot server that cannot use a record, and why.
-type RefusedBy struct{ BootServer, Reason string }
-
-// Refusals are those of the newest record of a key, by the names of the boot servers. ServerOptions.Reached is told of the key when there is one more, or one less.
-func (s *Server) Refusals(key string) []RefusedBy {
-	counter, _ := s.o.Journal.CounterOf(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []RefusedBy
-	for f := range s.followers {
-		if r := f.refused[key]; r != nil && counter != 0 && r.Counter >= counter {
-			all = append(all, RefusedBy{f.peer.Name, r.Reason})
-		}
-	}
-	slices.SortFunc(all, func(a, b RefusedBy) int { return strings.Compare(a.BootServer, b.BootServer) })
-	return all
-}
-
 // Forget ends the interest in a key that Reach was asked about.
 func (s *Server) Forget(key string) {
 	s.mu.Lock()
@@ -84,16 +65,15 @@ func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 	f.acked = max(f.acked, ack.Counter)
 	f.lag.acknowledged(f.acked)
 	var told []string
+	for _, r := range ack.Refused {
+		if s.refuses(f, r) {
+			told = append(told, r.Key)
+		}
+	}
 	for key, r := range f.refused {
 		if newest, _ := s.o.Journal.CounterOf(key); newest != r.Counter && newest <= f.acked {
 			delete(f.refused, key) // it has a later one, or none
 			told = append(told, key)
-		}
-	}
-	for _, r := range ack.Refused {
-		if len(f.refused) < mostRefused {
-			f.refused[r.Key] = r
-			told = append(told, r.Key)
 		}
 	}
 	told = append(told, s.awaited.reached(f.peer.Site, f.acked)...)

@@ -34,8 +34,6 @@ const (
 	pace = 5 * time.Millisecond
 	// MaxMessage is the longest message of either end, in bytes.
 	MaxMessage = 16 << 20
-	// mostRefused bounds what is remembered of what a follower refused.
-	mostRefused = 1024
 )
 
 // Peer is the boot server at the other end of a connection, as its certificate says.

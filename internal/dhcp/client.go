@@ -119,6 +119,8 @@ type Client struct {
 	Arch      Arch
 	// IPXE says that it is iPXE that asks, and no longer the firmware.
 	IPXE bool
+	// Host and Vendor are what it calls itself and what it is, in its own words, as Text leaves them; empty: it does not say.
+	Host, Vendor string
 	// IPv6 says that it asked over IPv6, and is to be given URLs that it can reach over it.
 	IPv6 bool
 }
@@ -145,6 +147,20 @@ func IsIPXE(userClass []byte) bool {
 		userClass = userClass[1+n:]
 	}
 	return false
+}
+
+// maxText is how many characters of a client's words anybody sees.
+const maxText = 64
+
+// Text is what a client says in words, fit for a log and an event: printable ASCII, cut.
+func Text(b []byte) string {
+	words := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, string(b[:min(len(b), maxText)]))
+	return strings.TrimSpace(words)
 }
 
 // UUIDOf decodes a machine identifier as it is on the wire: the first three fields are little-endian (PXE 2.1 §2.2.1; SMBIOS 3.x §7.2.1).

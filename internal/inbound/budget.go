@@ -44,7 +44,7 @@ type Budget struct {
 // New makes a budget. Its name is that of its metrics.
 func New(name string, limits Limits, c clock.Clock, logger logr.Logger) *Budget {
 	return &Budget{
-		name: name, limits: limits, clock: c, notice: notice{clock: c, logger: logger}, peers: map[netip.Addr]*peer{}, series: describe(name),
+		name: name, limits: limits, clock: c, notice: newNotice(logger, c), peers: map[netip.Addr]*peer{}, series: describe(name),
 	}
 }
 

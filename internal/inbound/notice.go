@@ -2,24 +2,22 @@ package inbound
 
 import (
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // noticeInterval is how often the log says something of connections that are too many: a flood is to be seen in it, and not to fill it.
 const noticeInterval = time.Minute
 
 // notice is the log of a budget.
-type notice struct {
-	clock  clock.PassiveClock
-	logger logr.Logger
+type notice struct{ lines *ratelimit.Lines }
 
-	mu     sync.Mutex
-	last   time.Time
-	silent int // lines suppressed since
+func newNotice(logger logr.Logger, c clock.PassiveClock) notice {
+	return notice{ratelimit.NewLines(1, noticeInterval, logger, c)}
 }
 
 // causes tell what an outcome does to connections.
@@ -31,29 +29,12 @@ var causes = [outcomes]string{
 	refusedPace:    "one address makes too many TLS handshakes: closing its new connections",
 }
 
-func (n *notice) tell(name string, address netip.Addr, what outcome, holding int, limits Limits) {
-	if silent, ok := n.due(); ok {
-		n.logger.Info("connections limited", "clients", name, "message", causes[what], "address", address.String(), "connections", holding,
-			"perAddress", limits.PerAddress, "total", limits.Total, "suppressed", silent)
-	}
+func (n notice) tell(name string, address netip.Addr, what outcome, holding int, limits Limits) {
+	n.lines.Logger().Info("connections limited", "clients", name, "message", causes[what], "address", address.String(), "connections", holding,
+		"perAddress", limits.PerAddress, "total", limits.Total)
 }
 
 // tellError is tell for an Accept that failed.
-func (n *notice) tellError(name string, err error) {
-	if silent, ok := n.due(); ok {
-		n.logger.Info("connection not accepted, retrying", "clients", name, "error", err, "suppressed", silent)
-	}
-}
-
-// due reports whether something may be said now, and how often nothing was.
-func (n *notice) due() (silent int, ok bool) {
-	now := n.clock.Now()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.last.IsZero() && now.Sub(n.last) < noticeInterval {
-		n.silent++
-		return 0, false
-	}
-	silent, n.silent, n.last = n.silent, 0, now
-	return silent, true
+func (n notice) tellError(name string, err error) {
+	n.lines.Logger().Info("connection not accepted, retrying", "clients", name, "error", err)
 }

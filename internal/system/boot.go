@@ -11,6 +11,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/adoption"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
@@ -52,13 +53,29 @@ func knownServer(c client.Reader) func(uuid, mac string) bool {
 }
 
 // serveDHCP answers DHCP and TFTP, where somebody wants it. Of several managers the one that leads does: two would lease one address twice.
-func (s *System) serveDHCP(ctx context.Context) error {
-	m := service.NewMetrics()
+func (t *term) serveDHCP(ctx context.Context) error {
+	s, m := t.System, service.NewMetrics()
 	if err := metrics.Registry.Register(m); err != nil {
 		return err
 	}
 	defer metrics.Registry.Unregister(m)
-	return s.settings.boot.DHCP(s.boot, m, s.logger.WithName("dhcp")).Run(ctx)
+	run := s.settings.boot.DHCP(s.boot, m, s.logger.WithName("dhcp"))
+	if t.adoption != nil {
+		run.Sighted = t.adoption.Seen
+	}
+	return run.Run(ctx)
+}
+
+// addAdoption makes what makes Endpoints of clients of DHCP, where somebody wants it.
+func (t *term) addAdoption(mgr ctrl.Manager) error {
+	if !t.settings.DHCP.Adopt {
+		return nil
+	}
+	t.adoption = adoption.New(adoption.Config{
+		Client: mgr.GetClient(), Prefixes: t.settings.prefixes, Adopts: t.settings.boot.Adopts, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
+		Logger: t.logger.WithName("adoption"),
+	})
+	return t.adoption.SetupWithManager(mgr)
 }
 
 // recorded has every answer recorded on its way to the conditions.

@@ -137,7 +137,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		Servers: c.direct.GetClient(), SiteOf: c.delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
 	})
 	b.server = bootstream.NewServer(bootstream.ServerOptions{
-		Journal: b.journal, Receiver: receiver, Ready: s.servesStream, Changed: s.leadership.Changed, Observed: observed, Reached: c.delivery.Reached, Logger: logger,
+		Journal: b.journal, Receiver: receiver, Ready: s.servesStream, Changed: s.leadership.Changed, Observed: observed, Reached: c.reached, Logger: logger,
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {
 			p, err := b.authorizer.Peer(ctx)
 			return bootstream.Peer{Name: p.Name, Site: p.Site}, err
@@ -150,6 +150,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 	}
 	c.delivery.Stream, c.delivery.Streamed = b.server, func(site string) bool { return table.Has(site) && !s.answersItself(site) }
 	b.table = table
+	c.showRefusals(b.server)
 	parts := []part{
 		{"boot stream", s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials()))},
 		{"certificate of the boot stream", b.identity.Run},
@@ -173,6 +174,35 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		}
 	}
 	return parts, nil
+}
+
+// reached tells the controllers of records that a boot server has taken or refused.
+func (c *controllers) reached(keys []string) {
+	c.delivery.Reached(keys)
+	if c.profiles == nil {
+		return
+	}
+	for _, key := range keys {
+		if namespace, name, ok := records.Profile(key); ok {
+			c.profiles.Refused(namespace, name)
+		}
+		if namespace, name, ok := records.Assignment(key); ok {
+			c.assignments.Refused(namespace, name)
+		}
+	}
+}
+
+// showRefusals has Profiles and Assignments say which boot servers cannot use them.
+func (c *controllers) showRefusals(stream *bootstream.Server) {
+	if c.profiles == nil {
+		return
+	}
+	c.profiles.Refusals = func(namespace, name string) string {
+		return bootstream.Explain(stream.Refusals(records.OfProfile(namespace, name)))
+	}
+	c.assignments.Refusals = func(namespace, name string) string {
+		return bootstream.Explain(stream.Refusals(records.OfAssignment(namespace, name)))
+	}
 }
 
 // answersItself reports whether machines of a site are sent to the boot server of this process: those of the default site are, unless

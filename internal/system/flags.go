@@ -24,6 +24,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.OperatorCertFile, "operator-cert-file", "", "PEM certificate for --operator-address (default: one of the API of 'farrier up', otherwise self-signed)")
 	f.StringVar(&o.OperatorKeyFile, "operator-key-file", "", "PEM private key of --operator-cert-file")
 	o.BindDHCP(f)
+	o.DHCP.BindAdopt(f)
 	o.BindMetadata(f)
 	f.StringVar(&o.StaticMetadata, "static-metadata", "", "YAML file of metadata that every machine gets")
 	f.StringVar(&o.ManagerNamespace, "manager-namespace", o.ManagerNamespace, "namespace for Farrier's own objects")

@@ -89,15 +89,15 @@ func (s *System) addProfiles(c *controllers, config *rest.Config) error {
 	}
 	webhooks := content.NewResolver(content.Options{Hosts: s.settings.webhookHosts, MaxBytes: profile.MaxConfig, Clock: clock.RealClock{}})
 	initial := ipxeapi.NewInitial(s.profiles, mgr.GetCache())
-	profiles := &ipxeapi.Profiles{
+	c.profiles = &ipxeapi.Profiles{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.profiles, Webhooks: webhooks, Key: s.keys.derived("config ids"),
 		Grants: c.namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
 		ConfigMaps: maps, Initial: initial, Workers: workers,
 	}
-	assignments := &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: c.namespaces.Of, Initial: initial, Workers: workers}
-	c.revisits = append(c.revisits, profiles.Revisit, assignments.Revisit)
+	c.assignments = &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: c.namespaces.Of, Initial: initial, Workers: workers}
+	c.revisits = append(c.revisits, c.profiles.Revisit, c.assignments.Revisit)
 	return errors.Join(mgr.Add(maps), mgr.Add(named("webhooks of profiles", webhooks.Run)),
-		profiles.SetupWithManager(mgr), assignments.SetupWithManager(mgr), mgr.Add(initial))
+		c.profiles.SetupWithManager(mgr), c.assignments.SetupWithManager(mgr), mgr.Add(initial))
 }
 
 // withoutApplied is compact without what kubectl apply keeps in an object: the object again.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
+	"github.com/farrier-dev/farrier/internal/controller/adoption"
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
@@ -36,7 +37,8 @@ type term struct {
 	fleet    *fleet.Fleet
 	registry *connection.Registry
 	servers  *server.Reconciler
-	receiver *bmcevents.Receiver // takes the events of BMCs; nil without its listener
+	receiver *bmcevents.Receiver  // takes the events of BMCs; nil without its listener
+	adoption *adoption.Reconciler // is told of clients of DHCP; nil without --dhcp-adopt
 }
 
 // runTerm acts until ctx ends, and returns when everything that acts has ended.
@@ -75,7 +77,7 @@ func (s *System) newTerm() (*term, error) {
 	t.servers = t.newServers()
 	setups := []func(ctrl.Manager) error{
 		func(mgr ctrl.Manager) error { return s.reportThrottled(mgr, c.direct.GetClient()) },
-		s.addOperator, t.addFleet,
+		s.addOperator, t.addAdoption, t.addFleet,
 		// The controllers of the views write what they could not write before the term.
 		func(mgr ctrl.Manager) error { return mgr.Add(manager.RunnableFunc(s.revisit)) },
 	}

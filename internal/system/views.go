@@ -32,6 +32,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/objectname"
 	"github.com/farrier-dev/farrier/internal/controller/readcache"
@@ -71,6 +72,9 @@ type controllers struct {
 	alarms                  *alarm.Board
 	delivery                *bootdelivery.Delivery
 	intake                  *reportintake.Intake
+	// profiles and assignments are nil where somebody else delivers boots.
+	profiles    *ipxeapi.Profiles
+	assignments *ipxeapi.Assignments
 	// revisits have the controllers of the views look at everything again.
 	revisits []func(context.Context) error
 }
@@ -142,7 +146,9 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 func (s *System) addBoots(c *controllers, config *rest.Config) error {
 	mgr := c.viewing
 	if s.settings.foreignBoot {
-		return bootdelivery.Attempts{Delivery: c.delivery}.Setup(mgr)
+		attempts := bootdelivery.Attempts{Delivery: c.delivery}
+		c.revisits = append(c.revisits, attempts.Revisit)
+		return attempts.Setup(mgr)
 	}
 	images := &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,

@@ -28,10 +28,10 @@ const (
 	// triesUnheard and tries are how often a packet is sent before the client has ever answered, and later.
 	triesUnheard, tries = 3, 6
 	// longest is how long a transfer may take: that of some megabytes over a slow line.
-	longest     = 10 * time.Minute
-	maxPacket   = 2 << 10
-	readBuffer  = 1 << 20
-	linesMinute = 5
+	longest      = 10 * time.Minute
+	maxPacket    = 2 << 10
+	readBuffer   = 1 << 20
+	linesAMinute = 5
 )
 
 // Files are what can be read.
@@ -54,7 +54,7 @@ type Config struct {
 type Server struct {
 	cfg            Config
 	limiter        *ratelimit.Limiter
-	missing, ended ratelimit.Lines
+	missing, ended *ratelimit.Lines
 
 	mu      sync.Mutex
 	by      map[netip.AddrPort]*session
@@ -82,9 +82,10 @@ func New(cfg Config) *Server {
 	if cfg.Fetched == nil {
 		cfg.Fetched = func(string, netip.Addr, int64, bool) {}
 	}
+	lines := func() *ratelimit.Lines { return ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock) }
 	return &Server{
 		cfg: cfg, limiter: ratelimit.New(perSecond, atOnce, cfg.Clock), by: map[netip.AddrPort]*session{}, hosts: map[netip.Addr]int{},
-		missing: ratelimit.Lines{Most: linesMinute, Within: time.Minute}, ended: ratelimit.Lines{Most: linesMinute, Within: time.Minute},
+		missing: lines(), ended: lines(),
 	}
 }
 
@@ -155,9 +156,7 @@ func (s *Server) read(ctx context.Context, conn *net.UDPConn, b []byte, from net
 	if err != nil {
 		refuse(codeNotFound, "file not found")
 		s.cfg.Fetched(r.file, from.Addr().Unmap(), 0, false)
-		if suppressed, due := s.missing.Due(s.cfg.Clock.Now()); due {
-			s.cfg.Logger.Info("TFTP client asked for a file that is not there", "address", from.Addr().Unmap().String(), "file", r.file, "error", err, "suppressed", suppressed)
-		}
+		s.missing.Logger().Info("TFTP client asked for a file that is not there", "address", from.Addr().Unmap().String(), "file", r.file, "error", err)
 		return
 	}
 	t := &session{transfer: newTransfer(f, info.Size(), r), client: from, name: r.file, wait: firstWait, packets: make(chan []byte, 2*maxWindow)}
@@ -277,9 +276,7 @@ func (s *Server) run(ctx context.Context, t *session) {
 }
 
 func (s *Server) failed(t *session, err error) {
-	if suppressed, due := s.ended.Due(s.cfg.Clock.Now()); due {
-		s.cfg.Logger.Info("TFTP transfer ended before its end", "address", t.client.Addr().Unmap().String(), "file", t.name, "error", err, "suppressed", suppressed)
-	}
+	s.ended.Logger().Info("TFTP transfer ended before its end", "address", t.client.Addr().Unmap().String(), "file", t.name, "error", err)
 }
 
 type waited uint8

@@ -32,16 +32,47 @@ const stolenName = "boot-2.example"
 
 // stolen: whoever has the key and certificate of a boot server has what it has, and nothing else.
 func (w *world) stolen(t *testing.T) {
-	theirs, err := peer.FromFiles(peer.In(filepath.Join(w.certificates, stolenName)), peer.Options{Logger: testr.New(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	theirs := w.identity(t, stolenName)
 	// The boot of one machine is not open, and another machine stands elsewhere.
 	w.prepared("closed", "5e1f0000-0000-4000-8000-00000000c105", "")
 	w.prepared("elsewhere", "5e1f0000-0000-4000-8000-00000000e15e", south)
 	t.Run("from the boot stream", func(t *testing.T) { w.readsItsOwn(t, theirs) })
 	t.Run("from Kubernetes", func(t *testing.T) { w.readsNothing(t, theirs) })
 	t.Run("as a manager", func(t *testing.T) { w.isNoManager(t, theirs) })
+}
+
+// identity is that of a boot server, as its files are.
+func (w *world) identity(t *testing.T, name string) *peer.Identity {
+	t.Helper()
+	identity, err := peer.FromFiles(peer.In(filepath.Join(w.certificates, name)), peer.Options{Logger: testr.New(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity
+}
+
+// follow has somebody with the identity of a boot server follow the manager from nothing, until the function it returns is called.
+func (w *world) follow(t *testing.T, as *peer.Identity) (stream streampb.BootStream_FollowClient, leave func()) {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+w.stream, grpc.WithTransportCredentials(credentials.NewTLS(as.ClientConfig(managerName))),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(bootstream.MaxMessage)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), product.Patience)
+	leave = func() {
+		cancel()
+		_ = conn.Close()
+	}
+	t.Cleanup(leave)
+	if stream, err = streampb.NewBootStreamClient(conn).Follow(ctx); err != nil {
+		t.Fatal(err)
+	}
+	hello := &streampb.Hello{Instance: "a thief"}
+	if err := stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Hello{Hello: hello}}); err != nil {
+		t.Fatal(err)
+	}
+	return stream, leave
 }
 
 // prepared makes a Server of a site whose machine would boot if it were switched on.
@@ -63,22 +94,8 @@ func tenantsOf(name string) string {
 
 // readsItsOwn: the stream has what is open at the site, and nothing of the ignition of machines whose boot is not open, nor of other sites.
 func (w *world) readsItsOwn(t *testing.T, theirs *peer.Identity) {
-	conn, err := grpc.NewClient("passthrough:///"+w.stream, grpc.WithTransportCredentials(credentials.NewTLS(theirs.ClientConfig(managerName))),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(bootstream.MaxMessage)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), product.Patience)
-	defer cancel()
-	stream, err := streampb.NewBootStreamClient(conn).Follow(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hello := &streampb.Hello{Instance: "a thief"}
-	if err := stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Hello{Hello: hello}}); err != nil {
-		t.Fatal(err)
-	}
+	stream, leave := w.follow(t, theirs)
+	defer leave()
 	var all [][]byte
 	has := func(text string) bool {
 		return slices.ContainsFunc(all, func(record []byte) bool { return bytes.Contains(record, []byte(text)) })

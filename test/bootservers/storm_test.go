@@ -124,6 +124,7 @@ func TestFaults(t *testing.T) {
 	first.knowsAll()
 	second.knowsAll()
 	t.Run("stolen credentials", w.stolen)
+	t.Run("what a boot server cannot use", w.refused)
 
 	epoch := first.follows("")
 	storms := []*storm{first.storm(), second.storm()}

@@ -38,6 +38,13 @@ const (
 	ConditionRendered = "Rendered"
 )
 
+// ConditionBootServerReached is False while a boot server without Kubernetes cannot use a Profile or an Assignment as it is and goes on with what it
+// had. It is absent otherwise. Added by Farrier.
+const ConditionBootServerReached = "BootServerReached"
+
+// ReasonRefused is a reason of ConditionRendered and ConditionBootServerReached; the message says who refuses what, and why.
+const ReasonRefused = "Refused"
+
 // Reasons of ConditionConflicted and ConditionProfileResolved.
 const (
 	// ReasonDuplicate means that an older Assignment has the same selectors and priority.

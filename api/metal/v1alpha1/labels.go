@@ -20,3 +20,11 @@ const (
 
 // LabelSite, on a Server, names its site. The server boots from the URLs that are configured for that site.
 const LabelSite = "farrier.dev/site"
+
+const (
+	// LabelAdopted, on an Endpoint, says that Farrier made it of a lease, and keeps its address up to date. Without the label the
+	// Endpoint is its owner's.
+	LabelAdopted = "farrier.dev/adopted"
+	// LabelAdoptedDHCP is the value of LabelAdopted.
+	LabelAdoptedDHCP = "dhcp"
+)

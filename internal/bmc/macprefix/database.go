@@ -30,6 +30,12 @@ type Entry struct {
 	Console            Console      `yaml:"console"`
 }
 
+// typeBMC is the type of entries that are BMCs; an entry without a type is one too.
+const typeBMC = "bmc"
+
+// IsBMC reports whether devices with the prefix are BMCs.
+func (e Entry) IsBMC() bool { return e.Type == "" || strings.EqualFold(e.Type, typeBMC) }
+
 // Credential is one user name and password that the vendor ships.
 type Credential struct {
 	Username string     `yaml:"username"`

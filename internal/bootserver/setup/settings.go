@@ -57,6 +57,9 @@ func (s *Settings) DHCP(boots service.Boots, m *service.Metrics, logger logr.Log
 	return &service.Service{Settings: s.dhcp, Boots: boots, BootFiles: s.o.BootProgramsDir, DataDir: s.o.DataDir, Metrics: m, Logger: logger}
 }
 
+// Adopts reports whether a client of DHCP at an address may become an Endpoint.
+func (s *Settings) Adopts(a netip.Addr) bool { return s.dhcp.Adopts(a) }
+
 // CheckAddress refuses what is no host:port; empty is for those who look after it themselves.
 func CheckAddress(flag, address string) error {
 	if address == "" {

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
 // Peer is a boot server that may speak.
@@ -24,11 +26,16 @@ type Peer struct {
 	Issued, Expires time.Time
 }
 
+// refusalsEvery is how often one reason is in the log: anybody on the network can be refused as often as they like.
+const refusalsEvery = 10 * time.Second
+
 // Authorizer decides at a manager which boot servers may speak. It is safe for concurrent use.
 type Authorizer struct {
 	identity *Identity
 	table    atomic.Pointer[Table]
 	metrics  *metrics
+	// refusals are the lines of the log about each reason.
+	refusals map[Reason]*ratelimit.Lines
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
@@ -36,7 +43,10 @@ type Authorizer struct {
 
 // NewAuthorizer authorizes the boot servers of a table whose certificates an Identity trusts.
 func NewAuthorizer(i *Identity, t Table) *Authorizer {
-	a := &Authorizer{identity: i, metrics: newMetrics(), open: map[*connection]struct{}{}}
+	a := &Authorizer{identity: i, metrics: newMetrics(), refusals: map[Reason]*ratelimit.Lines{}, open: map[*connection]struct{}{}}
+	for _, reason := range Reasons {
+		a.refusals[reason] = ratelimit.NewLines(1, refusalsEvery, i.logger, i.clock)
+	}
 	t = maps.Clone(t)
 	a.table.Store(&t)
 	return a

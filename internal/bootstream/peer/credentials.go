@@ -97,7 +97,5 @@ func (a *Authorizer) refused(address net.Addr, err error) {
 		r = &Refusal{Reason: HandshakeFailed, Err: err}
 	}
 	a.metrics.refusals.WithLabelValues(string(r.Reason)).Inc()
-	if suppressed, say := a.metrics.say(r.Reason, a.identity.clock.Now()); say {
-		a.identity.logger.Info("connection to the boot stream refused", "address", address.String(), "reason", string(r.Reason), "error", r, "suppressed", suppressed)
-	}
+	a.refusals[r.Reason].Logger().Info("connection to the boot stream refused", "address", address.String(), "reason", string(r.Reason), "error", r)
 }

@@ -3,7 +3,6 @@ package peer
 import (
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -16,17 +15,7 @@ type metrics struct {
 
 	mu    sync.Mutex
 	peers map[string]Peer
-	said  map[Reason]said
 }
-
-// said is when a reason was in the log last, and how often it was left out since.
-type said struct {
-	at         time.Time
-	suppressed int
-}
-
-// sayEvery is how often one reason is in the log: anybody on the network can be refused as often as they like.
-const sayEvery = 10 * time.Second
 
 func newMetrics() *metrics {
 	m := &metrics{
@@ -37,26 +26,11 @@ func newMetrics() *metrics {
 		expiry: prometheus.NewDesc("farrier_boot_stream_peer_certificate_expiry_timestamp_seconds",
 			"When the certificate that each boot server showed last ends, in seconds since 1970.", []string{"peer"}, nil),
 		peers: map[string]Peer{},
-		said:  map[Reason]said{},
 	}
 	for _, reason := range Reasons {
 		m.refusals.WithLabelValues(string(reason))
 	}
 	return m
-}
-
-// say reports whether a refusal goes into the log, and how many like it have not.
-func (m *metrics) say(reason Reason, now time.Time) (suppressed int, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	last, known := m.said[reason]
-	if known && now.Sub(last.at) < sayEvery {
-		last.suppressed++
-		m.said[reason] = last
-		return 0, false
-	}
-	m.said[reason] = said{at: now}
-	return last.suppressed, true
 }
 
 func (m *metrics) seen(p Peer) {

@@ -111,7 +111,7 @@ func assignmentRecord(a *assignment.Assignment) *streampb.Record {
 		record.Tenancy = &streampb.Tenancy{Breadth: int32(a.Tenancy.Breadth), Since: stamp(a.Tenancy.Since)}
 	}
 	return &streampb.Record{
-		Key: kindAssignment + "/" + a.Namespace + "/" + a.Name, Version: a.Version, Body: &streampb.Record_Assignment{Assignment: record},
+		Key: OfAssignment(a.Namespace, a.Name), Version: a.Version, Body: &streampb.Record_Assignment{Assignment: record},
 	}
 }
 

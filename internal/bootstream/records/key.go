@@ -21,6 +21,26 @@ func cutKey(key string) (kind, name string) {
 	return kind, name
 }
 
+// OfProfile is the key of a profile as it is now.
+func OfProfile(namespace, name string) string { return kindProfile + "/" + namespace + "/" + name }
+
+// OfAssignment is the key of an assignment.
+func OfAssignment(namespace, name string) string {
+	return kindAssignment + "/" + namespace + "/" + name
+}
+
+// Profile returns which profile, as it is now, a key is about, and reports whether it is about one.
+func Profile(key string) (namespace, name string, ok bool) { return objectOf(kindProfile, key) }
+
+// Assignment returns which assignment a key is about, and reports whether it is about one.
+func Assignment(key string) (namespace, name string, ok bool) { return objectOf(kindAssignment, key) }
+
+func objectOf(kind, key string) (namespace, name string, ok bool) {
+	is, object := cutKey(key)
+	namespace, name, err := cutName(object)
+	return namespace, name, is == kind && err == nil
+}
+
 // isMachine reports whether keys of a kind are those of machines.
 func isMachine(kind string) bool {
 	switch kind {

@@ -56,11 +56,11 @@ func (s *Source) ObserveProfiles(v *profile.View) {
 	v.ObserveProfiles(func(namespace, name string, now, before *profile.Profile) {
 		// The one before first: whoever has the new one then serves the configs of the old one as well.
 		s.profile(kindBefore+"/"+namespace+"/"+name, before)
-		s.profile(kindProfile+"/"+namespace+"/"+name, now)
+		s.profile(OfProfile(namespace, name), now)
 	})
 	v.Observe(
 		func(a *assignment.Assignment) { s.sink.Put(booturl.EverySite, assignmentRecord(a)) },
-		func(namespace, name string) { s.sink.Delete(kindAssignment + "/" + namespace + "/" + name) },
+		func(namespace, name string) { s.sink.Delete(OfAssignment(namespace, name)) },
 	)
 }
 

@@ -1,7 +1,6 @@
 package bootdelivery
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -173,7 +172,7 @@ func (d *Delivery) unreached(in *source, now *metav1.Condition) (reason, message
 		return "", "", 0
 	}
 	if refused := d.Stream.Refusals(in.name); len(refused) > 0 {
-		return bootv1.ReasonRefused, refusals(refused), 0
+		return bootv1.ReasonRefused, bootstream.Explain(refused), 0
 	}
 	w := d.awaiting.of(in.name)
 	if w == nil || !in.attempt.Open() || in.attempt.Started != nil && now == nil {
@@ -186,20 +185,4 @@ func (d *Delivery) unreached(in *source, now *metav1.Condition) (reason, message
 		return bootv1.ReasonNoBootServer, "no boot server of the machine's site is connected to the manager; the boot goes on, and fails if none has it when the machine asks", 0
 	}
 	return bootv1.ReasonNotAcknowledged, "no boot server of the machine's site has confirmed that it has this boot; the boot goes on, and fails if none has it when the machine asks", 0
-}
-
-// refusals are the words of boot servers that cannot use a record.
-func refusals(all []bootstream.RefusedBy) string {
-	parts := make([]string, 0, len(all))
-	for _, r := range all {
-		parts = append(parts, r.BootServer+" cannot use it and goes on with what it had: "+clip(r.Reason))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// mostReason is how much of the reason of a boot server is shown.
-const mostReason = 256
-
-func clip(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), mostReason)], "?")
 }

@@ -1,7 +1,6 @@
 package bootservers
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,27 +28,11 @@ func (r *Receiver) Describe(ch chan<- *prometheus.Desc) { r.metrics.foreign.Desc
 // Collect implements prometheus.Collector.
 func (r *Receiver) Collect(ch chan<- prometheus.Metric) { r.metrics.foreign.Collect(ch) }
 
-// sayEvery is how often the log says of one boot server that it speaks for others.
+// sayEvery is how often the log says that a boot server speaks for others.
 const sayEvery = time.Minute
-
-// foreign is when the log said that last, and how often it did not since.
-type foreign struct {
-	mu         sync.Mutex
-	at         time.Time
-	suppressed int
-}
 
 // refuse counts a message about a machine of another site.
 func (r *Receiver) refuse(from bootstream.Peer, kind string) {
 	r.metrics.foreign.WithLabelValues(kind).Inc()
-	now := r.Clock.Now()
-	f := &r.foreign
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.Sub(f.at) < sayEvery {
-		f.suppressed++
-		return
-	}
-	r.Logger.Info("boot server speaks for a machine of another site, which is ignored", "bootServer", from.Name, "site", from.Site, "kind", kind, "suppressed", f.suppressed)
-	f.at, f.suppressed = now, 0
+	r.foreign.Logger().Info("boot server speaks for a machine of another site, which is ignored", "bootServer", from.Name, "site", from.Site, "kind", kind)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -49,11 +50,14 @@ type Receiver struct {
 	Options
 	seen    bootstream.Seen
 	metrics *metrics
-	foreign foreign
+	// foreign are the lines of the log about boot servers that speak for others.
+	foreign *ratelimit.Lines
 }
 
 // New makes a Receiver.
-func New(o Options) *Receiver { return &Receiver{Options: o, metrics: newMetrics()} }
+func New(o Options) *Receiver {
+	return &Receiver{Options: o, metrics: newMetrics(), foreign: ratelimit.NewLines(1, sayEvery, o.Logger, o.Clock)}
+}
 
 // errUnsynced has a boot server come again.
 var errUnsynced = status.Error(codes.Unavailable, "the boot view is not complete yet")

@@ -4,9 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -144,17 +142,7 @@ func (t *telling) timeOf(stamp *timestamppb.Timestamp) time.Time {
 const mostText = 256
 
 // clip makes a text fit to be kept and shown.
-func clip(text string) string {
-	if len(text) > mostText {
-		text = text[:mostText]
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-}
+func clip(text string) string { return bootstream.Printable(text, mostText) }
 
 func uuidOf(text string) string {
 	if canonical, err := identity.UUID(text); err == nil {

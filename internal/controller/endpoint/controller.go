@@ -42,9 +42,6 @@ const (
 	ReasonDuplicateMAC  = "DuplicateMACAddress"
 )
 
-// typeBMC is the type of the database's entries that are BMCs; an entry without a type is one too.
-const typeBMC = "bmc"
-
 // Reconciler creates a BMCSecret and a BMC for each Endpoint that is a BMC.
 type Reconciler struct {
 	client.Client
@@ -122,7 +119,7 @@ func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) 
 	if !known {
 		return no(ReasonUnknownPrefix, "No entry of the MAC prefix database matches %s", mac)
 	}
-	if entry.Type != "" && !strings.EqualFold(entry.Type, typeBMC) {
+	if !entry.IsBMC() {
 		return no(ReasonNotABMC, "Prefix %s is of type %s in the MAC prefix database", entry.Prefix, entry.Type)
 	}
 	if other, err := r.elder(ctx, endpoint, mac); err != nil {

@@ -35,6 +35,8 @@ type Assignments struct {
 	// Grants says for which machines a namespace may speak.
 	Grants  grant.Of
 	Initial *Initial
+	// Refusals are those of boot servers without Kubernetes; nil: there are none.
+	Refusals Refusals
 	// Workers is how many assignments are compiled at the same time.
 	Workers int
 
@@ -199,6 +201,7 @@ func (r *Assignments) compile(ctx context.Context, a *ipxev1.Assignment) error {
 		return err
 	}
 	describeAssignment(a, compiled, found, others, overrides)
+	r.Refusals.describe(a, &a.Status.Conditions)
 	return r.report(ctx, before, a)
 }
 

@@ -23,7 +23,6 @@ const (
 	reasonInvalidButane      = "InvalidButane"
 	reasonWarnings           = "Warnings"
 	reasonTransformed        = "Transformed"
-	reasonRefused            = "Refused"
 	reasonForeignNamespace   = "NamespaceNotServed"
 )
 
@@ -72,7 +71,7 @@ func describe(p *ipxev1.Profile, g *gathered, problem error, refused string) {
 	if refused == "" {
 		apimeta.RemoveStatusCondition(&p.Status.Conditions, ipxev1.ConditionRendered)
 	} else {
-		set(condition(ipxev1.ConditionRendered, false, reasonRefused, n, "spec.ipxe: The script could not be rendered for at least one machine, which gets 503: "+refused))
+		set(condition(ipxev1.ConditionRendered, false, ipxev1.ReasonRefused, n, "spec.ipxe: The script could not be rendered for at least one machine, which gets 503: "+refused))
 	}
 	switch {
 	case problem != nil:

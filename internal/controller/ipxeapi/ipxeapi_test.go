@@ -221,7 +221,7 @@ func TestARefusedRenderingIsACondition(t *testing.T) {
 	}
 	s.settle(t, "p:default/p")
 	s.profileSays(t, "p", ipxev1.ConditionReady, metav1.ConditionTrue, reasonReady)
-	s.profileSays(t, "p", ipxev1.ConditionRendered, metav1.ConditionFalse, reasonRefused, "spec.ipxe", "262144 bytes")
+	s.profileSays(t, "p", ipxev1.ConditionRendered, metav1.ConditionFalse, ipxev1.ReasonRefused, "spec.ipxe", "262144 bytes")
 	controllertest.Change(t, s.API, "default/p", func(p *ipxev1.Profile) { p.Spec.IPXE = "#!ipxe\nshell\n" })
 	s.settle(t, "p:default/p")
 	for _, c := range controllertest.Read[ipxev1.Profile](t, s.API, "default/p").Status.Conditions {

@@ -47,6 +47,8 @@ type Profiles struct {
 	// ConfigMaps is a cache that holds the metadata of ConfigMaps of all namespaces.
 	ConfigMaps cache.Cache
 	Initial    *Initial
+	// Refusals are those of boot servers without Kubernetes; nil: there are none.
+	Refusals Refusals
 	// Workers is how many profiles are compiled at the same time.
 	Workers int
 
@@ -149,6 +151,7 @@ func (r *Profiles) compile(ctx context.Context, p *ipxev1.Profile) error {
 	}
 	r.Initial.done(kindProfile, name)
 	describe(p, g, problem, r.View.Refused(p.Namespace, p.Name))
+	r.Refusals.describe(p, &p.Status.Conditions)
 	return r.report(ctx, before, p)
 }
 
@@ -160,6 +163,7 @@ func (r *Profiles) unreadable(ctx context.Context, before, p *ipxev1.Profile, er
 	}
 	_, served := r.View.Profile(p.Namespace, p.Name)
 	describeUnreadable(p, served, err)
+	r.Refusals.describe(p, &p.Status.Conditions)
 	return errors.Join(err, r.report(ctx, before, p))
 }
 

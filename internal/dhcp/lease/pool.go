@@ -290,6 +290,18 @@ func (p *Pool) Leases() []Lease {
 	return all
 }
 
+// Held are the addresses that a client has taken and still has.
+func (p *Pool) Held(client string) (held []netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.byClient[client] {
+		if l.Bound && l.Expires.After(p.clock.Now()) {
+			held = append(held, l.Addr)
+		}
+	}
+	return held
+}
+
 // Free is how many addresses nobody has a lease on, and Total how many there are.
 func (p *Pool) Free() (free, total int) {
 	p.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,10 @@ type Options struct {
 	RouterAdvertisements bool
 	// Unknown is what becomes of machines that nobody knows; empty: Ignore in proxy mode, else Boot.
 	Unknown string
+	// Adopt has BMCs among the clients become Endpoints, those of AdoptNetworks alone where it names any. It takes a Kubernetes API, so not every
+	// program has it.
+	Adopt         bool
+	AdoptNetworks []string
 	// TFTPAddress is host:port; empty: port 69 of the interfaces, where DHCP is on.
 	TFTPAddress    string
 	TFTPSinglePort bool
@@ -61,20 +66,32 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.TFTPSinglePort, "tftp-single-port", false, "send TFTP data from the port of --tftp-address, for firewalls that do not follow TFTP (default: from a port per transfer)")
 }
 
+// BindAdopt binds the flags of programs that have a Kubernetes API.
+func (o *Options) BindAdopt(f *pflag.FlagSet) {
+	f.BoolVar(&o.Adopt, "dhcp-adopt", false, "make an Endpoint of each client of --dhcp=server whose MAC prefix is a BMC's, so that it becomes a BMC and its servers become Servers")
+	f.StringSliceVar(&o.AdoptNetworks, "dhcp-adopt-networks", nil, "CIDRs that the addresses of Endpoints of --dhcp-adopt must be of, such as that of the management network (default: every --dhcp-range)")
+}
+
 // Settings are options after they were checked.
 type Settings struct {
 	o            Options
 	reserved     map[string][]netip.Addr
 	routers, dns []netip.Addr
+	adopt        []netip.Prefix
 }
 
 // Enabled reports whether DHCP answers.
 func (o *Options) Enabled() bool { return o.Mode != Off }
 
+// Adopts reports whether a client at an address may become an Endpoint.
+func (s *Settings) Adopts(a netip.Addr) bool {
+	return s.o.Adopt && (len(s.adopt) == 0 || slices.ContainsFunc(s.adopt, func(p netip.Prefix) bool { return p.Contains(a) }))
+}
+
 // Check refuses what cannot work, before anything is started. Ranges are compared with the interfaces when the service starts.
 func (o *Options) Check() (*Settings, error) {
 	s := &Settings{o: *o, reserved: map[string][]netip.Addr{}}
-	return s, errors.Join(s.checkMode(), s.checkUnknown(), s.checkReserved(), s.checkAddresses())
+	return s, errors.Join(s.checkMode(), s.checkUnknown(), s.checkReserved(), s.checkAddresses(), s.checkAdopt())
 }
 
 func (s *Settings) checkMode() error {
@@ -117,6 +134,26 @@ func (s *Settings) checkUnknown() error {
 		return fmt.Errorf("--dhcp-unknown %q: want %s or %s", s.o.Unknown, Ignore, Boot)
 	}
 	return nil
+}
+
+// checkAdopt: without leases of our own nobody tells us which client has which address.
+func (s *Settings) checkAdopt() error {
+	var errs []error
+	switch {
+	case s.o.Adopt && s.o.Mode != Leases:
+		errs = append(errs, fmt.Errorf("--dhcp-adopt needs --dhcp=server: with --dhcp=%s Farrier leases no address and does not know where a client is", s.o.Mode))
+	case !s.o.Adopt && len(s.o.AdoptNetworks) > 0:
+		errs = append(errs, errors.New("--dhcp-adopt-networks needs --dhcp-adopt"))
+	}
+	for _, text := range s.o.AdoptNetworks {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--dhcp-adopt-networks: %w", err))
+			continue
+		}
+		s.adopt = append(s.adopt, p.Masked())
+	}
+	return errors.Join(errs...)
 }
 
 func (s *Settings) checkReserved() error {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -20,6 +21,11 @@ func TestFlags(t *testing.T) {
 		"server, strangers ignored":     {"--dhcp=server --dhcp-interface=eth0 --dhcp-range=192.0.2.10-192.0.2.20 --dhcp-unknown=ignore", "", Ignore},
 		"TFTP alone":                    {"--tftp-address=:69", "", Ignore},
 		"another mode":                  {"--dhcp=relay", "--dhcp", ""},
+		"adopting":                      {"--dhcp=server --dhcp-interface=eth0 --dhcp-range=192.0.2.10-192.0.2.20 --dhcp-adopt --dhcp-adopt-networks=192.0.2.0/24", "", Boot},
+		"adopting in proxy mode":        {"--dhcp=proxy --dhcp-interface=eth0 --dhcp-adopt", "--dhcp-adopt needs --dhcp=server: with --dhcp=proxy", ""},
+		"adopting without DHCP":         {"--dhcp-adopt", "--dhcp-adopt needs --dhcp=server: with --dhcp=off", ""},
+		"networks, nothing adopted":     {"--dhcp=server --dhcp-interface=eth0 --dhcp-range=192.0.2.10-192.0.2.20 --dhcp-adopt-networks=192.0.2.0/24", "--dhcp-adopt-networks needs --dhcp-adopt", ""},
+		"a network that is none":        {"--dhcp=server --dhcp-interface=eth0 --dhcp-range=192.0.2.10-192.0.2.20 --dhcp-adopt --dhcp-adopt-networks=management", "--dhcp-adopt-networks", ""},
 		"no interface":                  {"--dhcp=proxy", "--dhcp-interface", ""},
 		"an interface and no DHCP":      {"--dhcp-interface=eth0", "--dhcp=off", ""},
 		"server without a range":        {"--dhcp=server --dhcp-interface=eth0", "--dhcp-range", ""},
@@ -36,6 +42,7 @@ func TestFlags(t *testing.T) {
 			o := Default()
 			f := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			o.Bind(f)
+			o.BindAdopt(f)
 			if err := f.Parse(strings.Fields(c.args)); err != nil {
 				t.Fatal(err)
 			}
@@ -47,5 +54,24 @@ func TestFlags(t *testing.T) {
 				t.Errorf("got %q, %v", s.o.Unknown, err)
 			}
 		})
+	}
+}
+
+func TestAdopts(t *testing.T) {
+	inside, outside := netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("198.51.100.9")
+	for _, c := range []struct {
+		adopt           bool
+		networks        []string
+		inside, outside bool
+	}{{false, nil, false, false}, {true, nil, true, true}, {true, []string{"192.0.2.77/24", "2001:db8::/64"}, true, false}} {
+		o := Default()
+		o.Mode, o.Interfaces, o.Ranges, o.Adopt, o.AdoptNetworks = Leases, []string{"eth0"}, []string{"192.0.2.10-192.0.2.20"}, c.adopt, c.networks
+		s, err := o.Check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Adopts(inside) != c.inside || s.Adopts(outside) != c.outside {
+			t.Errorf("%v %v: adopts %v and %v", c.adopt, c.networks, s.Adopts(inside), s.Adopts(outside))
+		}
 	}
 }

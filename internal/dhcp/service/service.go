@@ -46,6 +46,8 @@ type Service struct {
 	BootFiles string
 	// DataDir keeps the leases.
 	DataDir string
+	// Sighted is told of every client that takes an address, and may not wait; nil: nobody is.
+	Sighted func(dhcp.Sighting)
 	Metrics *Metrics
 	Logger  logr.Logger
 }
@@ -148,12 +150,22 @@ func (r *running) policy() dhcp.Policy {
 	return dhcp.Policy{BootUnknown: r.Settings.o.Unknown == Boot, Program: r.files.program}
 }
 
+// boots is who is asked what machines get, and told what they were answered: it is counted, and clients with an address are reported.
+func (r *running) boots(version int) dhcp.Boots {
+	boots := r.Metrics.counted(version, r.Boots)
+	if r.Sighted == nil || r.pool == nil {
+		return boots
+	}
+	_, total := r.pool.Free()
+	return reporting{boots, r.pool, total, r.Sighted}
+}
+
 func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) error {
 	raw := link.OpenRaw(i)
 	r.closers = append(r.closers, raw.Close)
 	server := v4.NewServer(v4.ServerConfig{
 		Handler: v4.NewHandler(v4.Config{
-			Boots: r.Metrics.counted(4, r.Boots), Policy: r.policy(), Pool: r.pool, Server: a, TFTP: r.tftpHost(a), Routers: r.Settings.routers, DNS: r.Settings.dns,
+			Boots: r.boots(4), Policy: r.policy(), Pool: r.pool, Server: a, TFTP: r.tftpHost(a), Routers: r.Settings.routers, DNS: r.Settings.dns,
 			Domain: r.Settings.o.Domain, OtherServer: func(other netip.Addr) { r.otherServer(i.Name, other) },
 		}),
 		Segment: raw, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(4, why) }, Logger: r.Logger, Clock: clock.RealClock{},
@@ -182,7 +194,7 @@ func (r *running) leases(family func(netip.Addr) bool) bool {
 func (r *running) open6(ctx context.Context, i link.Interface, own netip.Addr) error {
 	server := v6.NewServer(v6.ServerConfig{
 		Handler: v6.NewHandler(v6.Config{
-			Boots: r.Metrics.counted(6, r.Boots), Policy: r.policy(), Pool: r.pool, MAC: i.MAC, Server: own, TFTP: r.tftpHost(own), DNS: r.Settings.dns, Domain: r.Settings.o.Domain,
+			Boots: r.boots(6), Policy: r.policy(), Pool: r.pool, MAC: i.MAC, Server: own, TFTP: r.tftpHost(own), DNS: r.Settings.dns, Domain: r.Settings.o.Domain,
 		}),
 		Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(6, why) }, Logger: r.Logger, Clock: clock.RealClock{},
 	})

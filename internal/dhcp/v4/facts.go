@@ -17,6 +17,7 @@ const (
 	optHostMask      = 1
 	optRouter        = 3
 	optDNS           = 6
+	optHostName      = 12
 	optDomain        = 15
 	optBroadcast     = 28
 	optVendor        = 43
@@ -61,6 +62,7 @@ func clientOf(p *dhcpv4.DHCPv4) (c dhcp.Client, err error) {
 		return c, err
 	}
 	vendor := string(p.Options[optClass])
+	c.Vendor, c.Host = dhcp.Text(p.Options[optClass]), dhcp.Text(p.Options[optHostName])
 	c.Class = dhcp.ClassOf(vendor)
 	c.Arch = dhcp.ArchOf(archsOf(p.Options[optArch]), vendor)
 	_, encapsulated := p.Options[optIPXE]

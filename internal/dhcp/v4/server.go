@@ -29,6 +29,8 @@ const (
 	probesAtATime = 64
 	// probeTries is how many addresses in a row may turn out to be taken.
 	probeTries = 4
+	// linesAMinute is how many lines of one kind the log gets.
+	linesAMinute = 5
 )
 
 // Segment sends and asks below UDP; link.Raw implements it.
@@ -53,8 +55,10 @@ type Server struct {
 	ServerConfig
 
 	probing  probing
-	lines    [lineKinds]ratelimit.Lines
 	layer2Ok sync.Once
+
+	// The kinds of lines of the log that anybody can cause.
+	malformed, cannotProbe, inUse, noAddress, notStored, notSent *ratelimit.Lines
 }
 
 // NewServer makes one.
@@ -62,11 +66,11 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.Dropped == nil {
 		cfg.Dropped = func(dhcp.Reason) {}
 	}
-	s := &Server{ServerConfig: cfg}
-	for kind := range s.lines {
-		s.lines[kind].Most, s.lines[kind].Within = linesAMinute, time.Minute
+	lines := func() *ratelimit.Lines { return ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock) }
+	return &Server{
+		ServerConfig: cfg,
+		malformed:    lines(), cannotProbe: lines(), inUse: lines(), noAddress: lines(), notStored: lines(), notSent: lines(),
 	}
-	return s
 }
 
 // Conn is a UDP socket.
@@ -102,8 +106,7 @@ func (s *Server) packet(ctx context.Context, conn Conn, packet []byte, from neti
 	q, err := s.Handler.Read(packet, from, port)
 	if err != nil {
 		s.Dropped(dhcp.ReasonMalformed)
-		log := s.log(malformed)
-		log.Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
+		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
 		return
 	}
 	if !s.Limiter.Allow(q.Client, q.Boot.Standing) {
@@ -130,15 +133,13 @@ func (s *Server) probe(ctx context.Context, conn Conn, q Request, r Result) {
 		taken, err := s.Segment.InUse(short, r.Probe, q.Packet.ClientHWAddr)
 		cancel()
 		if err != nil {
-			log := s.log(cannotProbe)
-			log.Info("address cannot be probed for a conflict", "address", r.Probe.String(), "error", err)
+			s.cannotProbe.Logger().Info("address cannot be probed for a conflict", "address", r.Probe.String(), "error", err)
 		}
 		if !taken || ctx.Err() != nil {
 			s.finish(conn, q, r)
 			return
 		}
-		log := s.log(inUse)
-		log.Info("address is in use by a host without a lease", "address", r.Probe.String())
+		s.inUse.Logger().Info("address is in use by a host without a lease", "address", r.Probe.String())
 		if err := s.Handler.Conflicted(q, r.Probe); err != nil {
 			return
 		}
@@ -153,17 +154,14 @@ func (s *Server) probe(ctx context.Context, conn Conn, q Request, r Result) {
 func (s *Server) finish(conn Conn, q Request, r Result) {
 	switch {
 	case errors.Is(r.Err, lease.ErrExhausted), errors.Is(r.Err, lease.ErrNoRange), errors.Is(r.Err, lease.ErrTaken):
-		log := s.log(noAddress)
-		log.Info("client gets no address", "mac", q.Client.MAC, "error", r.Err)
+		s.noAddress.Logger().Info("client gets no address", "mac", q.Client.MAC, "error", r.Err)
 	case r.Err != nil && !errors.Is(r.Err, lease.ErrNotOffered):
-		log := s.log(notStored)
-		log.Info("lease cannot be stored", "mac", q.Client.MAC, "error", r.Err)
+		s.notStored.Logger().Info("lease cannot be stored", "mac", q.Client.MAC, "error", r.Err)
 	}
 	if r.Reply != nil {
 		if err := s.send(conn, r); err != nil {
 			r.Event.Step = ""
-			log := s.log(notSent)
-			log.Info("DHCP reply cannot be sent", "address", r.To.Addr.String(), "mac", q.Client.MAC, "error", err)
+			s.notSent.Logger().Info("DHCP reply cannot be sent", "address", r.To.Addr.String(), "mac", q.Client.MAC, "error", err)
 		}
 	}
 	s.Handler.cfg.Boots.Answered(r.Event)
@@ -185,34 +183,6 @@ func (s *Server) send(conn Conn, r Result) error {
 	}
 	_, err := conn.WriteToUDPAddrPort(b, to.Addr)
 	return err
-}
-
-// line is a kind of line of the log that anybody can cause.
-type line uint8
-
-const (
-	malformed line = iota
-	cannotProbe
-	inUse
-	noAddress
-	notStored
-	notSent
-	lineKinds
-)
-
-// linesAMinute is how many lines of one kind the log gets.
-const linesAMinute = 5
-
-// log is a logger for one line, which says nothing while there were enough of its kind.
-func (s *Server) log(kind line) logr.Logger {
-	suppressed, due := s.lines[kind].Due(s.Clock.Now())
-	switch {
-	case !due:
-		return logr.Discard()
-	case suppressed > 0:
-		return s.Logger.WithValues("suppressed", suppressed)
-	}
-	return s.Logger
 }
 
 // probing are the clients whose address is being probed.

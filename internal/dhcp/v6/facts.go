@@ -70,6 +70,9 @@ func (c *client) classify(m message) (vendor string) {
 		switch o.code {
 		case optVendorClass:
 			for _, text := range strings16(o.data, 4) {
+				if c.Vendor == "" {
+					c.Vendor = dhcp.Text([]byte(text))
+				}
 				if class := dhcp.ClassOf(text); class != dhcp.OtherClass && c.Class == dhcp.OtherClass {
 					c.Class, vendor = class, text
 				}

@@ -4,24 +4,20 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden packets anew")
 
 const (
 	fileURL   = "http://[2001:db8::1]:8082/httpboot/r/os/sha256-01.efi"
@@ -169,35 +165,18 @@ func TestGoldenPackets(t *testing.T) {
 			section("server mode: solicit", first, handle(t, leases, first))
 			section("server mode: request", second, handle(t, leases, second))
 			section("server mode: relayed solicit", relayed(first), handle(t, leases, relayed(first)))
-			golden(t, name, out.String())
+			golden.Equal(t, filepath.Join("testdata", name+".golden"), out.String())
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
 	}
 }
 
 func TestWhoAsks(t *testing.T) {
 	for name, want := range map[string]dhcp.Client{
-		"ipxe-bios":        {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true},
-		"ovmf-pxe":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64},
-		"ovmf-http":        {UUID: testUUID, Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP},
-		"ipxe-efi":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true},
-		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP},
+		"ipxe-bios":        {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.BIOS, IPXE: true, Vendor: "PXEClient:Arch:00000:UNDI:002001"},
+		"ovmf-pxe":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, Vendor: "PXEClient:Arch:00007:UNDI:003000"},
+		"ovmf-http":        {UUID: testUUID, Class: dhcp.HTTPClass, Arch: dhcp.X64HTTP, Vendor: "HTTPClient:Arch:00016:UNDI:003000"},
+		"ipxe-efi":         {UUID: testUUID, Class: dhcp.PXEClass, Arch: dhcp.X64, IPXE: true, Vendor: "PXEClient:Arch:00007:UNDI:003010"},
+		"arm64-http":       {Class: dhcp.HTTPClass, Arch: dhcp.ARM64HTTP, Vendor: "HTTPClient:Arch:00019:UNDI:003000"},
 		"operating-system": {Arch: dhcp.NoArch},
 	} {
 		h, v := newLab(t, true)

@@ -37,7 +37,7 @@ type ServerConfig struct {
 type Server struct {
 	ServerConfig
 
-	malformed, noAddress, notSent ratelimit.Lines
+	malformed, noAddress, notSent *ratelimit.Lines
 }
 
 // NewServer makes one.
@@ -45,11 +45,8 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.Dropped == nil {
 		cfg.Dropped = func(dhcp.Reason) {}
 	}
-	s := &Server{ServerConfig: cfg}
-	for _, lines := range []*ratelimit.Lines{&s.malformed, &s.noAddress, &s.notSent} {
-		lines.Most, lines.Within = linesAMinute, time.Minute
-	}
-	return s
+	lines := func() *ratelimit.Lines { return ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock) }
+	return &Server{ServerConfig: cfg, malformed: lines(), noAddress: lines(), notSent: lines()}
 }
 
 // Serve answers what comes to a socket until ctx ends, and closes the socket.
@@ -70,8 +67,7 @@ func (s *Server) Serve(ctx context.Context, conn *net.UDPConn) error {
 		}
 		if b, to := s.answer(buf[:n], from); b != nil {
 			if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
-				log := s.log(&s.notSent)
-				log.Info("DHCP reply cannot be sent", "address", to.String(), "error", err)
+				s.notSent.Logger().Info("DHCP reply cannot be sent", "address", to.String(), "error", err)
 			}
 		}
 	}
@@ -82,8 +78,7 @@ func (s *Server) answer(packet []byte, from netip.AddrPort) ([]byte, netip.AddrP
 	q, err := s.Handler.Read(packet, from)
 	if err != nil {
 		s.Dropped(dhcp.ReasonMalformed)
-		log := s.log(&s.malformed)
-		log.Info("malformed DHCP packet", "address", from.Addr().String(), "error", err)
+		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "error", err)
 		return nil, netip.AddrPort{}
 	}
 	if !s.Limiter.Allow(q.Client(), q.Boot.Standing) {
@@ -92,21 +87,8 @@ func (s *Server) answer(packet []byte, from netip.AddrPort) ([]byte, netip.AddrP
 	}
 	r := s.Handler.Handle(q)
 	if r.Err != nil && !errors.Is(r.Err, lease.ErrNotOffered) {
-		log := s.log(&s.noAddress)
-		log.Info("client gets no address", "address", from.Addr().String(), "mac", q.Client().MAC, "error", r.Err)
+		s.noAddress.Logger().Info("client gets no address", "address", from.Addr().String(), "mac", q.Client().MAC, "error", r.Err)
 	}
 	s.Handler.cfg.Boots.Answered(r.Event)
 	return r.Reply, r.To
-}
-
-// log is a logger for one line, which says nothing while there were enough of its kind.
-func (s *Server) log(lines *ratelimit.Lines) logr.Logger {
-	suppressed, due := lines.Due(s.Clock.Now())
-	switch {
-	case !due:
-		return logr.Discard()
-	case suppressed > 0:
-		return s.Logger.WithValues("suppressed", suppressed)
-	}
-	return s.Logger
 }

@@ -12,6 +12,8 @@
 //     important: error (an error, as a value, never err.Error()), reason (machine-readable, as in a condition), message (a
 //     sentence for people), server, bmc, claim, image, attempt.
 //   - Names of flags stand in the key flag, so that the operator knows what to change.
+//   - A line that strangers cause comes from a ratelimit.Lines, so that they cannot fill the log. Its key suppressed counts the lines like it
+//     that were left out.
 //   - A line never holds a secret. bmc.Secret prints as [redacted].
 //
 // Levels:

@@ -1,0 +1,86 @@
+package bootstream
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+)
+
+const (
+	// mostRefused bounds what is remembered of what a follower refused.
+	mostRefused = 1024
+	// mostReason bounds the reason of a refusal, in bytes.
+	mostReason = 256
+	// mostNamed bounds how many boot servers a sentence names.
+	mostNamed = 8
+)
+
+// RefusedBy is a boot server that cannot use a record, and why.
+type RefusedBy struct{ BootServer, Reason string }
+
+// Refusals are those of a record, one for each boot server, by their names. ServerOptions.Reached is told of the key when there is one more, or one less.
+//
+// A refusal lasts until its boot server has acknowledged the newest record of the key. A condition that says of the refusal gives its object a new
+// version, so a record of that version follows: a refusal that ended with it would be taken back and said again without end.
+func (s *Server) Refusals(key string) []RefusedBy {
+	counter, _ := s.o.Journal.CounterOf(key)
+	if counter == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []RefusedBy
+	for f := range s.followers {
+		if r := f.refused[key]; r != nil {
+			all = append(all, RefusedBy{f.peer.Name, r.Reason})
+		}
+	}
+	slices.SortFunc(all, func(a, b RefusedBy) int {
+		return strings.Compare(a.BootServer+"\x00"+a.Reason, b.BootServer+"\x00"+b.Reason)
+	})
+	// Processes that share a certificate are one boot server.
+	return slices.CompactFunc(all, func(a, b RefusedBy) bool { return a.BootServer == b.BootServer })
+}
+
+// refuses notes that a follower cannot use a record, and reports whether that is news. What is no record of the follower's site is not noted: whoever
+// has the key of a boot server can neither fill memory nor speak of other sites. The caller holds mu.
+func (s *Server) refuses(f *following, r *streampb.Refusal) bool {
+	newest, site := s.o.Journal.CounterOf(r.Key)
+	if newest == 0 || newest != r.Counter || site != booturl.EverySite && site != f.peer.Site {
+		return false
+	}
+	before := f.refused[r.Key]
+	if before == nil && len(f.refused) >= mostRefused {
+		return false
+	}
+	reason := Printable(r.Reason, mostReason)
+	f.refused[r.Key] = &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: reason}
+	return before == nil || before.Reason != reason
+}
+
+// Explain says in a sentence which boot servers cannot use a record, and why.
+func Explain(refused []RefusedBy) string {
+	parts := make([]string, 0, mostNamed+1)
+	for i, r := range refused {
+		if i == mostNamed {
+			parts = append(parts, fmt.Sprintf("and %d more boot servers", len(refused)-i))
+			break
+		}
+		parts = append(parts, r.BootServer+" cannot use it and goes on with what it had: "+r.Reason)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Printable makes a text that somebody else has written fit to be kept and shown, in so many bytes at most.
+func Printable(text string, most int) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), most)], "?"))
+}
