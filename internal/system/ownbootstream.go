@@ -23,7 +23,7 @@ const (
 	// ownCertificatesDir is the folder of the data directory for authority and certificates.
 	ownCertificatesDir = "boot-stream"
 	// ownInterval is how often certificates are looked at: whether ours has to be renewed, and whether somebody has issued one.
-	ownInterval = 10 * time.Second
+	ownInterval = 2 * time.Second
 )
 
 // OwnBootStream makes authority and certificate of the boot stream where no flag names them, in the data directory, which has to be this process's.

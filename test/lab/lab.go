@@ -162,6 +162,12 @@ func (l *Lab) Discover(p *Running) {
 	for _, info := range l.BMCs() {
 		l.Endpoint(p, info)
 	}
+	l.Discovered(p)
+}
+
+// Discovered waits until the Server of every BMC is free.
+func (l *Lab) Discovered(p *Running) {
+	p.t.Helper()
 	for _, info := range l.BMCs() {
 		p.ServerIs(info.Name+"-system-0", metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 	}
