@@ -17,8 +17,10 @@ import (
 const (
 	// searchEvery is how often other servers are looked for.
 	searchEvery = 5 * time.Minute
-	// searchTime is how long their answers are waited for: dnsmasq first asks three seconds for the address that it is about to offer.
-	searchTime = 6 * time.Second
+	// searchTries is how often each search asks: a packet may be lost, and a server that starts beside us may not listen yet.
+	searchTries = 2
+	// searchTime is how long answers are waited for: dnsmasq first asks three seconds for the address that it is about to offer.
+	searchTime = 4 * time.Second
 	// searchFirst is how long nobody is answered before the first search. Most servers answer at once, and firmware that gets no answer asks again after four seconds.
 	searchFirst = 2 * time.Second
 )
@@ -84,11 +86,16 @@ func (s *search) once(ctx context.Context) error {
 	for n := range id {
 		id[n] = byte(rand.Uint32())
 	}
-	short, cancel := context.WithTimeout(ctx, searchTime)
-	defer cancel()
-	return s.segment.Broadcast(short, v4.SearchFrom, v4.SearchTo, s.Question(id), func(from netip.AddrPort, answer []byte) {
-		if a, is := s.Server(answer, from.Addr(), id); is {
-			s.found(a)
+	for range searchTries {
+		short, cancel := context.WithTimeout(ctx, searchTime)
+		err := s.segment.Broadcast(short, v4.SearchFrom, v4.SearchTo, s.Question(id), func(from netip.AddrPort, answer []byte) {
+			if a, is := s.Server(answer, from.Addr(), id); is {
+				s.found(a)
+			}
+		})
+		if cancel(); err != nil {
+			return err
 		}
-	})
+	}
+	return nil
 }

@@ -69,11 +69,11 @@ func searching(t *testing.T, segment *ether, d time.Duration) (found []netip.Add
 func TestOtherServersAreSearchedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		segment := &ether{heard: [][]byte{append([]byte("garbage"), make([]byte, 300)...), offer()}, err: func(int) error { return nil }}
-		found, served, said := searching(t, segment, 3*searchEvery+time.Second)
-		if len(segment.asked) != 4 || len(segment.changed) != 4 || segment.asked[3].Sub(segment.asked[2]) != searchEvery {
+		found, served, said := searching(t, segment, 3*searchEvery+time.Minute)
+		if len(segment.asked) != 8 || len(segment.changed) != 4 || segment.asked[1].Sub(segment.asked[0]) != searchTime || segment.asked[4].Sub(segment.asked[2]) != searchEvery {
 			t.Errorf("asked at %v, in %d transactions", segment.asked, len(segment.changed))
 		}
-		if len(found) != 4 || found[0].String() != "192.0.2.9" || said != "" {
+		if len(found) != 8 || found[0].String() != "192.0.2.9" || said != "" {
 			t.Errorf("found %v, said %q", found, said)
 		}
 		if served != searchFirst {
@@ -87,13 +87,13 @@ func TestASearchThatCannotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("network is down")
 		segment := &ether{err: func(search int) error {
-			if search == 3 {
+			if search == 3 || search == 4 { // the two of the third search
 				return nil
 			}
 			return down
 		}}
-		_, served, said := searching(t, segment, 5*searchEvery+time.Second)
-		if n := strings.Count(said, down.Error()); n != 2 || len(segment.asked) != 6 {
+		_, served, said := searching(t, segment, 5*searchEvery+time.Minute)
+		if n := strings.Count(said, down.Error()); n != 2 || len(segment.asked) != 7 {
 			t.Errorf("asked %d times, said %d times: %s", len(segment.asked), n, said)
 		}
 		if served != 0 {
