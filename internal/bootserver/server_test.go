@@ -2,7 +2,6 @@ package bootserver
 
 import (
 	"context"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,9 +22,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const (
 	bootURL = "http://10.0.0.1:8082"
@@ -205,10 +203,8 @@ func (s site) exchange(t *testing.T, method string, e exchange) {
 	want := e.want
 	if file, ok := strings.CutPrefix(want, "golden:"); ok {
 		file = filepath.Join("testdata", file)
-		if *update && method == http.MethodGet {
-			if err := os.WriteFile(file, got.Body.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+		if method == http.MethodGet {
+			golden.Equal(t, file, got.Body.Bytes())
 		}
 		b, err := os.ReadFile(file)
 		if err != nil {

@@ -3,14 +3,12 @@ package bootview
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/farrier-dev/farrier/test/golden"
+)
 
 const (
 	site  = "http://10.0.0.1:8082"
@@ -51,14 +49,14 @@ func TestGoldenScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, script, tc.base)
+			checkScript(t, name, script, tc.base)
 		})
 	}
-	t.Run("chainload", func(t *testing.T) { golden(t, "chainload", ChainloadScript(), site) })
-	t.Run("exit", func(t *testing.T) { golden(t, "exit", ExitScript(), site) })
+	t.Run("chainload", func(t *testing.T) { checkScript(t, "chainload", ChainloadScript(), site) })
+	t.Run("exit", func(t *testing.T) { checkScript(t, "exit", ExitScript(), site) })
 }
 
-func golden(t *testing.T, name string, script Script, base string) {
+func checkScript(t *testing.T, name string, script Script, base string) {
 	t.Helper()
 	got := script.Render(base)
 	if !bytes.HasPrefix(got, []byte("#!ipxe\n")) {
@@ -67,19 +65,7 @@ func golden(t *testing.T, name string, script Script, base string) {
 	if script.Len(base) != len(got) {
 		t.Errorf("Len is %d, the script has %d bytes", script.Len(base), len(got))
 	}
-	file := filepath.Join("testdata", name+".ipxe")
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("differs from %s (-update writes it anew):\n%s", file, got)
-	}
+	golden.Equal(t, filepath.Join("testdata", name+".ipxe"), got)
 }
 
 func TestValuesThatMayNotEnterAScript(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/test/golden"
 )
 
 // serials differ from run to run.
@@ -71,19 +71,7 @@ func TestCertCommands(t *testing.T) {
 		if code != step.code {
 			t.Errorf("%s: exit code %d, want %d\n%s", step.name, code, step.code, got)
 		}
-		file := filepath.Join(home, step.name+".golden")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", step.name, diff)
-		}
+		golden.Equal(t, filepath.Join(home, step.name+".golden"), got)
 	}
 	checkCertFiles(t, clock)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/farrier-dev/farrier/test/golden"
 )
 
 // bootFiles are files that look like what their names say.
@@ -74,19 +74,7 @@ func TestImageCommands(t *testing.T) {
 				}
 			}
 			text := strings.ReplaceAll(got.String(), folder, "DIR")
-			file := filepath.Join("testdata", "image", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", "image", name+".golden"), text)
 		})
 	}
 }

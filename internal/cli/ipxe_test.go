@@ -2,17 +2,14 @@ package cli
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestIPXECommands runs what people run before they apply anything; each file holds the command line's answer.
 func TestIPXECommands(t *testing.T) {
@@ -49,19 +46,7 @@ func TestIPXECommands(t *testing.T) {
 			if code != tc.code {
 				t.Errorf("exit code %d, want %d\n%s", code, tc.code, got)
 			}
-			file := filepath.Join("testdata", "ipxe", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", "ipxe", name+".golden"), got)
 		})
 	}
 }

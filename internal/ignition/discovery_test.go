@@ -1,17 +1,14 @@
 package ignition
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/coreos/ignition/v2/config/v3_3"
-	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/farrier-dev/farrier/test/golden"
+)
 
 const (
 	testPublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICNzv1w4xRqXw1k4q8Wm7Q3LqVtUYlN2bP8f6gqkq4aM server-1"
@@ -79,33 +76,16 @@ func TestDiscoveryGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".bu", butane)
+			golden.Equal(t, filepath.Join("testdata", name+".bu"), butane)
 			payload, warnings, err := Payload("fcos", butane)
 			if err != nil || len(warnings) != 0 {
 				t.Fatalf("warnings %v, error %v", warnings, err)
 			}
-			golden(t, name+".ign", payload)
+			golden.Equal(t, filepath.Join("testdata", name+".ign"), payload)
 			if _, report, err := v3_3.ParseCompatibleVersion(payload); err != nil {
 				t.Errorf("Ignition 3.3.0 does not parse it: %v\n%s", err, report)
 			}
 		})
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

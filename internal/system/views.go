@@ -146,7 +146,9 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 func (s *System) addBoots(c *controllers, config *rest.Config) error {
 	mgr := c.viewing
 	if s.settings.foreignBoot {
-		return bootdelivery.Attempts{Delivery: c.delivery}.Setup(mgr)
+		attempts := bootdelivery.Attempts{Delivery: c.delivery}
+		c.revisits = append(c.revisits, attempts.Revisit)
+		return attempts.Setup(mgr)
 	}
 	images := &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,

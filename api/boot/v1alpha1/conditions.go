@@ -22,7 +22,7 @@ const (
 	// ConditionUKIFetched reports whether the machine has fetched its unified kernel image. Added by Farrier.
 	ConditionUKIFetched = "UKIFetched"
 	// ConditionBootServerReached is false while boot servers without Kubernetes answer the machine and none of its site uses the boot config as it
-	// is. It is absent otherwise. Added by Farrier.
+	// is. It is absent otherwise. Where another boot provider serves boot configs, the ServerBootConfiguration has it. Added by Farrier.
 	ConditionBootServerReached = "BootServerReached"
 )
 

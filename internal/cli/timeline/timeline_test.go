@@ -5,14 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,9 +21,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const uuid = "4c4c4544-0043-3510-8052-b7c04f4e4d32"
 
@@ -164,23 +159,6 @@ func read(t *testing.T, refused string) *Timeline {
 	return told
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
 func printed(t *testing.T, p *Printer, told *Timeline) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -194,7 +172,7 @@ func printed(t *testing.T, p *Printer, told *Timeline) string {
 func TestGolden(t *testing.T) {
 	told := read(t, "claims")
 	text := printed(t, &Printer{}, told)
-	golden(t, "life.txt", text)
+	golden.Equal(t, "testdata/life.txt", text)
 	if strings.ContainsRune(text, '\x1b') {
 		t.Error("what others wrote reaches the terminal as it is")
 	}
@@ -202,7 +180,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "life.json", string(content)+"\n")
+	golden.Equal(t, "testdata/life.json", string(content)+"\n")
 }
 
 // TestFollowing: what was printed is not printed again, only because it was asked for once more.

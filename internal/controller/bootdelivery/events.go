@@ -22,11 +22,19 @@ func (d *Delivery) tell(in *source, before, after client.Object) {
 	}{
 		{conditionReady, "IgnitionWarning", in.warning != "" && isTrue(find(after, conditionReady))},
 		{conditionReady, "NotDeliverable", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, conditionReady)},
-		{bootv1.ConditionBootServerReached, "BootServerNotReached", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, bootv1.ConditionBootServerReached)},
 		{bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionReadAgain, isTrue(find(after, bootv1.ConditionIgnitionReadAgain))},
 	} {
 		if is := find(after, bad.kind); bad.is && events.Differ(find(before, bad.kind), is) {
 			events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, bad.reason, is.Message)
 		}
+	}
+	d.tellReach(in, *bootmethod.ConfigOf(before).Conditions, *bootmethod.ConfigOf(after).Conditions)
+}
+
+// tellReach sends an event if no boot server uses what a boot config, or a boot configuration, says.
+func (d *Delivery) tellReach(in *source, before, after []metav1.Condition) {
+	is := apimeta.FindStatusCondition(after, bootv1.ConditionBootServerReached)
+	if is != nil && events.Differ(apimeta.FindStatusCondition(before, is.Type), is) {
+		events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, "BootServerNotReached", is.Message)
 	}
 }

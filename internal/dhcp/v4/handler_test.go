@@ -2,10 +2,8 @@ package v4
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,13 +11,10 @@ import (
 
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden packets anew")
 
 const (
 	fileURL   = "http://192.0.2.1:8082/httpboot/registry.example/os/sha256-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.efi"
@@ -132,25 +127,8 @@ func TestGoldenPackets(t *testing.T) {
 			relayed := a.with(option{82, "\x01\x04port"})
 			relayed.giaddr = [4]byte{198, 51, 100, 1}
 			section("server mode: relayed discover", relayed, leases.handle(t, relayed, netip.MustParseAddrPort("198.51.100.1:67"), ServerPort))
-			golden(t, name, out.String())
+			golden.Equal(t, filepath.Join("testdata", name+".golden"), out.String())
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
 	}
 }
 

@@ -4,24 +4,20 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden packets anew")
 
 const (
 	fileURL   = "http://[2001:db8::1]:8082/httpboot/r/os/sha256-01.efi"
@@ -169,25 +165,8 @@ func TestGoldenPackets(t *testing.T) {
 			section("server mode: solicit", first, handle(t, leases, first))
 			section("server mode: request", second, handle(t, leases, second))
 			section("server mode: relayed solicit", relayed(first), handle(t, leases, relayed(first)))
-			golden(t, name, out.String())
+			golden.Equal(t, filepath.Join("testdata", name+".golden"), out.String())
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
 	}
 }
 

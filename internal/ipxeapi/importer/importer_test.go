@@ -1,20 +1,17 @@
 package importer
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/farrier-dev/farrier/test/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares what an import has made with files.
-func golden(t *testing.T, name string, r *Result) {
+// checkResult compares what an import has made with files.
+func checkResult(t *testing.T, name string, r *Result) {
 	t.Helper()
 	manifests, err := r.YAML()
 	if err != nil {
@@ -25,19 +22,7 @@ func golden(t *testing.T, name string, r *Result) {
 		notes.WriteString(n.String() + "\n")
 	}
 	for file, got := range map[string]string{name + ".yaml": string(manifests), name + ".notes": notes.String()} {
-		file = filepath.Join("testdata", "golden", file)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", file, diff)
-		}
+		golden.Equal(t, filepath.Join("testdata", "golden", file), got)
 	}
 }
 
@@ -51,7 +36,7 @@ func TestMatchbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, r)
+			checkResult(t, name, r)
 		})
 	}
 }
@@ -71,7 +56,7 @@ func TestManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "later", r)
+	checkResult(t, "later", r)
 }
 
 func TestManifestsOfNothing(t *testing.T) {
@@ -95,11 +80,11 @@ func TestMatchboxOfItsOwnExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "matchbox-example", r)
+	checkResult(t, "matchbox-example", r)
 	if r, err = Matchbox(files, Options{Namespace: "default", AssetsURL: "http://files.example/a"}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "matchbox-example-assets", r)
+	checkResult(t, "matchbox-example-assets", r)
 }
 
 // TestManifestsOfTheSameGroup in a later version's words come out in ours.
@@ -112,5 +97,5 @@ func TestManifestsOfTheSameGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "same-group", r)
+	checkResult(t, "same-group", r)
 }

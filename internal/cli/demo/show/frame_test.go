@@ -2,11 +2,15 @@ package show
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/farrier-dev/farrier/test/golden"
 )
 
 // small is a rack in which something of everything happens.
@@ -42,6 +46,11 @@ func large() Frame {
 	return f
 }
 
+// text is what lines look like in a file, escape sequences made visible.
+func text(lines []string) string {
+	return strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "␛")
+}
+
 func TestFrame(t *testing.T) {
 	starting := Frame{Elapsed: 300 * time.Millisecond, Step: "system started", Number: 1, Steps: 14}
 	failed := small()
@@ -66,7 +75,7 @@ func TestFrame(t *testing.T) {
 		{"large-120x50", large(), 120, 50, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			golden(t, "frame-"+c.name+".txt", text(c.frame.Lines(c.width, c.height, c.paint)))
+			golden.Equal(t, filepath.Join("testdata", "frame-"+c.name+".txt"), text(c.frame.Lines(c.width, c.height, c.paint)))
 		})
 	}
 }

@@ -2,9 +2,12 @@ package show
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/farrier-dev/farrier/test/golden"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -80,7 +83,7 @@ func TestWriteText(t *testing.T) {
 			if err := c.result.WriteText(&out, c.paint); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "result-"+name+".txt", strings.ReplaceAll(out.String(), "\x1b", "␛"))
+			golden.Equal(t, filepath.Join("testdata", "result-"+name+".txt"), strings.ReplaceAll(out.String(), "\x1b", "␛"))
 		})
 	}
 }
@@ -103,7 +106,7 @@ func TestWriteJSON(t *testing.T) {
 			if err := r.WriteJSON(&out); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "result-"+name+".json", out.String())
+			golden.Equal(t, filepath.Join("testdata", "result-"+name+".json"), out.String())
 		})
 	}
 }
