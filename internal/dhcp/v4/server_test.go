@@ -110,7 +110,7 @@ func TestServePort4011(t *testing.T) {
 	if _, err := conn.Write(clients["ovmf-pxe"].with(option{53, requestType}).bytes()); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, maxPacket)
+	b := make([]byte, limits.Packet)
 	n, err := conn.Read(b)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func discoverOf(b []byte, n int) []byte {
 func BenchmarkDiscover(b *testing.B) {
 	s := serve(b, nil, ProxyPort, dhcp.Known)
 	conn := dial(b, s)
-	packet, answer := clients["ovmf-pxe"].bytes(), make([]byte, maxPacket)
+	packet, answer := clients["ovmf-pxe"].bytes(), make([]byte, limits.Packet)
 	n := 0
 	for b.Loop() {
 		n++
