@@ -83,8 +83,11 @@ type running struct {
 	files   *programs
 	limiter *dhcp.Limiter
 	links   []link.Interface
-	ranges  []lease.Range
-	pool    *lease.Pool
+	// searches look for other servers on the links; answers wait for them until searched is closed.
+	searches []v4.Search
+	searched sync.WaitGroup
+	ranges   []lease.Range
+	pool     *lease.Pool
 	// parts are what runs, and closers what they hold.
 	parts   []func(context.Context) error
 	closers []func() error
@@ -103,7 +106,7 @@ func (r *running) find() error {
 		if err != nil {
 			return fmt.Errorf("--dhcp-interface: %w", err)
 		}
-		r.links = append(r.links, i)
+		r.links, r.searches = append(r.links, i), append(r.searches, v4.NewSearch(i.MAC))
 		for _, p := range i.Subnets {
 			subnets, own = append(subnets, p.Masked()), append(own, p.Addr())
 		}
@@ -168,7 +171,7 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 			Boots: r.boots(4), Policy: r.policy(), Pool: r.pool, Server: a, TFTP: r.tftpHost(a), Routers: r.Settings.routers, DNS: r.Settings.dns,
 			Domain: r.Settings.o.Domain, OtherServer: func(other netip.Addr) { r.otherServer(i.Name, other) },
 		}),
-		Segment: raw, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(4, why) }, Logger: r.Logger, Clock: clock.RealClock{},
+		Segment: raw, Searches: r.searches, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(4, why) }, Logger: r.Logger, Clock: clock.RealClock{},
 	})
 	ports := []uint16{v4.ServerPort}
 	if r.pool == nil {
@@ -180,8 +183,12 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 			return fmt.Errorf("--dhcp-interface: %w", err)
 		}
 		r.closers = append(r.closers, conn.Close)
-		r.parts = append(r.parts, func(ctx context.Context) error { return server.Serve(ctx, conn, port) })
+		r.parts = append(r.parts, func(ctx context.Context) error {
+			r.searched.Wait()
+			return server.Serve(ctx, conn, port)
+		})
 	}
+	r.searchServers(i, raw)
 	r.Logger.Info("DHCP answers", "link", i.Name, "address", a.String())
 	return nil
 }
