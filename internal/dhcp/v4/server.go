@@ -43,7 +43,9 @@ type Segment interface {
 type ServerConfig struct {
 	Handler *Handler
 	Segment Segment
-	Limiter *dhcp.Limiter
+	// Searches are our own, which get no answer.
+	Searches []Search
+	Limiter  *dhcp.Limiter
 	// Dropped is told of packets that nothing was decided about; nil: nobody is.
 	Dropped func(dhcp.Reason)
 	Logger  logr.Logger
@@ -86,6 +88,9 @@ func (s *Server) packet(ctx context.Context, conn *net.UDPConn, packet []byte, f
 	if err != nil {
 		s.Dropped(dhcp.ReasonMalformed)
 		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
+		return
+	}
+	if Searches(s.Searches, q.Client) {
 		return
 	}
 	if !s.Limiter.Allow(q.Client, q.Boot.Standing) {
