@@ -103,6 +103,11 @@ var rooms = []room{
 		because: "how often an address may do something does not depend on what it does",
 	},
 	{
+		path:    "internal/inbound/udp",
+		only:    stdlib,
+		because: "how packets are read does not depend on what is in them",
+	},
+	{
 		path:    "internal/host/cgroup",
 		never:   kubernetes,
 		because: "what a process may have does not depend on what it does with it",
@@ -389,25 +394,25 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/tftp",
-		may:     []string{"internal/inbound/ratelimit"},
+		may:     []string{"internal/inbound/ratelimit", "internal/inbound/udp"},
 		never:   kubernetes,
 		because: "TFTP sends files; which of them a machine boots is decided elsewhere",
 	},
 	{
 		path:    "internal/dhcp/v6",
-		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit"},
+		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit", "internal/inbound/udp"},
 		never:   kubernetes,
 		because: "packets are made of decisions, and no packet waits for Kubernetes; boot servers link it",
 	},
 	{
 		path:    "internal/dhcp/service",
-		may:     []string{"internal/dhcp", "internal/dhcp/...", "internal/tftp", "internal/bootfiles", "internal/identity"},
+		may:     []string{"internal/dhcp", "internal/dhcp/...", "internal/tftp", "internal/bootfiles", "internal/identity", "internal/inbound/ratelimit"},
 		never:   kubernetes,
 		because: "what runs DHCP is the same in a manager and in a boot server that stands apart",
 	},
 	{
 		path:    "internal/dhcp/v4",
-		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit"},
+		may:     []string{"internal/dhcp", "internal/dhcp/lease", "internal/identity", "internal/inbound/ratelimit", "internal/inbound/udp"},
 		never:   kubernetes,
 		because: "packets are made of decisions, and no packet waits for Kubernetes; boot servers link it",
 	},

@@ -2,8 +2,6 @@ package bootserver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log"
 	"net"
 	"net/http"
@@ -156,23 +154,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, h http.Handler) erro
 		// "OPTIONS *" is no more allowed than any other OPTIONS.
 		DisableGeneralOptionsHandler: true,
 	})
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	// ctx has ended, and with it the time of everything but this.
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeouts.shutdown)
-	defer cancel()
-	if err := srv.Shutdown(stop); err != nil {
-		_ = srv.Close() // downloads that would have gone on for minutes
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("boot server on %s: %w", l.Addr(), err)
-	}
-	return nil
+	return inbound.Serve(ctx, "boot server", srv, l, s.timeouts.shutdown)
 }
 
 // logWriter turns net/http's log, which is about clients that misbehave, into

@@ -63,6 +63,7 @@ func (s *Server) Forget(key string) {
 func (s *Server) acknowledged(f *following, ack *streampb.Ack) {
 	s.mu.Lock()
 	f.acked = max(f.acked, ack.Counter)
+	f.lag.acknowledged(f.acked)
 	var told []string
 	for _, r := range ack.Refused {
 		if s.refuses(f, r) {

@@ -254,6 +254,8 @@ type walk struct {
 // batch is a part of a walk.
 type batch struct {
 	records [][]byte
+	// last is the counter of the last of them.
+	last uint64
 	// gap: deletions that the walk has not come to were forgotten.
 	gap bool
 	// changed is closed when there is more; nil: there is more already.
@@ -283,6 +285,7 @@ func (j *Journal) next(w *walk, most, mostSize int) batch {
 		}
 		if encoded := s.record.forWalk(w); encoded != nil {
 			b.records = append(b.records, encoded)
+			b.last = s.counter
 			size += len(encoded)
 		}
 	}

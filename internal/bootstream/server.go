@@ -119,6 +119,7 @@ type following struct {
 	// unfetched are why images cannot be fetched, by the keys of their records; heard is when the follower said so last.
 	unfetched map[string]string
 	heard     time.Time
+	lag       lag
 }
 
 var errNoHello = status.Error(codes.InvalidArgument, "the first message of a follower is a Hello")
@@ -189,6 +190,7 @@ func (s *Server) send(stream streampb.BootStream_FollowServer, f *following, hel
 			w, due = walk{site: f.peer.Site, fresh: s.o.Journal.Counter()}, true
 			continue
 		case len(b.records) > 0:
+			s.sending(f, b.last, walked)
 			if err := stream.Send(&streampb.FollowResponse{Kind: &streampb.FollowResponse_Changes{Changes: &streampb.Changes{Records: b.records}}}); err != nil {
 				return err
 			}
@@ -267,6 +269,8 @@ type BootServer struct {
 	// Acked is the counter up to which it has everything; Refused are records that it cannot use, by key.
 	Acked   uint64
 	Refused map[string]*streampb.Refusal
+	// Behind is since when it has not acknowledged what it was sent; zero: it has everything.
+	Behind time.Time
 	// Health is what it said last; nil: nothing yet.
 	Health *streampb.Health
 }
@@ -278,7 +282,8 @@ func (s *Server) BootServers() []BootServer {
 	all := make([]BootServer, 0, len(s.followers))
 	for f := range s.followers {
 		all = append(all, BootServer{
-			Peer: f.peer, Instance: f.instance, Minor: f.minor, Since: f.since, Acked: f.acked, Refused: maps.Clone(f.refused), Health: f.health,
+			Peer: f.peer, Instance: f.instance, Minor: f.minor, Since: f.since, Acked: f.acked, Refused: maps.Clone(f.refused), Behind: f.lag.since,
+			Health: f.health,
 		})
 	}
 	return all

@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newImport(), newImage(), newCert(clock.RealClock{}), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newEmergencyKubeconfig(), newVersion())
 	return root
 }
 

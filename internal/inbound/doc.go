@@ -15,7 +15,7 @@
 //
 // A connection waits until the server calls a handler for it. An idle connection, half a TLS handshake, a header that arrives one
 // byte at a time and the pause between two requests all count as waiting. Servers report the change through ConnContext and
-// Handler (serve.go).
+// Handler; Serve has them end with their context (serve.go).
 //
 // Where connections begin with a TLS handshake (pace.go), the package delays or closes connections that come too fast from one
 // address: a handshake costs milliseconds of processor time before the caller has identified itself.

@@ -2,8 +2,11 @@ package inbound
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"time"
 )
 
 type contextKey struct{}
@@ -37,4 +40,26 @@ func Handler(next http.Handler) http.Handler {
 func Prepare(s *http.Server) *http.Server {
 	s.Handler, s.ConnContext = Handler(s.Handler), ConnContext
 	return s
+}
+
+// Serve has a server answer on l, which it closes, until ctx ends. Answers that are under way then have the grace to end by themselves. The error
+// names the server; it is nil when ctx ended it.
+func Serve(ctx context.Context, name string, s *http.Server, l net.Listener, grace time.Duration) error {
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("%s on %s: %w", name, l.Addr(), err)
+	case <-ctx.Done():
+	}
+	// ctx has ended, and with it the time of everything but this.
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := s.Shutdown(stop); err != nil {
+		_ = s.Close() // downloads and profiles that would have gone on for minutes
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("%s on %s: %w", name, l.Addr(), err)
+	}
+	return nil
 }

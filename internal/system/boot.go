@@ -24,11 +24,15 @@ import (
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no
 // Kubernetes.
 func (s *System) newBootServer(c client.Reader, delivery *bootdelivery.Delivery, intake *reportintake.Intake) (*bootserver.Server, error) {
-	return bootserver.New(s.settings.boot.Fill(bootserver.Config{
+	config := bootserver.Config{
 		View: s.view, Profiles: s.profiles, Known: knownServer(c), Blobs: s.blobs, Reports: intake, Unknown: &s.unknown, Deliver: s.recorded(delivery.Delivered),
 		Instances: s.instances, DefaultUKI: s.newDefaultUKI().get, Neighbour: neighbour.New(clock.RealClock{}).MAC,
 		Alarm: delivery.Alarmed, Early: delivery.PollSoon, Names: s.bootTLSNames, Logger: s.logger.WithName("boot"),
-	}))
+	}
+	if s.stream != nil {
+		config.Bound = delivery.Bound
+	}
+	return bootserver.New(s.settings.boot.Fill(config))
 }
 
 // knownServer reports whether a machine is that of a Server, from the cache alone: DHCP asks it of every machine that boots nothing now.

@@ -44,6 +44,9 @@ type bootStream struct {
 	source  *records.Source
 	server  *bootstream.Server
 
+	// table is that of boot servers that may connect.
+	table *bootservers.Table
+
 	collectors []prometheus.Collector
 }
 
@@ -140,12 +143,13 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 			return bootstream.Peer{Name: p.Name, Site: p.Site}, err
 		},
 	})
-	b.collectors = append(b.collectors, receiver)
+	b.collectors = append(b.collectors, receiver, b.server)
 	table, err := s.newBootServerTable()
 	if err != nil {
 		return nil, err
 	}
 	c.delivery.Stream, c.delivery.Streamed = b.server, func(site string) bool { return table.Has(site) && !s.answersItself(site) }
+	b.table = table
 	c.showTroubles(b.server)
 	parts := []part{
 		{"boot stream", s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials()))},

@@ -176,7 +176,7 @@ type followed struct {
 }
 
 func again[T any](ctx context.Context, f *followed, ask func(context.Context) (T, error)) (T, error) {
-	pauses := backToAPI
+	pauses, answers := backToAPI, false
 	for {
 		got, err := ask(ctx)
 		if ctx.Err() != nil {
@@ -185,6 +185,9 @@ func again[T any](ctx context.Context, f *followed, ask func(context.Context) (T
 		f.contact.note(f.name, err) // also what it refuses: nothing new comes from there
 		if !f.contact.passes(err) {
 			return got, err
+		}
+		if !answers && !away(err) { // it is there, and ready soon
+			pauses, answers = backToAPI, true
 		}
 		select {
 		case <-pause(&pauses):

@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/controller/bootservers"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/endpoint"
@@ -113,8 +114,22 @@ func (t *term) addFleet(mgr ctrl.Manager) error {
 		mgr.Add(named("fleet", t.fleet.Run)),
 		mgr.Add(named("receiver of BMC events", t.serveEvents)),
 		mgr.Add(named("DHCP and TFTP", t.serveDHCP)),
+		mgr.Add(named("status of boot servers", t.writeBootServers)),
 		mgr.Add(named("boot authority", func(ctx context.Context) error { return t.publishBootCA(ctx, mgr.GetClient(), mgr.GetAPIReader()) })),
 	)
+}
+
+// writeBootServers writes the status of the boot servers that follow this process.
+func (t *term) writeBootServers(ctx context.Context) error {
+	b := t.stream
+	if b == nil {
+		return nil
+	}
+	statuses := &bootservers.Statuses{
+		Client: t.mgr.GetClient(), APIReader: t.mgr.GetAPIReader(), Namespace: t.settings.ManagerNamespace,
+		Table: b.table.All, Seen: b.authorizer.Seen, Following: b.server.BootServers, Clock: clock.RealClock{}, Logger: t.logger.WithName("boot-stream"),
+	}
+	return statuses.Run(ctx)
 }
 
 func (t *term) newServers() *server.Reconciler {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/udp"
 )
 
 const (
@@ -91,23 +91,12 @@ func New(cfg Config) *Server {
 
 // Serve answers what comes to a socket until ctx ends, and closes the socket.
 func (s *Server) Serve(ctx context.Context, conn *net.UDPConn) error {
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
 	defer s.running.Wait()
-	_ = conn.SetReadBuffer(readBuffer) // the kernel may have a limit
-	buf := make([]byte, maxPacket)
-	for {
-		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("TFTP: %w", err)
-		case err != nil || n < 4:
-			continue
+	return udp.Serve(ctx, "TFTP", conn, udp.Limits{Packet: maxPacket, Waiting: readBuffer}, func(packet []byte, from netip.AddrPort) {
+		if len(packet) >= 4 {
+			s.packet(ctx, conn, packet, from)
 		}
-		s.packet(ctx, conn, buf[:n], from)
-	}
+	})
 }
 
 func (s *Server) packet(ctx context.Context, conn *net.UDPConn, b []byte, from netip.AddrPort) {

@@ -1,8 +1,10 @@
 package bootservers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/product"
 )
 
 // TestTheWholePath: machines are discovered, claimed, booted, released and cleaned through boot servers that have no Kubernetes. The manager is
@@ -55,6 +58,7 @@ func TestTheWholePath(t *testing.T) {
 	w.servers[1].start()
 	w.servers[1].isReady()
 	w.ServerIs(name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	w.listed()
 
 	// Probes report to the boot URL, which is the first boot server's.
 	w.BootURL.Store(w.servers[0].url)
@@ -68,6 +72,27 @@ func TestTheWholePath(t *testing.T) {
 			t.Errorf("%s became true %d times", what, n)
 		}
 	}
+}
+
+// listed waits until the manager says that both boot servers follow, and are as they should be.
+func (w *world) listed() {
+	w.t.Helper()
+	w.Eventually("the list of boot servers", func(context.Context) error {
+		out, problem, code := product.Ask(w.t, product.Farrier, "boot-servers", "--kubeconfig", w.managerArgs[1], "--manager-namespace", managerNamespace)
+		if code != 0 {
+			return fmt.Errorf("%s%s", out, problem)
+		}
+		for _, b := range w.servers {
+			name, site, _ := strings.Cut(b.name, "=")
+			if !slices.ContainsFunc(slices.Collect(strings.Lines(out)), func(line string) bool {
+				f := strings.Fields(line) // "-" stands for what there is not; a time has two fields
+				return len(f) == 9 && f[0] == name && f[1] == cmp.Or(site, "-") && f[2] == "yes" && f[5] == "yes" && f[8] == "-"
+			}) {
+				return fmt.Errorf("%s is not as it should be:\n%s", name, out)
+			}
+		}
+		return nil
+	})
 }
 
 // onlyFrom checks that a machine has fetched from one boot server alone, from a boot on.

@@ -181,7 +181,7 @@ func serveSegment(t *testing.T, flags string) *segment {
 }
 
 // serveBeside is another DHCP server on the segment: it leases addresses and names nothing to boot.
-func serveBeside(t *testing.T) {
+func serveBeside(t *testing.T) *service.Metrics {
 	t.Helper()
 	view := bootview.New()
 	view.SetSynced(true)
@@ -189,11 +189,11 @@ func serveBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runService(t, boot, t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=192.0.2.100-192.0.2.110 --dhcp-unknown=ignore")
+	return runService(t, boot, t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=192.0.2.100-192.0.2.110 --dhcp-unknown=ignore")
 }
 
 // runService answers DHCP and TFTP until the test ends.
-func runService(t *testing.T, boot service.Boots, files, flags string) {
+func runService(t *testing.T, boot service.Boots, files, flags string) *service.Metrics {
 	t.Helper()
 	o := service.Default()
 	f := pflag.NewFlagSet("dhcp", pflag.ContinueOnError)
@@ -206,17 +206,19 @@ func runService(t *testing.T, boot service.Boots, files, flags string) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	m := service.NewMetrics()
 	var parts sync.WaitGroup
 	t.Cleanup(func() {
 		cancel()
 		parts.Wait()
 	})
 	parts.Go(func() {
-		run := &service.Service{Settings: settings, Boots: boot, BootFiles: files, DataDir: t.TempDir(), Metrics: service.NewMetrics(), Logger: testr.New(t)}
+		run := &service.Service{Settings: settings, Boots: boot, BootFiles: files, DataDir: t.TempDir(), Metrics: m, Logger: testr.New(t)}
 		if err := run.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
+	return m
 }
 
 // powerOnSegment switches a machine on whose card is on the segment.

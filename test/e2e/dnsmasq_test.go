@@ -51,14 +51,7 @@ func TestLikeDnsmasq(t *testing.T) {
 		return
 	}
 	newSegment(t)
-	// Client and server are one host, which as a rule does not believe packets of its own addresses.
-	for _, name := range []string{"all", "br0", "beside1"} {
-		for setting, value := range map[string]string{"accept_local": "1", "rp_filter": "0"} {
-			if err := os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", name, setting), []byte(value), 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	believeOwnAddresses(t)
 	theirs := askAll(t, func(t *testing.T) { runDnsmasq(t, program) })
 	ours := askAll(t, runOurs)
 	for name := range firmwareRequests {
@@ -78,6 +71,18 @@ func TestLikeDnsmasq(t *testing.T) {
 		}
 	}
 	t.Logf("compared %d answers", len(theirs))
+}
+
+// believeOwnAddresses has a host, which is client and server here, believe packets of its own addresses.
+func believeOwnAddresses(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"all", "br0", "beside1"} {
+		for setting, value := range map[string]string{"accept_local": "1", "rp_filter": "0"} {
+			if err := os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", name, setting), []byte(value), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // dnsmasqScript is what iPXE boots.

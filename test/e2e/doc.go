@@ -12,5 +12,8 @@
 //
 // Discovery boots the image that Farrier builds, for a machine whose BMC is simulated; with Secure Boot it is signed with the key of the package ovmf.
 //
+// DHCP and TFTP have a bridge in a network namespace of their own, for which the tests need root. There a simulated BMC that takes an address becomes a Server, and
+// other DHCP servers are found; neither needs QEMU.
+//
 // The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need.
 package e2e

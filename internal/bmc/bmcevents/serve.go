@@ -2,8 +2,6 @@ package bmcevents
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -34,21 +32,5 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 	})
 	// A message is a connection: ten thousand BMCs that kept theirs would leave no room for each other.
 	srv.SetKeepAlivesEnabled(false)
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("receiver of BMC events on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	// ctx has ended, and with it the time of everything but this.
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeouts.shutdown)
-	defer cancel()
-	if err := srv.Shutdown(stop); err != nil {
-		_ = srv.Close()
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("receiver of BMC events on %s: %w", l.Addr(), err)
-	}
-	return nil
+	return inbound.Serve(ctx, "receiver of BMC events", srv, l, r.timeouts.shutdown)
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/go-logr/logr"
 
 	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound"
@@ -65,28 +61,9 @@ func (p *process) addPage(flag, address string, handler http.Handler, secure *tl
 		listener = p.operators.Listener(listener)
 	}
 	p.logger.V(1).Info("page served", "flag", "--"+flag, "address", listener.Addr().String())
-	p.serving = append(p.serving, func(ctx context.Context) error { return servePage(ctx, listener, handler, p.logger) })
-	return nil
-}
-
-// servePage answers until ctx ends.
-func servePage(ctx context.Context, listener net.Listener, handler http.Handler, logger logr.Logger) error {
-	server := pages.Server(handler, logger)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("pages on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), pages.Shutdown)
-	defer cancel()
-	if err := server.Shutdown(stop); err != nil {
-		_ = server.Close() // a profile that would have gone on for a minute
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
+	p.serving = append(p.serving, func(ctx context.Context) error {
+		return inbound.Serve(ctx, "pages", pages.Server(handler, p.logger), listener, pages.Shutdown)
+	})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/internal/host/cgroup"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/inbound"
@@ -204,11 +206,15 @@ func (p *process) listen(flag, address string) (net.Listener, error) {
 
 // run answers until ctx ends. What machines were given while it ends still reaches a manager, if there is one: the stream ends last.
 func (p *process) run(ctx context.Context) error {
+	limit, err := cgroup.LimitHeap(os.LookupEnv, os.ReadFile)
+	if err != nil {
+		return err
+	}
+	p.logger.V(1).Info("garbage collection tuned", "limit", limit)
 	p.logger.Info("started", "version", version.String(), "url", p.settings.Sites.Of("").Object(), "managers", p.o.Managers)
 	stream := start(context.WithoutCancel(ctx), p.follow, p.certificates.run, p.certificates.watch, p.keep, p.watchAge)
 	telling := start(context.WithoutCancel(ctx), p.teller.Run)
 	answers := start(ctx, append(p.serving, p.watchTLS)...)
-	var err error
 	select {
 	case <-ctx.Done():
 		p.logger.Info("stopping")

@@ -22,8 +22,8 @@ import (
 // Peer is a boot server that may speak.
 type Peer struct {
 	Name, Site string
-	// Expires is when its certificate ends, and with it the connection.
-	Expires time.Time
+	// Issued is when its certificate began, and Expires when it ends, and with it the connection.
+	Issued, Expires time.Time
 }
 
 // refusalsEvery is how often one reason is in the log: anybody on the network can be refused as often as they like.
@@ -126,7 +126,7 @@ func (a *Authorizer) authorize(certs []*x509.Certificate) (Peer, error) {
 	if entry.Key != "" && entry.Key != KeyOf(leaf) {
 		return Peer{}, refuse(WrongKey, leaf, errors.New("the name is bound to another key"))
 	}
-	return Peer{Name: found[0], Site: entry.Site, Expires: leaf.NotAfter}, nil
+	return Peer{Name: found[0], Site: entry.Site, Issued: leaf.NotBefore, Expires: leaf.NotAfter}, nil
 }
 
 // recheck closes the connections of peers that may not speak any more.
@@ -150,6 +150,9 @@ func (a *Authorizer) recheck() {
 		_ = c.Close()
 	}
 }
+
+// Seen are the boot servers of the table that have connected since the start of this process, with their newest certificates.
+func (a *Authorizer) Seen() map[string]Peer { return a.metrics.all() }
 
 // Describe implements prometheus.Collector.
 func (a *Authorizer) Describe(ch chan<- *prometheus.Desc) { a.metrics.Describe(ch) }

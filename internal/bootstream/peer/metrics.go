@@ -1,8 +1,8 @@
 package peer
 
 import (
+	"maps"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -13,8 +13,8 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 	expiry   *prometheus.Desc
 
-	mu      sync.Mutex
-	expires map[string]time.Time
+	mu    sync.Mutex
+	peers map[string]Peer
 }
 
 func newMetrics() *metrics {
@@ -25,7 +25,7 @@ func newMetrics() *metrics {
 		}, []string{"reason"}),
 		expiry: prometheus.NewDesc("farrier_boot_stream_peer_certificate_expiry_timestamp_seconds",
 			"When the certificate that each boot server showed last ends, in seconds since 1970.", []string{"peer"}, nil),
-		expires: map[string]time.Time{},
+		peers: map[string]Peer{},
 	}
 	for _, reason := range Reasons {
 		m.refusals.WithLabelValues(string(reason))
@@ -36,16 +36,22 @@ func newMetrics() *metrics {
 func (m *metrics) seen(p Peer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expires[p.Name] = p.Expires
+	m.peers[p.Name] = p
+}
+
+func (m *metrics) all() map[string]Peer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.peers)
 }
 
 // keep forgets whoever is not in the table.
 func (m *metrics) keep(t Table) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name := range m.expires {
+	for name := range m.peers {
 		if _, ok := t[name]; !ok {
-			delete(m.expires, name)
+			delete(m.peers, name)
 		}
 	}
 }
@@ -61,7 +67,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.refusals.Collect(ch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name, at := range m.expires {
-		ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, float64(at.Unix()), name)
+	for name, p := range m.peers {
+		ch <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, float64(p.Expires.Unix()), name)
 	}
 }

@@ -20,7 +20,6 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
-	"github.com/farrier-dev/farrier/internal/bounded"
 	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
@@ -35,9 +34,7 @@ const (
 	// writesASecond and writesAtOnce bound what clients can have written: a row of racks at once, a hall within two hours.
 	writesASecond, writesAtOnce = 2, 120
 	// maxWaiting is how many clients wait for their turn. One that does not fit in comes again when it renews its lease.
-	maxWaiting = 4096
-	// maxMachines is how many clients are remembered to have booted from the network.
-	maxMachines = 4096
+	maxWaiting = maxAdopted
 	// linesAMinute is how many lines the log gets about clients for which there is no room.
 	linesAMinute = 1
 )
@@ -56,10 +53,9 @@ type Config struct {
 // Reconciler makes Endpoints of clients of DHCP. It reconciles names of Endpoints, of which there may be none yet.
 type Reconciler struct {
 	Config
-	wake    trigger.Source
-	writes  *ratelimit.Limiter
-	full    *ratelimit.Lines
-	machine *bounded.Cache[string, struct{}]
+	wake   trigger.Source
+	writes *ratelimit.Limiter
+	full   *ratelimit.Lines
 
 	mu      sync.Mutex
 	waiting map[string]dhcp.Sighting
@@ -69,24 +65,21 @@ type Reconciler struct {
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
 		Config: cfg, writes: ratelimit.New(writesASecond, writesAtOnce, cfg.Clock), full: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
-		machine: bounded.NewCache[string, struct{}](maxMachines), waiting: map[string]dhcp.Sighting{},
+		waiting: map[string]dhcp.Sighting{},
 	}
 }
 
-// Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or has booted from the network, goes no further.
+// Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or boots from the network, goes no further.
 func (r *Reconciler) Seen(s dhcp.Sighting) {
-	mac := s.Client.MAC
-	if entry, known := r.Prefixes.Lookup(mac); !known || !entry.IsBMC() || !r.Adopts(s.Addr) {
+	if entry, known := r.Prefixes.Lookup(s.Client.MAC); !known || !entry.IsBMC() || !r.Adopts(s.Addr) {
 		return
 	}
 	if s.Machine {
-		r.machine.Add(mac, struct{}{}) // its operating system asks by the same address, and does not say that it boots
-	}
-	if _, booted := r.machine.Get(mac); booted {
+		r.Logger.V(1).Info("DHCP client not adopted", "mac", s.Client.MAC, "address", s.Addr.String(), "reason", reasonMachine)
 		return
 	}
-	if r.put(nameOf(mac), s) {
-		r.wake.Wake("", nameOf(mac))
+	if name := nameOf(s.Client.MAC); r.put(name, s) {
+		r.wake.Wake("", name)
 	}
 }
 

@@ -134,18 +134,6 @@ func TestWhoIsNotAdopted(t *testing.T) {
 	}
 }
 
-// The operating system of a machine asks by the MAC address that its firmware booted from, and says nothing of booting.
-func TestAMachineRemainsOne(t *testing.T) {
-	l := newLab(t)
-	s := client1(dell, here)
-	s.Machine = true
-	l.see(s)
-	l.see(client1(dell, here))
-	if n := l.adopted(); n > 0 {
-		t.Errorf("%d are adopted", n)
-	}
-}
-
 // Who invents MAC addresses has a few Endpoints a minute, and no more of them than there are addresses.
 func TestStrangersAreBounded(t *testing.T) {
 	l := newLab(t)

@@ -105,12 +105,16 @@ func (r *reconciler) keepBound(ctx context.Context, in *source) error {
 	return nil
 }
 
-// Bind is told by a boot server elsewhere whom it has bound a boot to. What has to outlive this process is written down soon.
+// Bind is told by a boot server elsewhere whom it has bound a boot to. The other boot servers of the site are told at once: until then, each of them
+// would bind the boot to the first that asks it. What has to outlive this process is written down then.
 func (d *Delivery) Bind(entry, session string, c bootview.Caller, proven bool) {
 	if d.View.Bind(entry, session, c, proven) {
-		d.notes.wakeAfter(d.Patience, entry)
+		d.notes.wake(entry)
 	}
 }
+
+// Bound is told by the boot server of this process whom it has bound a boot to, for the boot servers elsewhere.
+func (d *Delivery) Bound(entry, _ string, _ bootview.Caller, _ bool) { d.notes.wake(entry) }
 
 // Alarmed is the boot server's callback for those who ask for what is another's.
 func (d *Delivery) Alarmed(a bootview.Alarm) {

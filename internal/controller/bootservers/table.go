@@ -53,6 +53,13 @@ func NewTable(secrets cache.Cache, given peer.Table, set func(peer.Table), logge
 // Has reports whether a site has a boot server, wherever that is now.
 func (t *Table) Has(site string) bool { return (*t.sites.Load())[site] }
 
+// All returns the table.
+func (t *Table) All() peer.Table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.now)
+}
+
 func (t *Table) use(now peer.Table) {
 	t.now = now
 	sites := map[string]bool{}

@@ -95,6 +95,25 @@ func datagram(from, to netip.AddrPort, payload []byte) []byte {
 	return b
 }
 
+// received is who sent a datagram, to which port, and what; false: it is none, or a fragment. Its checksum is not looked at: between interfaces of one host there may be
+// none yet.
+func received(b []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool) {
+	if len(b) < ipHeader || b[0]>>4 != 4 || b[9] != protocolUDP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
+		return from, 0, nil, false
+	}
+	header, length := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if header < ipHeader || length < header+udpHeader || len(b) < length {
+		return from, 0, nil, false
+	}
+	udp := b[header:length]
+	if n := int(binary.BigEndian.Uint16(udp[4:])); n < udpHeader || n > len(udp) {
+		return from, 0, nil, false
+	} else {
+		udp = udp[:n]
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(udp)), binary.BigEndian.Uint16(udp[2:]), udp[udpHeader:], true
+}
+
 func sum(s uint32, b []byte) uint32 {
 	for ; len(b) >= 2; b = b[2:] {
 		s += uint32(binary.BigEndian.Uint16(b))

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net"
 	"net/netip"
@@ -67,5 +68,34 @@ func TestFind(t *testing.T) {
 	}
 	if a, ok := lo.IPv4(); !ok || a.String() != "127.0.0.1" {
 		t.Errorf("IPv4 %v %v", a, ok)
+	}
+}
+
+func TestReceived(t *testing.T) {
+	from, to := netip.MustParseAddrPort("192.0.2.1:67"), netip.MustParseAddrPort("255.255.255.255:68")
+	whole := datagram(from, to, []byte("offer"))
+	sender, port, payload, ok := received(append(whole, 0, 0, 0)) // an Ethernet pads what is short
+	if !ok || sender != from || port != 68 || string(payload) != "offer" {
+		t.Errorf("%v to %d: %q, %v", sender, port, payload, ok)
+	}
+	for n := range whole {
+		if _, _, _, ok := received(whole[:n]); ok {
+			t.Fatalf("%d octets are taken for a datagram", n)
+		}
+	}
+	for name, change := range map[string]func(b []byte){
+		"TCP": func(b []byte) { b[9] = 6 }, "a first fragment": func(b []byte) { b[6] = 0x20 }, "a later fragment": func(b []byte) { b[7] = 1 },
+		"IPv6": func(b []byte) { b[0] = 0x65 }, "a header that is too short": func(b []byte) { b[0] = 0x44 }, "a header that is too long": func(b []byte) { b[0] = 0x4f },
+		"UDP that is too long": func(b []byte) { b[25] = 200 }, "UDP that is too short": func(b []byte) { b[25] = 7 },
+	} {
+		b := bytes.Clone(whole)
+		if change(b); func() bool { _, _, _, ok := received(b); return ok }() {
+			t.Errorf("%s is taken for a datagram", name)
+		}
+	}
+	b := append(append(bytes.Clone(whole[:20]), 1, 1, 1, 1), whole[20:]...) // with an option of IP
+	b[0], b[3] = 0x46, b[3]+4
+	if _, _, payload, ok := received(b); !ok || string(payload) != "offer" {
+		t.Errorf("behind an option: %q, %v", payload, ok)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
@@ -114,6 +115,62 @@ func (r *Raw) arp(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool
 		sender, has, ok := arpSender(b)
 		return ok && has == a && !bytes.Equal(sender, mac) && !bytes.Equal(sender, r.iface.MAC)
 	})
+}
+
+// toPort lets UDP datagrams to a port through, which are not fragments. It counts from the IP header.
+func toPort(port uint16) ([]unix.SockFilter, error) {
+	const fragment = 0x3fff // more of them, or not the first one
+	program, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 9, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolUDP, SkipTrue: 6},
+		bpf.LoadAbsolute{Off: 6, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: fragment, SkipTrue: 4},
+		bpf.LoadMemShift{Off: 0},
+		bpf.LoadIndirect{Off: 2, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1},
+		bpf.RetConstant{Val: 1 << 16},
+		bpf.RetConstant{Val: 0},
+	})
+	var filter []unix.SockFilter
+	for _, i := range program {
+		filter = append(filter, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	return filter, err
+}
+
+// Broadcast sends a datagram to all hosts of the segment, and hands over what anybody sends to the port that it comes from, until ctx ends. It takes
+// no port from the host, whose own DHCP client may be listening there.
+func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []byte, heard func(from netip.AddrPort, payload []byte)) error {
+	// Of no protocol, it receives nothing before it has its filter.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("packet socket: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "datagrams")
+	defer func() { _ = f.Close() }()
+	filter, err := toPort(from.Port())
+	if err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
+	all := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index}
+	if err := unix.Bind(fd, all); err != nil {
+		return fmt.Errorf("packet socket: %w", err)
+	}
+	all.Halen = 6
+	copy(all.Addr[:], bytes.Repeat([]byte{0xff}, 6))
+	if err := unix.Sendto(fd, datagram(from, to, payload), 0, all); err != nil {
+		return fmt.Errorf("broadcast: %w", err)
+	}
+	_, err = answered(ctx, f, f.Read, func(b []byte) bool {
+		if sender, port, data, ok := received(b); ok && port == from.Port() {
+			heard(sender, data)
+		}
+		return false
+	})
+	return err
 }
 
 func ping(ctx context.Context, a netip.Addr) (bool, error) {

@@ -27,6 +27,11 @@ func (*Raw) InUse(context.Context, netip.Addr, net.HardwareAddr) (bool, error) {
 	return false, ErrUnsupported
 }
 
+// Broadcast is for Linux alone.
+func (*Raw) Broadcast(context.Context, netip.AddrPort, netip.AddrPort, []byte, func(netip.AddrPort, []byte)) error {
+	return ErrUnsupported
+}
+
 // Close closes nothing.
 func (*Raw) Close() error { return nil }
 

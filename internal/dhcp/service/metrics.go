@@ -42,7 +42,7 @@ func NewMetrics() *Metrics {
 		}, []string{"result"}),
 		free:         prometheus.NewDesc("farrier_dhcp_addresses_free", "Addresses of --dhcp-range that nobody has a lease of.", nil, nil),
 		total:        prometheus.NewDesc("farrier_dhcp_addresses", "Addresses of --dhcp-range.", nil, nil),
-		otherServers: prometheus.NewDesc("farrier_dhcp_other_servers", "Other DHCP servers that clients chose within the last hour.", nil, nil),
+		otherServers: prometheus.NewDesc("farrier_dhcp_other_servers", "Other DHCP servers that clients chose, or that a search found, within the last hour.", nil, nil),
 		now:          time.Now,
 		others:       map[netip.Addr]time.Time{},
 	}

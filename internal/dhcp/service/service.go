@@ -46,7 +46,7 @@ type Service struct {
 	BootFiles string
 	// DataDir keeps the leases.
 	DataDir string
-	// Sighted is told of every client that takes an address, and may not wait; nil: nobody is.
+	// Sighted is told of every client that has an address at the start or takes one later, and may not wait; nil: nobody is.
 	Sighted func(dhcp.Sighting)
 	Metrics *Metrics
 	Logger  logr.Logger
@@ -68,11 +68,15 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	if r.pool != nil {
 		defer func() { _ = r.pool.Close() }()
+		r.sightings = newSightings(r.pool, s.Sighted, s.Logger)
 		s.Metrics.setPool(r.pool)
 		defer s.Metrics.setPool(nil)
 	}
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.closeAll())
+	}
+	if r.pool != nil {
+		r.sightings.begin()
 	}
 	return r.serve(ctx)
 }
@@ -83,8 +87,13 @@ type running struct {
 	files   *programs
 	limiter *dhcp.Limiter
 	links   []link.Interface
-	ranges  []lease.Range
-	pool    *lease.Pool
+	// searches look for other servers on the links; answers wait until the first ones are done (searched).
+	searches []v4.Search
+	searched sync.WaitGroup
+	ranges   []lease.Range
+	pool     *lease.Pool
+	// sightings are of the clients of pool.
+	sightings *sightings
 	// parts are what runs, and closers what they hold.
 	parts   []func(context.Context) error
 	closers []func() error
@@ -103,7 +112,7 @@ func (r *running) find() error {
 		if err != nil {
 			return fmt.Errorf("--dhcp-interface: %w", err)
 		}
-		r.links = append(r.links, i)
+		r.links, r.searches = append(r.links, i), append(r.searches, v4.NewSearch(i.MAC))
 		for _, p := range i.Subnets {
 			subnets, own = append(subnets, p.Masked()), append(own, p.Addr())
 		}
@@ -153,11 +162,10 @@ func (r *running) policy() dhcp.Policy {
 // boots is who is asked what machines get, and told what they were answered: it is counted, and clients with an address are reported.
 func (r *running) boots(version int) dhcp.Boots {
 	boots := r.Metrics.counted(version, r.Boots)
-	if r.Sighted == nil || r.pool == nil {
+	if r.pool == nil {
 		return boots
 	}
-	_, total := r.pool.Free()
-	return reporting{boots, r.pool, total, r.Sighted}
+	return reporting{boots, r.sightings}
 }
 
 func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) error {
@@ -168,7 +176,7 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 			Boots: r.boots(4), Policy: r.policy(), Pool: r.pool, Server: a, TFTP: r.tftpHost(a), Routers: r.Settings.routers, DNS: r.Settings.dns,
 			Domain: r.Settings.o.Domain, OtherServer: func(other netip.Addr) { r.otherServer(i.Name, other) },
 		}),
-		Segment: raw, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(4, why) }, Logger: r.Logger, Clock: clock.RealClock{},
+		Segment: raw, Searches: r.searches, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(4, why) }, Logger: r.Logger, Clock: clock.RealClock{},
 	})
 	ports := []uint16{v4.ServerPort}
 	if r.pool == nil {
@@ -180,8 +188,12 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 			return fmt.Errorf("--dhcp-interface: %w", err)
 		}
 		r.closers = append(r.closers, conn.Close)
-		r.parts = append(r.parts, func(ctx context.Context) error { return server.Serve(ctx, conn, port) })
+		r.parts = append(r.parts, func(ctx context.Context) error {
+			r.searched.Wait()
+			return server.Serve(ctx, conn, port)
+		})
 	}
+	r.searchServers(i, raw)
 	r.Logger.Info("DHCP answers", "link", i.Name, "address", a.String())
 	return nil
 }

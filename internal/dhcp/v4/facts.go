@@ -25,6 +25,7 @@ const (
 	optLeaseTime     = 51
 	optMessageType   = 53
 	optServerID      = 54
+	optParameters    = 55
 	optMessage       = 56
 	optT1            = 58
 	optT2            = 59

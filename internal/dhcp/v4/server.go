@@ -16,13 +16,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/udp"
 )
 
 const (
-	// maxPacket is longer than what an Ethernet carries.
-	maxPacket = 4 << 10
-	// readBuffer holds the requests of a hall that is switched on.
-	readBuffer = 4 << 20
 	// probeTime is how long an address is asked for before it is given to a new client. Hosts of a segment answer within milliseconds; firmware asks again after four seconds.
 	probeTime = 500 * time.Millisecond
 	// probesAtATime bounds them; a client beyond that asks again.
@@ -32,6 +29,9 @@ const (
 	// linesAMinute is how many lines of one kind the log gets.
 	linesAMinute = 5
 )
+
+// limits are longer than what an Ethernet carries, and room for the requests of a hall that is switched on.
+var limits = udp.Limits{Packet: 4 << 10, Waiting: 4 << 20}
 
 // Segment sends and asks below UDP; link.Raw implements it.
 type Segment interface {
@@ -43,7 +43,9 @@ type Segment interface {
 type ServerConfig struct {
 	Handler *Handler
 	Segment Segment
-	Limiter *dhcp.Limiter
+	// Searches are our own, which get no answer.
+	Searches []Search
+	Limiter  *dhcp.Limiter
 	// Dropped is told of packets that nothing was decided about; nil: nobody is.
 	Dropped func(dhcp.Reason)
 	Logger  logr.Logger
@@ -73,40 +75,22 @@ func NewServer(cfg ServerConfig) *Server {
 	}
 }
 
-// Conn is a UDP socket.
-type Conn interface {
-	ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error)
-	WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error)
-	SetReadBuffer(int) error
-	Close() error
-}
-
 // Serve answers what comes to a socket of a port, until ctx ends, and closes the socket.
-func (s *Server) Serve(ctx context.Context, conn Conn, port uint16) error {
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+func (s *Server) Serve(ctx context.Context, conn *net.UDPConn, port uint16) error {
 	defer s.probing.wait()
-	_ = conn.SetReadBuffer(readBuffer) // the kernel may have a limit; what it drops is asked again
-	buf := make([]byte, maxPacket)
-	for {
-		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("DHCP on port %d: %w", port, err)
-		case err != nil:
-			continue // an ICMP error about something that was sent
-		}
-		s.packet(ctx, conn, bytes.Clone(buf[:n]), netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), port)
-	}
+	return udp.Serve(ctx, fmt.Sprintf("DHCP on port %d", port), conn, limits, func(packet []byte, from netip.AddrPort) {
+		s.packet(ctx, conn, bytes.Clone(packet), netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), port)
+	})
 }
 
-func (s *Server) packet(ctx context.Context, conn Conn, packet []byte, from netip.AddrPort, port uint16) {
+func (s *Server) packet(ctx context.Context, conn *net.UDPConn, packet []byte, from netip.AddrPort, port uint16) {
 	q, err := s.Handler.Read(packet, from, port)
 	if err != nil {
 		s.Dropped(dhcp.ReasonMalformed)
 		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
+		return
+	}
+	if Searches(s.Searches, q.Client) {
 		return
 	}
 	if !s.Limiter.Allow(q.Client, q.Boot.Standing) {
@@ -127,7 +111,7 @@ func (s *Server) packet(ctx context.Context, conn Conn, packet []byte, from neti
 }
 
 // probe offers a client an address that nobody else has.
-func (s *Server) probe(ctx context.Context, conn Conn, q Request, r Result) {
+func (s *Server) probe(ctx context.Context, conn *net.UDPConn, q Request, r Result) {
 	for range probeTries {
 		short, cancel := context.WithTimeout(ctx, probeTime)
 		taken, err := s.Segment.InUse(short, r.Probe, q.Packet.ClientHWAddr)
@@ -151,7 +135,7 @@ func (s *Server) probe(ctx context.Context, conn Conn, q Request, r Result) {
 }
 
 // finish sends a reply, and has what was decided recorded.
-func (s *Server) finish(conn Conn, q Request, r Result) {
+func (s *Server) finish(conn *net.UDPConn, q Request, r Result) {
 	switch {
 	case errors.Is(r.Err, lease.ErrExhausted), errors.Is(r.Err, lease.ErrNoRange), errors.Is(r.Err, lease.ErrTaken):
 		s.noAddress.Logger().Info("client gets no address", "mac", q.Client.MAC, "error", r.Err)
@@ -167,7 +151,7 @@ func (s *Server) finish(conn Conn, q Request, r Result) {
 	s.Handler.cfg.Boots.Answered(r.Event)
 }
 
-func (s *Server) send(conn Conn, r Result) error {
+func (s *Server) send(conn *net.UDPConn, r Result) error {
 	b := r.Reply.ToBytes()
 	to := r.To
 	if to.Way == Layer2 {

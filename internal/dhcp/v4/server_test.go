@@ -49,6 +49,9 @@ func (s *segment) InUse(_ context.Context, a netip.Addr, _ net.HardwareAddr) (bo
 	return s.taken[a], nil
 }
 
+// ourCard is that of the interface which packets come to.
+var ourCard = net.HardwareAddr{0x52, 0x54, 0, 0xff, 0xff, 0xff}
+
 type served struct {
 	*counter
 	*segment
@@ -64,7 +67,7 @@ func serve(t testing.TB, pool *lease.Pool, port uint16, standing dhcp.Standing) 
 	}
 	handler := NewHandler(Config{Boots: s, Policy: dhcp.Policy{Program: testPrograms}, Pool: pool, Server: server})
 	srv := NewServer(ServerConfig{
-		Handler: handler, Segment: s, Limiter: dhcp.NewLimiter(clock.RealClock{}), Dropped: func(r dhcp.Reason) { s.dropped <- r }, Logger: logr.Discard(), Clock: clock.RealClock{},
+		Handler: handler, Segment: s, Searches: []Search{NewSearch(ourCard)}, Limiter: dhcp.NewLimiter(clock.RealClock{}), Dropped: func(r dhcp.Reason) { s.dropped <- r }, Logger: logr.Discard(), Clock: clock.RealClock{},
 	})
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -107,7 +110,7 @@ func TestServePort4011(t *testing.T) {
 	if _, err := conn.Write(clients["ovmf-pxe"].with(option{53, requestType}).bytes()); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, maxPacket)
+	b := make([]byte, limits.Packet)
 	n, err := conn.Read(b)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +190,7 @@ func discoverOf(b []byte, n int) []byte {
 func BenchmarkDiscover(b *testing.B) {
 	s := serve(b, nil, ProxyPort, dhcp.Known)
 	conn := dial(b, s)
-	packet, answer := clients["ovmf-pxe"].bytes(), make([]byte, maxPacket)
+	packet, answer := clients["ovmf-pxe"].bytes(), make([]byte, limits.Packet)
 	n := 0
 	for b.Loop() {
 		n++

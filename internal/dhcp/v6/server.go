@@ -3,7 +3,6 @@ package v6
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -14,14 +13,14 @@ import (
 	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/inbound/udp"
 )
 
-const (
-	// maxPacket is what an IPv6 host has to be able to put together (RFC 8200 §5), and more.
-	maxPacket    = 4 << 10
-	readBuffer   = 4 << 20
-	linesAMinute = 5
-)
+// limits are what an IPv6 host has to be able to put together (RFC 8200 §5), and more, and room for the requests of a hall that is switched on.
+var limits = udp.Limits{Packet: 4 << 10, Waiting: 4 << 20}
+
+// linesAMinute is how many lines of one kind the log gets.
+const linesAMinute = 5
 
 // ServerConfig is what a Server is made of.
 type ServerConfig struct {
@@ -51,26 +50,15 @@ func NewServer(cfg ServerConfig) *Server {
 
 // Serve answers what comes to a socket until ctx ends, and closes the socket.
 func (s *Server) Serve(ctx context.Context, conn *net.UDPConn) error {
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	_ = conn.SetReadBuffer(readBuffer) // the kernel may have a limit; what it drops is asked again
-	buf := make([]byte, maxPacket)
-	for {
-		n, from, err := conn.ReadFromUDPAddrPort(buf)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("DHCPv6: %w", err)
-		case err != nil:
-			continue // an ICMP error about something that was sent
+	return udp.Serve(ctx, "DHCPv6", conn, limits, func(packet []byte, from netip.AddrPort) {
+		b, to := s.answer(packet, from)
+		if b == nil {
+			return
 		}
-		if b, to := s.answer(buf[:n], from); b != nil {
-			if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
-				s.notSent.Logger().Info("DHCP reply cannot be sent", "address", to.String(), "error", err)
-			}
+		if _, err := conn.WriteToUDPAddrPort(b, to); err != nil {
+			s.notSent.Logger().Info("DHCP reply cannot be sent", "address", to.String(), "error", err)
 		}
-	}
+	})
 }
 
 // answer handles a packet, and returns what is to be sent.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -30,4 +31,17 @@ func Memory(read func(string) ([]byte, error)) (int64, error) {
 		return 0, nil
 	}
 	return bytes / 100 * (100 - headroom), nil
+}
+
+// LimitHeap has the garbage collector stay below Memory, unless GOMEMLIMIT says something else, and returns that limit in bytes; zero: none was set.
+// lookup is os.LookupEnv, read os.ReadFile.
+func LimitHeap(lookup func(string) (string, bool), read func(string) ([]byte, error)) (int64, error) {
+	if _, set := lookup("GOMEMLIMIT"); set {
+		return 0, nil
+	}
+	limit, err := Memory(read)
+	if err == nil && limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+	return limit, err
 }

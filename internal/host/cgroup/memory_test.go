@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"io/fs"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -29,5 +30,20 @@ func TestMemory(t *testing.T) {
 	}
 	if _, err := Memory(func(string) ([]byte, error) { return nil, errors.New("broken disk") }); err == nil || !strings.Contains(err.Error(), "broken disk") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestLimitHeap(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	env := map[string]string{"GOMEMLIMIT": "1GiB"}
+	lookup := func(key string) (string, bool) { value, set := env[key]; return value, set }
+	read := func(string) ([]byte, error) { return []byte("5000000000"), nil }
+	if limit, err := LimitHeap(lookup, read); limit != 0 || err != nil || debug.SetMemoryLimit(-1) != before {
+		t.Errorf("beside GOMEMLIMIT: %d, %v", limit, err)
+	}
+	delete(env, "GOMEMLIMIT")
+	if limit, err := LimitHeap(lookup, read); limit != 4_500_000_000 || err != nil || debug.SetMemoryLimit(-1) != limit {
+		t.Errorf("in a container: %d, %v; the runtime has %d", limit, err, debug.SetMemoryLimit(-1))
 	}
 }

@@ -1,0 +1,2 @@
+// Package udp serves the packets that come to a UDP socket.
+package udp

@@ -1,0 +1,38 @@
+package udp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// Limits are what is kept of packets.
+type Limits struct {
+	// Packet is the most that is read of one; the rest of it is lost.
+	Packet int
+	// Waiting is how many bytes may wait to be read. The kernel may have a lower limit; whoever gets no answer asks again.
+	Waiting int
+}
+
+// Serve hands out each packet that comes to a socket, one at a time, until ctx ends, and closes the socket. A packet is good until take returns. The
+// error has the name of the server; it is nil when ctx ended it.
+func Serve(ctx context.Context, name string, conn *net.UDPConn, limits Limits, take func(packet []byte, from netip.AddrPort)) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	_ = conn.SetReadBuffer(limits.Waiting)
+	buf := make([]byte, limits.Packet)
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("%s: %w", name, err)
+		case err != nil:
+			continue // an ICMP error about something that was sent
+		}
+		take(buf[:n], from)
+	}
+}

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/dhcp/link"
+	"github.com/farrier-dev/farrier/test/product"
+)
+
+// TestAdoption plugs a simulated BMC into a segment where the product leases addresses: it becomes a Server, and nobody writes an object.
+func TestAdoption(t *testing.T) {
+	if os.Getenv(switchVariable) == "" {
+		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+	if os.Getenv(insideVariable) == "" {
+		runInside(t, "^TestAdoption$")
+		return
+	}
+	newSegment(t)
+	believeOwnAddresses(t)
+	prefixes := filepath.Join(t.TempDir(), "prefixes.yaml")
+	text := "macPrefixes:\n- {macPrefix: 02fa44, manufacturer: ACME, protocolScheme: http, port: 8000, defaultCredentials: [{username: admin, password: simulated}]}\n"
+	if err := os.WriteFile(prefixes, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := product.Start(t, filepath.Join(t.TempDir(), "data"), "--mac-prefixes-file", prefixes, "--boot-url", "http://"+segmentAddress+":"+segmentPort, "--dhcp=server", "--dhcp-interface=br0",
+		"--dhcp-range=192.0.2.100-192.0.2.110", "--dhcp-adopt", "--dhcp-adopt-networks=192.0.2.0/24")
+
+	card, err := link.Find("beside1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := link.Listen(t.Context(), "udp4", card, 68)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	plugIn := func(mac [6]byte) netip.Addr {
+		host := []byte("\x0c\x07idrac-1\x3c\x05iDRAC")
+		offer := ask(t, conn, mac, append([]byte{53, 1, 1}, host...))
+		taken := append([]byte{53, 1, 3, 54, 4, 192, 0, 2, 1, 50, 4}, offer[16:20]...)
+		return netip.AddrFrom4([4]byte(ask(t, conn, mac, append(taken, host...))[16:20]))
+	}
+	bystander := plugIn([6]byte{0x52, 0x54, 0, 0, 3, 1})
+	at := plugIn([6]byte{0x02, 0xfa, 0x44, 0, 0, 1})
+	if out, err := exec.CommandContext(t.Context(), "ip", "addr", "add", at.String()+"/24", "dev", "beside1").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	product.Run(t, product.Farrier, "farrier sim", func(string) {}, "sim", "--servers", "1", "--address", net.JoinHostPort(at.String(), "8000"), "--admin-address", "")
+
+	p.Eventually("a Server", func(ctx context.Context) error {
+		var e metalv1.Endpoint
+		if err := p.Get(ctx, client.ObjectKey{Name: "bmc-02fa44000001"}, &e); err != nil {
+			return err
+		}
+		if e.Spec.IP != at.String() || e.Labels[metalv1.LabelAdopted] != metalv1.LabelAdoptedDHCP {
+			return fmt.Errorf("the Endpoint is %+v %v", e.Spec, e.Labels)
+		}
+		var bmc metalv1.BMC
+		if err := p.Get(ctx, client.ObjectKey{Name: e.Name}, &bmc); err != nil {
+			return err
+		}
+		var servers metalv1.ServerList
+		if err := p.List(ctx, &servers); err != nil {
+			return err
+		}
+		if len(servers.Items) != 1 || servers.Items[0].Spec.BMCRef == nil || servers.Items[0].Spec.BMCRef.Name != e.Name {
+			return fmt.Errorf("%d Servers; BMC %+v", len(servers.Items), bmc.Status)
+		}
+		return nil
+	})
+	if err := p.Get(t.Context(), client.ObjectKey{Name: "bmc-525400000301"}, &metalv1.Endpoint{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a client that is no BMC, at %s, became an Endpoint: %v", bystander, err)
+	}
+	if log := p.Log(); !strings.Contains(log, "DHCP client adopted as an Endpoint") {
+		t.Errorf("the log does not say so:\n%s", log)
+	}
+}

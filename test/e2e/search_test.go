@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/farrier-dev/farrier/internal/dhcp/link"
+	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/test/product"
+)
+
+// TestOtherDHCPServersAreFound runs a server beside another on one segment, with no client there: what finds them is a search.
+func TestOtherDHCPServersAreFound(t *testing.T) {
+	if os.Getenv(switchVariable) == "" {
+		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+	if os.Getenv(insideVariable) == "" {
+		runInside(t, "^TestOtherDHCPServersAreFound$")
+		return
+	}
+	newSegment(t)
+	believeOwnAddresses(t)
+	t.Run("alone", func(t *testing.T) {
+		m := serveBeside(t)
+		card, err := link.Find("br0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := link.Listen(t.Context(), "udp4", card, 68)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		ask(t, conn, [6]byte{0x52, 0x54, 0, 0, 3, 1}, []byte{53, 1, 1}) // answered after the search
+		if n := found(t, m, 0); n != 0 {
+			t.Errorf("found %v", n)
+		}
+	})
+	t.Run("dnsmasq", func(t *testing.T) {
+		program, err := exec.LookPath("dnsmasq")
+		if err != nil {
+			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
+		}
+		runDnsmasq(t, program)
+		found(t, serveBeside(t), 1)
+	})
+	t.Run("ours", func(t *testing.T) {
+		runOurs(t)
+		found(t, serveBeside(t), 1)
+	})
+}
+
+// found waits until so many other servers were found.
+func found(t *testing.T, m *service.Metrics, want float64) (got float64) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	if err := r.Register(m); err != nil {
+		t.Fatal(err)
+	}
+	product.Eventually(t, "other DHCP servers", func(context.Context) error {
+		families, err := r.Gather()
+		if err != nil {
+			return err
+		}
+		for _, f := range families {
+			if f.GetName() == "farrier_dhcp_other_servers" {
+				if got = f.GetMetric()[0].GetGauge().GetValue(); got >= want {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("%v", got)
+	})
+	return got
+}
