@@ -31,7 +31,10 @@ func (c *cluster) bind(f *pflag.FlagSet) {
 // connect returns a client of the API, and what the client was made from.
 func (c *cluster) connect() (client.Client, *rest.Config, error) {
 	config, err := clusterConfig(c.kubeconfig, c.context)
-	if err != nil {
+	switch {
+	case err != nil && c.context != "":
+		return nil, nil, fmt.Errorf("--kubeconfig, --context: %w", err)
+	case err != nil:
 		return nil, nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
