@@ -406,7 +406,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dhcp/service",
-		may:     []string{"internal/dhcp", "internal/dhcp/...", "internal/tftp", "internal/bootfiles", "internal/identity"},
+		may:     []string{"internal/dhcp", "internal/dhcp/...", "internal/tftp", "internal/bootfiles", "internal/identity", "internal/inbound/ratelimit"},
 		never:   kubernetes,
 		because: "what runs DHCP is the same in a manager and in a boot server that stands apart",
 	},

@@ -19,7 +19,7 @@ const (
 	mostNamed = 8
 )
 
-// RefusedBy is a boot server that cannot use a record, and why.
+// RefusedBy is a boot server that cannot use a record, or cannot fetch an image, and why.
 type RefusedBy struct{ BootServer, Reason string }
 
 // Refusals are those of a record, one for each boot server, by their names. ServerOptions.Reached is told of the key when there is one more, or one less.
@@ -31,12 +31,20 @@ func (s *Server) Refusals(key string) []RefusedBy {
 	if counter == 0 {
 		return nil
 	}
+	return s.refusing(func(f *following) (reason string, refuses bool) {
+		r := f.refused[key]
+		return r.GetReason(), r != nil
+	})
+}
+
+// refusing are the followers of which refuses reports that they refuse something, one for each boot server, by their names.
+func (s *Server) refusing(refuses func(*following) (reason string, refuses bool)) []RefusedBy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []RefusedBy
 	for f := range s.followers {
-		if r := f.refused[key]; r != nil {
-			all = append(all, RefusedBy{f.peer.Name, r.Reason})
+		if reason, is := refuses(f); is {
+			all = append(all, RefusedBy{f.peer.Name, reason})
 		}
 	}
 	slices.SortFunc(all, func(a, b RefusedBy) int {
@@ -50,11 +58,11 @@ func (s *Server) Refusals(key string) []RefusedBy {
 // has the key of a boot server can neither fill memory nor speak of other sites. The caller holds mu.
 func (s *Server) refuses(f *following, r *streampb.Refusal) bool {
 	newest, site := s.o.Journal.CounterOf(r.Key)
-	if newest == 0 || newest != r.Counter || site != booturl.EverySite && site != f.peer.Site {
+	if newest != r.Counter || !f.isSent(newest, site) {
 		return false
 	}
 	before := f.refused[r.Key]
-	if before == nil && len(f.refused) >= mostRefused {
+	if before == nil && len(f.refused) >= mostRefused || before != nil && before.Counter == newest {
 		return false
 	}
 	reason := Printable(r.Reason, mostReason)
@@ -62,15 +70,24 @@ func (s *Server) refuses(f *following, r *streampb.Refusal) bool {
 	return before == nil || before.Reason != reason
 }
 
+// isSent reports whether a follower is sent the newest record of a key, which has this counter and site.
+func (f *following) isSent(counter uint64, site string) bool {
+	return counter != 0 && (site == booturl.EverySite || site == f.peer.Site)
+}
+
 // Explain says in a sentence which boot servers cannot use a record, and why.
 func Explain(refused []RefusedBy) string {
+	return sentence(refused, " cannot use it and goes on with what it had: ")
+}
+
+func sentence(refused []RefusedBy, what string) string {
 	parts := make([]string, 0, mostNamed+1)
 	for i, r := range refused {
 		if i == mostNamed {
 			parts = append(parts, fmt.Sprintf("and %d more boot servers", len(refused)-i))
 			break
 		}
-		parts = append(parts, r.BootServer+" cannot use it and goes on with what it had: "+r.Reason)
+		parts = append(parts, r.BootServer+what+r.Reason)
 	}
 	return strings.Join(parts, "; ")
 }

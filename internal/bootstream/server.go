@@ -62,7 +62,7 @@ type ServerOptions struct {
 	// Observed is the newest resource version of each kind that the journal was made of; nil: none.
 	Observed func() map[string]uint64
 	// Reached is told of keys that somebody has asked about with Reach once a follower of their site has acknowledged or refused them, and of every
-	// key that is refused, or no longer is. It must not block.
+	// key that is refused or whose image cannot be fetched, or no longer. It must not block.
 	Reached func(keys []string)
 
 	Heartbeat, SecretsFor time.Duration // zero: the defaults
@@ -116,7 +116,10 @@ type following struct {
 	acked   uint64
 	refused map[string]*streampb.Refusal
 	health  *streampb.Health
-	lag     lag
+	// unfetched are why images cannot be fetched, by the keys of their records; heard is when the follower said so last.
+	unfetched map[string]string
+	heard     time.Time
+	lag       lag
 }
 
 var errNoHello = status.Error(codes.InvalidArgument, "the first message of a follower is a Hello")
@@ -238,9 +241,7 @@ func (s *Server) listen(stream streampb.BootStream_FollowServer, f *following) e
 		case *streampb.FollowRequest_Ack:
 			s.acknowledged(f, kind.Ack)
 		case *streampb.FollowRequest_Health:
-			s.mu.Lock()
-			f.health = kind.Health
-			s.mu.Unlock()
+			s.healthy(f, kind.Health)
 		}
 	}
 }
@@ -254,9 +255,9 @@ func (s *Server) join(f *following) {
 func (s *Server) leave(f *following) {
 	s.mu.Lock()
 	delete(s.followers, f)
-	refused := slices.Collect(maps.Keys(f.refused))
+	told := slices.AppendSeq(slices.Collect(maps.Keys(f.refused)), maps.Keys(f.unfetched))
 	s.mu.Unlock()
-	s.tell(refused)
+	s.tell(told)
 }
 
 // BootServer is what is known of a boot server that follows.

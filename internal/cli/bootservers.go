@@ -13,15 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/controller/bootservers"
 	"github.com/farrier-dev/farrier/internal/program/usage"
-	"github.com/farrier-dev/farrier/internal/system"
 )
 
 func newBootServers() *cobra.Command {
-	var kubeconfig, kubeContext, namespace, output string
+	var kubernetes cluster
+	var output string
 	var utc bool
 	cmd := &cobra.Command{
 		Use:   "boot-servers",
@@ -37,35 +36,25 @@ The list is the ConfigMap farrier-boot-servers of the manager's namespace. There
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			config, err := clusterConfig(kubeconfig, kubeContext)
+			api, _, err := kubernetes.connect()
 			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
-			}
-			api, err := client.New(config, client.Options{})
-			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
+				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), lookTimeout)
 			defer cancel()
-			statuses, err := bootservers.ReadStatuses(ctx, api, namespace)
+			statuses, err := bootservers.ReadStatuses(ctx, api, kubernetes.namespace)
 			if err != nil {
 				return fmt.Errorf("--kubeconfig: %w", err)
 			}
 			if output == "json" {
 				return printJSON(cmd.OutOrStdout(), listed(statuses))
 			}
-			zone := time.Local
-			if utc {
-				zone = time.UTC
-			}
-			return printBootServers(cmd.OutOrStdout(), listed(statuses), zone)
+			return printBootServers(cmd.OutOrStdout(), listed(statuses), timeZone(utc))
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&kubeContext, "context", "", "context of the kubeconfig (default: the current context)")
-	f.StringVar(&namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of Farrier's own objects")
+	kubernetes.bind(f)
 	f.BoolVar(&utc, "utc", false, "print times in UTC (default: in the local time zone)")
 	f.StringVarP(&output, "output", "o", "table", "output format: table or json")
 	return cmd

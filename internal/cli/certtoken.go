@@ -7,20 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/enroll"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/controller/registrations"
 	"github.com/farrier-dev/farrier/internal/program/usage"
-	"github.com/farrier-dev/farrier/internal/system"
 )
 
 // longestToken is how long a token may be good: it lies around in scripts and histories.
 const longestToken = 7 * 24 * time.Hour
 
 func newCertToken(times clock.PassiveClock) *cobra.Command {
-	var site, kubeconfig, kubeContext, namespace string
+	var kubernetes cluster
+	var site string
 	var valid time.Duration
 	cmd := &cobra.Command{
 		Use:   "token NAME",
@@ -41,17 +40,13 @@ has the name keeps it until the token is used.`,
 			if valid < time.Minute || valid > longestToken {
 				return usage.Errorf("--valid: %s is not between 1m and %s", valid, longestToken)
 			}
-			config, err := clusterConfig(kubeconfig, kubeContext)
+			api, _, err := kubernetes.connect()
 			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
-			}
-			api, err := client.New(config, client.Options{})
-			if err != nil {
-				return fmt.Errorf("--kubeconfig: %w", err)
+				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), lookTimeout)
 			defer cancel()
-			token, err := enroll.NewToken(ctx, &registrations.Store{Client: api, Namespace: namespace}, name, site, times.Now().Add(valid))
+			token, err := enroll.NewToken(ctx, &registrations.Store{Client: api, Namespace: kubernetes.namespace}, name, site, times.Now().Add(valid))
 			if err != nil {
 				return fmt.Errorf("--kubeconfig: %w", err)
 			}
@@ -63,8 +58,6 @@ has the name keeps it until the token is used.`,
 	f.SortFlags = false
 	f.StringVar(&site, "site", "", "site of the boot server (default: none)")
 	f.DurationVar(&valid, "valid", time.Hour, "how long the token is good")
-	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&kubeContext, "context", "", "context of the kubeconfig (default: the current context)")
-	f.StringVar(&namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of Farrier's own objects")
+	kubernetes.bind(f)
 	return cmd
 }

@@ -24,3 +24,16 @@ func TestAKubeconfigThatMayNotBeReadIsNamed(t *testing.T) {
 		t.Errorf("%v, want an error that names %s", err, path)
 	}
 }
+
+// TestAContextThatThereIsNot is said with the flag that names it, which is not said of where nobody gave it.
+func TestAContextThatThereIsNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]string{"none": "--kubeconfig, --context: ", "": "--kubeconfig: "} {
+		if _, _, err := (&cluster{kubeconfig: path, context: context}).connect(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("context %q: %v, want %s…", context, err, want)
+		}
+	}
+}

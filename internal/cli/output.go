@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
@@ -13,6 +14,14 @@ func checkOutput(format string) error {
 		return usage.Errorf("--output: %q is neither table nor json", format)
 	}
 	return nil
+}
+
+// timeZone is where times are printed in.
+func timeZone(utc bool) *time.Location {
+	if utc {
+		return time.UTC
+	}
+	return time.Local
 }
 
 // printJSON prints what --output=json asks for.

@@ -21,7 +21,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/timeline"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/program/usage"
-	"github.com/farrier-dev/farrier/internal/system"
 )
 
 const (
@@ -33,10 +32,10 @@ const (
 
 // teller holds the flags of `farrier timeline`.
 type teller struct {
-	kubeconfig, context, namespace string
-	operatorURL, operatorCA        string
-	output                         string
-	follow, utc                    bool
+	kubernetes              cluster
+	operatorURL, operatorCA string
+	output                  string
+	follow, utc             bool
 }
 
 func newTimeline() *cobra.Command {
@@ -77,11 +76,9 @@ func (t *teller) bind(f *pflag.FlagSet) {
 // bindAddress binds the flags of every command that asks the operator address.
 func (t *teller) bindAddress(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&t.context, "context", "", "context of the kubeconfig (default: the current context)")
+	t.kubernetes.bind(f)
 	f.StringVar(&t.operatorURL, "operator-url", "", "base `URL` of the operator address (default: from the ConfigMap farrier-operator)")
 	f.StringVar(&t.operatorCA, "operator-ca", "", "PEM bundle of the authorities that verify the certificate of the operator address (default: from the ConfigMap, otherwise those of the system)")
-	f.StringVar(&t.namespace, "manager-namespace", system.DefaultOptions().ManagerNamespace, "namespace of Farrier's own objects")
 }
 
 func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
@@ -95,7 +92,7 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	source := timeline.Source{API: api, Boots: boots.Boots, Namespace: t.namespace}
+	source := timeline.Source{API: api, Boots: boots.Boots, Namespace: t.kubernetes.namespace}
 	look := func(ctx context.Context) (*timeline.Timeline, error) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
@@ -115,12 +112,9 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 
 // connect finds the Kubernetes API and the operator address.
 func (t *teller) connect(ctx context.Context) (api client.Client, asked *operator.Client, at operator.Address, err error) {
-	config, err := clusterConfig(t.kubeconfig, t.context)
+	api, config, err := t.kubernetes.connect()
 	if err != nil {
-		return nil, nil, at, fmt.Errorf("--kubeconfig, --context: %w", err)
-	}
-	if api, err = client.New(config, client.Options{Scheme: system.Scheme()}); err != nil {
-		return nil, nil, at, fmt.Errorf("--kubeconfig: the Kubernetes API at %s: %w", config.Host, err)
+		return nil, nil, at, err
 	}
 	if at, err = t.address(ctx, api); err != nil {
 		return nil, nil, at, err
@@ -135,10 +129,7 @@ func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timelin
 	if t.output == "json" {
 		return printJSON(out, told)
 	}
-	p := &timeline.Printer{Out: out, Zone: time.Local}
-	if t.utc {
-		p.Zone = time.UTC
-	}
+	p := &timeline.Printer{Out: out, Zone: timeZone(t.utc)}
 	if err := errors.Join(p.Header(told), p.Print(told), p.Missing(told)); err != nil || !t.follow {
 		return err
 	}
@@ -181,8 +172,8 @@ func (t *teller) address(ctx context.Context, api client.Reader) (operator.Addre
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	published, err := operator.Find(ctx, api, t.namespace)
-	where := fmt.Sprintf("ConfigMap %s/%s", t.namespace, operator.Published)
+	published, err := operator.Find(ctx, api, t.kubernetes.namespace)
+	where := fmt.Sprintf("ConfigMap %s/%s", t.kubernetes.namespace, operator.Published)
 	switch {
 	case apierrors.IsNotFound(err):
 		return at, fmt.Errorf("--operator-url is required, because %s does not exist. Does Farrier run with --operator-address, and is --manager-namespace right?", where)

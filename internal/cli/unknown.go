@@ -65,11 +65,7 @@ func (t *teller) unknown(ctx context.Context, out io.Writer) error {
 	if t.output == "json" {
 		return printJSON(out, machines)
 	}
-	zone := time.Local
-	if t.utc {
-		zone = time.UTC
-	}
-	return printUnknown(out, machines, zone)
+	return printUnknown(out, machines, timeZone(t.utc))
 }
 
 // withServers adds the Servers that have the UUIDs of machines.

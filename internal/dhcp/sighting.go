@@ -2,14 +2,14 @@ package dhcp
 
 import "net/netip"
 
-// Sighting is a client that has just taken an address of ours, or taken it for longer.
+// Sighting is a client that has an address of ours: it has just taken it, or taken it for longer, or has it from before we started.
 type Sighting struct {
-	// Client is who it is, and what it says of itself. Its MAC is never empty.
+	// Client is who it is, with a MAC address, and what it says of itself, if that is still known.
 	Client Client
 	Addr   netip.Addr
 	// Held are all addresses that the client has at this moment, Addr among them.
 	Held []netip.Addr
-	// Machine says that it boots from the network, or that something is there for it to boot.
+	// Machine says that it boots or has booted from the network, or that something is there for it to boot.
 	Machine bool
 	// Addresses is how many of them there are for all clients.
 	Addresses int

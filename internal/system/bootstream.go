@@ -150,7 +150,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 	}
 	c.delivery.Stream, c.delivery.Streamed = b.server, func(site string) bool { return table.Has(site) && !s.answersItself(site) }
 	b.table = table
-	c.showRefusals(b.server)
+	c.showTroubles(b.server)
 	parts := []part{
 		{"boot stream", s.serving(b.listener, b.server.GRPC(b.authorizer.Credentials()))},
 		{"certificate of the boot stream", b.identity.Run},
@@ -174,35 +174,6 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		}
 	}
 	return parts, nil
-}
-
-// reached tells the controllers of records that a boot server has taken or refused.
-func (c *controllers) reached(keys []string) {
-	c.delivery.Reached(keys)
-	if c.profiles == nil {
-		return
-	}
-	for _, key := range keys {
-		if namespace, name, ok := records.Profile(key); ok {
-			c.profiles.Refused(namespace, name)
-		}
-		if namespace, name, ok := records.Assignment(key); ok {
-			c.assignments.Refused(namespace, name)
-		}
-	}
-}
-
-// showRefusals has Profiles and Assignments say which boot servers cannot use them.
-func (c *controllers) showRefusals(stream *bootstream.Server) {
-	if c.profiles == nil {
-		return
-	}
-	c.profiles.Refusals = func(namespace, name string) string {
-		return bootstream.Explain(stream.Refusals(records.OfProfile(namespace, name)))
-	}
-	c.assignments.Refusals = func(namespace, name string) string {
-		return bootstream.Explain(stream.Refusals(records.OfAssignment(namespace, name)))
-	}
 }
 
 // answersItself reports whether machines of a site are sent to the boot server of this process: those of the default site are, unless

@@ -72,7 +72,8 @@ type controllers struct {
 	alarms                  *alarm.Board
 	delivery                *bootdelivery.Delivery
 	intake                  *reportintake.Intake
-	// profiles and assignments are nil where somebody else delivers boots.
+	// images, profiles and assignments are nil where somebody else delivers boots.
+	images      *bootconfig.Reconciler
 	profiles    *ipxeapi.Profiles
 	assignments *ipxeapi.Assignments
 	// revisits have the controllers of the views look at everything again.
@@ -150,12 +151,12 @@ func (s *System) addBoots(c *controllers, config *rest.Config) error {
 		c.revisits = append(c.revisits, attempts.Revisit)
 		return attempts.Setup(mgr)
 	}
-	images := &bootconfig.Reconciler{
+	c.images = &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,
 		Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"),
 	}
-	c.revisits = append(c.revisits, images.Revisit, c.delivery.Revisit)
-	if err := images.SetupWithManager(mgr); err != nil {
+	c.revisits = append(c.revisits, c.images.Revisit, c.delivery.Revisit)
+	if err := c.images.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	if err := c.delivery.Setup(mgr); err != nil {

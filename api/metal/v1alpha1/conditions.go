@@ -163,6 +163,12 @@ const (
 	// ConditionIPXEScriptFetched reports whether the machine has fetched its iPXE script.
 	ConditionIPXEScriptFetched = "IPXEScriptFetched"
 
+	// ConditionBootServerHasImage is False while a boot server without Kubernetes of the machine's site cannot fetch or verify the image, or cannot use
+	// what it is told of it. It is absent otherwise. What boots does not depend on it.
+	ConditionBootServerHasImage = "BootServerHasImage"
+	// ReasonNotFetched is the reason of ConditionBootServerHasImage.
+	ReasonNotFetched = "NotFetched"
+
 	// ReasonValidationFailed is a reason of ConditionImageValidation: the image cannot be booted.
 	ReasonValidationFailed = "ValidationFailed"
 )

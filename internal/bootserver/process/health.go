@@ -1,11 +1,16 @@
 package process
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
+	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/image/blobcache"
 )
 
 // lostFor is how long after the start managers are told that the view of the last run was not used.
@@ -17,6 +22,7 @@ func (p *process) health() *streampb.Health {
 	h := &streampb.Health{
 		Ready: p.status.ready() == nil, Records: uint64(max(now.Records, 0)), Waiting: uint64(p.outbox.Waiting()), Problems: p.outbox.Problems(),
 	}
+	h.Unfetched = unfetched(p.blobs.Unfetched())
 	if identity := p.certificates.identity.Load(); identity != nil {
 		h.CertificateExpires = timestamppb.New(identity.Leaf().NotAfter)
 	}
@@ -27,6 +33,17 @@ func (p *process) health() *streampb.Health {
 		h.Problems = append(h.Problems, p.disk.lost)
 	}
 	return h
+}
+
+// unfetched are the images that managers are told that we cannot fetch.
+func unfetched(images map[string]blobcache.UnfetchedError) []*streampb.Unfetched {
+	owners := slices.Sorted(maps.Keys(images)) // so that the same ones are told each time
+	owners = owners[:min(len(owners), bootstream.MaxUnfetched)]
+	all := make([]*streampb.Unfetched, 0, len(owners))
+	for _, owner := range owners {
+		all = append(all, &streampb.Unfetched{Key: records.OfImage(owner), Reason: images[owner].Error()})
+	}
+	return all
 }
 
 // seconds is since 1970; 0 for the zero time.

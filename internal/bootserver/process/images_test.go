@@ -14,6 +14,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/farrier-dev/farrier/internal/bootstream"
+	"github.com/farrier-dev/farrier/internal/bootstream/records"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
@@ -103,6 +105,46 @@ func TestAnImageIsFetchedBeforeAMachineAsks(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes, sha256 %s", path, got.status, len(got.body), hex.EncodeToString(sum[:]))
 		}
 	}
+}
+
+// TestAManagerHearsOfAnImageThatCannotBeFetched: with our name and the cause, until we have it. What we serve stays what it is.
+func TestAManagerHearsOfAnImageThatCannotBeFetched(t *testing.T) {
+	local, err := localregistry.Start(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = local.Stop() })
+	pushed, err := local.Push(t.Context(), "org/os", "1", localregistry.SmallImage(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPKI(t)
+	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	o := p.options(m.address)
+	o.AllowedRegistries, o.PlainHTTPRegistries = []string{local.Address()}, []string{local.Address()}
+	b := startBootServer(t, o)
+	m.view.Put(tenants(t, 7))
+	await.True(t, "the boot of the machine", b.boots)
+
+	const owner = "ServerBootConfiguration/default/tenants"
+	good := plan(t, local, pushed.Reference)
+	bad := good
+	bad.Digest = "sha256:" + strings.Repeat("b", 64)
+	bad.Kernel = &registry.Layer{Digest: "sha256:" + strings.Repeat("a", 64), MediaType: good.Kernel.MediaType, Size: 1}
+	m.pins.pinned(owner, registry.Pin{Plan: bad, Site: booturl.EverySite, Version: 7})
+	await.Until(t, "what cannot be fetched", func() string {
+		got := bootstream.ExplainUnfetched(m.server.Unfetched(records.OfImage(owner)))
+		want := "boot-1 cannot fetch the image: not found in registry: " + local.Address() + "/org/os@" + bad.Kernel.Digest
+		if got == want {
+			return ""
+		}
+		return got
+	})
+	if !b.boots() {
+		t.Error("the machine does not boot any longer")
+	}
+	m.pins.pinned(owner, registry.Pin{Plan: good, Site: booturl.EverySite, Version: 8})
+	await.True(t, "the image", func() bool { return b.holds(good) && len(m.server.Unfetched(records.OfImage(owner))) == 0 })
 }
 
 // TestTheDefaultUKIIsServedFromHere: unknown machines of a site do not have to reach the manager, where that has the image at its own URL.

@@ -131,7 +131,7 @@ func instanceRecord(i *bootview.Instance) *streampb.Record {
 
 func imageRecord(owner string, pin registry.Pin) *streampb.Record {
 	p := &pin.Plan
-	return &streampb.Record{Key: kindImage + "/" + text(owner), Version: pin.Version, Body: &streampb.Record_Image{Image: &streampb.Image{
+	return &streampb.Record{Key: OfImage(text(owner)), Version: pin.Version, Body: &streampb.Record_Image{Image: &streampb.Image{
 		Registry: text(p.Registry), Repository: text(p.Repository), Tag: text(p.Tag), Digest: text(p.Digest),
 		Kernel: layerRecord(p.Kernel), Initramfs: layerRecord(p.Initramfs), Squashfs: layerRecord(p.Squashfs), Uki: layerRecord(p.UKI),
 		PullSecret: pin.PullSecret,

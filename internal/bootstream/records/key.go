@@ -35,6 +35,15 @@ func Profile(key string) (namespace, name string, ok bool) { return objectOf(kin
 // Assignment returns which assignment a key is about, and reports whether it is about one.
 func Assignment(key string) (namespace, name string, ok bool) { return objectOf(kindAssignment, key) }
 
+// OfImage is the key of what an owner has pinned.
+func OfImage(owner string) string { return kindImage + "/" + owner }
+
+// Image returns which owner's image a key is about, and reports whether it is about one.
+func Image(key string) (owner string, ok bool) {
+	kind, owner := cutKey(key)
+	return owner, kind == kindImage && owner != ""
+}
+
 func objectOf(kind, key string) (namespace, name string, ok bool) {
 	is, object := cutKey(key)
 	namespace, name, err := cutName(object)

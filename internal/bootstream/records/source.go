@@ -95,7 +95,7 @@ type Pins interface {
 func (s *Source) ObservePins(p Pins) {
 	p.ObservePins(
 		func(owner string, pin registry.Pin) { s.sink.Put(text(pin.Site), imageRecord(owner, pin)) },
-		func(owner string) { s.sink.Delete(kindImage + "/" + owner) },
+		func(owner string) { s.sink.Delete(OfImage(owner)) },
 	)
 }
 

@@ -123,7 +123,7 @@ func (x Ignition_Problem) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Ignition_Problem.Descriptor instead.
 func (Ignition_Problem) EnumDescriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{15, 0}
+	return file_bootstream_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type StoreResponse_Outcome int32
@@ -172,7 +172,7 @@ func (x StoreResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StoreResponse_Outcome.Descriptor instead.
 func (StoreResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{35, 0}
+	return file_bootstream_proto_rawDescGZIP(), []int{36, 0}
 }
 
 // Position is how far a boot server has come in the records of one manager. Counters of different epochs say nothing of each other.
@@ -520,8 +520,10 @@ type Health struct {
 	Waiting            uint64                 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	CertificateExpires *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=certificate_expires,json=certificateExpires,proto3" json:"certificate_expires,omitempty"`
 	Problems           []string               `protobuf:"bytes,5,rep,name=problems,proto3" json:"problems,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// unfetched are the images that machines of the site are going to boot and that the boot server cannot fetch or verify now, all of them.
+	Unfetched     []*Unfetched `protobuf:"bytes,6,rep,name=unfetched,proto3" json:"unfetched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Health) Reset() {
@@ -589,6 +591,67 @@ func (x *Health) GetProblems() []string {
 	return nil
 }
 
+func (x *Health) GetUnfetched() []*Unfetched {
+	if x != nil {
+		return x.Unfetched
+	}
+	return nil
+}
+
+// Unfetched is an image of which a layer is not at the boot server. Machines get the rest of what they boot as ever.
+type Unfetched struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// key is that of the record of the image.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unfetched) Reset() {
+	*x = Unfetched{}
+	mi := &file_bootstream_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unfetched) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unfetched) ProtoMessage() {}
+
+func (x *Unfetched) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unfetched.ProtoReflect.Descriptor instead.
+func (*Unfetched) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Unfetched) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Unfetched) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type FollowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -604,7 +667,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_bootstream_proto_msgTypes[6]
+	mi := &file_bootstream_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +679,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[6]
+	mi := &file_bootstream_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +692,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{6}
+	return file_bootstream_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FollowResponse) GetKind() isFollowResponse_Kind {
@@ -719,7 +782,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_bootstream_proto_msgTypes[7]
+	mi := &file_bootstream_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +794,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[7]
+	mi := &file_bootstream_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +807,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{7}
+	return file_bootstream_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Welcome) GetMinor() uint32 {
@@ -800,7 +863,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_bootstream_proto_msgTypes[8]
+	mi := &file_bootstream_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +875,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[8]
+	mi := &file_bootstream_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +888,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{8}
+	return file_bootstream_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Changes) GetRecords() [][]byte {
@@ -849,7 +912,7 @@ type Current struct {
 
 func (x *Current) Reset() {
 	*x = Current{}
-	mi := &file_bootstream_proto_msgTypes[9]
+	mi := &file_bootstream_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +924,7 @@ func (x *Current) String() string {
 func (*Current) ProtoMessage() {}
 
 func (x *Current) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[9]
+	mi := &file_bootstream_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +937,7 @@ func (x *Current) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Current.ProtoReflect.Descriptor instead.
 func (*Current) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{9}
+	return file_bootstream_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Current) GetCounter() uint64 {
@@ -907,7 +970,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_bootstream_proto_msgTypes[10]
+	mi := &file_bootstream_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +982,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[10]
+	mi := &file_bootstream_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +995,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{10}
+	return file_bootstream_proto_rawDescGZIP(), []int{11}
 }
 
 // Record is what the boot server has to know of one object: one of bodies, or that it is gone.
@@ -962,7 +1025,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_bootstream_proto_msgTypes[11]
+	mi := &file_bootstream_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1037,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[11]
+	mi := &file_bootstream_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1050,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{11}
+	return file_bootstream_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Record) GetKey() string {
@@ -1142,7 +1205,7 @@ type Deleted struct {
 
 func (x *Deleted) Reset() {
 	*x = Deleted{}
-	mi := &file_bootstream_proto_msgTypes[12]
+	mi := &file_bootstream_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1217,7 @@ func (x *Deleted) String() string {
 func (*Deleted) ProtoMessage() {}
 
 func (x *Deleted) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[12]
+	mi := &file_bootstream_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1230,7 @@ func (x *Deleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deleted.ProtoReflect.Descriptor instead.
 func (*Deleted) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{12}
+	return file_bootstream_proto_rawDescGZIP(), []int{13}
 }
 
 // Machine is what one boot object says about one machine: an entry of the boot view.
@@ -1192,7 +1255,7 @@ type Machine struct {
 
 func (x *Machine) Reset() {
 	*x = Machine{}
-	mi := &file_bootstream_proto_msgTypes[13]
+	mi := &file_bootstream_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1267,7 @@ func (x *Machine) String() string {
 func (*Machine) ProtoMessage() {}
 
 func (x *Machine) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[13]
+	mi := &file_bootstream_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1280,7 @@ func (x *Machine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Machine.ProtoReflect.Descriptor instead.
 func (*Machine) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{13}
+	return file_bootstream_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Machine) GetUuid() string {
@@ -1317,7 +1380,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_bootstream_proto_msgTypes[14]
+	mi := &file_bootstream_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1392,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[14]
+	mi := &file_bootstream_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1405,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{14}
+	return file_bootstream_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Script) GetText() []byte {
@@ -1379,7 +1442,7 @@ type Ignition struct {
 
 func (x *Ignition) Reset() {
 	*x = Ignition{}
-	mi := &file_bootstream_proto_msgTypes[15]
+	mi := &file_bootstream_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1454,7 @@ func (x *Ignition) String() string {
 func (*Ignition) ProtoMessage() {}
 
 func (x *Ignition) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[15]
+	mi := &file_bootstream_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1467,7 @@ func (x *Ignition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ignition.ProtoReflect.Descriptor instead.
 func (*Ignition) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{15}
+	return file_bootstream_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ignition) GetPayload() []byte {
@@ -1447,7 +1510,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_bootstream_proto_msgTypes[16]
+	mi := &file_bootstream_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1522,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[16]
+	mi := &file_bootstream_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1535,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{16}
+	return file_bootstream_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Attempt) GetId() string {
@@ -1518,7 +1581,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_bootstream_proto_msgTypes[17]
+	mi := &file_bootstream_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1593,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[17]
+	mi := &file_bootstream_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1606,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{17}
+	return file_bootstream_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Terms) GetServer() string {
@@ -1605,7 +1668,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_bootstream_proto_msgTypes[18]
+	mi := &file_bootstream_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1680,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[18]
+	mi := &file_bootstream_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1693,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{18}
+	return file_bootstream_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Caller) GetAddress() string {
@@ -1663,7 +1726,7 @@ type Profile struct {
 
 func (x *Profile) Reset() {
 	*x = Profile{}
-	mi := &file_bootstream_proto_msgTypes[19]
+	mi := &file_bootstream_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1738,7 @@ func (x *Profile) String() string {
 func (*Profile) ProtoMessage() {}
 
 func (x *Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[19]
+	mi := &file_bootstream_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1751,7 @@ func (x *Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Profile.ProtoReflect.Descriptor instead.
 func (*Profile) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{19}
+	return file_bootstream_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Profile) GetUid() string {
@@ -1738,7 +1801,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_bootstream_proto_msgTypes[20]
+	mi := &file_bootstream_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1813,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[20]
+	mi := &file_bootstream_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1826,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{20}
+	return file_bootstream_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Content) GetBytes() []byte {
@@ -1813,7 +1876,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_bootstream_proto_msgTypes[21]
+	mi := &file_bootstream_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1888,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[21]
+	mi := &file_bootstream_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1901,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{21}
+	return file_bootstream_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Assignment) GetCreated() *timestamppb.Timestamp {
@@ -1907,7 +1970,7 @@ type Values struct {
 
 func (x *Values) Reset() {
 	*x = Values{}
-	mi := &file_bootstream_proto_msgTypes[22]
+	mi := &file_bootstream_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +1982,7 @@ func (x *Values) String() string {
 func (*Values) ProtoMessage() {}
 
 func (x *Values) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[22]
+	mi := &file_bootstream_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +1995,7 @@ func (x *Values) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Values.ProtoReflect.Descriptor instead.
 func (*Values) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{22}
+	return file_bootstream_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Values) GetValues() []string {
@@ -1952,7 +2015,7 @@ type Tenancy struct {
 
 func (x *Tenancy) Reset() {
 	*x = Tenancy{}
-	mi := &file_bootstream_proto_msgTypes[23]
+	mi := &file_bootstream_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2027,7 @@ func (x *Tenancy) String() string {
 func (*Tenancy) ProtoMessage() {}
 
 func (x *Tenancy) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[23]
+	mi := &file_bootstream_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2040,7 @@ func (x *Tenancy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenancy.ProtoReflect.Descriptor instead.
 func (*Tenancy) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{23}
+	return file_bootstream_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Tenancy) GetBreadth() int32 {
@@ -2008,7 +2071,7 @@ type Instance struct {
 
 func (x *Instance) Reset() {
 	*x = Instance{}
-	mi := &file_bootstream_proto_msgTypes[24]
+	mi := &file_bootstream_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2083,7 @@ func (x *Instance) String() string {
 func (*Instance) ProtoMessage() {}
 
 func (x *Instance) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[24]
+	mi := &file_bootstream_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2096,7 @@ func (x *Instance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instance.ProtoReflect.Descriptor instead.
 func (*Instance) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{24}
+	return file_bootstream_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Instance) GetIps() []string {
@@ -2083,7 +2146,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_bootstream_proto_msgTypes[25]
+	mi := &file_bootstream_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2158,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[25]
+	mi := &file_bootstream_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2171,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{25}
+	return file_bootstream_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Image) GetRegistry() string {
@@ -2185,7 +2248,7 @@ type Layer struct {
 
 func (x *Layer) Reset() {
 	*x = Layer{}
-	mi := &file_bootstream_proto_msgTypes[26]
+	mi := &file_bootstream_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2260,7 @@ func (x *Layer) String() string {
 func (*Layer) ProtoMessage() {}
 
 func (x *Layer) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[26]
+	mi := &file_bootstream_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2273,7 @@ func (x *Layer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Layer.ProtoReflect.Descriptor instead.
 func (*Layer) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{26}
+	return file_bootstream_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Layer) GetDigest() string {
@@ -2247,7 +2310,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_bootstream_proto_msgTypes[27]
+	mi := &file_bootstream_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2322,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[27]
+	mi := &file_bootstream_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2335,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{27}
+	return file_bootstream_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Settings) GetDefaultUkiUrl() string {
@@ -2313,7 +2376,7 @@ type TellRequest struct {
 
 func (x *TellRequest) Reset() {
 	*x = TellRequest{}
-	mi := &file_bootstream_proto_msgTypes[28]
+	mi := &file_bootstream_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2388,7 @@ func (x *TellRequest) String() string {
 func (*TellRequest) ProtoMessage() {}
 
 func (x *TellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[28]
+	mi := &file_bootstream_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2401,7 @@ func (x *TellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellRequest.ProtoReflect.Descriptor instead.
 func (*TellRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{28}
+	return file_bootstream_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TellRequest) GetInstance() string {
@@ -2398,7 +2461,7 @@ type TellResponse struct {
 
 func (x *TellResponse) Reset() {
 	*x = TellResponse{}
-	mi := &file_bootstream_proto_msgTypes[29]
+	mi := &file_bootstream_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2473,7 @@ func (x *TellResponse) String() string {
 func (*TellResponse) ProtoMessage() {}
 
 func (x *TellResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[29]
+	mi := &file_bootstream_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2486,7 @@ func (x *TellResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellResponse.ProtoReflect.Descriptor instead.
 func (*TellResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{29}
+	return file_bootstream_proto_rawDescGZIP(), []int{30}
 }
 
 // Delivery is an answer to a machine, or several like it.
@@ -2448,7 +2511,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_bootstream_proto_msgTypes[30]
+	mi := &file_bootstream_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2523,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[30]
+	mi := &file_bootstream_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2536,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{30}
+	return file_bootstream_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Delivery) GetKind() string {
@@ -2584,7 +2647,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_bootstream_proto_msgTypes[31]
+	mi := &file_bootstream_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2659,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[31]
+	mi := &file_bootstream_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2672,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{31}
+	return file_bootstream_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Alarm) GetServer() string {
@@ -2683,7 +2746,7 @@ type Sighting struct {
 
 func (x *Sighting) Reset() {
 	*x = Sighting{}
-	mi := &file_bootstream_proto_msgTypes[32]
+	mi := &file_bootstream_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2758,7 @@ func (x *Sighting) String() string {
 func (*Sighting) ProtoMessage() {}
 
 func (x *Sighting) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[32]
+	mi := &file_bootstream_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2771,7 @@ func (x *Sighting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sighting.ProtoReflect.Descriptor instead.
 func (*Sighting) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{32}
+	return file_bootstream_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Sighting) GetAddress() string {
@@ -2766,7 +2829,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_bootstream_proto_msgTypes[33]
+	mi := &file_bootstream_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2841,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[33]
+	mi := &file_bootstream_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2854,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{33}
+	return file_bootstream_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Binding) GetEntry() string {
@@ -2837,7 +2900,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2912,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2925,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{34}
+	return file_bootstream_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StoreRequest) GetKind() isStoreRequest_Kind {
@@ -2930,7 +2993,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3005,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3018,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{35}
+	return file_bootstream_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StoreResponse) GetOutcome() StoreResponse_Outcome {
@@ -2977,7 +3040,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3052,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3065,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{36}
+	return file_bootstream_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3028,7 +3091,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3103,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3116,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{37}
+	return file_bootstream_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *JoinResponse) GetIssued() *Issued {
@@ -3072,7 +3135,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_bootstream_proto_msgTypes[38]
+	mi := &file_bootstream_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3147,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[38]
+	mi := &file_bootstream_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3160,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{38}
+	return file_bootstream_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RenewRequest) GetCertificateRequest() []byte {
@@ -3116,7 +3179,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_bootstream_proto_msgTypes[39]
+	mi := &file_bootstream_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +3191,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[39]
+	mi := &file_bootstream_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +3204,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{39}
+	return file_bootstream_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RenewResponse) GetIssued() *Issued {
@@ -3164,7 +3227,7 @@ type Issued struct {
 
 func (x *Issued) Reset() {
 	*x = Issued{}
-	mi := &file_bootstream_proto_msgTypes[40]
+	mi := &file_bootstream_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3239,7 @@ func (x *Issued) String() string {
 func (*Issued) ProtoMessage() {}
 
 func (x *Issued) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[40]
+	mi := &file_bootstream_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3252,7 @@ func (x *Issued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Issued.ProtoReflect.Descriptor instead.
 func (*Issued) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{40}
+	return file_bootstream_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Issued) GetChain() []byte {
@@ -3233,13 +3296,17 @@ const file_bootstream_proto_rawDesc = "" +
 	"\aRefusal\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xbb\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xfb\x01\n" +
 	"\x06Health\x12\x14\n" +
 	"\x05ready\x18\x01 \x01(\bR\x05ready\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x04R\arecords\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\x04R\awaiting\x12K\n" +
 	"\x13certificate_expires\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x12certificateExpires\x12\x1a\n" +
-	"\bproblems\x18\x05 \x03(\tR\bproblems\"\xfc\x01\n" +
+	"\bproblems\x18\x05 \x03(\tR\bproblems\x12>\n" +
+	"\tunfetched\x18\x06 \x03(\v2 .farrier.bootstream.v1.UnfetchedR\tunfetched\"5\n" +
+	"\tUnfetched\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfc\x01\n" +
 	"\x0eFollowResponse\x12:\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1e.farrier.bootstream.v1.WelcomeH\x00R\awelcome\x12:\n" +
 	"\achanges\x18\x02 \x01(\v2\x1e.farrier.bootstream.v1.ChangesH\x00R\achanges\x12:\n" +
@@ -3496,7 +3563,7 @@ func file_bootstream_proto_rawDescGZIP() []byte {
 }
 
 var file_bootstream_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_bootstream_proto_goTypes = []any{
 	(Rank)(0),                     // 0: farrier.bootstream.v1.Rank
 	(Ignition_Problem)(0),         // 1: farrier.bootstream.v1.Ignition.Problem
@@ -3507,128 +3574,130 @@ var file_bootstream_proto_goTypes = []any{
 	(*Ack)(nil),                   // 6: farrier.bootstream.v1.Ack
 	(*Refusal)(nil),               // 7: farrier.bootstream.v1.Refusal
 	(*Health)(nil),                // 8: farrier.bootstream.v1.Health
-	(*FollowResponse)(nil),        // 9: farrier.bootstream.v1.FollowResponse
-	(*Welcome)(nil),               // 10: farrier.bootstream.v1.Welcome
-	(*Changes)(nil),               // 11: farrier.bootstream.v1.Changes
-	(*Current)(nil),               // 12: farrier.bootstream.v1.Current
-	(*Gap)(nil),                   // 13: farrier.bootstream.v1.Gap
-	(*Record)(nil),                // 14: farrier.bootstream.v1.Record
-	(*Deleted)(nil),               // 15: farrier.bootstream.v1.Deleted
-	(*Machine)(nil),               // 16: farrier.bootstream.v1.Machine
-	(*Script)(nil),                // 17: farrier.bootstream.v1.Script
-	(*Ignition)(nil),              // 18: farrier.bootstream.v1.Ignition
-	(*Attempt)(nil),               // 19: farrier.bootstream.v1.Attempt
-	(*Terms)(nil),                 // 20: farrier.bootstream.v1.Terms
-	(*Caller)(nil),                // 21: farrier.bootstream.v1.Caller
-	(*Profile)(nil),               // 22: farrier.bootstream.v1.Profile
-	(*Content)(nil),               // 23: farrier.bootstream.v1.Content
-	(*Assignment)(nil),            // 24: farrier.bootstream.v1.Assignment
-	(*Values)(nil),                // 25: farrier.bootstream.v1.Values
-	(*Tenancy)(nil),               // 26: farrier.bootstream.v1.Tenancy
-	(*Instance)(nil),              // 27: farrier.bootstream.v1.Instance
-	(*Image)(nil),                 // 28: farrier.bootstream.v1.Image
-	(*Layer)(nil),                 // 29: farrier.bootstream.v1.Layer
-	(*Settings)(nil),              // 30: farrier.bootstream.v1.Settings
-	(*TellRequest)(nil),           // 31: farrier.bootstream.v1.TellRequest
-	(*TellResponse)(nil),          // 32: farrier.bootstream.v1.TellResponse
-	(*Delivery)(nil),              // 33: farrier.bootstream.v1.Delivery
-	(*Alarm)(nil),                 // 34: farrier.bootstream.v1.Alarm
-	(*Sighting)(nil),              // 35: farrier.bootstream.v1.Sighting
-	(*Binding)(nil),               // 36: farrier.bootstream.v1.Binding
-	(*StoreRequest)(nil),          // 37: farrier.bootstream.v1.StoreRequest
-	(*StoreResponse)(nil),         // 38: farrier.bootstream.v1.StoreResponse
-	(*JoinRequest)(nil),           // 39: farrier.bootstream.v1.JoinRequest
-	(*JoinResponse)(nil),          // 40: farrier.bootstream.v1.JoinResponse
-	(*RenewRequest)(nil),          // 41: farrier.bootstream.v1.RenewRequest
-	(*RenewResponse)(nil),         // 42: farrier.bootstream.v1.RenewResponse
-	(*Issued)(nil),                // 43: farrier.bootstream.v1.Issued
-	nil,                           // 44: farrier.bootstream.v1.Hello.ObservedEntry
-	nil,                           // 45: farrier.bootstream.v1.Welcome.ObservedEntry
-	nil,                           // 46: farrier.bootstream.v1.Current.ObservedEntry
-	nil,                           // 47: farrier.bootstream.v1.Profile.ConfigsEntry
-	nil,                           // 48: farrier.bootstream.v1.Profile.IdsEntry
-	nil,                           // 49: farrier.bootstream.v1.Assignment.SelectorEntry
-	nil,                           // 50: farrier.bootstream.v1.Instance.FieldsEntry
-	nil,                           // 51: farrier.bootstream.v1.Instance.UserDataEntry
-	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 53: google.protobuf.Duration
+	(*Unfetched)(nil),             // 9: farrier.bootstream.v1.Unfetched
+	(*FollowResponse)(nil),        // 10: farrier.bootstream.v1.FollowResponse
+	(*Welcome)(nil),               // 11: farrier.bootstream.v1.Welcome
+	(*Changes)(nil),               // 12: farrier.bootstream.v1.Changes
+	(*Current)(nil),               // 13: farrier.bootstream.v1.Current
+	(*Gap)(nil),                   // 14: farrier.bootstream.v1.Gap
+	(*Record)(nil),                // 15: farrier.bootstream.v1.Record
+	(*Deleted)(nil),               // 16: farrier.bootstream.v1.Deleted
+	(*Machine)(nil),               // 17: farrier.bootstream.v1.Machine
+	(*Script)(nil),                // 18: farrier.bootstream.v1.Script
+	(*Ignition)(nil),              // 19: farrier.bootstream.v1.Ignition
+	(*Attempt)(nil),               // 20: farrier.bootstream.v1.Attempt
+	(*Terms)(nil),                 // 21: farrier.bootstream.v1.Terms
+	(*Caller)(nil),                // 22: farrier.bootstream.v1.Caller
+	(*Profile)(nil),               // 23: farrier.bootstream.v1.Profile
+	(*Content)(nil),               // 24: farrier.bootstream.v1.Content
+	(*Assignment)(nil),            // 25: farrier.bootstream.v1.Assignment
+	(*Values)(nil),                // 26: farrier.bootstream.v1.Values
+	(*Tenancy)(nil),               // 27: farrier.bootstream.v1.Tenancy
+	(*Instance)(nil),              // 28: farrier.bootstream.v1.Instance
+	(*Image)(nil),                 // 29: farrier.bootstream.v1.Image
+	(*Layer)(nil),                 // 30: farrier.bootstream.v1.Layer
+	(*Settings)(nil),              // 31: farrier.bootstream.v1.Settings
+	(*TellRequest)(nil),           // 32: farrier.bootstream.v1.TellRequest
+	(*TellResponse)(nil),          // 33: farrier.bootstream.v1.TellResponse
+	(*Delivery)(nil),              // 34: farrier.bootstream.v1.Delivery
+	(*Alarm)(nil),                 // 35: farrier.bootstream.v1.Alarm
+	(*Sighting)(nil),              // 36: farrier.bootstream.v1.Sighting
+	(*Binding)(nil),               // 37: farrier.bootstream.v1.Binding
+	(*StoreRequest)(nil),          // 38: farrier.bootstream.v1.StoreRequest
+	(*StoreResponse)(nil),         // 39: farrier.bootstream.v1.StoreResponse
+	(*JoinRequest)(nil),           // 40: farrier.bootstream.v1.JoinRequest
+	(*JoinResponse)(nil),          // 41: farrier.bootstream.v1.JoinResponse
+	(*RenewRequest)(nil),          // 42: farrier.bootstream.v1.RenewRequest
+	(*RenewResponse)(nil),         // 43: farrier.bootstream.v1.RenewResponse
+	(*Issued)(nil),                // 44: farrier.bootstream.v1.Issued
+	nil,                           // 45: farrier.bootstream.v1.Hello.ObservedEntry
+	nil,                           // 46: farrier.bootstream.v1.Welcome.ObservedEntry
+	nil,                           // 47: farrier.bootstream.v1.Current.ObservedEntry
+	nil,                           // 48: farrier.bootstream.v1.Profile.ConfigsEntry
+	nil,                           // 49: farrier.bootstream.v1.Profile.IdsEntry
+	nil,                           // 50: farrier.bootstream.v1.Assignment.SelectorEntry
+	nil,                           // 51: farrier.bootstream.v1.Instance.FieldsEntry
+	nil,                           // 52: farrier.bootstream.v1.Instance.UserDataEntry
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 54: google.protobuf.Duration
 }
 var file_bootstream_proto_depIdxs = []int32{
 	5,  // 0: farrier.bootstream.v1.FollowRequest.hello:type_name -> farrier.bootstream.v1.Hello
 	6,  // 1: farrier.bootstream.v1.FollowRequest.ack:type_name -> farrier.bootstream.v1.Ack
 	8,  // 2: farrier.bootstream.v1.FollowRequest.health:type_name -> farrier.bootstream.v1.Health
 	3,  // 3: farrier.bootstream.v1.Hello.held:type_name -> farrier.bootstream.v1.Position
-	44, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
+	45, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
 	7,  // 5: farrier.bootstream.v1.Ack.refused:type_name -> farrier.bootstream.v1.Refusal
-	52, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
-	10, // 7: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
-	11, // 8: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
-	12, // 9: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
-	13, // 10: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
-	45, // 11: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
-	53, // 12: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	46, // 13: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	53, // 14: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
-	15, // 15: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
-	16, // 16: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
-	22, // 17: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
-	24, // 18: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
-	27, // 19: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
-	28, // 20: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
-	30, // 21: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
-	0,  // 22: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
-	17, // 23: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
-	18, // 24: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
-	19, // 25: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
-	20, // 26: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
-	1,  // 27: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	52, // 28: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
-	21, // 29: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	47, // 30: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	48, // 31: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	52, // 32: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
-	52, // 33: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
-	49, // 34: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
-	26, // 35: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
-	52, // 36: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
-	50, // 37: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	51, // 38: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
-	29, // 39: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
-	29, // 40: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
-	29, // 41: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
-	29, // 42: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
-	53, // 43: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
-	33, // 44: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
-	34, // 45: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
-	35, // 46: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
-	36, // 47: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	52, // 48: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	52, // 49: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
-	21, // 50: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
-	21, // 51: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	52, // 52: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	52, // 53: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
-	21, // 54: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
-	2,  // 55: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	43, // 56: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	43, // 57: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	23, // 58: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	25, // 59: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
-	4,  // 60: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	31, // 61: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	37, // 62: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	39, // 63: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
-	41, // 64: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
-	9,  // 65: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	32, // 66: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	38, // 67: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	40, // 68: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
-	42, // 69: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
-	65, // [65:70] is the sub-list for method output_type
-	60, // [60:65] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	53, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
+	9,  // 7: farrier.bootstream.v1.Health.unfetched:type_name -> farrier.bootstream.v1.Unfetched
+	11, // 8: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
+	12, // 9: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
+	13, // 10: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
+	14, // 11: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
+	46, // 12: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
+	54, // 13: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
+	47, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	54, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	16, // 16: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
+	17, // 17: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
+	23, // 18: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
+	25, // 19: farrier.bootstream.v1.Record.assignment:type_name -> farrier.bootstream.v1.Assignment
+	28, // 20: farrier.bootstream.v1.Record.instance:type_name -> farrier.bootstream.v1.Instance
+	29, // 21: farrier.bootstream.v1.Record.image:type_name -> farrier.bootstream.v1.Image
+	31, // 22: farrier.bootstream.v1.Record.settings:type_name -> farrier.bootstream.v1.Settings
+	0,  // 23: farrier.bootstream.v1.Machine.rank:type_name -> farrier.bootstream.v1.Rank
+	18, // 24: farrier.bootstream.v1.Machine.script:type_name -> farrier.bootstream.v1.Script
+	19, // 25: farrier.bootstream.v1.Machine.ignition:type_name -> farrier.bootstream.v1.Ignition
+	20, // 26: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
+	21, // 27: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
+	1,  // 28: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
+	53, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	22, // 30: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
+	48, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	49, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	53, // 33: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
+	53, // 34: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
+	50, // 35: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
+	27, // 36: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
+	53, // 37: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
+	51, // 38: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	52, // 39: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	30, // 40: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
+	30, // 41: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
+	30, // 42: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
+	30, // 43: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
+	54, // 44: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
+	34, // 45: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
+	35, // 46: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
+	36, // 47: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
+	37, // 48: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
+	53, // 49: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	53, // 50: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	22, // 51: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
+	22, // 52: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
+	53, // 53: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	53, // 54: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	22, // 55: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
+	2,  // 56: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
+	44, // 57: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	44, // 58: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	24, // 59: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	26, // 60: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
+	4,  // 61: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	32, // 62: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	38, // 63: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	40, // 64: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	42, // 65: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	10, // 66: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	33, // 67: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	39, // 68: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	41, // 69: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	43, // 70: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	66, // [66:71] is the sub-list for method output_type
+	61, // [61:66] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
@@ -3641,13 +3710,13 @@ func file_bootstream_proto_init() {
 		(*FollowRequest_Ack)(nil),
 		(*FollowRequest_Health)(nil),
 	}
-	file_bootstream_proto_msgTypes[6].OneofWrappers = []any{
+	file_bootstream_proto_msgTypes[7].OneofWrappers = []any{
 		(*FollowResponse_Welcome)(nil),
 		(*FollowResponse_Changes)(nil),
 		(*FollowResponse_Current)(nil),
 		(*FollowResponse_Gap)(nil),
 	}
-	file_bootstream_proto_msgTypes[11].OneofWrappers = []any{
+	file_bootstream_proto_msgTypes[12].OneofWrappers = []any{
 		(*Record_Deleted)(nil),
 		(*Record_Machine)(nil),
 		(*Record_Profile)(nil),
@@ -3656,7 +3725,7 @@ func file_bootstream_proto_init() {
 		(*Record_Image)(nil),
 		(*Record_Settings)(nil),
 	}
-	file_bootstream_proto_msgTypes[34].OneofWrappers = []any{
+	file_bootstream_proto_msgTypes[35].OneofWrappers = []any{
 		(*StoreRequest_Registration)(nil),
 		(*StoreRequest_BootState)(nil),
 	}
@@ -3666,7 +3735,7 @@ func file_bootstream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bootstream_proto_rawDesc), len(file_bootstream_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

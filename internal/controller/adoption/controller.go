@@ -5,11 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -20,7 +21,6 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
-	"github.com/farrier-dev/farrier/internal/bounded"
 	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
@@ -34,10 +34,6 @@ import (
 const (
 	// writesASecond and writesAtOnce bound what clients can have written: a row of racks at once, a hall within two hours.
 	writesASecond, writesAtOnce = 2, 120
-	// maxWaiting is how many clients wait for their turn. One that does not fit in comes again when it renews its lease.
-	maxWaiting = 4096
-	// maxMachines is how many clients are remembered to have booted from the network.
-	maxMachines = 4096
 	// linesAMinute is how many lines the log gets about clients for which there is no room.
 	linesAMinute = 1
 )
@@ -56,114 +52,89 @@ type Config struct {
 // Reconciler makes Endpoints of clients of DHCP. It reconciles names of Endpoints, of which there may be none yet.
 type Reconciler struct {
 	Config
-	wake    trigger.Source
-	writes  *ratelimit.Limiter
-	full    *ratelimit.Lines
-	machine *bounded.Cache[string, struct{}]
+	wake   trigger.Source
+	writes *ratelimit.Limiter
+	full   *ratelimit.Lines
 
-	mu      sync.Mutex
-	waiting map[string]dhcp.Sighting
+	waiting waiting
+
+	// adopted is how many adopted Endpoints there were at counted, and were made since. The one worker has them.
+	adopted int
+	counted time.Time
 }
 
 // New makes one.
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
 		Config: cfg, writes: ratelimit.New(writesASecond, writesAtOnce, cfg.Clock), full: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
-		machine: bounded.NewCache[string, struct{}](maxMachines), waiting: map[string]dhcp.Sighting{},
+		waiting: waiting{by: map[string]candidate{}},
 	}
 }
 
-// Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or has booted from the network, goes no further.
+// Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or boots from the network, goes no further.
 func (r *Reconciler) Seen(s dhcp.Sighting) {
-	mac := s.Client.MAC
-	if entry, known := r.Prefixes.Lookup(mac); !known || !entry.IsBMC() || !r.Adopts(s.Addr) {
+	if entry, known := r.Prefixes.Lookup(s.Client.MAC); !known || !entry.IsBMC() || !r.Adopts(s.Addr) {
 		return
 	}
 	if s.Machine {
-		r.machine.Add(mac, struct{}{}) // its operating system asks by the same address, and does not say that it boots
-	}
-	if _, booted := r.machine.Get(mac); booted {
+		r.Logger.V(1).Info("DHCP client not adopted", "mac", s.Client.MAC, "address", s.Addr.String(), "reason", reasonMachine)
 		return
 	}
-	if r.put(nameOf(mac), s) {
-		r.wake.Wake("", nameOf(mac))
+	if name := nameOf(s.Client.MAC); r.waiting.put(name, s) {
+		r.wake.Wake("", name)
 	}
 }
 
-// put keeps the last sighting of a client, and reports whether there was room.
-func (r *Reconciler) put(name string, s dhcp.Sighting) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, has := r.waiting[name]; !has && len(r.waiting) >= maxWaiting {
-		return false
-	}
-	r.waiting[name] = s
-	return true
-}
-
-// putBack keeps a sighting that nothing could be done about yet, unless there is a newer one.
-func (r *Reconciler) putBack(name string, s dhcp.Sighting) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, newer := r.waiting[name]; !newer {
-		r.waiting[name] = s
-	}
-}
-
-func (r *Reconciler) take(name string) (dhcp.Sighting, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s, has := r.waiting[name]
-	delete(r.waiting, name)
-	return s, has
-}
-
-// Reconcile adopts a client, once it may be written.
+// Reconcile adopts a client, once it is its turn.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	s, has := r.take(req.Name)
-	if !has {
-		return reconcile.Result{}, nil
+	c, wait, has := r.waiting.take(req.Name, r.Clock.Now())
+	if !has || wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	wait, err := r.adopt(ctx, s)
+	wait, err := r.adopt(ctx, &c)
 	if err != nil || wait > 0 {
-		r.putBack(req.Name, s)
+		r.waiting.putBack(req.Name, c)
 	}
 	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: wait}, err)
 }
 
 // adopt does what is decided about a client, or returns how long it has to wait for that.
-func (r *Reconciler) adopt(ctx context.Context, s dhcp.Sighting) (wait time.Duration, _ error) {
-	f, err := r.look(ctx, s)
+func (r *Reconciler) adopt(ctx context.Context, c *candidate) (wait time.Duration, _ error) {
+	f, err := r.look(ctx, c.seen)
 	if err != nil {
 		return 0, err
 	}
 	p := decide(f)
-	if p.action == nothing {
-		r.say(ctx, s, p)
-		return 0, nil
+	if p.action != nothing && c.turn.IsZero() {
+		wait, p = r.turn(c, p)
 	}
-	if wait := r.turn(); wait > 0 {
+	switch {
+	case wait > 0:
 		return wait, nil
+	case p.action == create:
+		return 0, r.create(ctx, c.seen)
+	case p.action == move:
+		return 0, r.move(ctx, c.seen, p.endpoint)
 	}
-	if p.action == create {
-		return 0, r.create(ctx, s)
-	}
-	return 0, r.move(ctx, s, p.endpoint)
+	r.say(ctx, c.seen, p)
+	return 0, nil
 }
 
 // all stands for all clients: writes are limited for them together.
 var all = netip.IPv6Unspecified()
 
-// turn counts a write, or returns when there is room for one.
-func (r *Reconciler) turn() time.Duration {
-	if r.writes.Allow(all) {
-		return 0
+// turn gives a client its turn, unless so many wait for theirs that it is better seen again later.
+func (r *Reconciler) turn(c *candidate, p plan) (wait time.Duration, _ plan) {
+	wait, ok := r.writes.Reserve(all, maxWaiting/writesASecond*time.Second)
+	if !ok {
+		return 0, plan{reason: reasonBusy}
 	}
-	return time.Second / writesASecond
+	c.turn = r.Clock.Now().Add(wait)
+	return wait, p
 }
 
-// look reads what there is of a client, from caches alone. What costs more than a lookup is read only where it may decide.
-func (r *Reconciler) look(ctx context.Context, s dhcp.Sighting) (f facts, _ error) {
+// look reads what there is of a client, by indexes of caches alone: strangers can have it read as often as they like.
+func (r *Reconciler) look(ctx context.Context, s dhcp.Sighting) (f facts, err error) {
 	f.seen = s
 	var same metalv1.EndpointList
 	if err := r.Client.List(ctx, &same, client.MatchingFields{index.EndpointByMAC: s.Client.MAC}); err != nil {
@@ -172,52 +143,62 @@ func (r *Reconciler) look(ctx context.Context, s dhcp.Sighting) (f facts, _ erro
 	if f.same = same.Items; len(f.same) > 0 {
 		return f, nil
 	}
-	var servers metalv1.ServerList
-	card := index.Identity(assignment.KeyMAC, s.Client.MAC)
-	if err := r.Client.List(ctx, &servers, client.MatchingFields{index.ServerByIdentity: card}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
-		return f, fmt.Errorf("list the Servers with %s: %w", s.Client.MAC, err)
-	}
-	f.machine = len(servers.Items) > 0
-	err := r.Client.Get(ctx, client.ObjectKey{Name: nameOf(s.Client.MAC)}, &metalv1.Endpoint{})
+	err = r.Client.Get(ctx, client.ObjectKey{Name: nameOf(s.Client.MAC)}, &metalv1.Endpoint{})
 	if f.named = err == nil; client.IgnoreNotFound(err) != nil {
 		return f, err
 	}
-	var adopted metalv1.EndpointList
-	if err := r.Client.List(ctx, &adopted, client.MatchingLabels{metalv1.LabelAdopted: metalv1.LabelAdoptedDHCP}, client.UnsafeDisableDeepCopy); err != nil {
-		return f, fmt.Errorf("list adopted Endpoints: %w", err)
+	if f.machine, err = r.has(ctx, &metalv1.ServerList{}, index.ServerByIdentity, index.Identity(assignment.KeyMAC, s.Client.MAC)); err != nil {
+		return f, err
 	}
-	f.adopted = len(adopted.Items)
-	f.bmc, err = r.hasBMC(ctx, s)
+	if f.bmc, err = r.hasBMC(ctx, s); err != nil || f.bmc {
+		return f, err
+	}
+	f.adopted, err = r.count(ctx)
 	return f, err
 }
 
-// hasBMC reports whether somebody has written a client down as a BMC without an Endpoint.
+// hasBMC reports whether somebody has written a client down as a BMC, by its MAC or its address. The BMC of our own Endpoint, which somebody has deleted, waits for
+// another one.
 func (r *Reconciler) hasBMC(ctx context.Context, s dhcp.Sighting) (bool, error) {
-	var bmcs metalv1.BMCList
-	if err := r.Client.List(ctx, &bmcs, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list BMCs: %w", err)
+	var told metalv1.BMCList
+	if err := r.Client.List(ctx, &told, client.MatchingFields{index.BMCByMAC: s.Client.MAC}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list the BMCs of %s: %w", s.Client.MAC, err)
 	}
-	for i := range bmcs.Items {
-		if b := &bmcs.Items[i]; index.MAC(b.Status.MACAddress) == s.Client.MAC ||
-			b.Spec.Access != nil && (isAddress(b.Spec.Access.IP, s.Addr) || index.MAC(b.Spec.Access.MACAddress) == s.Client.MAC) {
-			return true, nil
-		}
+	if slices.ContainsFunc(told.Items, func(b metalv1.BMC) bool {
+		return b.Spec.EndpointRef == nil || b.Spec.EndpointRef.Name != nameOf(s.Client.MAC)
+	}) {
+		return true, nil
 	}
-	var servers metalv1.ServerList
-	if err := r.Client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list Servers: %w", err)
+	at := s.Addr.String()
+	if has, err := r.has(ctx, &metalv1.BMCList{}, index.BMCByIP, at); has || err != nil {
+		return has, err
 	}
-	for i := range servers.Items {
-		if inline := servers.Items[i].Spec.BMC; inline != nil && isAddress(inline.Address, s.Addr) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return r.has(ctx, &metalv1.ServerList{}, index.ServerByBMCIP, at)
 }
 
-func isAddress(text string, a netip.Addr) bool {
-	is, err := netip.ParseAddr(text)
-	return err == nil && is.Unmap() == a
+// has reports whether an index finds something.
+func (r *Reconciler) has(ctx context.Context, list client.ObjectList, field, value string) (bool, error) {
+	if err := r.Client.List(ctx, list, client.MatchingFields{field: value}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list %T by %s %s: %w", list, field, value, err)
+	}
+	return apimeta.LenList(list) > 0, nil
+}
+
+// countEvery is how often adopted Endpoints are counted anew, to see those that somebody has deleted.
+const countEvery = 10 * time.Second
+
+// count is how many adopted Endpoints there are.
+func (r *Reconciler) count(ctx context.Context) (int, error) {
+	now := r.Clock.Now()
+	if !r.counted.IsZero() && now.Sub(r.counted) < countEvery {
+		return r.adopted, nil
+	}
+	var adopted metalv1.EndpointList
+	if err := r.Client.List(ctx, &adopted, client.MatchingLabels{metalv1.LabelAdopted: metalv1.LabelAdoptedDHCP}, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("list adopted Endpoints: %w", err)
+	}
+	r.adopted, r.counted = len(adopted.Items), now
+	return r.adopted, nil
 }
 
 func (r *Reconciler) create(ctx context.Context, s dhcp.Sighting) error {
@@ -228,6 +209,7 @@ func (r *Reconciler) create(ctx context.Context, s dhcp.Sighting) error {
 	if err := r.Client.Create(ctx, endpoint, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("create Endpoint %q: %w", endpoint.Name, err)
 	}
+	r.adopted++
 	adoptions.WithLabelValues(reasonAdopted).Inc()
 	r.logger(ctx, s).Info("DHCP client adopted as an Endpoint", "endpoint", endpoint.Name)
 	r.tell(endpoint, reasonAdopted, "DHCP leased "+s.Addr.String()+" to "+r.describe(s.Client))

@@ -127,22 +127,25 @@ func TestWhoIsNotAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, machine.DeepCopy(), inline.DeepCopy(), told.DeepCopy(), direct.DeepCopy(), theirs.DeepCopy(), taken.DeepCopy())
 			result := l.see(s)
-			if w := l.Writes(""); len(w) > 0 || result.RequeueAfter > 0 || len(l.waiting) > 0 {
+			if w := l.Writes(""); len(w) > 0 || result.RequeueAfter > 0 || l.waiting.len() > 0 {
 				t.Errorf("wrote %v, comes again after %s", w, result.RequeueAfter)
 			}
 		})
 	}
 }
 
-// The operating system of a machine asks by the MAC address that its firmware booted from, and says nothing of booting.
-func TestAMachineRemainsOne(t *testing.T) {
+// Whoever deletes the Endpoint of a BMC that is still there gets it back, for its BMC has no address without it.
+func TestAnEndpointComesBack(t *testing.T) {
 	l := newLab(t)
-	s := client1(dell, here)
-	s.Machine = true
-	l.see(s)
 	l.see(client1(dell, here))
-	if n := l.adopted(); n > 0 {
-		t.Errorf("%d are adopted", n)
+	orphan := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: nameOf(dell)}}
+	orphan.Spec.EndpointRef = &metalv1.LocalObjectReference{Name: nameOf(dell)}
+	l.Add(t, orphan)
+	controllertest.ChangeStatus(t, l.API, nameOf(dell), func(b *metalv1.BMC) { b.Status.MACAddress = dell })
+	l.Remove(t, controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)))
+	l.see(client1(dell, there))
+	if e := controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)); e.Spec.IP != there.String() {
+		t.Errorf("back at %s", e.Spec.IP)
 	}
 }
 
@@ -163,20 +166,53 @@ func TestStrangersAreBounded(t *testing.T) {
 	if n := l.adopted(); n != writesAtOnce || waiting != 300-writesAtOnce {
 		t.Errorf("%d are adopted and %d wait, want %d and %d", n, waiting, writesAtOnce, 300-writesAtOnce)
 	}
-	for range 2 {
-		l.Clock.Step(time.Minute)
-		for n := range 300 {
-			l.Step(t, l.Reconciler, nameOf(stranger(n).Client.MAC))
-		}
+	l.Clock.Step(time.Minute)
+	for n := range 300 { // some have their turn, and there is room for less
+		l.Step(t, l.Reconciler, nameOf(stranger(n).Client.MAC))
 	}
-	if n := l.adopted(); n != writesAtOnce+50 || len(l.waiting) > 0 {
-		t.Errorf("%d are adopted and %d wait, want %d and none", n, len(l.waiting), writesAtOnce+50)
+	if n := l.adopted(); n != writesAtOnce+50 || l.waiting.len() != 300-writesAtOnce-60*writesASecond {
+		t.Errorf("%d are adopted and %d wait, want %d and %d", n, l.waiting.len(), writesAtOnce+50, 300-writesAtOnce-60*writesASecond)
 	}
 	for n := range 2 * maxWaiting {
 		l.Seen(stranger(1000 + n))
 	}
-	if len(l.waiting) > maxWaiting {
-		t.Errorf("%d wait", len(l.waiting))
+	if l.waiting.len() > maxWaiting {
+		t.Errorf("%d wait", l.waiting.len())
+	}
+}
+
+// A client that renews its lease while it waits is made where it is then, and neither sooner nor later.
+func TestAClientKeepsItsTurn(t *testing.T) {
+	l := newLab(t)
+	for l.writes.Allow(all) {
+	}
+	first := l.see(client1(dell, there)).RequeueAfter
+	l.Clock.Step(first / 2)
+	if again := l.see(client1(dell, here)).RequeueAfter; again != first-first/2 || l.adopted() > 0 {
+		t.Errorf("comes again after %s, and after half of that in %s", first, again)
+	}
+	l.Clock.Step(first - first/2)
+	l.Step(t, l.Reconciler, nameOf(dell))
+	if e := controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)); e.Spec.IP != here.String() {
+		t.Errorf("made at %s", e.Spec.IP)
+	}
+}
+
+// Somebody deletes an Endpoint of no device, and there is room again.
+func TestRoomAgain(t *testing.T) {
+	old := endpoint(func(e *metalv1.Endpoint) { e.Name, e.Spec.MACAddress = "bmc-d0431effffff", "d0:43:1e:ff:ff:ff" })
+	l := newLab(t, &old)
+	s := client1(dell, there)
+	s.Addresses = 1
+	l.see(s)
+	if l.adopted() != 1 || !controllertest.Gone[metalv1.Endpoint](t, l.API, nameOf(dell)) {
+		t.Error("more than there are addresses")
+	}
+	l.Remove(t, &old)
+	l.Clock.Step(countEvery)
+	l.see(s)
+	if controllertest.Gone[metalv1.Endpoint](t, l.API, nameOf(dell)) {
+		t.Error("there is room, and it is not adopted")
 	}
 }
 

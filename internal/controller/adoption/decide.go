@@ -30,6 +30,7 @@ const (
 	reasonMachine   = "Machine"
 	reasonBMCExists = "BMCExists"
 	reasonFull      = "LimitReached"
+	reasonBusy      = "TooManyWait"
 )
 
 // maxAdopted bounds adopted Endpoints where DHCP has more addresses.
@@ -41,7 +42,7 @@ type facts struct {
 	// same are the Endpoints with the MAC address of the client, named the one with the name that we would give.
 	same  []metalv1.Endpoint
 	named bool
-	// machine: a Server has a network card with the MAC address. bmc: a BMC without an Endpoint is the client.
+	// machine: a Server has a network card with the MAC address. bmc: somebody's BMC is the client.
 	machine, bmc bool
 	adopted      int
 }

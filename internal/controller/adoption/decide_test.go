@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 		"one more than there are addresses":   {facts{seen: sighting(here), adopted: 3}, nothing, reasonFull},
 		"more addresses than Farrier adopts":  {facts{seen: dhcp.Sighting{Addresses: 1 << 16}, adopted: maxAdopted}, nothing, reasonFull},
 		"the network card of a Server":        {facts{seen: sighting(here), machine: true}, nothing, reasonMachine},
-		"a BMC without an Endpoint":           {facts{seen: sighting(here), bmc: true}, nothing, reasonBMCExists},
+		"a BMC that somebody has made":        {facts{seen: sighting(here), bmc: true}, nothing, reasonBMCExists},
 		"the name is taken":                   {facts{seen: sighting(here), named: true}, nothing, reasonNameTaken},
 		"adopted already":                     {facts{seen: sighting(here), same: adopted}, nothing, reasonUpToDate},
 		"adopted, and there is no more room":  {facts{seen: sighting(there), same: adopted, adopted: 9}, move, reasonMoved},

@@ -8,4 +8,5 @@
 //
 //   - decide.go is the decision: pure.
 //   - controller.go reads what it needs and acts on it.
+//   - waiting.go has the clients whose turn has not come yet.
 package adoption

@@ -40,6 +40,9 @@ type Reconciler struct {
 	Images    *registry.Resolver
 	// Artifacts is told what machines are going to boot; nil where boot servers keep nothing.
 	Artifacts Artifacts
+	// Unfetched is a sentence about the boot servers without Kubernetes that cannot fetch what an owner has pinned; empty: all can. nil: there are no
+	// such boot servers.
+	Unfetched func(owner string) string
 	// Sites are the base URLs under which machines reach the boot server. ImageURL, where it is given, is the base of URLs of
 	// images whatever the site.
 	Sites    booturl.Sites
@@ -250,6 +253,7 @@ const settleTime = 10 * time.Second
 func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error) {
 	before := v.config.DeepCopy()
 	describe(v)
+	r.describeUnfetched(v)
 	if reflect.DeepEqual(before.Status, v.config.Status) {
 		return 0, nil
 	}
@@ -263,6 +267,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 		return 0, client.IgnoreNotFound(err)
 	}
 	r.tell(ctx, v, before)
+	r.tellUnfetched(v, before)
 	return 0, nil
 }
 
@@ -273,9 +278,6 @@ func (r *Reconciler) release(req reconcile.Request) {
 		r.Artifacts.Unpin(owner(req.NamespacedName))
 	}
 }
-
-// owner is how Artifacts knows a boot configuration.
-func owner(key client.ObjectKey) string { return "ServerBootConfiguration/" + key.String() }
 
 // Revisit has every boot configuration looked at again, and what is left of others: this process may write from now on.
 func (r *Reconciler) Revisit(ctx context.Context) error {

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,12 @@ const (
 	BMCByEndpoint = "spec.endpointRef.name"
 	// BMCBySecret finds BMCs by the name of their BMCSecret.
 	BMCBySecret = "spec.bmcSecretRef.name"
+	// BMCByMAC finds BMCs by the canonical MAC addresses that they have told, or that are written down in place of an Endpoint.
+	BMCByMAC = "bmcMAC"
+	// BMCByIP finds BMCs without an Endpoint by their canonical IP address.
+	BMCByIP = "spec.access.ip"
+	// ServerByBMCIP finds Servers with an inline BMC by its canonical IP address.
+	ServerByBMCIP = "spec.bmc.address"
 	// ClaimByServer finds claims by the name of the Server they name.
 	ClaimByServer = "spec.serverRef.name"
 	// ClaimByPhase finds claims by their phase; those without one are Unbound.
@@ -82,6 +89,14 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.Endpoint{}, EndpointByMAC, of(func(e *metalv1.Endpoint) string { return MAC(e.Spec.MACAddress) })},
 		{&metalv1.BMC{}, BMCByEndpoint, of(func(b *metalv1.BMC) string { return name(b.Spec.EndpointRef) })},
 		{&metalv1.BMC{}, BMCBySecret, of(func(b *metalv1.BMC) string { return b.Spec.BMCSecretRef.Name })},
+		{&metalv1.BMC{}, BMCByMAC, bmcMACs},
+		{&metalv1.BMC{}, BMCByIP, of(func(b *metalv1.BMC) string { return inlineIP(b.Spec.Access) })},
+		{&metalv1.Server{}, ServerByBMCIP, of(func(s *metalv1.Server) string {
+			if s.Spec.BMC == nil {
+				return ""
+			}
+			return IP(s.Spec.BMC.Address)
+		})},
 		{&metalv1.ServerClaim{}, ClaimByServer, of(func(c *metalv1.ServerClaim) string { return name(c.Spec.ServerRef) })},
 		{&metalv1.ServerClaim{}, ClaimByPhase, of(phase)},
 		{&metalv1.ServerBootConfiguration{}, BootConfigByServer, of(func(c *metalv1.ServerBootConfiguration) string { return c.Spec.ServerRef.Name })},
@@ -136,6 +151,40 @@ func of[T client.Object](value func(T) string) func(client.Object) []string {
 		}
 		return nil
 	}
+}
+
+// IP is the form in which BMCByIP and ServerByBMCIP know an IP address; what is none is not indexed.
+func IP(s string) string {
+	canonical, err := identity.IP(s)
+	if err != nil {
+		return ""
+	}
+	return canonical
+}
+
+func inlineIP(access *metalv1.InlineEndpoint) string {
+	if access == nil {
+		return ""
+	}
+	return IP(access.IP)
+}
+
+// bmcMACs are the MAC addresses of a BMC.
+func bmcMACs(obj client.Object) (found []string) {
+	b, ok := obj.(*metalv1.BMC)
+	if !ok {
+		return nil
+	}
+	if mac := MAC(b.Status.MACAddress); mac != "" {
+		found = append(found, mac)
+	}
+	if b.Spec.Access == nil {
+		return found
+	}
+	if mac := MAC(b.Spec.Access.MACAddress); mac != "" && !slices.Contains(found, mac) {
+		found = append(found, mac)
+	}
+	return found
 }
 
 func inlineSecret(s *metalv1.Server) string {

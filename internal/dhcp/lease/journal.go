@@ -34,6 +34,7 @@ type record struct {
 	Client  string     `json:"client,omitempty"`
 	Known   bool       `json:"known,omitempty"`
 	Bound   bool       `json:"bound,omitempty"`
+	Booted  bool       `json:"booted,omitempty"`
 	Expires int64      `json:"expires"`
 }
 
@@ -110,11 +111,11 @@ func (p *Pool) restore(r record) {
 	if had := p.of(r.Client, subnet); had != nil {
 		p.forget(had)
 	}
-	p.keep(&Lease{Addr: r.Addr, Client: r.Client, Known: r.Known, Bound: r.Bound, Expires: time.Unix(r.Expires, 0)})
+	p.keep(&Lease{Addr: r.Addr, Client: r.Client, Known: r.Known, Bound: r.Bound, Booted: r.Booted, Expires: time.Unix(r.Expires, 0)})
 }
 
 func lineOf(l Lease) []byte {
-	line, err := json.Marshal(record{l.Addr, l.Client, l.Known, l.Bound, l.Expires.Unix()})
+	line, err := json.Marshal(record{l.Addr, l.Client, l.Known, l.Bound, l.Booted, l.Expires.Unix()})
 	if err != nil { // an address, two strings and a number can always be marshalled
 		return nil
 	}

@@ -40,7 +40,9 @@ type Lease struct {
 	// Known says that the client was a machine of ours when it asked last.
 	Known bool
 	// Bound says that the client has taken it; until then it is offered.
-	Bound   bool
+	Bound bool
+	// Booted says that the client has booted from the network with this address.
+	Booted  bool
 	Expires time.Time
 }
 
@@ -300,6 +302,27 @@ func (p *Pool) Held(client string) (held []netip.Addr) {
 		}
 	}
 	return held
+}
+
+// Boots notes that a client boots from the network: whoever asks by its MAC address later, and does not say so, is the system that it has booted.
+func (p *Pool) Boots(client string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, l := range p.byClient[client] {
+		if !l.Booted && l.Bound {
+			l.Booted = true
+			errs = append(errs, p.write(*l))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// HasBooted reports whether a client with a lease has booted from the network.
+func (p *Pool) HasBooted(client string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.byClient[client], func(l *Lease) bool { return l.Booted })
 }
 
 // Free is how many addresses nobody has a lease on, and Total how many there are.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,6 +251,39 @@ func TestLeasesOutliveTheProcess(t *testing.T) {
 	p, _ = newPool(t, Config{File: file, Ranges: []Range{mustRange(t, "192.0.2.12-192.0.2.17")}})
 	if got := take(t, p, mac(1), true); got == known {
 		t.Errorf("%s is in no range any more", got)
+	}
+}
+
+// Who boots from the network remains a machine for as long as its address is kept for it, also over a restart.
+func TestWhoHasBooted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leases")
+	p, _ := newPool(t, Config{File: file})
+	first, second := take(t, p, mac(1), false), take(t, p, mac(2), false)
+	for range 2 {
+		if err := p.Boots(mac(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Boots(mac(3)); err != nil || p.HasBooted(mac(3)) {
+		t.Errorf("a client without an address: %v", err)
+	}
+	if _, err := p.Bind(mac(1), false, first, false); err != nil { // its operating system
+		t.Fatal(err)
+	}
+	if held := p.Held(mac(1)); !slices.Equal(held, []netip.Addr{first}) {
+		t.Errorf("holds %v", held)
+	}
+	_ = p.Close()
+	again, clock := newPool(t, Config{File: file})
+	if !again.HasBooted(mac(1)) || again.HasBooted(mac(2)) {
+		t.Errorf("booted: %v, %v", again.HasBooted(mac(1)), again.HasBooted(mac(2)))
+	}
+	if err := again.Release(mac(2), second); err != nil || len(again.Held(mac(2))) > 0 {
+		t.Errorf("holds %v after it was released: %v", again.Held(mac(2)), err)
+	}
+	clock.SetTime(clock.Now().Add(DefaultTime))
+	if len(again.Held(mac(1))) > 0 {
+		t.Errorf("holds %v after the lease", again.Held(mac(1)))
 	}
 }
 

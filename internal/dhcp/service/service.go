@@ -46,7 +46,7 @@ type Service struct {
 	BootFiles string
 	// DataDir keeps the leases.
 	DataDir string
-	// Sighted is told of every client that takes an address, and may not wait; nil: nobody is.
+	// Sighted is told of every client that has an address at the start or takes one later, and may not wait; nil: nobody is.
 	Sighted func(dhcp.Sighting)
 	Metrics *Metrics
 	Logger  logr.Logger
@@ -68,11 +68,15 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	if r.pool != nil {
 		defer func() { _ = r.pool.Close() }()
+		r.sightings = newSightings(r.pool, s.Sighted, s.Logger)
 		s.Metrics.setPool(r.pool)
 		defer s.Metrics.setPool(nil)
 	}
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.closeAll())
+	}
+	if r.pool != nil {
+		r.sightings.begin()
 	}
 	return r.serve(ctx)
 }
@@ -83,11 +87,13 @@ type running struct {
 	files   *programs
 	limiter *dhcp.Limiter
 	links   []link.Interface
-	// searches look for other servers on the links; answers wait for them until searched is closed.
+	// searches look for other servers on the links; answers wait until the first ones are done (searched).
 	searches []v4.Search
 	searched sync.WaitGroup
 	ranges   []lease.Range
 	pool     *lease.Pool
+	// sightings are of the clients of pool.
+	sightings *sightings
 	// parts are what runs, and closers what they hold.
 	parts   []func(context.Context) error
 	closers []func() error
@@ -156,11 +162,10 @@ func (r *running) policy() dhcp.Policy {
 // boots is who is asked what machines get, and told what they were answered: it is counted, and clients with an address are reported.
 func (r *running) boots(version int) dhcp.Boots {
 	boots := r.Metrics.counted(version, r.Boots)
-	if r.Sighted == nil || r.pool == nil {
+	if r.pool == nil {
 		return boots
 	}
-	_, total := r.pool.Free()
-	return reporting{boots, r.pool, total, r.Sighted}
+	return reporting{boots, r.sightings}
 }
 
 func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) error {
