@@ -137,7 +137,7 @@ func (l look) told(s *Status) {
 	if refused == 0 {
 		l.set(s, ConditionRecordsUsable, metav1.ConditionTrue, "AllUsable", "The boot server uses everything that it is sent")
 	} else {
-		l.set(s, ConditionRecordsUsable, metav1.ConditionFalse, "Refused", "The boot server cannot use %d records, whose last good ones stay; the conditions of the objects say why", refused)
+		l.set(s, ConditionRecordsUsable, metav1.ConditionFalse, "Refused", "The boot server cannot use %d records, whose last good ones stay; the boot configs, Profiles and Assignments among them say why", refused)
 	}
 }
 

@@ -106,11 +106,11 @@ func received(b []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool
 		return from, 0, nil, false
 	}
 	udp := b[header:length]
-	if n := int(binary.BigEndian.Uint16(udp[4:])); n < udpHeader || n > len(udp) {
+	n := int(binary.BigEndian.Uint16(udp[4:]))
+	if n < udpHeader || n > len(udp) {
 		return from, 0, nil, false
-	} else {
-		udp = udp[:n]
 	}
+	udp = udp[:n]
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(udp)), binary.BigEndian.Uint16(udp[2:]), udp[udpHeader:], true
 }
 
