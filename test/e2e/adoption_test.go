@@ -57,7 +57,8 @@ func TestAdoption(t *testing.T) {
 		return netip.AddrFrom4([4]byte(ask(t, conn, mac, append(taken, host...))[16:20]))
 	}
 	bystander := plugIn([6]byte{0x52, 0x54, 0, 0, 3, 1})
-	at := plugIn([6]byte{0x02, 0xfa, 0x44, 0, 0, 1})
+	mac := [6]byte{0x02, 0xfa, 0x44, 0, 0, 1}
+	at := plugIn(mac)
 	if out, err := exec.CommandContext(t.Context(), "ip", "addr", "add", at.String()+"/24", "dev", "beside1").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -83,6 +84,22 @@ func TestAdoption(t *testing.T) {
 			return fmt.Errorf("%d Servers; BMC %+v", len(servers.Items), bmc.Status)
 		}
 		return nil
+	})
+	// It declines its address, and gets another one.
+	declined := append([]byte{53, 1, 4, 54, 4, 192, 0, 2, 1, 50, 4}, at.AsSlice()...)
+	if _, err := conn.WriteToUDP(requestOf(mac, declined), &net.UDPAddr{IP: net.IPv4bcast, Port: 67}); err != nil {
+		t.Fatal(err)
+	}
+	next := plugIn(mac)
+	if next == at {
+		t.Fatalf("leased %s again", at)
+	}
+	p.Eventually("the Endpoint at its new address", func(ctx context.Context) error {
+		var e metalv1.Endpoint
+		if err := p.Get(ctx, client.ObjectKey{Name: "bmc-02fa44000001"}, &e); err != nil || e.Spec.IP == next.String() {
+			return err
+		}
+		return fmt.Errorf("it is at %s, want %s", e.Spec.IP, next)
 	})
 	if err := p.Get(t.Context(), client.ObjectKey{Name: "bmc-525400000301"}, &metalv1.Endpoint{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a client that is no BMC, at %s, became an Endpoint: %v", bystander, err)

@@ -182,15 +182,20 @@ func askAll(t *testing.T, start func(*testing.T)) map[string]answered {
 	return all
 }
 
-// ask broadcasts a request until it is answered: the server may not listen yet.
-func ask(t *testing.T, conn *net.UDPConn, mac [6]byte, options []byte) []byte {
-	t.Helper()
+// requestOf is a request of a client without an address.
+func requestOf(mac [6]byte, options []byte) []byte {
 	b := make([]byte, 240, 600)
 	copy(b, []byte{1, 1, 6, 0, 0, 0, 2, mac[5], 0, 0, 0x80, 0}) // broadcast: the card of this test has another address
 	copy(b[28:], mac[:])
 	binary.BigEndian.PutUint32(b[236:], 0x63825363)
 	b = append(append(b, options...), 255)
-	b = append(b, make([]byte, 300-min(300, len(b)))...)
+	return append(b, make([]byte, 300-min(300, len(b)))...)
+}
+
+// ask broadcasts a request until it is answered: the server may not listen yet.
+func ask(t *testing.T, conn *net.UDPConn, mac [6]byte, options []byte) []byte {
+	t.Helper()
+	b := requestOf(mac, options)
 	answer := make([]byte, 2000)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if _, err := conn.WriteToUDP(b, &net.UDPAddr{IP: net.IPv4bcast, Port: 67}); err != nil {

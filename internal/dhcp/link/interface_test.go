@@ -99,3 +99,12 @@ func TestReceived(t *testing.T) {
 		t.Errorf("behind an option: %q, %v", payload, ok)
 	}
 }
+
+func FuzzReceived(f *testing.F) {
+	f.Add(datagram(netip.MustParseAddrPort("192.0.2.1:67"), netip.MustParseAddrPort("255.255.255.255:68"), []byte("offer")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, _, payload, ok := received(b); ok && len(payload) > len(b)-ipHeader-udpHeader {
+			t.Errorf("%d octets in a packet of %d", len(payload), len(b))
+		}
+	})
+}

@@ -4,4 +4,5 @@
 //
 // In proxy mode another DHCP server leases addresses, and Handler says only what to boot: it offers no address, answers port 4011 as firmware asks there (PXE
 // 2.1 §2.2.4), and leaves requests on port 67 alone, since those are for the other server. In server mode it leases too.
+// Search finds the other servers that are there then.
 package v4

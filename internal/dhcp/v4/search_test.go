@@ -86,3 +86,13 @@ func TestOurOwnSearchGetsNoLease(t *testing.T) {
 		t.Errorf("%d addresses are free of %d", now, free)
 	}
 }
+
+func FuzzSearch(f *testing.F) {
+	s, id := NewSearch(ourCard), [4]byte{1, 2, 3, 4}
+	f.Add(s.Question(id))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if a, ok := s.Server(b, netip.Addr{}, id); ok != a.IsValid() {
+			t.Errorf("found %v, %v", a, ok)
+		}
+	})
+}

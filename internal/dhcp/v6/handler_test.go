@@ -297,6 +297,9 @@ func TestMessages(t *testing.T) {
 			case c.kind != 0 && (r.Reply == nil || r.Reply[0] != c.kind || !strings.Contains(string(r.Reply), c.has)):
 				t.Errorf("got %x, %v", r.Reply, r.Err)
 			}
+			if has := c.kind == reply && strings.HasPrefix(c.has, "\x20\x01\x0d\xb8"); r.Event.Leased() != has {
+				t.Errorf("it is said of %s that the client has it: %v", r.Event.Addr, r.Event.Leased())
+			}
 		})
 	}
 }
