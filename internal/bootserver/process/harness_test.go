@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -369,4 +370,12 @@ func startChild(t *testing.T, command []string, flags ...string) *child {
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
+}
+
+// end ends it in order: what a manager has taken is not on disk any more.
+func (c *child) end() {
+	c.t.Helper()
+	if err := errors.Join(c.cmd.Process.Signal(syscall.SIGTERM), c.cmd.Wait()); err != nil {
+		c.t.Errorf("after SIGTERM: %v: %s", err, c.log)
+	}
 }
