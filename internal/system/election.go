@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -91,21 +92,27 @@ func (e *election) release() error {
 	e.withdraw()
 	ctx, cancel := context.WithTimeout(context.Background(), renewDeadline/2)
 	defer cancel()
-	record, _, err := e.lock.Get(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err == nil {
-		if record.HolderIdentity != e.lock.Identity() {
-			return nil
-		}
-		now := metav1.NewTime(time.Now())
-		err = e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
-			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
-		})
-	}
+	// The end of the renewals gives up a request that the API may carry out all the same, between a look at the lease and the write that follows it.
+	conflicts := func(err error) bool { return apierrors.IsConflict(err) && ctx.Err() == nil }
+	err := retry.OnError(retry.DefaultBackoff, conflicts, func() error { return e.releaseOnce(ctx) })
 	if err != nil {
 		return fmt.Errorf("release the Lease %s: %w", e.lock.Describe(), err)
 	}
 	return nil
+}
+
+func (e *election) releaseOnce(ctx context.Context) error {
+	record, _, err := e.lock.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	case record.HolderIdentity != e.lock.Identity():
+		return nil
+	}
+	now := metav1.NewTime(time.Now())
+	return e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
 }

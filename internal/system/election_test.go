@@ -20,6 +20,8 @@ type lease struct {
 	mu     sync.Mutex
 	record *resourcelock.LeaderElectionRecord
 	away   bool
+	// late is carried out before the next write that gives the lease back.
+	late func(*resourcelock.LeaderElectionRecord)
 }
 
 func (l *lease) set(change func()) {
@@ -69,6 +71,11 @@ func (c candidate) Update(_ context.Context, record resourcelock.LeaderElectionR
 	}
 	if c.record != nil && c.record.HolderIdentity != "" && c.record.HolderIdentity != c.name && time.Since(c.record.RenewTime.Time) < leaseDuration {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "l", errors.New("held"))
+	}
+	if late := c.late; late != nil && record.HolderIdentity == "" {
+		c.late = nil
+		late(c.record)
+		return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "l", errors.New("modified"))
 	}
 	c.record = &record
 	return nil
@@ -203,6 +210,32 @@ func TestReleasedAfterTheEnd(t *testing.T) {
 			t.Errorf("the next does not act %s after the lease was released", atMost)
 		}
 		b.leave(t)
+	})
+}
+
+// TestReleasedBehindALateRenewal: the last renewal was given up, and the API carries it out all the same when the lease is being released.
+func TestReleasedBehindALateRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lease{}
+		a := candidateFor(l, "a")
+		after(time.Second)
+		l.set(func() {
+			l.late = func(r *resourcelock.LeaderElectionRecord) { r.RenewTime.Time = time.Now() }
+		})
+		a.leave(t)
+		if l.holder() != "" {
+			t.Errorf("the lease is %q's after it was released", l.holder())
+		}
+		// A lease that somebody else has taken meanwhile stays theirs.
+		b := candidateFor(l, "b")
+		after(atMost)
+		l.set(func() {
+			l.late = func(r *resourcelock.LeaderElectionRecord) { r.HolderIdentity = "c" }
+		})
+		b.leave(t)
+		if l.holder() != "c" {
+			t.Errorf("the lease is %q's, and somebody else took it", l.holder())
+		}
 	})
 }
 
