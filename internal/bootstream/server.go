@@ -141,8 +141,9 @@ func (s *Server) Follow(stream streampb.BootStream_FollowServer) error {
 	if err := s.o.Ready(); err != nil {
 		return unavailable(err)
 	}
-	f := &following{peer: peer, instance: hello.Instance, minor: hello.Minor, since: s.o.Clock.Now(), refused: map[string]*streampb.Refusal{}}
-	logger := s.o.Logger.WithValues("bootServer", peer.Name, "instance", hello.Instance, "site", peer.Site)
+	instance := Printable(hello.Instance, mostReason)
+	f := &following{peer: peer, instance: instance, minor: hello.Minor, since: s.o.Clock.Now(), refused: map[string]*streampb.Refusal{}}
+	logger := s.o.Logger.WithValues("bootServer", peer.Name, "instance", instance, "site", peer.Site)
 	s.join(f)
 	defer s.leave(f)
 	heard := make(chan error, 1)

@@ -26,7 +26,7 @@ func ExplainUnfetched(by []RefusedBy) string { return sentence(by, " cannot fetc
 // once a heartbeat; one that says more is not heard more often, since somebody writes what has changed.
 func (s *Server) healthy(f *following, h *streampb.Health) {
 	unfetched := h.Unfetched
-	h.Unfetched = nil
+	h.Unfetched, h.Problems = nil, problemsOf(h)
 	s.mu.Lock()
 	f.health = h
 	now := s.o.Clock.Now()
@@ -50,6 +50,18 @@ func (s *Server) healthy(f *following, h *streampb.Health) {
 	}
 	s.mu.Unlock()
 	s.tell(told)
+}
+
+// mostProblems bounds how many problems are remembered of what a boot server says of itself.
+const mostProblems = 8
+
+// problemsOf are the problems that a boot server tells of, as many and as long as anybody reads.
+func problemsOf(h *streampb.Health) []string {
+	var all []string
+	for _, problem := range h.Problems[:min(len(h.Problems), mostProblems)] {
+		all = append(all, Printable(problem, mostReason))
+	}
+	return all
 }
 
 // known are the images of records that the follower is sent: nothing else is remembered.

@@ -91,4 +91,8 @@ func TestWhoSaysTooMuchOfImagesIsNotHeard(t *testing.T) {
 	if f.health.Unfetched != nil {
 		t.Error("what it said is remembered twice")
 	}
+	r.healthy(f, &streampb.Health{Ready: true, Problems: slices.Repeat([]string{strings.Repeat("\x00", 1<<20)}, 100)})
+	if got := f.health.Problems; len(got) != mostProblems || got[0] != strings.Repeat("?", mostReason) {
+		t.Errorf("%d problems are remembered, of %d bytes", len(got), len(got[0]))
+	}
 }
