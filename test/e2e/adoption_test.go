@@ -15,20 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
 // TestAdoption plugs a simulated BMC into a segment where the product leases addresses: it becomes a Server, and nobody writes an object.
 func TestAdoption(t *testing.T) {
-	if os.Getenv(switchVariable) == "" {
-		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for a network namespace")
-	}
-	if os.Getenv(insideVariable) == "" {
-		runInside(t, "^TestAdoption$")
+	needsNamespace(t)
+	if !inNamespace(t) {
 		return
 	}
 	newSegment(t)
@@ -41,15 +34,7 @@ func TestAdoption(t *testing.T) {
 	p := product.Start(t, filepath.Join(t.TempDir(), "data"), "--mac-prefixes-file", prefixes, "--boot-url", "http://"+segmentAddress+":"+segmentPort, "--dhcp=server", "--dhcp-interface=br0",
 		"--dhcp-range=192.0.2.100-192.0.2.110", "--dhcp-adopt", "--dhcp-adopt-networks=192.0.2.0/24")
 
-	card, err := link.Find("beside1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := link.Listen(t.Context(), "udp4", card, 68)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := clientAt(t, "beside1")
 	plugIn := func(mac [6]byte) netip.Addr {
 		host := []byte("\x0c\x07idrac-1\x3c\x05iDRAC")
 		offer := ask(t, conn, mac, append([]byte{53, 1, 1}, host...))

@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/dhcp/link"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
 )
 
@@ -36,14 +37,8 @@ const (
 
 // TestDHCP boots real firmware on a segment where there is no DHCP and no TFTP but ours: a bridge in a network namespace, with the machines' cards on it.
 func TestDHCP(t *testing.T) {
-	if os.Getenv(switchVariable) == "" {
-		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for a network namespace")
-	}
-	if os.Getenv(insideVariable) == "" {
-		runInside(t, "^TestDHCP$")
+	needsNamespace(t)
+	if !inNamespace(t) {
 		return
 	}
 	newSegment(t)
@@ -77,6 +72,42 @@ func TestDHCP(t *testing.T) {
 			}
 		})
 	}
+}
+
+// needsNamespace skips a test where it cannot have a network namespace.
+func needsNamespace(t *testing.T) {
+	t.Helper()
+	if os.Getenv(switchVariable) == "" {
+		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+}
+
+// inNamespace reports whether a test runs in a network namespace of its own. If not, it has run there when this returns.
+func inNamespace(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(insideVariable) != "" {
+		return true
+	}
+	runInside(t, "^"+t.Name()+"$")
+	return false
+}
+
+// clientAt is a socket of a DHCP client at an interface.
+func clientAt(t *testing.T, name string) *net.UDPConn {
+	t.Helper()
+	card, err := link.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := link.Listen(t.Context(), "udp4", card, 68)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
 // runInside runs a test of this program in a network namespace.

@@ -19,7 +19,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
 )
 
 // dnsmasqVariable names the program, where it is not in the path.
@@ -32,12 +31,7 @@ var decisive = map[byte]string{
 
 // TestLikeDnsmasq asks dnsmasq and us the same, as firmware does, and compares the answers.
 func TestLikeDnsmasq(t *testing.T) {
-	if os.Getenv(switchVariable) == "" {
-		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for a network namespace")
-	}
+	needsNamespace(t)
 	program := os.Getenv(dnsmasqVariable)
 	if program == "" {
 		found, err := exec.LookPath("dnsmasq")
@@ -46,8 +40,7 @@ func TestLikeDnsmasq(t *testing.T) {
 		}
 		program = found
 	}
-	if os.Getenv(insideVariable) == "" {
-		runInside(t, "^TestLikeDnsmasq$")
+	if !inNamespace(t) {
 		return
 	}
 	newSegment(t)
@@ -160,15 +153,7 @@ func askAll(t *testing.T, start func(*testing.T)) map[string]answered {
 	all := map[string]answered{}
 	t.Run("ask", func(t *testing.T) {
 		start(t)
-		card, err := link.Find("beside1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := link.Listen(t.Context(), "udp4", card, 68)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
+		conn := clientAt(t, "beside1")
 		n := 0
 		for name, options := range firmwareRequests {
 			mac := [6]byte{0x52, 0x54, 0, 0, 2, byte(n)}

@@ -3,42 +3,26 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
 // TestOtherDHCPServersAreFound runs a server beside another on one segment, with no client there: what finds them is a search.
 func TestOtherDHCPServersAreFound(t *testing.T) {
-	if os.Getenv(switchVariable) == "" {
-		t.Skipf("runs where %s is set, as `make e2e` does", switchVariable)
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for a network namespace")
-	}
-	if os.Getenv(insideVariable) == "" {
-		runInside(t, "^TestOtherDHCPServersAreFound$")
+	needsNamespace(t)
+	if !inNamespace(t) {
 		return
 	}
 	newSegment(t)
 	believeOwnAddresses(t)
 	t.Run("alone", func(t *testing.T) {
 		m := serveBeside(t)
-		card, err := link.Find("br0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := link.Listen(t.Context(), "udp4", card, 68)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
+		conn := clientAt(t, "br0")
 		ask(t, conn, [6]byte{0x52, 0x54, 0, 0, 3, 1}, []byte{53, 1, 1}) // answered after the search
 		if n := found(t, m, 0); n != 0 {
 			t.Errorf("found %v", n)
