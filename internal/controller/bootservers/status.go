@@ -43,7 +43,6 @@ const lateIn = 6
 
 // look is what is known of one boot server at a moment.
 type look struct {
-	name  string
 	site  string
 	seen  *peer.Peer              // who connected last; nil: nobody since the start of this process
 	now   time.Time               // of the look

@@ -92,7 +92,7 @@ func (s *Statuses) next() map[string]Status {
 		return len(here[name]) > 0 || !known
 	})
 	for name, entry := range table {
-		l := look{name: name, site: entry.Site, now: now, here: here[name]}
+		l := look{site: entry.Site, now: now, here: here[name]}
 		if p, ok := seen[name]; ok {
 			l.seen = &p
 		}
