@@ -33,6 +33,17 @@ type source struct {
 	text []byte
 }
 
+// parse is the syntax of the file, with identifiers resolved within it.
+func (s source) parse(t *testing.T) (*token.FileSet, *ast.File) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, s.path, s.text, 0)
+	if err != nil {
+		t.Fatalf("parse: %v", err)
+	}
+	return fset, file
+}
+
 func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) generated() bool { return generated.Match(s.text) }
 func (s source) lines() int      { return bytes.Count(s.text, []byte("\n")) }

@@ -2,7 +2,6 @@ package architecture
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path"
 	"regexp"
@@ -226,11 +225,7 @@ func TestLogs(t *testing.T) {
 		if !shipped || forwards || s.test() || s.generated() {
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, s.path, s.text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fset, file := s.parse(t)
 		for _, call := range logCalls(fset, file, s.text) {
 			checked++
 			for _, p := range call.problems() {
@@ -302,10 +297,7 @@ func TestReconcilersLogThroughTheContext(t *testing.T) {
 		if !strings.HasPrefix(s.path, "internal/controller/") || s.test() || s.generated() {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), s.path, s.text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, file := s.parse(t)
 		packages[path.Dir(s.path)] = append(packages[path.Dir(s.path)], file)
 	}
 	if len(packages) < 20 {

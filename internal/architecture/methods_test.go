@@ -2,8 +2,6 @@ package architecture
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"regexp"
 	"strconv"
 	"strings"
@@ -42,10 +40,7 @@ func kindsNamed(t *testing.T, s source) (names []string) {
 	if !strings.Contains(string(s.text), "BootConfig") {
 		return nil
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), s.path, s.text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file := s.parse(t)
 	ast.Inspect(file, func(n ast.Node) bool {
 		name := ""
 		switch n := n.(type) {

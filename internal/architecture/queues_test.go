@@ -2,8 +2,6 @@ package architecture
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"testing"
 )
 
@@ -15,12 +13,7 @@ func TestControllersHaveQueuesThatEnd(t *testing.T) {
 		if s.test() || s.generated() {
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, s.path, s.text, 0)
-		if err != nil {
-			t.Errorf("parse: %v", err)
-			continue
-		}
+		_, file := s.parse(t)
 		made, options := calls(file, "NewControllerManagedBy"), calls(file, "objectqueue.Options")
 		if found += made; made != options {
 			t.Errorf("%s makes %d controllers, and asks for objectqueue.Options %d times", s.path, made, options)

@@ -2,8 +2,6 @@ package architecture
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"regexp"
 	"strconv"
@@ -19,12 +17,7 @@ func TestNoImportIsShadowed(t *testing.T) {
 		if s.test() || s.generated() {
 			continue
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, s.path, s.text, 0)
-		if err != nil {
-			t.Errorf("parse: %v", err)
-			continue
-		}
+		fset, file := s.parse(t)
 		imported := map[string]bool{}
 		for _, spec := range file.Imports {
 			imported[importName(spec)] = true
