@@ -66,10 +66,11 @@ func TestDHCP(t *testing.T) {
 				serveBeside(t)
 			}
 			s := serveSegment(t, flags)
-			powerOnSegment(t, c.how, c.family)
+			machine := powerOnSegment(t, c.how, c.family)
 			for _, want := range c.asked {
 				s.await(t, want)
 			}
+			machine.reached()
 		})
 	}
 }

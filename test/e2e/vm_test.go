@@ -31,7 +31,8 @@ const patience = 8 * time.Minute
 // vm is a machine of QEMU.
 type vm struct {
 	t      *testing.T
-	on     time.Time // when it was switched on
+	on     time.Time     // when it was switched on
+	took   time.Duration // until it had done last what was awaited
 	mu     sync.Mutex
 	serial bytes.Buffer
 	exited chan struct{}
@@ -104,6 +105,8 @@ func startOn(t *testing.T, how firmware, who identity, network, card, family str
 func run(t *testing.T, args []string, uuid string) *vm {
 	t.Helper()
 	m := &vm{t: t, on: time.Now(), exited: make(chan struct{})}
+	capture := filepath.Join(t.TempDir(), "capture.pcap")
+	args = append(args, "-object", "filter-dump,id=capture,netdev=n0,maxlen=256,file="+capture)
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout, cmd.Stderr = m, m
@@ -117,9 +120,7 @@ func run(t *testing.T, args []string, uuid string) *vm {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-m.exited
-		if t.Failed() {
-			t.Logf("the serial line of %s:\n%s", uuid, strings.ToValidUTF8(m.printed(), "?"))
-		}
+		m.account(uuid, capture)
 	})
 	return m
 }
@@ -150,6 +151,7 @@ func flash(t *testing.T, code, vars string, variables nvram) []string {
 // prints waits for a text on the serial line.
 func (m *vm) prints(text string) {
 	m.t.Helper()
+	defer m.reached()
 	deadline := time.After(patience)
 	for !strings.Contains(m.printed(), text) {
 		select {
@@ -168,6 +170,7 @@ func (m *vm) says(key string) string {
 	deadline := time.After(patience)
 	for {
 		if value, ok := m.said(key); ok {
+			m.reached()
 			return value
 		}
 		select {
