@@ -262,5 +262,5 @@ func powerOnSegment(t *testing.T, how firmware, family string) *vm {
 // startOnSegment is the same for a machine of this name.
 func startOnSegment(t *testing.T, how firmware, who identity, mac, family string, more ...string) *vm {
 	t.Helper()
-	return startOn(t, how, who, "tap,id=n0,ifname="+segmentTap+",script=no,downscript=no", "virtio-net-pci,netdev=n0,bootindex=0,mac="+mac, family, nvram{}, more...)
+	return startOn(t, how, who, "tap,id=n0,ifname="+segmentTap+",script=no,downscript=no,vnet_hdr=off", "virtio-net-pci,netdev=n0,bootindex=0,mac="+mac, family, nvram{}, more...)
 }

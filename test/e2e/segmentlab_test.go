@@ -10,8 +10,14 @@ import (
 // builds itself, unless the flags name another.
 func newSegmentLab(t *testing.T, flags func(*lab) []string) *lab {
 	t.Helper()
+	return newSegmentLabAt(t, segmentAddress, flags)
+}
+
+// newSegmentLabAt is the same at another address of the segment.
+func newSegmentLabAt(t *testing.T, address string, flags func(*lab) []string) *lab {
+	t.Helper()
 	l := prepareLab(t)
-	l.url = "http://" + net.JoinHostPort(segmentAddress, segmentPort)
+	l.url = "http://" + net.JoinHostPort(address, segmentPort)
 	l.local = l.url
 	l.begin(net.JoinHostPort("::", segmentPort), append(flags(l), "--dhcp-interface=br0", "--boot-url", l.url))
 	return l
