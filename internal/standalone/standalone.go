@@ -20,6 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -32,8 +33,12 @@ type System struct {
 	// APIURL and Kubeconfig say where the API is; CAFile holds the authority of its certificates.
 	APIURL, Kubeconfig, CAFile string
 	// Rack and Registry are nil without a simulated rack.
-	Rack     *sim.Rack
-	Registry *localregistry.Registry
+	Rack *sim.Rack
+	// ConsolesDir has a folder for each virtual machine, with its serial console; empty: there are none.
+	ConsolesDir string
+	Registry    *localregistry.Registry
+
+	machines *vm.Rack // nil: the machines of the rack are simulated
 
 	options  Options
 	rules    *plugin.Plugin
@@ -46,7 +51,7 @@ type System struct {
 // When it fails, what was started has been stopped again.
 func Start(ctx context.Context, options Options) (*System, error) {
 	settings, err := options.check()
-	options.Loopback, options.OwnCertificates = options.Sim > 0, true
+	options.Loopback, options.OwnCertificates = options.Rack(), true
 	rules := plugin.New()
 	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
 	inner, systemErr := system.New(options.Options)
@@ -70,7 +75,7 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 	if err := s.OwnBootStream(); err != nil {
 		return err
 	}
-	if s.options.Sim > 0 {
+	if s.options.Rack() {
 		if err := s.startRack(ctx, settings); err != nil {
 			return err
 		}
@@ -140,6 +145,9 @@ func (s *System) Stop() error {
 		defer cancel()
 		if s.Rack != nil {
 			errs = append(errs, s.Rack.Stop(ctx))
+		}
+		if s.machines != nil {
+			errs = append(errs, s.machines.Close())
 		}
 		if s.Registry != nil {
 			errs = append(errs, s.Registry.Stop())

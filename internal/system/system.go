@@ -137,8 +137,10 @@ func (s *System) Add(site Site) (err error) {
 	if o.ProbeImage == "" {
 		o.ProbeImage = site.ProbeImage
 	}
-	o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
-	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
+	if site.Registry != "" {
+		o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
+		o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
+	}
 	o.prefixes, err = o.prefixes.With(site.Prefixes...)
 	return err
 }
