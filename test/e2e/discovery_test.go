@@ -82,18 +82,24 @@ func (d *discovered) why(ctx context.Context) string {
 	return b.String()
 }
 
+// buildAgent compiles metalprobe.
+func buildAgent(t *testing.T, architecture string) string {
+	t.Helper()
+	agent := filepath.Join(t.TempDir(), "metalprobe")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", agent, "../../cmd/metalprobe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, out)
+	}
+	return agent
+}
+
 // buildProbe builds the discovery image of the kernel that these tests use.
 func buildProbe(t *testing.T) discovery.Image {
 	t.Helper()
 	image, modules := kernel(t)
-	agent := filepath.Join(t.TempDir(), "metalprobe")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", agent, "../../cmd/metalprobe")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v\n%s", err, out)
-	}
 	built, err := discovery.Build(discovery.Parts{
-		Kernel: discovery.Kernel{Image: image, Modules: modules, Version: filepath.Base(modules)}, Agent: agent,
+		Kernel: discovery.Kernel{Image: image, Modules: modules, Version: filepath.Base(modules)}, Agent: buildAgent(t, "amd64"),
 		Stub: "/usr/lib/systemd/boot/efi/linuxx64.efi.stub", CommandLine: "console=ttyS0,115200 farrier.lldp-duration=1s",
 	})
 	if err != nil {

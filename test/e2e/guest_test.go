@@ -55,8 +55,8 @@ func initramfs(t *testing.T, marker string) []byte {
 	return trustingInitramfs(t, marker, nil)
 }
 
-// trustingInitramfs also holds the authorities, PEM, that the guest trusts.
-func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
+// trustingInitramfs also holds the authorities, PEM, that the guest trusts, and more files.
+func trustingInitramfs(t *testing.T, marker string, authorities []byte, more ...cpio.Record) []byte {
 	t.Helper()
 	guest := filepath.Join(t.TempDir(), "init")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", guest, "./guest")
@@ -80,6 +80,7 @@ func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
 	for _, m := range modules {
 		records = append(records, cpio.StaticFile("modules/"+m+".ko", string(module(t, folder, m)), 0o644))
 	}
+	records = append(records, more...)
 	var archive bytes.Buffer
 	w := cpio.Newc.Writer(&archive)
 	if err := cpio.WriteRecords(w, records); err != nil {
