@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func realIgnition(t *testing.T) []cpio.Record {
 			files[strings.TrimPrefix(field, "/")] = field
 		}
 	}
-	var records []cpio.Record
+	records := []cpio.Record{cpio.Symlink("usr/bin/setfiles", "/init")} // see guest
 	made := map[string]bool{}
 	for at, from := range files {
 		content, err := os.ReadFile(from)
@@ -43,6 +44,7 @@ func realIgnition(t *testing.T) []cpio.Record {
 		}
 		records = append(records, cpio.StaticFile(path.Clean(at), string(content), 0o755))
 	}
+	slices.SortFunc(records, func(a, b cpio.Record) int { return strings.Compare(a.Name, b.Name) }) // folders come before what is in them
 	return records
 }
 

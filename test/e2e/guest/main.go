@@ -30,6 +30,9 @@ const (
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == labeller {
+		return
+	}
 	if err := run(); err != nil {
 		say("failed", err.Error())
 	}
@@ -76,6 +79,9 @@ func run() error {
 	return nil
 }
 
+// labeller is what this program is called where Ignition runs it.
+const labeller = "setfiles"
+
 // realIgnition is there in machines that apply their ignition.
 const realIgnition = "/usr/bin/ignition"
 
@@ -92,9 +98,18 @@ func applied() error {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
+	// Debian's Ignition gives files the labels of SELinux, by a program that it takes from the initramfs. The system here has none.
+	if err := os.MkdirAll("/sysroot/etc/selinux", 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/sysroot/etc/selinux/config", []byte("SELINUX=disabled\nSELINUXTYPE=none\n"), 0o644); err != nil {
+		return err
+	}
 	for _, stage := range []string{"fetch", "files"} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		out, err := exec.CommandContext(ctx, realIgnition, "--platform=metal", "--stage="+stage, "--root=/sysroot", "--config-cache=/run/ignition.json", "--log-to-stdout").CombinedOutput()
+		cmd := exec.CommandContext(ctx, realIgnition, "--platform=metal", "--stage="+stage, "--root=/sysroot", "--config-cache=/run/ignition.json", "--log-to-stdout")
+		cmd.Env = []string{"PATH=/usr/bin"}
+		out, err := cmd.CombinedOutput()
 		cancel()
 		if err != nil {
 			return fmt.Errorf("ignition, stage %s: %w\n%s", stage, err, out)
