@@ -30,6 +30,9 @@ TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
 GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
+# What makes a package one in which something runs beside something else.
+BESIDE := ^[[:space:]]*(defer )?go |\.Go\(|\.Parallel\(|"sync|httptest\.New|net\.Listen|sim\.Start|/testapi"|/controllertest"
+
 BENCHES   = $(patsubst %/main.go,%,$(wildcard bench/*/main.go))
 FUZZTIME ?= 5s
 ARGS     ?=
@@ -71,7 +74,8 @@ clean: ## Remove what was built
 # process, where the detector of theirs sees nothing, and the simulator and the
 # registry that they bring along are raced in their own packages. So are packages
 # that have nothing but tests, of which none links the product (they read its
-# sources and pages): there is nothing to race.
+# sources and pages): there is nothing to race. Nor is there where neither the
+# package nor its tests have a goroutine, a lock or a server of their own (BESIDE).
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
@@ -117,6 +121,8 @@ e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it 
 $(BIN)/test-packages:
 	@mkdir -p $(BIN)
 	@go list -test -f '{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{else if eq (print .GoFiles) "[doc.go]"}}source {{.ImportPath}}{{end}}' ./... > $@.deps
+	@go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
+		grep -qE '$(BESIDE)' "$$dir"/*.go || echo "sequential $$package"; done >> $@.deps
 	@awk -f hack/test-packages.awk $@.deps > $@
 
 .PHONY: check

@@ -1,7 +1,9 @@
 # Says of every package with tests whether the race detector is worth its price there: "raced PACKAGE" or "plain PACKAGE". The Makefile says what
-# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, or a test binary and what it links.
+# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, "sequential PACKAGE", for one in which
+# nothing runs beside anything, or a test binary and what it links.
 
 $1 == "source" { alone[$2] = 1; next }
+$1 == "sequential" { sequential[$2] = 1; next }
 
 $1 ~ /\.test$/ {
 	sub(/\.test$/, "", $1)
@@ -15,7 +17,7 @@ $1 ~ /\.test$/ {
 
 END {
 	for (i = 1; i <= count; i++) {
-		kind = heavy[order[i]] || (alone[order[i]] && !links[order[i]]) ? "plain" : "raced"
+		kind = heavy[order[i]] || sequential[order[i]] || (alone[order[i]] && !links[order[i]]) ? "plain" : "raced"
 		print kind, order[i]
 	}
 }
