@@ -466,6 +466,11 @@ var rooms = []room{
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},
 	{
+		path:    "internal/sim/vm/nvram",
+		only:    stdlib,
+		because: "a file of variables is the same whoever writes it",
+	},
+	{
 		path:    "internal/sim/vm",
 		may:     []string{"internal/sim"},
 		never:   append([]string{module + "/internal/dhcp"}, kubernetes...),
