@@ -472,7 +472,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/sim/vm",
-		may:     []string{"internal/sim"},
+		may:     []string{"internal/sim", "internal/sim/vm/nvram"},
 		never:   append([]string{module + "/internal/dhcp"}, kubernetes...),
 		because: "virtual machines find out what Farrier does as others do, over their network",
 	},
