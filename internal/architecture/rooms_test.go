@@ -218,8 +218,13 @@ var rooms = []room{
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
 	{
+		path:    "internal/image/layout",
+		never:   kubernetes,
+		because: "a layout is files in a folder, whoever serves them",
+	},
+	{
 		path:    "internal/image/registry",
-		may:     []string{"internal/resolver"},
+		may:     []string{"internal/resolver", "internal/image/layout"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
@@ -271,7 +276,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/localregistry",
-		may:     []string{"internal/inbound/hostcheck"},
+		may:     []string{"internal/inbound/hostcheck", "internal/image/layout"},
 		never:   kubernetes,
 		because: "a registry for the demo and for tests, never for the resolver itself",
 	},
