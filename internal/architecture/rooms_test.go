@@ -258,7 +258,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/discovery",
-		may:     []string{"internal/image/kmod", "internal/image/uki"},
+		may:     []string{"internal/image/kmod", "internal/image/uki", "internal/image/bootimage", "internal/image/registry"},
 		never:   kubernetes,
 		because: "a discovery image is made of files, on any machine",
 	},
@@ -501,7 +501,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/standalone",
-		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/program/version", "internal/sim", "internal/controlplane",
+		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/controlplane",
 			"internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},

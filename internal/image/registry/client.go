@@ -147,6 +147,8 @@ type Image struct {
 	Ref    Reference
 	Digest string
 	Layers []Layer
+	// Discovery reports whether it is a discovery image of Farrier's.
+	Discovery bool
 }
 
 // Resolve finds the image that a reference names for an architecture. Every
@@ -183,7 +185,7 @@ func ResolveFrom(ctx context.Context, ref Reference, architecture string, fetch 
 			return Image{}, fmt.Errorf("%s: %w: an index leads to another index", ref, ErrInvalidManifest)
 		}
 	}
-	return Image{Ref: ref, Digest: digest, Layers: m.layers()}, nil
+	return Image{Ref: ref, Digest: digest, Layers: m.layers(), Discovery: m.Annotations[AnnotationDiscovery] != ""}, nil
 }
 
 func fetchManifest(ctx context.Context, ref Reference, version string, fetch func(context.Context, string) (string, []byte, error)) (manifest, string, error) {
