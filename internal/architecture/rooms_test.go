@@ -471,6 +471,12 @@ var rooms = []room{
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},
 	{
+		path:    "internal/sim/vm",
+		may:     []string{"internal/sim"},
+		never:   append([]string{module + "/internal/dhcp"}, kubernetes...),
+		because: "virtual machines find out what Farrier does as others do, over their network",
+	},
+	{
 		path:    "internal/controlplane",
 		may:     []string{"internal/controlplane/crds", "internal/host/...", "internal/bounded"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
@@ -501,7 +507,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/standalone",
-		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/controlplane",
+		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/dhcp/service", "internal/controlplane",
 			"internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
@@ -524,7 +530,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",

@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
 	// wrong with them, and where that is changed while they run.
 	SimVendor, SimFaultsFile, SimAdminAddress string
+	// VM is what is said of machines that are virtual and not simulated.
+	VM VMOptions
 	// SimWithoutEndpoints leaves the Endpoints of the rack to the caller.
 	SimWithoutEndpoints bool
 }
@@ -59,12 +62,16 @@ func DefaultOptions() Options {
 		AuditLogMaxSize: audit.MaxSize, AuditLogMaxBackups: audit.MaxBackups, AuditLogMaxAge: audit.MaxAge,
 		SimAddress:    "0.0.0.0:8000",
 		SimVendor:     string(sim.Standard),
+		VM:            defaultVM(),
 		DiscoveryRoot: DiscoveryAuto,
 	}
 }
 
 // rackRegistry is where the registry of a simulated rack is.
 const rackRegistry = "127.0.0.1:5000"
+
+// Rack reports whether there is a rack, of machines that are simulated or virtual.
+func (o Options) Rack() bool { return o.Sim > 0 || o.VM.Machines > 0 }
 
 // audit is what the control plane is told to record.
 func (o Options) audit() controlplane.Audit {
@@ -77,6 +84,7 @@ func (o Options) audit() controlplane.Audit {
 type rackSettings struct {
 	vendors []sim.Vendor
 	faults  []fault.Spec
+	vm      *vm.Settings // nil: machines are simulated
 }
 
 // check reads what options name and refuses what cannot work, before anything is started.
@@ -106,6 +114,9 @@ func (o Options) check() (rackSettings, error) {
 		if s.faults, err = fault.Load(o.SimFaultsFile); err != nil {
 			refuse("sim-faults", err)
 		}
+	}
+	if s.vm, err = o.vmSettings(); err != nil {
+		errs = append(errs, err)
 	}
 	return s, errors.Join(errs...)
 }
