@@ -66,7 +66,9 @@ type Parts struct {
 // Image is a discovery image.
 type Image struct {
 	Architecture, KernelVersion string
-	Kernel, Initramfs, UKI      []byte
+	// Version is that of the agent.
+	Version                string
+	Kernel, Initramfs, UKI []byte
 	// PCR11 is the value that PCR 11 has when the UKI's kernel starts; empty: no UKI.
 	PCR11 string
 	// Modules is how many kernel modules are in it, Unused the patterns of the caller's that matched none.
@@ -80,7 +82,7 @@ func Build(p Parts) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("kernel: %w", err)
 	}
-	image := Image{Kernel: kernel, Architecture: uki.KernelArchitecture(kernel), KernelVersion: p.Kernel.Version}
+	image := Image{Kernel: kernel, Architecture: uki.KernelArchitecture(kernel), KernelVersion: p.Kernel.Version, Version: p.Version}
 	if image.Architecture == "" {
 		return Image{}, fmt.Errorf("kernel %s: not a kernel of amd64 or arm64 that firmware starts", p.Kernel.Image)
 	}
