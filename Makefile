@@ -113,13 +113,19 @@ $(BIN)/cert-manager-crds: hack/certmanager/go.mod
 	@install -m 0644 "$$(cd hack/certmanager && go list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)"/deploy/crds/cert-manager.io_*.yaml $@
 	@touch $@
 
-# The kernel is the newest of those that are installed or unpacked.
+# The kernel is the newest of those that are installed or unpacked. However it ends, the end is a table of the machines that were booted; what is kept of those
+# whose tests failed is beside it.
 .PHONY: e2e
 e2e: build ## Boot real firmware in QEMU; as root on Debian it installs what it needs
 	hack/e2e-packages.sh
+	@rm -rf $(OUTCOME)
 	FARRIER_E2E=1 FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' \
 	FARRIER_E2E_KERNEL="$$(ls /boot/vmlinuz-*-cloud-amd64 $(CURDIR)/$(BIN)/e2e/boot/vmlinuz-*-cloud-amd64 2>/dev/null | tail -n 1)" \
-		$(GO) test $(FLAGS) -count=1 -timeout 30m $(ARGS) ./test/e2e
+	FARRIER_E2E_OUTCOME='$(CURDIR)/$(OUTCOME)' \
+		$(GO) test $(FLAGS) -count=1 -timeout 40m $(ARGS) ./test/e2e; status=$$?; \
+		printf '\n%-72s %-6s %7s\n' 'machine' 'result' 'seconds'; cat $(OUTCOME)/summary.txt; exit $$status
+
+OUTCOME = $(BIN)/e2e/outcome
 
 .PHONY: $(BIN)/test-packages
 $(BIN)/test-packages:
