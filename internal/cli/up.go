@@ -128,7 +128,7 @@ func upFlags(f *pflag.FlagSet, o *standalone.Options) {
 	f.IntVar(&o.AuditLogMaxBackups, "audit-log-max-backups", o.AuditLogMaxBackups, "how many old audit log files Farrier keeps")
 	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "how many days Farrier keeps old audit log files")
 	o.Bind(f)
-	f.StringVar(&o.DiscoveryRoot, "discovery-root", "", "folder of a system (/), or of an unpacked kernel package, from whose newest kernel the discovery image is built and served (default: none)")
+	f.StringVar(&o.DiscoveryRoot, "discovery-root", o.DiscoveryRoot, "folder of a system (/), or of an unpacked kernel package, from whose newest kernel the discovery image is built and served; auto: that of / if there is one, unless --probe-os-image or --sim is given; none: no image is built")
 	f.IntVar(&o.Sim, "sim", 0, "number of servers in a simulated rack; 0: no rack")
 	f.IntVar(&o.VM.Machines, "sim-vm", 0, "number of virtual machines with simulated BMCs: QEMU, with real firmware, in a network of its own that Farrier answers with DHCP and TFTP (root, Linux); 0: none")
 	f.StringVar(&o.VM.Firmware, "sim-vm-firmware", o.VM.Firmware, fmt.Sprintf("firmware of the virtual machines: %v, each also with +tpm; several, separated by commas, alternate", vm.Firmwares()))
@@ -139,7 +139,7 @@ func upFlags(f *pflag.FlagSet, o *standalone.Options) {
 	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("vendor whose quirks the simulated BMCs have: %v; several, separated by commas, alternate, and %q is all of them", sim.Vendors(), sim.VendorMix))
 	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "YAML file of the faults that the simulated BMCs start with (docs/simulator.md) (default: none)")
 	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "loopback host:port for 'farrier sim fault' (default: none)")
-	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "host:port of the image registry of the simulated rack or of the discovery image")
+	f.StringVar(&o.RegistryAddress, "registry-address", "", "host:port of the image registry of the simulated rack, or one that serves the discovery image to boot servers elsewhere (default: 127.0.0.1:5000 for a simulated rack, otherwise none)")
 }
 
 // newLogger returns a logger that writes lines for people. logr counts verbosity upwards, slog downwards.

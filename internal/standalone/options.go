@@ -30,12 +30,14 @@ type Options struct {
 	// APIAddress is host:port; port 0 means any free one.
 	APIAddress string
 
-	// DiscoveryRoot is the folder of a system, or of an unpacked kernel package, of whose newest kernel the discovery image is built; empty: none is.
+	// DiscoveryRoot is the folder of a system, or of an unpacked kernel package, of whose newest kernel the discovery image is built, or one of
+	// DiscoveryAuto and DiscoveryNone.
 	DiscoveryRoot string
 
 	// Sim is the number of servers in a simulated rack; 0: there is none.
-	Sim             int
-	SimAddress      string
+	Sim        int
+	SimAddress string
+	// RegistryAddress is where a registry is served, of the rack or of the discovery image; empty: for a rack at rackRegistry, for an image nowhere.
 	RegistryAddress string
 	SimTiming       sim.Timing
 	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
@@ -58,12 +60,15 @@ func DefaultOptions() Options {
 		AdminValidity:   kubeconfig.MaxValidity,
 		AuditLog:        true,
 		AuditLogMaxSize: audit.MaxSize, AuditLogMaxBackups: audit.MaxBackups, AuditLogMaxAge: audit.MaxAge,
-		SimAddress:      "0.0.0.0:8000",
-		SimVendor:       string(sim.Standard),
-		VM:              defaultVM(),
-		RegistryAddress: "127.0.0.1:5000",
+		SimAddress:    "0.0.0.0:8000",
+		SimVendor:     string(sim.Standard),
+		VM:            defaultVM(),
+		DiscoveryRoot: DiscoveryAuto,
 	}
 }
+
+// rackRegistry is where the registry of a simulated rack is.
+const rackRegistry = "127.0.0.1:5000"
 
 // Rack reports whether there is a rack, of machines that are simulated or virtual.
 func (o Options) Rack() bool { return o.Sim > 0 || o.VM.Machines > 0 }
@@ -87,21 +92,18 @@ func (o Options) check() (rackSettings, error) {
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
 	for flag, address := range map[string]string{"api-address": o.APIAddress, "sim-address": o.SimAddress, "registry-address": o.RegistryAddress} {
+		if flag == "registry-address" && address == "" {
+			continue
+		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			refuse(flag, err)
 		}
 	}
+	if err := o.checkDiscovery(); err != nil {
+		refuse("discovery-root", err)
+	}
 	if o.Sim < 0 || o.Sim > 60000 {
 		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
-	}
-	if o.DiscoveryRoot != "" && o.Sim > 0 {
-		refuse("discovery-root", errors.New("the machines of --sim run no real image"))
-	}
-	if o.DiscoveryRoot != "" && o.ProbeImage != "" {
-		refuse("discovery-root", errors.New("--probe-os-image names another image"))
-	}
-	if o.DiscoveryRoot != "" && o.BootTLSAddress != "" {
-		refuse("discovery-root", errors.New("an image that verifies --boot-tls-address is built with 'farrier image build --boot-ca-file' and named with --probe-os-image"))
 	}
 	var s rackSettings
 	var err error

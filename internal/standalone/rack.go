@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	images "github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
@@ -82,7 +83,11 @@ func (s *System) simulatedImages(ctx context.Context) (system.Site, error) {
 	}
 	s.Registry = registry
 	for seed, repository := range []string{probeRepository, SampleRepository} {
-		if _, err := registry.Push(ctx, repository, imageTag, localregistry.SmallImage(uint64(seed+1))); err != nil {
+		image := localregistry.SmallImage(uint64(seed + 1))
+		if repository == probeRepository {
+			image.Annotations = map[string]string{images.AnnotationDiscovery: "simulated"}
+		}
+		if _, err := registry.Push(ctx, repository, imageTag, image); err != nil {
 			return system.Site{}, fmt.Errorf("push image %s: %w", repository, err)
 		}
 	}

@@ -32,7 +32,7 @@ type System struct {
 	Config *rest.Config
 	// APIURL and Kubeconfig say where the API is; CAFile holds the authority of its certificates.
 	APIURL, Kubeconfig, CAFile string
-	// Rack and Registry are nil without a simulated rack.
+	// Rack is nil without a rack; Registry, where its machines are not simulated and the discovery image is not shared.
 	Rack *sim.Rack
 	// ConsolesDir has a folder for each virtual machine, with its serial console; empty: there are none.
 	ConsolesDir string
@@ -50,6 +50,9 @@ type System struct {
 // Start brings a whole system up and returns when everything answers. ctx bounds the start only.
 // When it fails, what was started has been stopped again.
 func Start(ctx context.Context, options Options) (*System, error) {
+	if options.RegistryAddress == "" && options.Sim > 0 {
+		options.RegistryAddress = rackRegistry
+	}
 	settings, err := options.check()
 	options.Loopback, options.OwnCertificates = options.Rack(), true
 	rules := plugin.New()
@@ -80,10 +83,8 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 			return err
 		}
 	}
-	if s.options.DiscoveryRoot != "" {
-		if err := s.startDiscovery(ctx); err != nil {
-			return err
-		}
+	if err := s.startDiscovery(ctx); err != nil {
+		return err
 	}
 	if err := s.System.Start(ctx, s.Config); err != nil {
 		return err
