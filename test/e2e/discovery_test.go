@@ -113,6 +113,7 @@ func TestDiscoveryImage(t *testing.T) {
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
+	inFullRuns(t) // TestInspection boots the image, too
 	flags := func(prefixes string, more ...string) func(*lab) []string {
 		return func(l *lab) []string {
 			return append([]string{"--boot-url", l.url, "--mac-prefixes-file", prefixes}, more...)
