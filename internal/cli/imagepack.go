@@ -19,7 +19,7 @@ import (
 
 // imagePack are the flags of `farrier image pack`.
 type imagePack struct {
-	bootimage.Options
+	pushOptions
 	kernel, rootfs, squashfs, uki, architecture string
 	initramfs, annotations                      []string
 }
@@ -33,6 +33,8 @@ func newImagePack() *cobra.Command {
 
 A root file system that is published as a cpio archive becomes part of the initramfs (--rootfs). One that the initramfs fetches and
 mounts is a layer of its own (--squashfs).
+
+IMAGE may hold one image for each architecture: it is an index then, and a machine boots the one for its own.
 
 ` + imageArgument,
 		Example: `  farrier image pack registry.example/os/flatcar:stable --kernel flatcar_production_pxe.vmlinuz --initramfs flatcar_production_pxe_image.cpio.gz
@@ -53,7 +55,7 @@ mounts is a layer of its own (--squashfs).
 	f.StringVar(&p.uki, "uki", "", "unified kernel image, for UEFI HTTP boot")
 	f.StringVar(&p.architecture, "architecture", "amd64", "architecture of the machines: amd64 or arm64")
 	f.StringArrayVar(&p.annotations, "annotation", nil, "key=value to add to the manifest; may be repeated")
-	plainHTTP(cmd, &p.Options)
+	p.bind(cmd)
 	return cmd
 }
 
@@ -62,15 +64,11 @@ func (p *imagePack) run(ctx context.Context, out io.Writer, destination string) 
 	if err != nil {
 		return err
 	}
-	place, err := bootimage.Open(ctx, destination, p.Options, true)
+	added, err := p.push(ctx, destination, image)
 	if err != nil {
 		return err
 	}
-	digest, err := place.Push(ctx, image)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "image   %s\ndigest  %s\n", destination, digest)
+	printAdded(out, len("digest  "), destination, added)
 	return nil
 }
 
