@@ -471,8 +471,13 @@ var rooms = []room{
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},
 	{
+		path:    "internal/sim/vm/nvram",
+		only:    stdlib,
+		because: "a file of variables is the same whoever writes it",
+	},
+	{
 		path:    "internal/sim/vm",
-		may:     []string{"internal/sim"},
+		may:     []string{"internal/sim", "internal/sim/vm/nvram"},
 		never:   append([]string{module + "/internal/dhcp"}, kubernetes...),
 		because: "virtual machines find out what Farrier does as others do, over their network",
 	},

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,6 +107,54 @@ func TestVirtualMachines(t *testing.T) {
 	s := m.await(serverName(1), metalv1.ServerStateAvailable)
 	t.Logf("available after %.0f s", time.Since(begin).Seconds())
 	m.agrees(s)
+}
+
+// TestKilledDuringABoot: the product is killed while a machine boots. QEMU and the network go with it, and when it is started again on its data directory it discovers the machine anew.
+func TestKilledDuringABoot(t *testing.T) {
+	needsNamespace(t)
+	if !inNamespace(t) {
+		return
+	}
+	m := newMachines(t, "--sim-vm", "1")
+	m.eventually("the machine boots", func(context.Context) error {
+		text, err := os.ReadFile(filepath.Join(m.data, "sim-vm", "sim-0001", "console.log"))
+		if err != nil || !strings.Contains(string(text), "iPXE initialising devices") {
+			return fmt.Errorf("its console has %d bytes, %v", len(text), err)
+		}
+		return nil
+	})
+	qemu := m.qemu()
+	if len(qemu) != 1 {
+		t.Fatalf("processes of QEMU: %v", qemu)
+	}
+	m.Kill()
+	product.Eventually(t, "QEMU ends with the product", func(context.Context) error {
+		if left := m.qemu(); len(left) > 0 {
+			return fmt.Errorf("process %v is there", left)
+		}
+		return nil
+	})
+	m.Product = product.Start(t, m.data, m.args...)
+	m.await(serverName(1), metalv1.ServerStateAvailable)
+	m.Stop()
+	if left := m.qemu(); len(left) > 0 {
+		t.Errorf("processes of QEMU after an orderly stop: %v", left)
+	}
+	if _, err := netlink.LinkByName("farrier-vm"); !errors.As(err, &netlink.LinkNotFoundError{}) {
+		t.Errorf("the interface after an orderly stop: %v", err)
+	}
+}
+
+// qemu lists the processes of QEMU that have a file of this product.
+func (m *machines) qemu() (processes []string) {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range lines {
+		line, _ := os.ReadFile(path) // a process that has gone meanwhile
+		if strings.HasPrefix(string(line), "qemu-system-") && strings.Contains(string(line), m.data) {
+			processes = append(processes, path)
+		}
+	}
+	return processes
 }
 
 // agrees compares what the BMC says of a machine with what the probe found on it.

@@ -20,6 +20,7 @@ var DefaultModules = []string{
 	"kernel/drivers/net/ethernet/", "kernel/drivers/net/hyperv/", "kernel/drivers/net/vmxnet3/", "kernel/drivers/net/phy/", "kernel/drivers/net/mdio/",
 	"kernel/drivers/hv/", "kernel/drivers/char/tpm/", "kernel/drivers/char/hw_random/", "kernel/drivers/mmc/",
 	"virtio_net", "xen-netfront", "virtio_blk", "xen-blkfront",
+	"button", // the power button, which a BMC presses for a graceful shutdown
 }
 
 // notModules are in those folders and of no use here: simulations, drivers that search for old hardware at fixed addresses, tapes, optical drives,

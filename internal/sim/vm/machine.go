@@ -65,7 +65,11 @@ func (m *Machine) runOnce(ctx context.Context, p plan, on func()) (reason string
 		return "", err
 	}
 	defer func() { err = errors.Join(err, serial.close()) }()
-	process, err := m.launch(ctx, p, serial)
+	variables, err := m.variablesFor(p)
+	if err != nil {
+		return "", err
+	}
+	process, err := m.launch(ctx, p, variables, serial)
 	if err != nil {
 		return "", err
 	}

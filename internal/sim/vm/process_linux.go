@@ -23,7 +23,7 @@ type process struct {
 }
 
 // launch starts QEMU. It runs until ctx ends at the latest, and dies with this process.
-func (m *Machine) launch(ctx context.Context, p plan, serial io.Writer) (*process, error) {
+func (m *Machine) launch(ctx context.Context, p plan, variables string, serial io.Writer) (*process, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	run := &process{stderr: &lastLine{}, kill: cancel}
 	ours, theirs, err := socketPair()
@@ -45,7 +45,7 @@ func (m *Machine) launch(ctx context.Context, p plan, serial io.Writer) (*proces
 		}
 		files = append(files, socket)
 	}
-	cmd := exec.CommandContext(ctx, qemu, m.arguments(p, m.variables())...)
+	cmd := exec.CommandContext(ctx, qemu, m.arguments(p, variables)...)
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, serial, run.stderr
 	if run.end, err = m.start(cmd); err != nil {
 		return nil, run.died(ctx, err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/vm/nvram"
 )
 
 // Interface is the network interface of this host that leads to the machines.
@@ -78,6 +79,23 @@ func (s spec) factoryVariables() string {
 		return secureVars
 	}
 	return ovmfVars
+}
+
+// variablesFor is the file of the firmware's variables for one start. Where the BMC names what to boot, that is a boot option in a copy: the next start knows
+// nothing of it.
+func (s spec) variablesFor(p plan) (string, error) {
+	if !p.uefi || p.uri == "" {
+		return s.variables(), nil
+	}
+	content, err := os.ReadFile(s.variables())
+	if err != nil {
+		return "", err
+	}
+	if err := (nvram.Variables{BootURL: p.uri}).WriteTo(content); err != nil {
+		return "", fmt.Errorf("%s: %w", s.variables(), err)
+	}
+	once := filepath.Join(s.dir, "nvram-once.fd")
+	return once, os.WriteFile(once, content, 0o600)
 }
 
 // sparse makes a disk of that size. One that is there grows, and keeps what is on it.

@@ -23,7 +23,7 @@ func (*network) close() error { return nil }
 
 type process struct{ monitor net.Conn }
 
-func (*Machine) launch(context.Context, plan, io.Writer) (*process, error) {
+func (*Machine) launch(context.Context, plan, string, io.Writer) (*process, error) {
 	return nil, errors.ErrUnsupported
 }
 
