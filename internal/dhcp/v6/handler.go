@@ -58,14 +58,24 @@ type Request struct {
 func (q Request) Client() dhcp.Client { return q.client.Client }
 
 // Read decodes a packet, and looks up whose it is.
-func (h *Handler) Read(packet []byte, from netip.AddrPort) (q Request, err error) {
+func (h *Handler) Read(packet []byte, from netip.AddrPort) (Request, error) {
+	q, err := decode(packet, from)
+	if err != nil {
+		return q, err
+	}
+	return h.lookUp(q), nil
+}
+
+// decode is Read without the look-up, which costs the most.
+func decode(packet []byte, from netip.AddrPort) (q Request, err error) {
 	q.From = from
-	if q.message, err = readMessage(packet); err != nil {
-		return q, err
+	if q.message, err = readMessage(packet); err == nil {
+		q.client, err = clientOf(q.message, from.Addr())
 	}
-	if q.client, err = clientOf(q.message, from.Addr()); err != nil {
-		return q, err
-	}
+	return q, err
+}
+
+func (h *Handler) lookUp(q Request) Request {
 	q.Boot = h.cfg.Boots.Boot(q.client.Client)
 	if q.Boot.Standing == dhcp.Unknown && q.client.otherUUID != "" {
 		other := q.client
@@ -74,7 +84,7 @@ func (h *Handler) Read(packet []byte, from netip.AddrPort) (q Request, err error
 			q.client, q.Boot = other, boot
 		}
 	}
-	return q, nil
+	return q
 }
 
 // Result is what becomes of a request.
@@ -277,7 +287,7 @@ func (h *Handler) given(q Request, r *Result, associations []association) []byte
 			if q.message.kind == release {
 				err = h.cfg.Pool.Release(q.client.key, addr)
 			} else {
-				err = h.cfg.Pool.Conflict(q.client.key, addr)
+				err = h.cfg.Pool.Decline(q.client.key, addr)
 			}
 			if err != nil {
 				r.Err = err
