@@ -42,6 +42,43 @@ func TestOtherDHCPServersAreFound(t *testing.T) {
 	})
 }
 
+// TestOtherDHCPv6ServersAreFound is the same over IPv6.
+func TestOtherDHCPv6ServersAreFound(t *testing.T) {
+	needsNamespace(t)
+	if !inNamespace(t) {
+		return
+	}
+	newSegment(t)
+	out, err := exec.CommandContext(t.Context(), "ip", "addr", "add", "2001:db8::2/64", "dev", "beside1", "nodad").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	linkLocal(t, "beside1")
+	linkLocal(t, "br0")
+	beside := func(t *testing.T) *service.Metrics {
+		return runService(t, unknowing(t), t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=2001:db8::3000-2001:db8::30ff --dhcp-unknown=ignore")
+	}
+	t.Run("alone", func(t *testing.T) {
+		m := beside(t)
+		solicit(t, "br0") // answered after the search
+		if n := found(t, m, 0); n != 0 {
+			t.Errorf("found %v", n)
+		}
+	})
+	t.Run("dnsmasq", func(t *testing.T) {
+		program, err := exec.LookPath("dnsmasq")
+		if err != nil {
+			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
+		}
+		runDnsmasq(t, program)
+		found(t, beside(t), 1)
+	})
+	t.Run("ours", func(t *testing.T) {
+		runService(t, unknowing(t), t.TempDir(), "--dhcp=server --dhcp-interface=br0 --dhcp-range=2001:db8::1000-2001:db8::10ff")
+		found(t, beside(t), 1)
+	})
+}
+
 // found waits until so many other servers were found.
 func found(t *testing.T, m *service.Metrics, want float64) (got float64) {
 	t.Helper()

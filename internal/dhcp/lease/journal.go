@@ -75,7 +75,9 @@ func (p *Pool) open() (err error) {
 	err = p.load(j.path)
 	if err == nil {
 		p.journal = j
-		err = p.rewrite()
+		if err = p.rewrite(); err != nil && p.extend() == nil {
+			err = nil
+		}
 	}
 	if err != nil {
 		_ = j.lock.Close()
@@ -213,6 +215,15 @@ func (p *Pool) rewrite() error {
 	}
 	j.file, j.lines, j.due, j.torn = f, n, rewriteAfter, false
 	return nil
+}
+
+// extend opens the file as it is, where there is no room for another one: those whose leases are in it are answered all the same.
+func (p *Pool) extend() (err error) {
+	j := p.journal
+	if j.file, err = os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600); err == nil {
+		j.due, j.torn = rewriteAfter, true // how it ends is unknown
+	}
+	return err
 }
 
 // Close lets another process have the file.

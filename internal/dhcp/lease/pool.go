@@ -21,6 +21,8 @@ var (
 	ErrTaken = errors.New("the address is taken")
 	// ErrNotOffered: nothing is known of a lease of the client on that address.
 	ErrNotOffered = errors.New("no lease of this address")
+	// ErrUnsaved: a lease was prolonged, and the file does not say so. The client may know it: after a restart its lease has ended, and its address is still its own.
+	ErrUnsaved = errors.New("prolonged in memory alone")
 )
 
 const (
@@ -189,7 +191,7 @@ func (p *Pool) of(client string, subnet netip.Prefix) *Lease {
 }
 
 // Bind gives a client the address that it was offered, or has. An address that nobody has and that is free may be bound without an offer, if claim says so: by
-// a client that comes back after our file was lost.
+// a client that comes back after our file was lost. The lease counts where the error is nil or ErrUnsaved.
 func (p *Pool) Bind(client string, known bool, a netip.Addr, claim bool) (Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,10 +208,22 @@ func (p *Pool) Bind(client string, known bool, a netip.Addr, claim bool) (Lease,
 		}
 		l = p.byAddr[a]
 	}
+	had := *l
+	p.bound(l, known, true, now.Add(p.cfg.Time))
+	err := p.write(*l)
+	switch {
+	case err != nil && had.Bound:
+		return *l, fmt.Errorf("%w: %w", ErrUnsaved, err)
+	case err != nil:
+		p.bound(l, known, false, now.Add(OfferTime)) // nobody is told of it
+	}
+	return *l, err
+}
+
+func (p *Pool) bound(l *Lease, known, bound bool, until time.Time) {
 	p.uncount(l)
-	l.Known, l.Bound, l.Expires = known, true, now.Add(p.cfg.Time)
+	l.Known, l.Bound, l.Expires = known, bound, until
 	p.count(l)
-	return *l, p.write(*l)
 }
 
 // claim makes a lease that was not offered.

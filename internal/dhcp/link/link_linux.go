@@ -146,9 +146,9 @@ func (s *arpSocket) receive() (netip.Addr, string, error) {
 }
 
 // toPort lets UDP datagrams to a port through, which are not fragments. It counts from the IP header.
-func toPort(port uint16) ([]unix.SockFilter, error) {
+func toPort(port uint16) []bpf.Instruction {
 	const fragment = 0x3fff // more of them, or not the first one
-	program, err := bpf.Assemble([]bpf.Instruction{
+	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 9, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolUDP, SkipTrue: 6},
 		bpf.LoadAbsolute{Off: 6, Size: 2},
@@ -158,15 +158,38 @@ func toPort(port uint16) ([]unix.SockFilter, error) {
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1},
 		bpf.RetConstant{Val: 1 << 16},
 		bpf.RetConstant{Val: 0},
-	})
+	}
+}
+
+// toPort6 is toPort of IPv6.
+func toPort6(port uint16) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolUDP, SkipTrue: 3},
+		bpf.LoadAbsolute{Off: ipv6Header + 2, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1},
+		bpf.RetConstant{Val: 1 << 16},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// attach has a socket receive what a filter lets through.
+func attach(fd int, instructions []bpf.Instruction) error {
+	program, err := bpf.Assemble(instructions)
+	if err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
 	var filter []unix.SockFilter
 	for _, i := range program {
 		filter = append(filter, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
-	return filter, err
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
+	return nil
 }
 
-// Broadcast sends a datagram to all hosts of the segment, and hands over what anybody sends to the port that it comes from, until ctx ends. It takes
+// Broadcast sends a datagram to all hosts of the segment, or over IPv6 to those of a group, and hands over what anybody sends to the port that it comes from, until ctx ends. It takes
 // no port from the host, whose own DHCP client may be listening there.
 func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []byte, heard func(from netip.AddrPort, payload []byte)) error {
 	// Of no protocol, it receives nothing before it has its filter.
@@ -176,19 +199,21 @@ func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []
 	}
 	f := os.NewFile(uintptr(fd), "datagrams")
 	defer func() { _ = f.Close() }()
-	filter, err := toPort(from.Port())
-	if err != nil {
-		return fmt.Errorf("packet filter: %w", err)
+	all, filter := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index}, toPort(from.Port())
+	group := bytes.Repeat([]byte{0xff}, 6)
+	if to.Addr().Is6() {
+		all.Protocol, filter = network16(unix.ETH_P_IPV6), toPort6(from.Port())
+		copy(group[2:], to.Addr().AsSlice()[12:])
+		group[0], group[1] = 0x33, 0x33 // RFC 2464 §7
 	}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
-		return fmt.Errorf("packet filter: %w", err)
+	if err := attach(fd, filter); err != nil {
+		return err
 	}
-	all := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index}
 	if err := unix.Bind(fd, all); err != nil {
 		return fmt.Errorf("packet socket: %w", err)
 	}
 	all.Halen = 6
-	copy(all.Addr[:], bytes.Repeat([]byte{0xff}, 6))
+	copy(all.Addr[:], group)
 	if err := unix.Sendto(fd, datagram(from, to, payload), 0, all); err != nil {
 		return fmt.Errorf("broadcast: %w", err)
 	}

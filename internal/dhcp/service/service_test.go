@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 )
 
 // nobody stands for a boot server that knows no machine.
@@ -163,5 +164,19 @@ func TestOtherServersAreSaidOnce(t *testing.T) {
 	}
 	if len(m.others) > maxOthers {
 		t.Errorf("%d are remembered", len(m.others))
+	}
+}
+
+// A segment that several links of this host are on has a server of ours on each of them.
+func TestWeAreNoOtherServer(t *testing.T) {
+	var said strings.Builder
+	own, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.9")
+	logger := funcr.New(func(_, line string) { said.WriteString(line) }, funcr.Options{})
+	r := &running{Service: &Service{Metrics: NewMetrics(), Logger: logger}, pool: &lease.Pool{}, own: []netip.Addr{own}}
+	if r.otherServer("eth1", own); said.Len() > 0 || len(r.Metrics.others) > 0 {
+		t.Errorf("said %q", said.String())
+	}
+	if r.otherServer("eth1", other); !strings.Contains(said.String(), other.String()) || len(r.Metrics.others) != 1 {
+		t.Errorf("said %q", said.String())
 	}
 }

@@ -209,9 +209,10 @@ func (h *Handler) request(q Request, r *Result) {
 		h.refuse(q, r, "that address is another's")
 	case errors.Is(err, lease.ErrNotOffered) && selecting:
 		h.refuse(q, r, "that address was not offered")
-	case err != nil:
+	case err != nil && !errors.Is(err, lease.ErrUnsaved):
 		r.Err = err // a server that has no record of the client remains silent
 	default:
+		r.Err = err
 		h.leased(q, r, dhcpv4.MessageTypeAck, l, subnet)
 	}
 }

@@ -45,7 +45,7 @@ type ServerConfig struct {
 	Handler *Handler
 	Segment Segment
 	// Searches are our own, which get no answer.
-	Searches []Search
+	Searches dhcp.Searches
 	Limiter  *dhcp.Limiter
 	// Dropped is told of packets that nothing was decided about; nil: nobody is.
 	Dropped func(dhcp.Reason)
@@ -94,7 +94,7 @@ func (s *Server) accept(packet []byte, from netip.AddrPort, port uint16) (Reques
 		s.Dropped(dhcp.ReasonMalformed)
 		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
 		return q, false
-	case Searches(s.Searches, q.Client):
+	case s.Searches.Are(q.Client):
 		return q, false
 	case !s.Limiter.Client(q.Client.MAC):
 		s.Dropped(dhcp.ReasonLimited)

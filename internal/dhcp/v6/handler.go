@@ -214,6 +214,8 @@ func (h *Handler) requested(q Request, r *Result, associations []association) []
 			l, status, err := h.bind(q, a, n)
 			if err != nil {
 				r.Err = err
+			}
+			if err != nil && !errors.Is(err, lease.ErrUnsaved) {
 				if q.message.kind == rebind {
 					return nil // of which there is no record: another server may have one
 				}
@@ -243,8 +245,8 @@ func (h *Handler) bind(q Request, a association, n int) (l lease.Lease, status u
 	case len(a.addrs) > 0 && !subnet.Contains(a.addrs[0]):
 		return l, notOnLink, lease.ErrNoRange
 	case len(a.addrs) > 0:
-		if l, err = h.cfg.Pool.Bind(q.client.key, known, a.addrs[0], true); err == nil {
-			return l, success, nil
+		if l, err = h.cfg.Pool.Bind(q.client.key, known, a.addrs[0], true); err == nil || errors.Is(err, lease.ErrUnsaved) {
+			return l, success, err
 		}
 		if q.message.kind != request {
 			return l, noBinding, err

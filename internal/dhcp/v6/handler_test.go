@@ -60,6 +60,7 @@ var clients = map[string]string{
 	"ovmf-http":        xid + opt(1, "\x00\x04"+inMemory) + vendor("HTTPClient:Arch:00016:UNDI:003000") + opt(61, "\x00\x10") + opt(62, "\x01\x03\x00") + opt(6, "\x00\x3b\x00\x10"),
 	"ipxe-efi":         xid + opt(1, "\x00\x04"+inOrder) + opt(15, text16("iPXE")) + vendor("PXEClient:Arch:00007:UNDI:003010") + opt(61, "\x00\x07"),
 	"arm64-http":       xid + opt(1, "\x00\x03\x00\x01\x52\x54\x00\x12\x34\x56") + vendor("HTTPClient:Arch:00019:UNDI:003000") + opt(61, "\x00\x13"),
+	"arm64-pxe":        xid + opt(1, "\x00\x03\x00\x01\x52\x54\x00\x12\x34\x56") + vendor("PXEClient:Arch:00011:UNDI:003000") + opt(61, "\x00\x0b"),
 	"operating-system": xid + opt(1, "\x00\x01\x00\x01\x11\x22\x33\x44\x52\x54\x00\x12\x34\x56") + opt(6, "\x00\x17"),
 }
 

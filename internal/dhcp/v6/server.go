@@ -26,7 +26,9 @@ const linesAMinute = 5
 // ServerConfig is what a Server is made of.
 type ServerConfig struct {
 	Handler *Handler
-	Limiter *dhcp.Limiter
+	// Searches are our own, which get no answer.
+	Searches dhcp.Searches
+	Limiter  *dhcp.Limiter
 	// Dropped is told of packets that nothing was decided about; nil: nobody is.
 	Dropped func(dhcp.Reason)
 	Logger  logr.Logger
@@ -62,6 +64,9 @@ func (s *Server) accept(packet []byte, from netip.AddrPort) (Request, bool) {
 	if err != nil {
 		s.Dropped(dhcp.ReasonMalformed)
 		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "error", err)
+		return q, false
+	}
+	if s.Searches.Are(q.Client()) {
 		return q, false
 	}
 	if !s.Limiter.Client(q.client.key) {

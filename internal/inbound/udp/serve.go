@@ -12,7 +12,8 @@ import (
 type Limits struct {
 	// Packet is the most that is read of one; the rest of it is lost.
 	Packet int
-	// Waiting is how many bytes may wait to be read. The kernel may have a lower limit; whoever gets no answer asks again.
+	// Waiting is how many bytes may wait to be read. Without CAP_NET_ADMIN the kernel's own limit counts (net.core.rmem_max), if that is lower; whoever gets no answer asks
+	// again.
 	Waiting int
 	// Queue is how many of those that ServeSorted accepts may wait.
 	Queue int
@@ -53,7 +54,7 @@ func ServeSorted[T any](ctx context.Context, name string, conn *net.UDPConn, lim
 func Serve(ctx context.Context, name string, conn *net.UDPConn, limits Limits, take func(packet []byte, from netip.AddrPort)) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	_ = conn.SetReadBuffer(limits.Waiting)
+	setReadBuffer(conn, limits.Waiting)
 	buf := make([]byte, limits.Packet)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
