@@ -43,8 +43,8 @@ func startProduct(ctx context.Context, c config, folder string) (_ *product, err
 	lines := make(chan string, 1)
 	p := &product{}
 	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
-		if rest, ok := strings.CutPrefix(line, "ready "); ok {
-			lines <- rest
+		if fields, ok := strings.CutPrefix(line, "ready "); ok {
+			lines <- fields
 		}
 	}, "up", "--data-dir", filepath.Join(folder, "data"), "--api-address", "127.0.0.1:0", "--boot-address", boot, "--boot-url", "http://"+boot, "--boot-files", folder,
 		"--dhcp=server", "--dhcp-interface="+serverLink, "--dhcp-range=10.9.1.0-10.9.250.255")

@@ -3,15 +3,14 @@ package udp
 import (
 	"errors"
 	"net"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // setReadBuffer gives a socket room for what waits, beyond the kernel's limit where that is allowed (socket(7), SO_RCVBUFFORCE).
 func setReadBuffer(conn *net.UDPConn, bytes int) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
-		controlled := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bytes) })
+		controlled := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, bytes) })
 		err = errors.Join(err, controlled)
 	}
 	if err != nil {
