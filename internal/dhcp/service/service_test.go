@@ -180,3 +180,37 @@ func TestWeAreNoOtherServer(t *testing.T) {
 		t.Errorf("said %q", said.String())
 	}
 }
+
+// Whatever a TFTP client asks for, it reads boot programs and nothing else.
+func TestNothingButBootPrograms(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newService(t, func(*Options) {})
+	if err := os.WriteFile(filepath.Join(s.BootFiles, "undionly.kpxe"), []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(s.BootFiles, "link")); err != nil {
+		t.Fatal(err)
+	}
+	up, err := filepath.Rel(s.BootFiles, outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := s.openFiles()
+	defer func() { _ = files.dir.Close() }()
+	for _, path := range []string{
+		up, "x/../" + up, "/" + up, outside, strings.TrimPrefix(outside, "/"), "..", ".", "", "/", "link", strings.ReplaceAll(up, "/", `\`), "undionly.kpxe\x00", "undionly.kpxe/", "nothing",
+	} {
+		if f, _, err := files.File(path); err == nil {
+			t.Errorf("%q is %s", path, f.Name())
+			_ = f.Close()
+		}
+	}
+	f, _, err := files.File("undionly.kpxe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+}

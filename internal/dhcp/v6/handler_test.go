@@ -145,6 +145,12 @@ func relayed(packet string) string {
 	return "\x0c\x00" + string(link[:]) + string(peer[:]) + opt(18, "port 7") + opt(79, "\x00\x01\x52\x54\x00\x12\x34\x56") + opt(9, packet)
 }
 
+// beyond is a packet that comes through a relay of a network that there is no range for.
+func beyond(packet string) string {
+	link, peer := netip.MustParseAddr("2001:db8:9::1").As16(), machineAddr.Addr().WithZone("").As16()
+	return "\x0c\x00" + string(link[:]) + string(peer[:]) + opt(9, packet)
+}
+
 // TestGoldenPackets answers every client in every mode.
 func TestGoldenPackets(t *testing.T) {
 	for name, packet := range clients {
@@ -275,6 +281,11 @@ func TestMessages(t *testing.T) {
 		"request for what is outside":        {"\x03" + who + ours + ia("2001:db8::9"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"renewal":                            {"\x05" + who + ours + ia("2001:db8::1000"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"renewal of what is nobody's":        {"\x05" + who + ours + ia("2001:db8::9"), reply, status(noBinding)},
+		"renewal from another network":       {"\x05" + who + ours + ia("2001:db8:9::1"), reply, ia("2001:db8:9::1")},
+		"rebinding from another network":     {"\x06" + who + ia("2001:db8:9::1", "2001:db8:9::2"), reply, ia("2001:db8:9::1", "2001:db8:9::2")},
+		"confirmation on an unknown network": {beyond("\x04" + who + ia("2001:db8:9::1")), 0, ""},
+		"rebinding on an unknown network":    {beyond("\x06" + who + ia("2001:db8:9::1")), 0, ""},
+		"release of two, one is not its own": {"\x08" + who + ours + ia("2001:db8::1000", "2001:db8::1001", "2001:db8::1002"), reply, opt(1, "\x00\x01\x00\x01\x11\x22\x33\x44\x52\x54\x00\x12\x34\x56") + ours + status(success) + opt(3, "\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00"+status(noBinding))},
 		"rebinding":                          {"\x06" + who + ia("2001:db8::1000"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"rebinding of what is nobody's":      {"\x06" + who + ia("2001:db8::9"), 0, ""},
 		"confirmation here":                  {"\x04" + who + ia("2001:db8::1000"), reply, status(success)},

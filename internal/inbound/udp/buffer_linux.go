@@ -10,7 +10,9 @@ import (
 func setReadBuffer(conn *net.UDPConn, bytes int) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
-		controlled := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, bytes) })
+		controlled := raw.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUFFORCE, bytes)
+		})
 		err = errors.Join(err, controlled)
 	}
 	if err != nil {
