@@ -21,6 +21,7 @@ require (
 	github.com/stmcginnis/gofish v0.24.0
 	github.com/ulikunitz/xz v0.5.17
 	github.com/vishvananda/netlink v1.3.1
+	github.com/vishvananda/netns v0.0.5
 	go.etcd.io/etcd/client/pkg/v3 v3.6.8
 	go.etcd.io/etcd/server/v3 v3.6.8
 	go.uber.org/zap v1.27.1
@@ -51,7 +52,6 @@ require (
 	github.com/josharian/native v1.1.0 // indirect
 	github.com/mdlayher/packet v1.1.2 // indirect
 	github.com/mdlayher/socket v0.5.1 // indirect
-	github.com/vishvananda/netns v0.0.5 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 

@@ -218,8 +218,13 @@ var rooms = []room{
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
 	{
+		path:    "internal/image/layout",
+		never:   kubernetes,
+		because: "a layout is files in a folder, whoever serves them",
+	},
+	{
 		path:    "internal/image/registry",
-		may:     []string{"internal/resolver"},
+		may:     []string{"internal/resolver", "internal/image/layout"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
@@ -253,7 +258,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/discovery",
-		may:     []string{"internal/image/kmod", "internal/image/uki"},
+		may:     []string{"internal/image/kmod", "internal/image/uki", "internal/image/bootimage", "internal/image/registry"},
 		never:   kubernetes,
 		because: "a discovery image is made of files, on any machine",
 	},
@@ -271,7 +276,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/localregistry",
-		may:     []string{"internal/inbound/hostcheck"},
+		may:     []string{"internal/inbound/hostcheck", "internal/image/layout"},
 		never:   kubernetes,
 		because: "a registry for the demo and for tests, never for the resolver itself",
 	},
@@ -466,6 +471,17 @@ var rooms = []room{
 		because: "the rack must find out what Farrier does the way hardware would, over the network",
 	},
 	{
+		path:    "internal/sim/vm/nvram",
+		only:    stdlib,
+		because: "a file of variables is the same whoever writes it",
+	},
+	{
+		path:    "internal/sim/vm",
+		may:     []string{"internal/sim", "internal/sim/vm/nvram"},
+		never:   append([]string{module + "/internal/dhcp"}, kubernetes...),
+		because: "virtual machines find out what Farrier does as others do, over their network",
+	},
+	{
 		path:    "internal/controlplane",
 		may:     []string{"internal/controlplane/crds", "internal/host/...", "internal/bounded"},
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
@@ -496,7 +512,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/standalone",
-		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/program/version", "internal/sim", "internal/controlplane",
+		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/dhcp/service", "internal/controlplane",
 			"internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
@@ -519,7 +535,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,9 +19,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/program/version"
 )
-
-// annotationPCR11 of an image is the value of PCR 11 that its UKI leads to.
-const annotationPCR11 = "dev.farrier.image.pcr11.sha256"
 
 // imageBuild are the flags of `farrier image build`.
 type imageBuild struct {
@@ -178,7 +174,7 @@ func (b *imageBuild) run(ctx context.Context, out, errOut io.Writer, destination
 	if err != nil {
 		return err
 	}
-	digest, err := place.Push(ctx, ociImage(image))
+	digest, err := place.Push(ctx, image.OCI())
 	if err != nil {
 		return err
 	}
@@ -217,9 +213,9 @@ func (b *imageBuild) writeFiles(image discovery.Image) error {
 	if err := os.MkdirAll(b.files, 0o755); err != nil {
 		return fmt.Errorf("--files: %w", err)
 	}
-	contents := map[string][]byte{"vmlinuz": image.Kernel, "initramfs.cpio.zst": image.Initramfs}
+	contents := map[string][]byte{discovery.KernelFile: image.Kernel, discovery.InitramfsFile: image.Initramfs}
 	if image.UKI != nil {
-		contents["discovery.efi"], contents["discovery.efi.pcr11"] = image.UKI, []byte(image.PCR11+"\n")
+		contents[discovery.UKIFile], contents[discovery.UKIFile+".pcr11"] = image.UKI, []byte(image.PCR11+"\n")
 	}
 	for name, content := range contents {
 		if err := os.WriteFile(filepath.Join(b.files, name), content, 0o644); err != nil {
@@ -227,22 +223,4 @@ func (b *imageBuild) writeFiles(image discovery.Image) error {
 		}
 	}
 	return nil
-}
-
-// ociImage is a discovery image as it is pushed.
-func ociImage(i discovery.Image) bootimage.Image {
-	image := bootimage.Image{
-		Architecture: i.Architecture,
-		Annotations: map[string]string{
-			ocispec.AnnotationTitle: "Farrier discovery", ocispec.AnnotationVersion: version.String(), "dev.farrier.image.kernel": i.KernelVersion,
-		},
-		Layers: []bootimage.Layer{
-			bootimage.Bytes(bootimage.KernelType, "vmlinuz", i.Kernel), bootimage.Bytes(bootimage.InitramfsType, "initramfs.cpio.zst", i.Initramfs),
-		},
-	}
-	if i.UKI != nil {
-		image.Layers = append(image.Layers, bootimage.Bytes(bootimage.UKIType, "discovery.efi", i.UKI))
-		image.Annotations[annotationPCR11] = i.PCR11
-	}
-	return image
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/program/logging"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/standalone"
 	"github.com/farrier-dev/farrier/internal/system"
 )
@@ -40,7 +41,8 @@ get certificates.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Logger = newLogger(cmd.ErrOrStderr(), verbosity)
 			options.SimTiming = simTiming
-			if options.Sim > 0 && !cmd.Flags().Changed("bmc-fast-poll") {
+			options.CompleteVM(cmd.Flags().Changed)
+			if options.Rack() && !cmd.Flags().Changed("bmc-fast-poll") {
 				options.BMCFastPoll = time.Second
 			}
 			return up(cmd.Context(), cmd.OutOrStdout(), options)
@@ -68,8 +70,14 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	if len(s.BootCA()) > 0 {
 		fmt.Fprintf(out, " boot-ca=%s", s.BootCAFile())
 	}
+	if s.Rack != nil && s.Registry != nil {
+		fmt.Fprintf(out, " registry=%s", s.Registry.Address())
+	}
 	if s.Rack != nil {
-		fmt.Fprintf(out, " registry=%s sim=%d", s.Registry.Address(), len(s.Rack.BMCs()))
+		fmt.Fprintf(out, " sim=%d", len(s.Rack.BMCs()))
+	}
+	if s.ConsolesDir != "" {
+		fmt.Fprintf(out, " consoles=%s", s.ConsolesDir)
 	}
 	if s.BMCEventsURL != "" {
 		fmt.Fprintf(out, " events=%s", s.BMCEventsURL)
@@ -120,13 +128,18 @@ func upFlags(f *pflag.FlagSet, o *standalone.Options) {
 	f.IntVar(&o.AuditLogMaxBackups, "audit-log-max-backups", o.AuditLogMaxBackups, "how many old audit log files Farrier keeps")
 	f.IntVar(&o.AuditLogMaxAge, "audit-log-max-age", o.AuditLogMaxAge, "how many days Farrier keeps old audit log files")
 	o.Bind(f)
-	f.StringVar(&o.DiscoveryRoot, "discovery-root", "", "folder of a system (/), or of an unpacked kernel package, from whose newest kernel the discovery image is built and served (default: none)")
+	f.StringVar(&o.DiscoveryRoot, "discovery-root", o.DiscoveryRoot, "folder of a system (/), or of an unpacked kernel package, from whose newest kernel the discovery image is built and served; auto: that of / if there is one, unless --probe-os-image or --sim is given; none: no image is built")
 	f.IntVar(&o.Sim, "sim", 0, "number of servers in a simulated rack; 0: no rack")
+	f.IntVar(&o.VM.Machines, "sim-vm", 0, "number of virtual machines with simulated BMCs: QEMU, with real firmware, in a network of its own that Farrier answers with DHCP and TFTP (root, Linux); 0: none")
+	f.StringVar(&o.VM.Firmware, "sim-vm-firmware", o.VM.Firmware, fmt.Sprintf("firmware of the virtual machines: %v, each also with +tpm; several, separated by commas, alternate", vm.Firmwares()))
+	f.StringVar(&o.VM.Memory, "sim-vm-memory", o.VM.Memory, "memory of each virtual machine")
+	f.StringSliceVar(&o.VM.Disks, "sim-vm-disks", o.VM.Disks, "sizes of the disks of each virtual machine, which are sparse files in the data directory")
+	f.StringVar(&o.VM.Network, "sim-vm-network", o.VM.Network, "this host's IPv4 address in the network of the virtual machines, with the length of its prefix")
 	f.StringVar(&o.SimAddress, "sim-address", o.SimAddress, "host:port of the simulated BMCs: with 0.0.0.0 each BMC has an address of its own in 127.64.0.0/16, otherwise a port of its own from this one on")
 	f.StringVar(&o.SimVendor, "sim-vendor", o.SimVendor, fmt.Sprintf("vendor whose quirks the simulated BMCs have: %v; several, separated by commas, alternate, and %q is all of them", sim.Vendors(), sim.VendorMix))
 	f.StringVar(&o.SimFaultsFile, "sim-faults", "", "YAML file of the faults that the simulated BMCs start with (docs/simulator.md) (default: none)")
 	f.StringVar(&o.SimAdminAddress, "sim-admin-address", "", "loopback host:port for 'farrier sim fault' (default: none)")
-	f.StringVar(&o.RegistryAddress, "registry-address", o.RegistryAddress, "host:port of the image registry of the simulated rack or of the discovery image")
+	f.StringVar(&o.RegistryAddress, "registry-address", "", "host:port of the image registry of the simulated rack, or one that serves the discovery image to boot servers elsewhere (default: 127.0.0.1:5000 for a simulated rack, otherwise none)")
 }
 
 // newLogger returns a logger that writes lines for people. logr counts verbosity upwards, slog downwards.

@@ -216,6 +216,9 @@ type diskState struct {
 
 // adminDisks is what is on the disks of the machines behind a BMC, by UUID.
 func (r *Rack) adminDisks(i int, _ *http.Request) (any, error) {
+	if r.opts.Computers != nil {
+		return nil, &adminError{http.StatusNotFound, errors.New("the disks of these machines are files in the data directory")}
+	}
 	out := map[string][]diskState{}
 	for _, m := range r.Machines(i) {
 		for _, d := range m.Disks() {

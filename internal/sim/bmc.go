@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -51,12 +52,19 @@ func newBMC(rack *Rack, index int, quirks *personality, at netip.AddrPort, addre
 	b := &bmc{rack: rack, index: index, at: at, quirks: quirks, sessionSeconds: defaultSessionSeconds, nextAccount: 2}
 	for n := range rack.opts.SystemsPerBMC {
 		machine := index*rack.opts.SystemsPerBMC + n
-		b.machines = append(b.machines, newMachine(b, n+1, newInventory(rack.opts.Seed, machine), addresses.machine(machine)))
+		inv := newInventory(rack.opts.Seed, machine)
+		if rack.opts.Computers != nil {
+			inv.model = rack.opts.Computers.model()
+		}
+		b.machines = append(b.machines, newMachine(b, n+1, inv, addresses.machine(machine)))
 	}
 	b.mac = b.machines[0].mac
 	b.accounts = append(b.accounts, account{id: quirks.adminID, user: rack.opts.Username, password: rack.password, role: roleAdministrator, enabled: true})
 	return b
 }
+
+// name is what an Endpoint of the BMC is called.
+func (b *bmc) name() string { return fmt.Sprintf("sim-%04d", b.index+1) }
 
 // struck reports whether a fault strikes at this BMC now.
 func (b *bmc) struck(kind fault.Kind, path string) (fault.Strike, bool) {

@@ -61,6 +61,10 @@ func (n *network) bootInOrder(ctx context.Context) (outcome Outcome, why string)
 func (m *Machine) bootOptions() (options []int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.bootOptionsLocked()
+}
+
+func (m *Machine) bootOptionsLocked() (options []int) {
 	for _, reference := range m.bootOrder {
 		if i := slices.Index(bootReferences(m), reference); i >= 0 {
 			options = append(options, i)

@@ -42,12 +42,18 @@ func (m *Machine) posted(e *episode) bool {
 	}
 	m.power = PowerOn
 	m.tellPowerLocked()
+	m.useOverrideLocked(e)
+	return true
+}
+
+// useOverrideLocked is the boot override of the boot that begins.
+func (m *Machine) useOverrideLocked(e *episode) BootOverride {
 	e.record.POST = m.rack.opts.Clock.Now()
 	e.record.Boot = m.override
 	if m.override.Enabled == overrideOnce {
 		m.override.Enabled, m.override.Target = overrideDisabled, BootNone
 	}
-	return true
+	return e.record.Boot
 }
 
 // boot follows the boot source override, and goes to disk without one.

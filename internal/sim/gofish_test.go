@@ -107,7 +107,7 @@ func readParts(t *testing.T, s *schemas.ComputerSystem, m *Machine) {
 	if list := must[[]*schemas.Processor](t)(s.Processors()); len(list) != m.sockets || list[0].Model != m.processor.name {
 		t.Errorf("processors %+v", list)
 	}
-	if list := must[[]*schemas.Memory](t)(s.Memory()); len(list) != m.dimms || *list[0].CapacityMiB != m.dimmGiB<<10 {
+	if list := must[[]*schemas.Memory](t)(s.Memory()); len(list) != m.dimms || *list[0].CapacityMiB != m.dimmMiB {
 		t.Errorf("%d modules", len(list))
 	}
 	nics := must[[]*schemas.EthernetInterface](t)(s.EthernetInterfaces())

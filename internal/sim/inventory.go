@@ -28,7 +28,7 @@ type model struct {
 	processor  processorModel
 	sockets    int
 	dimms      int
-	dimmGiB    int
+	dimmMiB    int
 	dimmMHz    int
 	controller string
 	disks      []diskModel
@@ -53,19 +53,19 @@ type diskModel struct {
 
 var models = []model{
 	{
-		name: "A120", sku: "AN-A120", sockets: 1, dimms: 4, dimmGiB: 16, dimmMHz: 4800, ports: 2, portMbps: 10_000,
+		name: "A120", sku: "AN-A120", sockets: 1, dimms: 4, dimmMiB: 16 << 10, dimmMHz: 4800, ports: 2, portMbps: 10_000,
 		processor:  processorModel{vendor: "AuthenticAMD", name: "Hammer 7124", cores: 16, threads: 32, mhz: 3000},
 		controller: "NVMe",
 		disks:      []diskModel{{count: 2, vendor: "Ingot", name: "IN960", bytes: 960_197_124_096, media: "SSD", protocol: "NVMe"}},
 	},
 	{
-		name: "A240", sku: "AN-A240", sockets: 2, dimms: 16, dimmGiB: 32, dimmMHz: 4800, ports: 4, portMbps: 25_000,
+		name: "A240", sku: "AN-A240", sockets: 2, dimms: 16, dimmMiB: 32 << 10, dimmMHz: 4800, ports: 4, portMbps: 25_000,
 		processor:  processorModel{vendor: "GenuineIntel", name: "Tongs Gold 6430", cores: 32, threads: 64, mhz: 2100},
 		controller: "NVMe",
 		disks:      []diskModel{{count: 4, vendor: "Ingot", name: "IN3840", bytes: 3_840_755_982_336, media: "SSD", protocol: "NVMe"}},
 	},
 	{
-		name: "S480", sku: "AN-S480", sockets: 2, dimms: 8, dimmGiB: 32, dimmMHz: 3200, ports: 2, portMbps: 25_000, mirrored: true,
+		name: "S480", sku: "AN-S480", sockets: 2, dimms: 8, dimmMiB: 32 << 10, dimmMHz: 3200, ports: 2, portMbps: 25_000, mirrored: true,
 		processor:  processorModel{vendor: "GenuineIntel", name: "Tongs Silver 4316", cores: 20, threads: 40, mhz: 2300},
 		controller: "SAS",
 		disks: []diskModel{
@@ -147,7 +147,7 @@ func (v inventory) worldwideName(protocol, part string) string {
 	return "naa.5" + hex.EncodeToString(h[:8])[1:]
 }
 
-func (v inventory) memoryGiB() int { return v.dimms * v.dimmGiB }
+func (v inventory) memoryGiB() float64 { return float64(v.dimms*v.dimmMiB) / 1024 }
 
 func randomUUID(b []byte) string {
 	u := [16]byte(b)

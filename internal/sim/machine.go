@@ -30,11 +30,13 @@ const (
 type Machine struct {
 	inventory
 
-	rack   *Rack
-	bmc    *bmc
-	number int        // among the machines of its BMC, from 1
-	ip     netip.Addr // of its first network port
-	events eventLog
+	rack *Rack
+	bmc  *bmc
+	// computer is what is switched on, where firmware and operating system are not simulated; nil: they are.
+	computer Computer
+	number   int        // among the machines of its BMC, from 1
+	ip       netip.Addr // of its first network port
+	events   eventLog
 
 	mu        sync.Mutex
 	power     PowerState
@@ -60,17 +62,19 @@ type episode struct {
 	cancel context.CancelFunc
 	record *BootRecord
 	osRuns bool
+	again  bool // a computer is switched on again once it is off
 }
 
 func newMachine(b *bmc, number int, inv inventory, ip netip.Addr) *Machine {
 	m := &Machine{
 		inventory: inv, rack: b.rack, bmc: b, number: number, ip: ip,
 		power: PowerOff, led: "Off",
-		override: BootOverride{Enabled: overrideDisabled, Target: BootNone, Mode: "UEFI"},
+		override: BootOverride{Enabled: overrideDisabled, Target: BootNone, Mode: ModeUEFI},
 	}
 	for i := range bootOptionNames(inv) {
 		m.bootOrder = append(m.bootOrder, bootReference(i))
 	}
+	m.build()
 	return m
 }
 

@@ -133,21 +133,23 @@ func (m *Machine) Reset(resetType string) (changed bool, err error) {
 		m.resets = map[string]int{}
 	}
 	m.resets[resetType]++
-	switch decideReset(m.power, m.episode != nil && m.episode.osRuns, resetType) {
-	case nothing:
+	switch a := decideReset(m.power, m.episode != nil && m.episode.osRuns, resetType); {
+	case a == nothing:
 		return false, nil
-	case refuse:
+	case a == refuse:
 		return false, fmt.Errorf("reset type %s is not possible while %s", resetType, m.power)
-	case start:
+	case a == start:
 		m.startLocked()
-	case stop:
+	case m.computer != nil:
+		m.switchLocked(a)
+	case a == stop:
 		m.stopLocked()
-	case restart:
+	case a == restart:
 		m.stopLocked()
 		m.startLocked()
-	case shutdown:
+	case a == shutdown:
 		m.shutdownLocked(false)
-	case shutdownAndStart:
+	case a == shutdownAndStart:
 		m.shutdownLocked(true)
 	}
 	return true, nil
@@ -171,7 +173,11 @@ func (m *Machine) startLocked() {
 	m.applyBiosLocked()
 	m.log().V(1).Info("powered on", "boot", e.record.Number)
 	m.tellPowerLocked()
-	m.rack.spawn(func() { m.run(e) })
+	run := m.run
+	if m.computer != nil {
+		run = m.runComputer
+	}
+	m.rack.spawn(func() { run(e) })
 }
 
 func (m *Machine) stopLocked() {

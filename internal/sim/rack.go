@@ -58,6 +58,8 @@ type Options struct {
 	// Username and Password are of the administrator of every BMC.
 	Username, Password string
 	Timing             Timing
+	// Computers have the machines be real ones; nil: they are simulated.
+	Computers *Computers
 	// BootTimeout is how long a machine goes on trying to boot.
 	BootTimeout time.Duration
 	// Seed decides everything that is invented.
@@ -313,7 +315,7 @@ func (r *Rack) BMCs() []BMCInfo {
 	out := make([]BMCInfo, 0, len(r.bmcs))
 	for i, b := range r.bmcs {
 		out = append(out, BMCInfo{
-			Number: i + 1, Name: fmt.Sprintf("sim-%04d", i+1), Vendor: b.quirks.vendor, Scheme: r.opts.Scheme,
+			Number: i + 1, Name: b.name(), Vendor: b.quirks.vendor, Scheme: r.opts.Scheme,
 			IP: b.at.Addr(), Port: int(b.at.Port()), MAC: b.mac, UUID: b.machines[0].uuid, Serial: b.machines[0].serial,
 		})
 	}

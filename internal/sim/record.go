@@ -19,6 +19,7 @@ const (
 	OutcomeFirmware    Outcome = "firmware"    // sits at the firmware: nothing to boot
 	OutcomeFailed      Outcome = "failed"      // Why says at what
 	OutcomeInterrupted Outcome = "interrupted" // powered off before it came to anything
+	OutcomeRan         Outcome = "ran"         // was a computer, of which only its console tells more
 )
 
 // What says what a file was fetched as.

@@ -35,7 +35,7 @@ func (h agentHardware) Collect(ctx context.Context) (inspection.Report, error) {
 	for slot := range h.dimms {
 		speed := fmt.Sprintf("%d MT/s", h.dimmMHz)
 		r.Memory = append(r.Memory, inspection.MemoryDevice{
-			SizeBytes: int64(h.dimmGiB) << 30, DeviceLocator: dimmName(slot), MemoryType: "DDR5", Speed: speed,
+			SizeBytes: int64(h.dimmMiB) << 20, DeviceLocator: dimmName(slot), MemoryType: "DDR5", Speed: speed,
 			Vendor: "Ingot", SerialNumber: h.partSerial(dimmName(slot)), ConfiguredMemorySpeed: speed,
 		})
 	}

@@ -30,7 +30,7 @@ func getDIMM(m *Machine, r *http.Request) (object, error) {
 	}
 	return object{
 		"@odata.id": r.URL.Path, "@odata.type": "#Memory.v1_20_0.Memory", "Id": r.PathValue("id"), "Name": namedAfter("DIMM", i),
-		"MemoryType": "DRAM", "MemoryDeviceType": "DDR5", "BaseModuleType": "RDIMM", "CapacityMiB": m.dimmGiB << 10,
+		"MemoryType": "DRAM", "MemoryDeviceType": "DDR5", "BaseModuleType": "RDIMM", "CapacityMiB": m.dimmMiB,
 		"DataWidthBits": 64, "BusWidthBits": 72, "ErrorCorrection": "MultiBitECC", "OperatingSpeedMhz": m.dimmMHz,
 		"AllowedSpeedsMHz": []int{m.dimmMHz}, "RankCount": 2, "Manufacturer": "Ingot", "PartNumber": "ID5-R",
 		"SerialNumber": m.partSerial(dimmName(i)), "DeviceLocator": dimmName(i),

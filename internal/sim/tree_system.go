@@ -10,7 +10,7 @@ import (
 
 var (
 	bootEnableds  = []string{overrideDisabled, overrideOnce, overrideContinuous}
-	bootModes     = []string{"UEFI", "Legacy"}
+	bootModes     = []string{ModeUEFI, ModeLegacy}
 	indicatorLEDs = []string{"Off", "Lit", "Blinking"}
 )
 
@@ -76,8 +76,8 @@ func getSystemSettings(m *Machine, r *http.Request) (object, error) {
 func (m *Machine) bootBody(o BootOverride, order []string) object {
 	boot := object{
 		"BootSourceOverrideEnabled": o.Enabled, "BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds,
-		"BootSourceOverrideTarget": o.Target, "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets(),
-		"BootSourceOverrideMode": o.Mode, "BootSourceOverrideMode@Redfish.AllowableValues": bootModes,
+		"BootSourceOverrideTarget": o.Target, "BootSourceOverrideTarget@Redfish.AllowableValues": m.targets(),
+		"BootSourceOverrideMode": o.Mode, "BootSourceOverrideMode@Redfish.AllowableValues": m.modes(),
 		"BootOrder": order, "BootOptions": link(m.systemURI() + "/BootOptions"), "HttpBootUri": nil, "UefiTargetBootSourceOverride": nil,
 	}
 	if o.HTTPURI != "" {
@@ -184,7 +184,7 @@ func (m *Machine) changeBootLocked(value any) error {
 	switch {
 	case sendsMode && !quirks.hasMode(m.model):
 		return errUnknownProperty("BootSourceOverrideMode")
-	case quirks.mode == modeRequired && quirks.hasMode(m.model) && sendsTarget && !none && mode != "UEFI":
+	case quirks.mode == modeRequired && quirks.hasMode(m.model) && sendsTarget && !none && mode != ModeUEFI:
 		return errMissing("BootSourceOverrideMode")
 	case quirks.noEnabledWithNone && none && sendsEnabled:
 		return errValue("BootSourceOverrideEnabled", "while the target is None")
@@ -195,7 +195,7 @@ func (m *Machine) changeBootLocked(value any) error {
 			return err
 		}
 	}
-	override, order, err := patchBoot(m.override, m.bootOrder, boot)
+	override, order, err := m.patchBoot(m.override, m.bootOrder, boot)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (m *Machine) busyLocked() error {
 	return &failure{status: http.StatusBadRequest, id: m.bmc.quirks.busyInPOST, text: "The operation is not supported during the system's power-on self test."}
 }
 
-func patchBoot(o BootOverride, order []string, body object) (BootOverride, []string, error) {
+func (m *Machine) patchBoot(o BootOverride, order []string, body object) (BootOverride, []string, error) {
 	for name, value := range body {
 		var text string
 		var err error
@@ -222,10 +222,10 @@ func patchBoot(o BootOverride, order []string, body object) (BootOverride, []str
 		case "BootSourceOverrideEnabled":
 			o.Enabled, err = oneOf(name, value, bootEnableds)
 		case "BootSourceOverrideTarget":
-			text, err = oneOf(name, value, bootTargets())
+			text, err = oneOf(name, value, m.targets())
 			o.Target = BootTarget(text)
 		case "BootSourceOverrideMode":
-			o.Mode, err = oneOf(name, value, bootModes)
+			o.Mode, err = oneOf(name, value, m.modes())
 		case "HttpBootUri":
 			var ok bool
 			if o.HTTPURI, ok = value.(string); !ok && value != nil || len(o.HTTPURI) > 2048 {

@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane/kubeconfig"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -29,17 +30,21 @@ type Options struct {
 	// APIAddress is host:port; port 0 means any free one.
 	APIAddress string
 
-	// DiscoveryRoot is the folder of a system, or of an unpacked kernel package, of whose newest kernel the discovery image is built; empty: none is.
+	// DiscoveryRoot is the folder of a system, or of an unpacked kernel package, of whose newest kernel the discovery image is built, or one of
+	// DiscoveryAuto and DiscoveryNone.
 	DiscoveryRoot string
 
 	// Sim is the number of servers in a simulated rack; 0: there is none.
-	Sim             int
-	SimAddress      string
+	Sim        int
+	SimAddress string
+	// RegistryAddress is where a registry is served, of the rack or of the discovery image; empty: for a rack at rackRegistry, for an image nowhere.
 	RegistryAddress string
 	SimTiming       sim.Timing
 	// SimVendor, SimFaultsFile and SimAdminAddress say whose ways the simulated BMCs have, what is
 	// wrong with them, and where that is changed while they run.
 	SimVendor, SimFaultsFile, SimAdminAddress string
+	// VM is what is said of machines that are virtual and not simulated.
+	VM VMOptions
 	// SimWithoutEndpoints leaves the Endpoints of the rack to the caller.
 	SimWithoutEndpoints bool
 }
@@ -55,11 +60,18 @@ func DefaultOptions() Options {
 		AdminValidity:   kubeconfig.MaxValidity,
 		AuditLog:        true,
 		AuditLogMaxSize: audit.MaxSize, AuditLogMaxBackups: audit.MaxBackups, AuditLogMaxAge: audit.MaxAge,
-		SimAddress:      "0.0.0.0:8000",
-		SimVendor:       string(sim.Standard),
-		RegistryAddress: "127.0.0.1:5000",
+		SimAddress:    "0.0.0.0:8000",
+		SimVendor:     string(sim.Standard),
+		VM:            defaultVM(),
+		DiscoveryRoot: DiscoveryAuto,
 	}
 }
+
+// rackRegistry is where the registry of a simulated rack is.
+const rackRegistry = "127.0.0.1:5000"
+
+// Rack reports whether there is a rack, of machines that are simulated or virtual.
+func (o Options) Rack() bool { return o.Sim > 0 || o.VM.Machines > 0 }
 
 // audit is what the control plane is told to record.
 func (o Options) audit() controlplane.Audit {
@@ -72,6 +84,7 @@ func (o Options) audit() controlplane.Audit {
 type rackSettings struct {
 	vendors []sim.Vendor
 	faults  []fault.Spec
+	vm      *vm.Settings // nil: machines are simulated
 }
 
 // check reads what options name and refuses what cannot work, before anything is started.
@@ -79,21 +92,18 @@ func (o Options) check() (rackSettings, error) {
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
 	for flag, address := range map[string]string{"api-address": o.APIAddress, "sim-address": o.SimAddress, "registry-address": o.RegistryAddress} {
+		if flag == "registry-address" && address == "" {
+			continue
+		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			refuse(flag, err)
 		}
 	}
+	if err := o.checkDiscovery(); err != nil {
+		refuse("discovery-root", err)
+	}
 	if o.Sim < 0 || o.Sim > 60000 {
 		refuse("sim", fmt.Errorf("%d is out of range 0 to 60000", o.Sim))
-	}
-	if o.DiscoveryRoot != "" && o.Sim > 0 {
-		refuse("discovery-root", errors.New("the machines of --sim run no real image"))
-	}
-	if o.DiscoveryRoot != "" && o.ProbeImage != "" {
-		refuse("discovery-root", errors.New("--probe-os-image names another image"))
-	}
-	if o.DiscoveryRoot != "" && o.BootTLSAddress != "" {
-		refuse("discovery-root", errors.New("an image that verifies --boot-tls-address is built with 'farrier image build --boot-ca-file' and named with --probe-os-image"))
 	}
 	var s rackSettings
 	var err error
@@ -104,6 +114,9 @@ func (o Options) check() (rackSettings, error) {
 		if s.faults, err = fault.Load(o.SimFaultsFile); err != nil {
 			refuse("sim-faults", err)
 		}
+	}
+	if s.vm, err = o.vmSettings(); err != nil {
+		errs = append(errs, err)
 	}
 	return s, errors.Join(errs...)
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	images "github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -31,39 +33,65 @@ const (
 	imageTag = "latest"
 )
 
-// startRack starts the simulated rack and its registry, and makes the rest of the system know them.
+// startRack starts the rack and makes the rest of the system know it.
 func (s *System) startRack(ctx context.Context, settings rackSettings) error {
 	o := s.options
-	// ctx bounds the start; Stop ends these two, in its own order.
-	running := context.WithoutCancel(ctx)
-	registry, err := localregistry.Start(running, o.RegistryAddress)
-	if err != nil {
-		return fmt.Errorf("--registry-address: %w", err)
-	}
-	s.Registry = registry
-	for seed, repository := range []string{probeRepository, SampleRepository} {
-		if _, err := registry.Push(ctx, repository, imageTag, localregistry.SmallImage(uint64(seed+1))); err != nil {
-			return fmt.Errorf("push image %s: %w", repository, err)
-		}
-	}
-	s.Rack, err = sim.Start(running, sim.Options{
+	options := sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
 		BootURL: func() string { return s.BootURL + "/ipxe/" }, BootRoots: s.bootRoots, Logger: o.Logger.WithName("sim"),
 		Vendors: settings.vendors, Faults: settings.faults,
-	})
+	}
+	var site system.Site
+	var err error
+	if settings.vm != nil {
+		options.Servers = o.VM.Machines
+		err = s.openMachines(&options, *settings.vm)
+	} else {
+		site, err = s.simulatedImages(ctx)
+	}
 	if err != nil {
-		return fmt.Errorf("--sim: %w", err)
+		return err
+	}
+	running := context.WithoutCancel(ctx) // ctx bounds the start; Stop ends the rack, in its own order
+	if s.Rack, err = sim.Start(running, options); err != nil {
+		return fmt.Errorf("--sim-address: %w", err)
 	}
 	if o.SimAdminAddress != "" {
 		if _, err := s.Rack.StartAdmin(running, o.SimAdminAddress); err != nil {
 			return fmt.Errorf("--sim-admin-address: %w", err)
 		}
 	}
-	return s.Add(system.Site{
-		Prefixes:   s.rackPrefixes(),
-		ProbeImage: s.ImageReference(probeRepository),
-		Registry:   registry.Address(),
-	})
+	site.Prefixes = s.rackPrefixes()
+	return s.Add(site)
+}
+
+// openMachines makes the network of virtual machines, and puts them into the rack.
+func (s *System) openMachines(options *sim.Options, settings vm.Settings) error {
+	machines, err := vm.Open(settings)
+	if err != nil {
+		return fmt.Errorf("--sim-vm: %w", err)
+	}
+	s.machines, s.ConsolesDir, options.Computers = machines, settings.Dir, machines.Computers()
+	return nil
+}
+
+// simulatedImages starts a registry with what simulated machines boot.
+func (s *System) simulatedImages(ctx context.Context) (system.Site, error) {
+	registry, err := localregistry.Start(context.WithoutCancel(ctx), s.options.RegistryAddress) // Stop ends it
+	if err != nil {
+		return system.Site{}, fmt.Errorf("--registry-address: %w", err)
+	}
+	s.Registry = registry
+	for seed, repository := range []string{probeRepository, SampleRepository} {
+		image := localregistry.SmallImage(uint64(seed + 1))
+		if repository == probeRepository {
+			image.Annotations = map[string]string{images.AnnotationDiscovery: "simulated"}
+		}
+		if _, err := registry.Push(ctx, repository, imageTag, image); err != nil {
+			return system.Site{}, fmt.Errorf("push image %s: %w", repository, err)
+		}
+	}
+	return system.Site{ProbeImage: s.ImageReference(probeRepository), Registry: registry.Address()}, nil
 }
 
 // rackPrefixes tell what the MAC addresses of the rack's BMCs stand for: all the same where each BMC has an IP address of its own, and otherwise

@@ -20,6 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
@@ -31,9 +32,13 @@ type System struct {
 	Config *rest.Config
 	// APIURL and Kubeconfig say where the API is; CAFile holds the authority of its certificates.
 	APIURL, Kubeconfig, CAFile string
-	// Rack and Registry are nil without a simulated rack.
-	Rack     *sim.Rack
-	Registry *localregistry.Registry
+	// Rack is nil without a rack; Registry, where its machines are not simulated and the discovery image is not shared.
+	Rack *sim.Rack
+	// ConsolesDir has a folder for each virtual machine, with its serial console; empty: there are none.
+	ConsolesDir string
+	Registry    *localregistry.Registry
+
+	machines *vm.Rack // nil: the machines of the rack are simulated
 
 	options  Options
 	rules    *plugin.Plugin
@@ -45,8 +50,11 @@ type System struct {
 // Start brings a whole system up and returns when everything answers. ctx bounds the start only.
 // When it fails, what was started has been stopped again.
 func Start(ctx context.Context, options Options) (*System, error) {
+	if options.RegistryAddress == "" && options.Sim > 0 {
+		options.RegistryAddress = rackRegistry
+	}
 	settings, err := options.check()
-	options.Loopback, options.OwnCertificates = options.Sim > 0, true
+	options.Loopback, options.OwnCertificates = options.Rack(), true
 	rules := plugin.New()
 	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
 	inner, systemErr := system.New(options.Options)
@@ -70,15 +78,13 @@ func (s *System) start(ctx context.Context, settings rackSettings) error {
 	if err := s.OwnBootStream(); err != nil {
 		return err
 	}
-	if s.options.Sim > 0 {
+	if s.options.Rack() {
 		if err := s.startRack(ctx, settings); err != nil {
 			return err
 		}
 	}
-	if s.options.DiscoveryRoot != "" {
-		if err := s.startDiscovery(ctx); err != nil {
-			return err
-		}
+	if err := s.startDiscovery(ctx); err != nil {
+		return err
 	}
 	if err := s.System.Start(ctx, s.Config); err != nil {
 		return err
@@ -140,6 +146,9 @@ func (s *System) Stop() error {
 		defer cancel()
 		if s.Rack != nil {
 			errs = append(errs, s.Rack.Stop(ctx))
+		}
+		if s.machines != nil {
+			errs = append(errs, s.machines.Close())
 		}
 		if s.Registry != nil {
 			errs = append(errs, s.Registry.Stop())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -131,6 +133,19 @@ func ensureBootAuthority(ctx context.Context, c client.Client, namespace string,
 		return nil, fmt.Errorf("Secret %s: %w; delete the Secret to have another authority made, which machines have to be told to trust", name, err)
 	}
 	return authority, nil
+}
+
+// EnsureBootCA is BootCA before Start, for those who put it into what machines boot. It makes our own authority if there is none yet.
+func (s *System) EnsureBootCA(ctx context.Context, c client.Client) ([]byte, error) {
+	if err := s.ensureBootTLS(ctx, c); err != nil {
+		return nil, err
+	}
+	return s.bootCA, nil
+}
+
+// SpeaksTLS reports whether machines of any site are sent to the boot server over https.
+func (s *System) SpeaksTLS() bool {
+	return slices.ContainsFunc(s.settings.boot.Sites.Bases(), func(base string) bool { return strings.HasPrefix(base, "https://") })
 }
 
 // BootCA is what machines verify the boot server with, PEM; nil: that is not known, or nobody speaks TLS. It is known once Start

@@ -19,6 +19,9 @@ const (
 // ForeignBoot reports whether another operator delivers boots.
 func (o Options) ForeignBoot() bool { return o.BootProvider == doneByOthers }
 
+// ForeignLifecycle reports whether another operator looks after servers.
+func (o Options) ForeignLifecycle() bool { return o.ServerLifecycle == doneByOthers }
+
 // checkExternal parses --boot-provider and --server-lifecycle, and the default UKI.
 func (s *settings) checkExternal() error {
 	var errs []error

@@ -38,6 +38,7 @@ func (s *System) newImages() (err error) {
 		s.stream.source.ObservePins(s.blobs)
 	}
 	s.pinImages()
+	s.watchProbe()
 	return nil
 }
 

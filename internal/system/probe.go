@@ -3,7 +3,7 @@ package system
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"sync"
 
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inspection"
@@ -38,20 +38,27 @@ func (s *System) checkProbe() {
 	case o.cleanup == inspection.CleanNone:
 	case o.ProbeImage == "":
 		s.logger.Info("no probe image: servers wait in the state Cleanup after their claim; set --probe-os-image, or --cleanup=none to skip cleaning", "cleanup", o.cleanup)
-	case !ours(o.ProbeImage):
-		s.logger.Info("probe image is not Farrier's: if its agent cannot clean, servers wait in the state Cleanup after their claim; set --cleanup=none to skip cleaning", "image", o.ProbeImage, "cleanup", o.cleanup)
 	}
 }
 
-// ours reports whether an image is named like one of Farrier's probes: <registry>/…farrier…/…probe….
-func ours(reference string) bool {
-	parsed, err := registry.ParseReference(reference)
-	if err != nil {
-		return false
+// watchProbe says so of a probe image without Farrier's agent, as soon as it is known what is in it. Whoever boots a system of their own may have the
+// agent in it all the same.
+func (s *System) watchProbe() {
+	o := s.settings
+	if o.cleanup == inspection.CleanNone || o.ProbeImage == "" {
+		return
 	}
-	path, last := "", parsed.Repository
-	if i := strings.LastIndexByte(last, '/'); i >= 0 {
-		path, last = last[:i], last[i+1:]
-	}
-	return strings.Contains(last, "probe") && strings.Contains(path+last, "farrier")
+	var once sync.Once
+	s.images.Subscribe(func(changed registry.Request) {
+		if changed.Reference != o.ProbeImage {
+			return
+		}
+		result, _ := s.images.Lookup(changed)
+		if result.Plan.Digest == "" || result.Plan.Discovery {
+			return
+		}
+		once.Do(func() {
+			s.logger.Info("probe image is not one of 'farrier image build': if its agent cannot clean, servers wait in the state Cleanup after their claim; set --cleanup=none to skip cleaning", "image", o.ProbeImage, "cleanup", o.cleanup)
+		})
+	})
 }

@@ -108,7 +108,9 @@ type System struct {
 type Site struct {
 	Prefixes   []macprefix.Entry
 	ProbeImage string // where no flag names one
-	Registry   string // host:port that images may come from, without TLS
+	Registry   string // host:port that images may come from, without TLS; empty: none
+	// Layouts are folders of image layouts, by the registry that references to them name.
+	Layouts map[string]string
 }
 
 // New checks the options and finds out under which URLs the system is reached. It serves only the health of the process.
@@ -137,8 +139,13 @@ func (s *System) Add(site Site) (err error) {
 	if o.ProbeImage == "" {
 		o.ProbeImage = site.ProbeImage
 	}
-	o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
-	o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
+	if site.Registry != "" {
+		o.AllowedRegistries = append(o.AllowedRegistries, site.Registry)
+		o.PlainHTTPRegistries = append(o.PlainHTTPRegistries, site.Registry)
+	}
+	if len(site.Layouts) > 0 {
+		o.OtherLayouts = site.Layouts
+	}
 	o.prefixes, err = o.prefixes.With(site.Prefixes...)
 	return err
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"flag"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -33,6 +32,7 @@ const (
 	segmentAddress, segmentAddress6 = "192.0.2.1", "2001:db8::1"
 	segmentPort                     = "8082"
 	besideAddress                   = "192.0.2.2"
+	segmentTap                      = "tap0" // at which machines are
 )
 
 // TestDHCP boots real firmware on a segment where there is no DHCP and no TFTP but ours: a bridge in a network namespace, with the machines' cards on it.
@@ -66,10 +66,11 @@ func TestDHCP(t *testing.T) {
 				serveBeside(t)
 			}
 			s := serveSegment(t, flags)
-			powerOnSegment(t, c.how, c.family)
+			machine := powerOnSegment(t, c.how, c.family)
 			for _, want := range c.asked {
 				s.await(t, want)
 			}
+			machine.reached()
 		})
 	}
 }
@@ -131,7 +132,7 @@ func newSegment(t *testing.T) {
 	for _, args := range []string{
 		"link set lo up", "link add br0 type bridge forward_delay 0", "addr add " + segmentAddress + "/24 dev br0", "addr add " + segmentAddress6 + "/64 dev br0 nodad",
 		"link add beside0 type veth peer name beside1", "link set beside0 master br0", "link set beside0 up", "link set beside1 up", "addr add " + besideAddress + "/24 dev beside1",
-		"tuntap add dev tap0 mode tap", "link set tap0 master br0", "link set tap0 up", "link set br0 up",
+		"tuntap add dev " + segmentTap + " mode tap", "link set " + segmentTap + " master br0", "link set " + segmentTap + " up", "link set br0 up",
 	} {
 		if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %s: %v\n%s (Debian package iproute2)", args, err, out)
@@ -261,21 +262,11 @@ func runService(t *testing.T, boot service.Boots, files, flags string) *service.
 // powerOnSegment switches a machine on whose card is on the segment.
 func powerOnSegment(t *testing.T, how firmware, family string) *vm {
 	t.Helper()
-	card := "virtio-net-pci,netdev=n0,mac=52:54:00:00:01:00,bootindex=0"
-	args := []string{
-		"-accel", "tcg", "-machine", "q35", "-m", "512", "-nographic", "-no-reboot", "-uuid", segmentUUID,
-		"-smbios", "type=1,manufacturer=Emulated,uuid=" + segmentUUID, "-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no", "-device", "virtio-rng-pci",
-	}
-	if how != biosIPXE {
-		args = append(args, ovmf(t, nvram{})...)
-	}
-	if how == uefiHTTP || how == uefiPXE {
-		card += ",romfile="
-		for _, other := range []string{"IPv4", "IPv6"} { // else each is tried in its turn, for minutes
-			if other != family {
-				args = append(args, "-fw_cfg", fmt.Sprintf("name=opt/org.tianocore/%sPXESupport,string=n", other))
-			}
-		}
-	}
-	return run(t, append(args, "-device", card), segmentUUID)
+	return startOnSegment(t, how, identity{segmentUUID, ""}, "52:54:00:00:01:00", family)
+}
+
+// startOnSegment is the same for a machine of this name.
+func startOnSegment(t *testing.T, how firmware, who identity, mac, family string, more ...string) *vm {
+	t.Helper()
+	return startOn(t, how, who, "tap,id=n0,ifname="+segmentTap+",script=no,downscript=no,vnet_hdr=off", "virtio-net-pci,netdev=n0,bootindex=0,mac="+mac, family, nvram{}, more...)
 }

@@ -158,11 +158,16 @@ func (d *discovered) boots(t *testing.T, how firmware) {
 	if err := os.Truncate(disk, 64<<20); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	vm := start(t, how, identity{d.machine.UUID(), "DISCOVERED-1"}, ",bootfile="+url, ",bootindex=0,mac="+d.machine.MAC(), nvram{},
-		"-drive", "if=none,id=d0,format=raw,file="+disk, "-device", "virtio-blk-pci,drive=d0,serial=DISK-1")
-	vm.prints("done: this machine waits until its BMC switches it off")
-	t.Logf("from power-on to the report: %.0f s", time.Since(begin).Seconds())
+	d.registers(t, start(t, how, identity{d.machine.UUID(), "DISCOVERED-1"}, ",bootfile="+url, ",bootindex=0,mac="+d.machine.MAC(), nvram{},
+		"-drive", "if=none,id=d0,format=raw,file="+disk, "-device", "virtio-blk-pci,drive=d0,serial=DISK-1"))
+	d.isKnown(t)
+}
+
+// registers waits until a machine has reported, and its Server is available.
+func (d *discovered) registers(t *testing.T, machine *vm) {
+	t.Helper()
+	machine.prints("done: this machine waits until its BMC switches it off")
+	t.Logf("from power-on to the report: %.0f s", time.Since(machine.on).Seconds())
 	d.Eventually(d.server+" is available", func(ctx context.Context) error {
 		var s metalv1.Server
 		if err := d.Get(ctx, client.ObjectKey{Name: d.server}, &s); err != nil {
@@ -173,11 +178,10 @@ func (d *discovered) boots(t *testing.T, how firmware) {
 		}
 		return nil
 	})
-	d.isKnown(t)
 }
 
-// isKnown compares the record of the inspection with what QEMU was given.
-func (d *discovered) isKnown(t *testing.T) {
+// report is what the record of the inspection holds.
+func (d *discovered) report(t *testing.T) inspection.Report {
 	t.Helper()
 	var record corev1.ConfigMap
 	if err := d.Get(t.Context(), client.ObjectKey{Namespace: "farrier-system", Name: d.server + "-inspection"}, &record); err != nil {
@@ -187,7 +191,13 @@ func (d *discovered) isKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := registration.Data
+	return registration.Data
+}
+
+// isKnown compares the record of the inspection with what QEMU was given.
+func (d *discovered) isKnown(t *testing.T) {
+	t.Helper()
+	report := d.report(t)
 	system := report.SystemInfo.System
 	if diff := cmp.Diff([]string{"Emulated", "DISCOVERED-1", d.machine.UUID()}, []string{system.Manufacturer, system.SerialNumber, system.UUID}); diff != "" {
 		t.Errorf("SMBIOS (-given +reported):\n%s", diff)

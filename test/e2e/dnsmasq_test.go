@@ -32,14 +32,7 @@ var decisive = map[byte]string{
 // TestLikeDnsmasq asks dnsmasq and us the same, as firmware does, and compares the answers.
 func TestLikeDnsmasq(t *testing.T) {
 	needsNamespace(t)
-	program := os.Getenv(dnsmasqVariable)
-	if program == "" {
-		found, err := exec.LookPath("dnsmasq")
-		if err != nil {
-			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
-		}
-		program = found
-	}
+	program := dnsmasq(t)
 	if !inNamespace(t) {
 		return
 	}
@@ -64,6 +57,19 @@ func TestLikeDnsmasq(t *testing.T) {
 		}
 	}
 	t.Logf("compared %d answers", len(theirs))
+}
+
+// dnsmasq finds the program.
+func dnsmasq(t *testing.T) string {
+	t.Helper()
+	if program := os.Getenv(dnsmasqVariable); program != "" {
+		return program
+	}
+	program, err := exec.LookPath("dnsmasq")
+	if err != nil {
+		t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
+	}
+	return program
 }
 
 // believeOwnAddresses has a host, which is client and server here, believe packets of its own addresses.
@@ -93,8 +99,7 @@ var firmwareRequests = map[string][]byte{
 // runDnsmasq starts dnsmasq with what is ours by flags and by what the boot server says.
 func runDnsmasq(t *testing.T, program string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, "--no-daemon", "--conf-file=/dev/null", "--port=0", "--interface=br0", "--bind-interfaces", "--no-ping", "--dhcp-authoritative",
-		"--user=root", "--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"), "--dhcp-range=192.0.2.100,192.0.2.110,1h", "--dhcp-option=option:router,192.0.2.254", "--dhcp-option=option:dns-server,192.0.2.53",
+	leaseByDnsmasq(t, program, "br0", "--dhcp-authoritative", "--dhcp-option=option:router,192.0.2.254", "--dhcp-option=option:dns-server,192.0.2.53",
 		"--domain=rack.example", "--dhcp-match=set:ipxe,175", "--dhcp-match=set:bios,option:client-arch,0", "--dhcp-match=set:efi,option:client-arch,7", "--dhcp-match=set:http,option:client-arch,16",
 		"--dhcp-boot=tag:ipxe,"+dnsmasqScript, "--dhcp-boot=tag:!ipxe,tag:bios,undionly.kpxe,,192.0.2.1", "--dhcp-boot=tag:efi,snponly.efi,,192.0.2.1",
 		"--dhcp-boot=tag:http,"+segmentFile, "--dhcp-option-force=tag:http,60,HTTPClient",
@@ -104,6 +109,13 @@ func runDnsmasq(t *testing.T, program string) {
 		"--dhcp-option=tag:ipxe6,option6:bootfile-url,"+dnsmasqScript6, "--dhcp-option=tag:http6,option6:bootfile-url,"+segmentFile6,
 		"--dhcp-option=tag:http6,option6:16,HTTPClient",
 		"--dhcp-option=tag:pxe6,tag:!ipxe6,option6:bootfile-url,tftp://[2001:db8::1]/snponly.efi")
+}
+
+// leaseByDnsmasq has dnsmasq lease addresses of the segment until the test ends, and name what the flags say.
+func leaseByDnsmasq(t *testing.T, program, card string, flags ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append(flags, "--no-daemon", "--conf-file=/dev/null", "--port=0", "--interface="+card, "--bind-interfaces", "--no-ping",
+		"--user=root", "--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"), "--dhcp-range=192.0.2.100,192.0.2.110,1h")...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

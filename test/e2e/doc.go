@@ -15,5 +15,7 @@
 // DHCP and TFTP have a bridge in a network namespace of their own, for which the tests need root. There a simulated BMC that takes an address becomes a Server, and
 // other DHCP servers are found; neither needs QEMU.
 //
+// Virtual machines of the product itself (--sim-vm) are in a network namespace, too. There the product switches them on and off, through the simulated BMCs in front of them.
+//
 // The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need.
 package e2e

@@ -55,8 +55,17 @@ func initramfs(t *testing.T, marker string) []byte {
 	return trustingInitramfs(t, marker, nil)
 }
 
+// tenant is a guest that leaves something on its disk and stays, at an address of its network.
+type tenant struct{ address, pattern string }
+
 // trustingInitramfs also holds the authorities, PEM, that the guest trusts.
 func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
+	t.Helper()
+	return tenantInitramfs(t, marker, authorities, tenant{})
+}
+
+// tenantInitramfs also holds what the guest does beside saying who it is.
+func tenantInitramfs(t *testing.T, marker string, authorities []byte, as tenant) []byte {
 	t.Helper()
 	guest := filepath.Join(t.TempDir(), "init")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", guest, "./guest")
@@ -74,6 +83,8 @@ func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
 		cpio.StaticFile("init", string(program), 0o755),
 		cpio.StaticFile("marker", marker, 0o644),
 		cpio.StaticFile("ca.crt", string(authorities), 0o644),
+		cpio.StaticFile("address", as.address, 0o644),
+		cpio.StaticFile("pattern", as.pattern, 0o644),
 		cpio.Directory("modules", 0o755),
 		cpio.StaticFile("modules/order", strings.Join(modules, ".ko\n")+".ko\n", 0o644),
 	}

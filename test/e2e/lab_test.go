@@ -72,6 +72,19 @@ func newLabBehind(t *testing.T, front string, flags ...string) *lab {
 // newLabWith is a lab whose product has flags that depend on its registry and its addresses.
 func newLabWith(t *testing.T, front string, flags func(*lab) []string) *lab {
 	t.Helper()
+	l := prepareLab(t)
+	port := freePort(t)
+	l.url, l.local = fmt.Sprintf("http://10.0.2.2:%d", port), fmt.Sprintf("http://127.0.0.1:%d", port)
+	if _, reached, err := net.SplitHostPort(front); err == nil {
+		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
+	}
+	l.begin(fmt.Sprintf("127.0.0.1:%d", port), flags(l))
+	return l
+}
+
+// prepareLab is a lab whose product is not started yet.
+func prepareLab(t *testing.T) *lab {
+	t.Helper()
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
@@ -83,16 +96,16 @@ func newLabWith(t *testing.T, front string, flags func(*lab) []string) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = registry.Stop() })
-	port := freePort(t)
-	l := &lab{t: t, registry: registry, url: fmt.Sprintf("http://10.0.2.2:%d", port), local: fmt.Sprintf("http://127.0.0.1:%d", port)}
-	if _, reached, err := net.SplitHostPort(front); err == nil {
-		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
-	}
-	l.data, l.args = filepath.Join(t.TempDir(), "data"), append(flags(l),
-		"--boot-address", fmt.Sprintf("127.0.0.1:%d", port), "--trusted-forwarders", "127.0.0.0/8",
-		"--allowed-registries", registry.Address(), "--plain-http-registries", registry.Address())
-	l.Product = product.Start(t, l.data, l.args...)
-	return l
+	return &lab{t: t, registry: registry}
+}
+
+// begin starts the product.
+func (l *lab) begin(bootAddress string, flags []string) {
+	l.t.Helper()
+	l.data, l.args = filepath.Join(l.t.TempDir(), "data"), append(flags,
+		"--boot-address", bootAddress, "--trusted-forwarders", "127.0.0.0/8",
+		"--allowed-registries", l.registry.Address(), "--plain-http-registries", l.registry.Address())
+	l.Product = product.Start(l.t, l.data, l.args...)
 }
 
 // freePort finds a port: machines are told the boot server's before there is one.

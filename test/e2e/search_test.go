@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,11 +28,7 @@ func TestOtherDHCPServersAreFound(t *testing.T) {
 		}
 	})
 	t.Run("dnsmasq", func(t *testing.T) {
-		program, err := exec.LookPath("dnsmasq")
-		if err != nil {
-			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
-		}
-		runDnsmasq(t, program)
+		runDnsmasq(t, dnsmasq(t))
 		found(t, serveBeside(t), 1)
 	})
 	t.Run("ours", func(t *testing.T) {

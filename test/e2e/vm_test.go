@@ -31,6 +31,8 @@ const patience = 8 * time.Minute
 // vm is a machine of QEMU.
 type vm struct {
 	t      *testing.T
+	on     time.Time     // when it was switched on
+	took   time.Duration // until it had done last what was awaited
 	mu     sync.Mutex
 	serial bytes.Buffer
 	exited chan struct{}
@@ -64,13 +66,19 @@ func powerWith(t *testing.T, how firmware, who identity, variables nvram) *vm {
 	return start(t, how, who, "", "", variables)
 }
 
+// start switches a machine on that is on QEMU's user network.
 func start(t *testing.T, how firmware, who identity, dhcp, order string, variables nvram, more ...string) *vm {
 	t.Helper()
-	card := "virtio-net-pci,netdev=n0" + order
+	return startOn(t, how, who, "user,id=n0"+dhcp, "virtio-net-pci,netdev=n0"+order, "", variables, more...)
+}
+
+// startOn switches a machine on that has this network and this card. family is that of the IP addresses which the firmware's own PXE asks for.
+func startOn(t *testing.T, how firmware, who identity, network, card, family string, variables nvram, more ...string) *vm {
+	t.Helper()
 	args := []string{
 		"-accel", "tcg", "-m", "512", "-nographic", "-no-reboot",
 		"-uuid", who.uuid, "-smbios", "type=1,manufacturer=Emulated,uuid=" + who.uuid + ",serial=" + who.serial,
-		"-netdev", "user,id=n0" + dhcp, "-device", "virtio-rng-pci",
+		"-netdev", network, "-device", "virtio-rng-pci",
 	}
 	switch how {
 	case uefiSecure:
@@ -82,10 +90,12 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 	default:
 		args = append(args, "-machine", "q35")
 	}
-	if how == uefiHTTP || how == uefiSecure {
+	if how != biosIPXE && how != uefiIPXE {
 		card += ",romfile="
-		for _, family := range []string{"IPv4", "IPv6"} { // else both are tried first, for minutes
-			args = append(args, "-fw_cfg", "name=opt/org.tianocore/"+family+"PXESupport,string=n")
+		for _, other := range []string{"IPv4", "IPv6"} { // else each is tried in its turn, for minutes
+			if other != family {
+				args = append(args, "-fw_cfg", fmt.Sprintf("name=opt/org.tianocore/%sPXESupport,string=n", other))
+			}
 		}
 	}
 	return run(t, append(append(args, "-device", card), more...), who.uuid)
@@ -94,7 +104,9 @@ func start(t *testing.T, how firmware, who identity, dhcp, order string, variabl
 // run starts QEMU.
 func run(t *testing.T, args []string, uuid string) *vm {
 	t.Helper()
-	m := &vm{t: t, exited: make(chan struct{})}
+	m := &vm{t: t, on: time.Now(), exited: make(chan struct{})}
+	capture := filepath.Join(t.TempDir(), "capture.pcap")
+	args = append(args, "-object", "filter-dump,id=capture,netdev=n0,maxlen=256,file="+capture)
 	cmd := exec.Command("qemu-system-x86_64", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout, cmd.Stderr = m, m
@@ -108,9 +120,7 @@ func run(t *testing.T, args []string, uuid string) *vm {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-m.exited
-		if t.Failed() {
-			t.Logf("the serial line of %s:\n%s", uuid, strings.ToValidUTF8(m.printed(), "?"))
-		}
+		m.account(uuid, capture)
 	})
 	return m
 }
@@ -141,6 +151,7 @@ func flash(t *testing.T, code, vars string, variables nvram) []string {
 // prints waits for a text on the serial line.
 func (m *vm) prints(text string) {
 	m.t.Helper()
+	defer m.reached()
 	deadline := time.After(patience)
 	for !strings.Contains(m.printed(), text) {
 		select {
@@ -159,6 +170,7 @@ func (m *vm) says(key string) string {
 	deadline := time.After(patience)
 	for {
 		if value, ok := m.said(key); ok {
+			m.reached()
 			return value
 		}
 		select {

@@ -65,7 +65,7 @@ func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, 
 	if err := prepare(t, b, dataDir); err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms"}, args...)
+	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms", "--discovery-root", "none"}, args...)
 	ready := make(chan string, 1)
 	p := &Product{t: t}
 	p.process = Run(t, b, "farrier up", func(line string) {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/farrier-dev/farrier/internal/host/ownership"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
@@ -19,9 +21,41 @@ const imagesDir = "images"
 
 // Registries is how registries are talked to.
 func (s *Settings) Registries(logger logr.Logger) registry.Options {
-	return registry.Options{
-		AllowedRegistries: s.o.AllowedRegistries, PlainHTTP: s.o.PlainHTTPRegistries, AllowedNetworks: s.registryNetworks, Mirrors: s.mirrors, Logger: logger,
+	layouts := maps.Clone(s.o.OtherLayouts)
+	if s.o.ImageLayouts != "" {
+		if layouts == nil {
+			layouts = map[string]string{}
+		}
+		layouts[registry.LayoutRegistry] = s.o.ImageLayouts
 	}
+	return registry.Options{
+		AllowedRegistries: s.o.AllowedRegistries, PlainHTTP: s.o.PlainHTTPRegistries, AllowedNetworks: s.registryNetworks, Mirrors: s.mirrors, Layouts: layouts,
+		Logger: logger,
+	}
+}
+
+// checkLayouts: who writes into the folder of image layouts decides what machines boot.
+func (s *Settings) checkLayouts() error {
+	folder := s.o.ImageLayouts
+	if folder == "" {
+		return nil
+	}
+	info, err := os.Stat(folder)
+	switch {
+	case err != nil:
+	case !info.IsDir():
+		err = fmt.Errorf("%s is not a folder", folder)
+	case info.Mode().Perm()&0o002 != 0:
+		err = fmt.Errorf("%s: every user of this host may write there, and so decide what machines boot: chmod o-w", folder)
+	default:
+		if _, markErr := os.Stat(filepath.Join(folder, ocispec.ImageLayoutFile)); markErr == nil {
+			err = fmt.Errorf("%s is a layout itself: name the folder that it is in", folder)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--image-layouts: %w", err)
+	}
+	return nil
 }
 
 // NewBlobs opens the cache of images.

@@ -48,7 +48,11 @@ type Options struct {
 	RegistryMirrors []string
 	// AllowedRegistryNetworks are CIDRs where registries may redirect to, beside the public internet.
 	AllowedRegistryNetworks []string
-	ImageCacheSize          int64
+	// ImageLayouts is a folder of OCI image layouts, which are images of registry.LayoutRegistry; empty: none. OtherLayouts are such folders that no
+	// flag names, by registry.
+	ImageLayouts   string
+	OtherLayouts   map[string]string
+	ImageCacheSize int64
 	// UnneededImageCacheSize is the share of it for what no boot configuration names; 0: a quarter.
 	UnneededImageCacheSize int64
 

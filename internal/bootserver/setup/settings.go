@@ -145,6 +145,7 @@ func (s *Settings) checkImages() error {
 	if s.mirrors, err = registry.ParseMirrors("--registry-mirrors", s.o.RegistryMirrors); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, s.checkLayouts())
 	if s.o.UnneededImageCacheSize < 0 || s.o.UnneededImageCacheSize > s.o.ImageCacheSize {
 		errs = append(errs, fmt.Errorf("--unneeded-image-cache-size: %d is not between 0 and --image-cache-size, %d", s.o.UnneededImageCacheSize, s.o.ImageCacheSize))
 	}

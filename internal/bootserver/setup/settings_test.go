@@ -156,6 +156,10 @@ func TestWhatCannotWork(t *testing.T) {
 		"a name with a scheme":   {func(o *Options) { o.BootTLSAddress, o.BootTLSNames = ":8443", []string{"https://boot.example"} }, "--boot-tls-names: "},
 		"a name with a gap":      {func(o *Options) { o.BootTLSAddress, o.BootTLSNames = ":8443", []string{"boot..example"} }, "--boot-tls-names: "},
 		"names in capitals":      {func(o *Options) { o.BootTLSAddress, o.BootTLSNames = ":8443", []string{"Boot.example", "*.example"} }, ""},
+		"no layouts":             {func(o *Options) { o.ImageLayouts = "/nowhere" }, "--image-layouts: "},
+		"a file of layouts":      {func(o *Options) { o.ImageLayouts = "/dev/null" }, "--image-layouts: /dev/null is not a folder"},
+		"everybody's layouts":    {func(o *Options) { o.ImageLayouts = os.TempDir() }, "--image-layouts: " + os.TempDir() + ": every user"},
+		"a folder of layouts":    {func(o *Options) { o.ImageLayouts = "." }, ""},
 		"no directory":           {func(o *Options) { o.DataDir = "/dev/null" }, "--data-dir: "},
 	} {
 		o := Default()

@@ -20,6 +20,7 @@ var DefaultModules = []string{
 	"kernel/drivers/net/ethernet/", "kernel/drivers/net/hyperv/", "kernel/drivers/net/vmxnet3/", "kernel/drivers/net/phy/", "kernel/drivers/net/mdio/",
 	"kernel/drivers/hv/", "kernel/drivers/char/tpm/", "kernel/drivers/char/hw_random/", "kernel/drivers/mmc/",
 	"virtio_net", "xen-netfront", "virtio_blk", "xen-blkfront",
+	"button", // the power button, which a BMC presses for a graceful shutdown
 }
 
 // notModules are in those folders and of no use here: simulations, drivers that search for old hardware at fixed addresses, tapes, optical drives,
@@ -65,7 +66,9 @@ type Parts struct {
 // Image is a discovery image.
 type Image struct {
 	Architecture, KernelVersion string
-	Kernel, Initramfs, UKI      []byte
+	// Version is that of the agent.
+	Version                string
+	Kernel, Initramfs, UKI []byte
 	// PCR11 is the value that PCR 11 has when the UKI's kernel starts; empty: no UKI.
 	PCR11 string
 	// Modules is how many kernel modules are in it, Unused the patterns of the caller's that matched none.
@@ -79,7 +82,7 @@ func Build(p Parts) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("kernel: %w", err)
 	}
-	image := Image{Kernel: kernel, Architecture: uki.KernelArchitecture(kernel), KernelVersion: p.Kernel.Version}
+	image := Image{Kernel: kernel, Architecture: uki.KernelArchitecture(kernel), KernelVersion: p.Kernel.Version, Version: p.Version}
 	if image.Architecture == "" {
 		return Image{}, fmt.Errorf("kernel %s: not a kernel of amd64 or arm64 that firmware starts", p.Kernel.Image)
 	}

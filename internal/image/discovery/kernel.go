@@ -25,10 +25,11 @@ type Kernel struct {
 // ErrNoKernel reports a folder without a kernel whose modules are there as well.
 var ErrNoKernel = errors.New("no kernel with its modules")
 
-// Find looks below root, of a system or of an unpacked package, for the newest kernel whose modules are there: boot/vmlinuz-VERSION with
-// lib/modules/VERSION, or lib/modules/VERSION/vmlinuz.
+// Find looks below root, of a system or of an unpacked package, for the newest kernel that may be read and whose modules are there:
+// boot/vmlinuz-VERSION with lib/modules/VERSION, or lib/modules/VERSION/vmlinuz.
 func Find(root string) (Kernel, error) {
 	var found []Kernel
+	var closed error // the first kernel that may not be read, as Ubuntu has it for others than root
 	for _, lib := range []string{"lib/modules", "usr/lib/modules"} {
 		entries, err := os.ReadDir(filepath.Join(root, lib))
 		if err != nil {
@@ -37,16 +38,32 @@ func Find(root string) (Kernel, error) {
 		for _, e := range entries {
 			modules := filepath.Join(root, lib, e.Name())
 			for _, image := range []string{filepath.Join(root, "boot", "vmlinuz-"+e.Name()), filepath.Join(modules, "vmlinuz")} {
-				if info, err := os.Stat(image); err == nil && info.Mode().IsRegular() {
-					found = append(found, Kernel{image, modules, e.Name()})
+				if !isFile(image) {
+					continue
 				}
+				if err := readable(image); err != nil {
+					closed = cmp.Or(closed, err)
+					continue
+				}
+				found = append(found, Kernel{image, modules, e.Name()})
 			}
 		}
 	}
-	if len(found) == 0 {
+	switch {
+	case len(found) == 0 && closed != nil:
+		return Kernel{}, fmt.Errorf("kernel: %w", closed)
+	case len(found) == 0:
 		return Kernel{}, fmt.Errorf("%w below %s (Debian: package linux-image-cloud-amd64 or linux-image-amd64)", ErrNoKernel, root)
 	}
 	return slices.MaxFunc(found, func(a, b Kernel) int { return compareVersions(a.Version, b.Version) }), nil
+}
+
+func readable(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // compareVersions compares numbers as numbers and all else as text.

@@ -31,6 +31,8 @@ type Image struct {
 	UKI       []byte
 	// Others are layers of any other media type.
 	Others []Layer
+	// Annotations are those of the manifest.
+	Annotations map[string]string
 	// Docker makes it an image of Docker's media types instead of OCI's.
 	Docker bool
 }
@@ -206,6 +208,9 @@ func (i Image) build() (v1.Image, Pushed, error) {
 			return nil, Pushed{}, err
 		}
 		pushed.Others = append(pushed.Others, digest)
+	}
+	if len(i.Annotations) > 0 {
+		image = mutate.Annotations(image, i.Annotations).(v1.Image)
 	}
 	digest, err := image.Digest()
 	pushed.Digest = digest.String()

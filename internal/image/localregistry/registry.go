@@ -50,19 +50,25 @@ func Start(ctx context.Context, address string, middleware ...Middleware) (*Regi
 	if err != nil {
 		return nil, fmt.Errorf("local registry: %w", err)
 	}
-	quiet := log.New(io.Discard, "", 0)
-	r := &Registry{listener: listener, served: make(chan struct{})}
 	handler := registry.New(registry.Logger(quiet), registry.WithBlobHandler(registry.NewInMemoryBlobHandler()))
 	for i := range middleware {
 		handler = middleware[len(middleware)-1-i](handler)
 	}
+	return serve(ctx, listener, handler), nil
+}
+
+// quiet says nothing: what clients do wrong they are told.
+var quiet = log.New(io.Discard, "", 0)
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) *Registry {
+	r := &Registry{listener: listener, served: make(chan struct{})}
 	r.server = &http.Server{Handler: hostcheck.Handler(r.count(handler)), ReadHeaderTimeout: headerTimeout, ErrorLog: quiet}
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // always http.ErrServerClosed: Stop ends it
 	}()
 	r.stop = context.AfterFunc(ctx, func() { _ = r.server.Close() })
-	return r, nil
+	return r
 }
 
 // Address is the registry's host and port, the first part of its references.

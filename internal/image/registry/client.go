@@ -38,6 +38,7 @@ type Client struct {
 	allowed map[string]bool
 	plain   map[string]bool
 	mirrors mirrors
+	layouts layouts
 	client  *http.Client
 	// Anonymous keeps tokens between calls.
 	Anonymous *auth.Client
@@ -67,10 +68,14 @@ func NewClient(o Options) (*Client, error) {
 	known := maps.Clone(allowed)
 	maps.Copy(known, mirrors.hosts())
 	client := newHTTPClient(known, o)
+	for name := range o.Layouts {
+		allowed[name] = true // who names a folder allows what is in it
+	}
 	return &Client{
 		allowed:   allowed,
 		plain:     plain,
 		mirrors:   mirrors,
+		layouts:   newLayouts(o.Layouts),
 		client:    client,
 		Anonymous: &auth.Client{Client: client, Cache: auth.NewCache()},
 	}, nil
@@ -96,6 +101,9 @@ type fetched struct {
 // manifest fetches the manifest of a version (tag or digest) of the reference's
 // repository.
 func (u *Client) manifest(ctx context.Context, client *auth.Client, ref Reference, version string) (got fetched, err error) {
+	if _, ok := u.layouts[ref.Registry]; ok {
+		return u.layouts.manifest(ref, version)
+	}
 	header := http.Header{"Accept": {strings.Join(manifestTypes, ", ")}}
 	read := func(resp *http.Response) error {
 		defer resp.Body.Close()
@@ -139,6 +147,8 @@ type Image struct {
 	Ref    Reference
 	Digest string
 	Layers []Layer
+	// Discovery reports whether it is a discovery image of Farrier's.
+	Discovery bool
 }
 
 // Resolve finds the image that a reference names for an architecture. Every
@@ -147,10 +157,14 @@ func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference
 	if err := u.Check(ref); err != nil {
 		return Image{}, err
 	}
-	return ResolveFrom(ctx, ref, architecture, func(ctx context.Context, version string) (string, []byte, error) {
+	image, err := ResolveFrom(ctx, ref, architecture, func(ctx context.Context, version string) (string, []byte, error) {
 		got, err := u.manifest(ctx, client, ref, version)
 		return got.mediaType, got.body, err
 	})
+	if _, ok := u.layouts[ref.Registry]; ok && err == nil {
+		err = u.layouts.complete(ctx, image)
+	}
+	return image, err
 }
 
 // ResolveFrom is Resolve where manifests come from elsewhere. fetch returns the type and the bytes of the manifest of a version (tag or digest), verified.
@@ -171,7 +185,7 @@ func ResolveFrom(ctx context.Context, ref Reference, architecture string, fetch 
 			return Image{}, fmt.Errorf("%s: %w: an index leads to another index", ref, ErrInvalidManifest)
 		}
 	}
-	return Image{Ref: ref, Digest: digest, Layers: m.layers()}, nil
+	return Image{Ref: ref, Digest: digest, Layers: m.layers(), Discovery: m.Annotations[AnnotationDiscovery] != ""}, nil
 }
 
 func fetchManifest(ctx context.Context, ref Reference, version string, fetch func(context.Context, string) (string, []byte, error)) (manifest, string, error) {
@@ -204,6 +218,9 @@ type OpenedBlob struct {
 }
 
 func (u *Client) Blob(ctx context.Context, client *auth.Client, p BlobPart) (opened OpenedBlob, err error) {
+	if _, ok := u.layouts[p.Ref.Registry]; ok {
+		return u.layouts.blob(p)
+	}
 	header := http.Header{}
 	if p.Offset > 0 {
 		// A closed range: some registries do not understand an open one.
@@ -261,6 +278,9 @@ func checkEmpty(digest string, size int64) error {
 
 // BlobSize asks how large a blob is, by a range of one byte.
 func (u *Client) BlobSize(ctx context.Context, client *auth.Client, ref Reference, digest string) (size int64, err error) {
+	if _, ok := u.layouts[ref.Registry]; ok {
+		return u.layouts.blobSize(ref, digest)
+	}
 	begin := func(resp *http.Response) error {
 		defer resp.Body.Close()
 		var err error

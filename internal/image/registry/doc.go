@@ -5,6 +5,8 @@
 // references, in the background, into Plans: which layers of the image are kernel, initramfs, squashfs and UKI. Nobody waits for it; it
 // keeps the last good answer while a registry is away, and reports that it is away.
 //
+// A folder of image layouts can stand for a registry (layouts.go): all others see no difference.
+//
 // LayerURL and UKIURL turn a Plan into the URLs that machines are given, ParseURL reads them again.
 //
 // The package knows nothing of Kubernetes. Package blobcache fetches what plans name; localregistry is a small registry for tests and

@@ -26,6 +26,9 @@ const (
 	maxLayers   = 4096
 )
 
+// AnnotationDiscovery is on images that `farrier image build` makes, and has the version of their kernel. Farrier's agent is in such an image.
+const AnnotationDiscovery = "dev.farrier.image.kernel"
+
 // legacyName is how the name of a network-boot entry begins in indexes that
 // tell their entries apart by annotations.
 const legacyName = "metal_pxe"
@@ -43,6 +46,8 @@ type manifest struct {
 	MediaType string               `json:"mediaType"`
 	Layers    []ocispec.Descriptor `json:"layers"`
 	Manifests []ocispec.Descriptor `json:"manifests"`
+	// Annotations are those of the manifest itself.
+	Annotations map[string]string `json:"annotations"`
 }
 
 // decodeManifest reads a manifest that was fetched and verified.

@@ -25,6 +25,8 @@ type Options struct {
 	// without its credentials. One that fails is left alone for a minute. What
 	// PlainHTTP says holds for mirrors as well.
 	Mirrors map[string][]string
+	// Layouts are folders of image layouts, by the registry that references to them name: LayoutRegistry or DiscoveryRegistry.
+	Layouts map[string]string
 	// RootCAs are trusted for TLS to registries. Default: the system's.
 	RootCAs *x509.CertPool
 	// Architecture is used for a machine whose own is not known. Default: amd64.

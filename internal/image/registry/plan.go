@@ -28,6 +28,9 @@ type Plan struct {
 	Initramfs *Layer
 	Squashfs  *Layer
 	UKI       *Layer
+
+	// Discovery reports whether it is a discovery image of Farrier's, by AnnotationDiscovery.
+	Discovery bool
 }
 
 // Layers returns those that the image has.
@@ -143,7 +146,7 @@ func (i Image) Plan() (Plan, error) {
 
 // Offer is what an image has to boot from, whether or not it is enough.
 func (i Image) Offer() Plan {
-	p := Plan{Registry: i.Ref.Registry, Repository: i.Ref.Repository, Digest: i.Digest}
+	p := Plan{Registry: i.Ref.Registry, Repository: i.Ref.Repository, Digest: i.Digest, Discovery: i.Discovery}
 	for _, part := range p.parts() {
 		*part.layer = findLayer(i.Layers, part.types)
 	}

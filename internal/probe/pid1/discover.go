@@ -53,6 +53,7 @@ func Discover() int {
 	ctx := context.Background() // until the machine goes off
 	drivers := make(chan struct{})
 	go keepDrivers(ctx, logger, drivers)
+	go obeyPowerButton(ctx, logger)
 	links := newNetwork(logger, s.bootURL == "" && s.registryURL == "" && s.ignitionURL == "")
 	go links.run(ctx)
 	<-drivers
@@ -62,6 +63,16 @@ func Discover() int {
 	}
 	d.untilReported(ctx)
 	return d.finish(ctx)
+}
+
+// obeyPowerButton switches the machine off when somebody presses its power button. A wipe that this interrupts is done again at the next boot.
+func obeyPowerButton(ctx context.Context, logger logr.Logger) {
+	if err := awaitPowerButton(ctx); err != nil {
+		logger.Error(err, "power button not heard")
+		return
+	}
+	logger.Info("power button pressed")
+	os.Exit(exitPowerOff)
 }
 
 // attribute is one of SMBIOS that the kernel shows.

@@ -9,6 +9,7 @@
 //	discover.go   the second process
 //	modules.go    drivers for the devices that are there
 //	network.go    links, their addresses, routes and name servers; lease.go asks DHCP servers
+//	network6.go   the same for IPv6 where addresses come from DHCP; situation.go decides that, lease6.go asks
 //	settings.go   the kernel's command line
 //	locate.go     where to report to: what the boot server says to this machine
 package pid1

@@ -105,12 +105,17 @@ func bootURL(p *dhcpv4.DHCPv4) string {
 	return ""
 }
 
+// bootClass is what firmware that boots over HTTP says of itself.
+func bootClass() (iana.Arch, string) {
+	if isARM {
+		return iana.EFI_ARM64_HTTP, "HTTPClient:Arch:00019:UNDI:003001"
+	}
+	return iana.EFI_X86_64_HTTP, "HTTPClient:Arch:00016:UNDI:003001"
+}
+
 // bootFrom asks as the firmware did which boot server this machine is for (UEFI 2.10 §24.7.3.1). Nothing is leased. Servers that name none are passed over.
 func (d *dhcp) bootFrom(ctx context.Context) string {
-	architecture, class := iana.EFI_X86_64_HTTP, "HTTPClient:Arch:00016:UNDI:003001"
-	if isARM {
-		architecture, class = iana.EFI_ARM64_HTTP, "HTTPClient:Arch:00019:UNDI:003001"
-	}
+	architecture, class := bootClass()
 	discover, err := dhcpv4.NewDiscovery(d.mac, dhcpv4.WithOption(dhcpv4.OptClassIdentifier(class)),
 		dhcpv4.WithOption(dhcpv4.OptClientArch(architecture)), dhcpv4.WithRequestedOptions(dhcpv4.OptionBootfileName, dhcpv4.OptionClassIdentifier))
 	if err != nil {

@@ -66,12 +66,12 @@ func TestIsNot(t *testing.T) {
 
 var indexes = fstest.MapFS{
 	"modules.dep": {Data: []byte("kernel/virtio.ko:\nkernel/virtio_ring.ko: kernel/virtio.ko\nkernel/virtio-net.ko: kernel/net_failover.ko kernel/virtio_ring.ko kernel/virtio.ko\n" +
-		"kernel/net_failover.ko:\nkernel/virtio_pci.ko: kernel/virtio_ring.ko kernel/virtio.ko\nkernel/odd.ko:\nbroken line\n")},
-	"modules.alias": {Data: []byte("# comment\nalias virtio:d00000001v* virtio_net\nalias pci:v00001AF4d*sv*sd*bc*sc*i* virtio_pci\nalias pci:v*d*sv*sd*bc01sc0[0-4]i* odd\nalias broken\nalias pci:[ odd\n")},
+		"kernel/net_failover.ko:\nkernel/virtio_pci.ko: kernel/virtio_ring.ko kernel/virtio.ko\nkernel/odd.ko:\nkernel/button.ko:\nbroken line\n")},
+	"modules.alias": {Data: []byte("# comment\nalias virtio:d00000001v* virtio_net\nalias pci:v00001AF4d*sv*sd*bc*sc*i* virtio_pci\nalias pci:v*d*sv*sd*bc01sc0[0-4]i* odd\nalias acpi*:LNXPWRBN:* button\nalias broken\nalias pci:[ odd\n")},
 }
 
 func TestLoader(t *testing.T) {
-	present := []string{"pci:v00001AF4d00001000sv00001AF4sd00000001bc02sc00i00", "pci:v00008086d00000001sv0sd0bc01sc01i00", "acpi:PNP0A08:"}
+	present := []string{"pci:v00001AF4d00001000sv00001AF4sd00000001bc02sc00i00", "pci:v00008086d00000001sv0sd0bc01sc01i00", "acpi:PNP0A08:", "acpi:LNXPWRBN:"}
 	var loaded []string
 	l := &loader{index: readIndex(indexes), folder: "/m", tried: map[string]bool{}}
 	l.load = func(file string) error {
@@ -88,12 +88,12 @@ func TestLoader(t *testing.T) {
 	}
 	got, failed := l.forDevices(func() []string { return present })
 	want := []string{
-		"/m/kernel/virtio.ko", "/m/kernel/virtio_ring.ko", "/m/kernel/virtio_pci.ko", "/m/kernel/odd.ko", "/m/kernel/net_failover.ko", "/m/kernel/virtio-net.ko",
+		"/m/kernel/virtio.ko", "/m/kernel/virtio_ring.ko", "/m/kernel/virtio_pci.ko", "/m/kernel/odd.ko", "/m/kernel/button.ko", "/m/kernel/net_failover.ko", "/m/kernel/virtio-net.ko",
 	}
 	if diff := cmp.Diff(want, loaded); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"kernel/virtio_ring.ko", "kernel/virtio_pci.ko", "kernel/net_failover.ko", "kernel/virtio-net.ko"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"kernel/virtio_ring.ko", "kernel/virtio_pci.ko", "kernel/button.ko", "kernel/net_failover.ko", "kernel/virtio-net.ko"}, got); diff != "" {
 		t.Errorf("loaded (-want +got):\n%s", diff)
 	}
 	if len(failed) != 1 || !errors.Is(failed["kernel/odd.ko"], unix.ENOMEM) {

@@ -45,10 +45,10 @@ func readIndex(root fs.FS) index {
 	return x
 }
 
-// busOf is what an alias and a pattern have to have in common.
+// busOf is what an alias and a pattern have to have in common. Patterns of ACPI begin with acpi*.
 func busOf(text string) string {
 	bus, _, _ := strings.Cut(text, ":")
-	return bus
+	return strings.TrimSuffix(bus, "*")
 }
 
 func eachLine(root fs.FS, name string, do func(string)) {

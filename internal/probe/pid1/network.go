@@ -3,9 +3,11 @@
 package pid1
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -38,14 +40,17 @@ type network struct {
 	// asks reports whether DHCP servers are to be asked what this machine boots.
 	asks bool
 
-	mu     sync.Mutex
-	begun  map[int]bool
-	leased map[int]*lease
-	offers map[int]string
+	mu      sync.Mutex
+	begun   map[int]bool
+	servers map[source][]netip.Addr // of names
+	offers  map[source]string
 }
 
+// source is whom something is from: the DHCP servers of a link.
+type source struct{ link, family int }
+
 func newNetwork(logger logr.Logger, asks bool) *network {
-	return &network{logger: logger, asks: asks, begun: map[int]bool{}, leased: map[int]*lease{}, offers: map[int]string{}}
+	return &network{logger: logger, asks: asks, begun: map[int]bool{}, servers: map[source][]netip.Addr{}, offers: map[source]string{}}
 }
 
 // run looks for links until the context ends.
@@ -82,6 +87,7 @@ func (n *network) look(ctx context.Context) {
 		if link.Flags&net.FlagLoopback == 0 && len(link.HardwareAddr) == 6 {
 			n.logger.Info("network link found", "link", link.Name, "mac", link.HardwareAddr.String())
 			go n.keep(ctx, link)
+			go n.keep6(ctx, link)
 		}
 	}
 }
@@ -94,7 +100,7 @@ func up(index int) error {
 	return netlink.LinkSetUp(link)
 }
 
-// keep gives a link an address, and keeps it. IPv6 addresses come by themselves, from router advertisements (RFC 4862).
+// keep gives a link an IPv4 address, and keeps it.
 func (n *network) keep(ctx context.Context, link net.Interface) {
 	logger := n.logger.WithValues("link", link.Name)
 	var current *lease
@@ -140,14 +146,19 @@ func (n *network) lease(ctx context.Context, link net.Interface, current *lease)
 	if boot == "" && n.asks {
 		boot = client.bootFrom(ctx)
 	}
+	n.learn(source{link.Index, 4}, got.servers, boot)
+	return got, nil
+}
+
+// learn takes what DHCP servers say beside an address.
+func (n *network) learn(from source, servers []netip.Addr, boot string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.leased[link.Index] = got
+	n.servers[from] = servers
 	if boot != "" {
-		n.offers[link.Index] = boot
+		n.offers[from] = boot
 	}
 	n.writeResolver()
-	return got, nil
 }
 
 // set puts an address and its default route on a link. The address before, if it is another, goes.
@@ -184,8 +195,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 func (n *network) writeResolver() {
 	var b strings.Builder
 	seen := map[netip.Addr]bool{}
-	for _, index := range sorted(n.leased) {
-		for _, server := range n.leased[index].servers {
+	for _, from := range sorted(n.servers) {
+		for _, server := range n.servers[from] {
 			if !seen[server] {
 				seen[server] = true
 				fmt.Fprintf(&b, "nameserver %s\n", server)
@@ -197,24 +208,22 @@ func (n *network) writeResolver() {
 	}
 }
 
-// offered are the URLs that DHCP servers named, in the order of links.
+// offered are the URLs that DHCP servers named.
 func (n *network) offered() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []string
-	for _, index := range sorted(n.offers) {
-		out = append(out, n.offers[index])
+	for _, from := range sorted(n.offers) {
+		out = append(out, n.offers[from])
 	}
 	return out
 }
 
-func sorted[T any](m map[int]T) []int {
-	out := make([]int, 0, len(m))
-	for i := range m {
-		out = append(out, i)
-	}
-	slices.Sort(out)
-	return out
+// sorted are those of IPv4 first, each in the order of links.
+func sorted[T any](m map[source]T) []source {
+	return slices.SortedFunc(maps.Keys(m), func(a, b source) int {
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.link, b.link))
+	})
 }
 
 // hasCarrier reports whether something is at the other end.

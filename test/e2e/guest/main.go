@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,9 @@ const (
 
 func main() {
 	if err := run(); err != nil {
+		say("failed", err.Error())
+	}
+	if err := occupy(); err != nil {
 		say("failed", err.Error())
 	}
 	say("done", "")
@@ -105,7 +109,51 @@ func ignition(url string) error {
 	return nil
 }
 
-// network gives the first network card the address that QEMU's user network expects of its first machine.
+// occupy fills the places of the first disk that a file names, if there is one, with its text, and never returns then: a tenant stays until somebody switches
+// the machine off.
+func occupy() error {
+	text, err := os.ReadFile("/pattern")
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	if err := unix.Mount("devtmpfs", "/dev", "devtmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount /dev: %w", err)
+	}
+	const disk = "/dev/nvme0n1"
+	file, err := os.OpenFile(disk, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	for _, at := range []int64{0, size/2 - 7, size - int64(len(text))} {
+		if _, err := file.WriteAt(text, at); err != nil {
+			return err
+		}
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	say("occupied", disk)
+	select {}
+}
+
+// ownAddress is that which a file names, or the one that QEMU's user network expects of its first machine.
+func ownAddress() ([]byte, error) {
+	text, err := os.ReadFile("/address")
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == 0 {
+		return []byte{10, 0, 2, 15}, nil
+	}
+	own, err := netip.ParseAddr(string(text))
+	return own.AsSlice(), err
+}
+
+// network gives the first network card its address.
 func network() error {
 	order, err := os.ReadFile("/modules/order")
 	if err != nil {
@@ -125,7 +173,11 @@ func network() error {
 	if err != nil {
 		return err
 	}
-	if err := address.SetInet4Addr([]byte{10, 0, 2, 15}); err != nil {
+	own, err := ownAddress()
+	if err != nil {
+		return err
+	}
+	if err := address.SetInet4Addr(own); err != nil {
 		return err
 	}
 	// The address brings the netmask of its old class, which covers the network.
