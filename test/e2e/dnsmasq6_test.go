@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -53,14 +52,7 @@ func option6(code uint16, data []byte) []byte {
 // TestLikeDnsmasqOverIPv6 asks dnsmasq and us the same over IPv6, as firmware does, and compares what decides whether a machine boots.
 func TestLikeDnsmasqOverIPv6(t *testing.T) {
 	needsNamespace(t)
-	program := os.Getenv(dnsmasqVariable)
-	if program == "" {
-		found, err := exec.LookPath("dnsmasq")
-		if err != nil {
-			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
-		}
-		program = found
-	}
+	program := dnsmasq(t)
 	if !inNamespace(t) {
 		return
 	}

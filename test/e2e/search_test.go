@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,11 +62,7 @@ func TestOtherDHCPv6ServersAreFound(t *testing.T) {
 		}
 	})
 	t.Run("dnsmasq", func(t *testing.T) {
-		program, err := exec.LookPath("dnsmasq")
-		if err != nil {
-			t.Skip("dnsmasq is not installed (Debian package dnsmasq-base)")
-		}
-		runDnsmasq(t, program)
+		runDnsmasq(t, dnsmasq(t))
 		found(t, beside(t), 1)
 	})
 	t.Run("ours", func(t *testing.T) {
