@@ -21,14 +21,21 @@ LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
 # detector also has every pointer conversion checked, which in what we do not
 # maintain (reflect, above all) takes a tenth of the time: ours are checked.
 # Packages that are tested plain drive programs and wait for them, so four of them
-# run at a time on any machine.
+# run at a time on any machine. Raced ones wait too, for time-outs of BMCs and boots.
 CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
 RACED      = CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
-TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m
+TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m -p 3
 TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
 
 GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# The tests that take longest begin first, lest the end waits for one of them alone.
+LONG_TESTS := test/acceptance test/attacks test/manager internal/cli/demo test/faults internal/controller/claim internal/controller/server internal/fleet \
+	internal/controlplane/acceptance test/bootstream internal/bootserver/process internal/probe/disk internal/image/blobcache internal/sim
+
+# What makes a package one in which something runs beside something else.
+BESIDE := ^[[:space:]]*(defer )?go |\.Go\(|\.Parallel\(|"sync|httptest\.New|net\.Listen|sim\.Start|/testapi"|/controllertest"
 
 BENCHES   = $(patsubst %/main.go,%,$(wildcard bench/*/main.go))
 FUZZTIME ?= 5s
@@ -71,7 +78,8 @@ clean: ## Remove what was built
 # process, where the detector of theirs sees nothing, and the simulator and the
 # registry that they bring along are raced in their own packages. So are packages
 # that have nothing but tests, of which none links the product (they read its
-# sources and pages): there is nothing to race.
+# sources and pages): there is nothing to race. Nor is there where neither the
+# package nor its tests have a goroutine, a lock or a server of their own (BESIDE).
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
@@ -123,7 +131,9 @@ OUTCOME = $(BIN)/e2e/outcome
 $(BIN)/test-packages:
 	@mkdir -p $(BIN)
 	@go list -test -f '{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{else if eq (print .GoFiles) "[doc.go]"}}source {{.ImportPath}}{{end}}' ./... > $@.deps
-	@awk -f hack/test-packages.awk $@.deps > $@
+	@go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
+		grep -qE '$(BESIDE)' "$$dir"/*.go || echo "sequential $$package"; done >> $@.deps
+	@awk -v module=$(MODULE) -v first='$(LONG_TESTS)' -f hack/test-packages.awk $@.deps > $@
 
 .PHONY: check
 check: ## Formatting and go vet: what can be said without running anything

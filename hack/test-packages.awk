@@ -1,7 +1,10 @@
 # Says of every package with tests whether the race detector is worth its price there: "raced PACKAGE" or "plain PACKAGE". The Makefile says what
-# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, or a test binary and what it links.
+# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, "sequential PACKAGE", for one in which
+# nothing runs beside anything, or a test binary and what it links. The packages of the variable first, without the module in front, are printed
+# first, for go test begins with what is named first.
 
 $1 == "source" { alone[$2] = 1; next }
+$1 == "sequential" { sequential[$2] = 1; next }
 
 $1 ~ /\.test$/ {
 	sub(/\.test$/, "", $1)
@@ -13,9 +16,23 @@ $1 ~ /\.test$/ {
 	}
 }
 
+function print_kind(package) {
+	print (heavy[package] || sequential[package] || (alone[package] && !links[package]) ? "plain" : "raced"), package
+	printed[package] = 1
+}
+
 END {
+	many = split(first, long, " ")
+	for (i = 1; i <= many; i++) {
+		if (!((module "/" long[i]) in heavy)) {
+			print "no package with tests is called " long[i] > "/dev/stderr"
+			exit 1
+		}
+		print_kind(module "/" long[i])
+	}
 	for (i = 1; i <= count; i++) {
-		kind = heavy[order[i]] || (alone[order[i]] && !links[order[i]]) ? "plain" : "raced"
-		print kind, order[i]
+		if (!printed[order[i]]) {
+			print_kind(order[i])
+		}
 	}
 }

@@ -80,7 +80,7 @@ func placeOf[K comparable](by *bounded.Map[K, *[]UnknownMachine], key K, most in
 	return there
 }
 
-// Note remembers that a machine asked. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
+// Note remembers that a machine asked. First and Times are what somebody else remembers of it; zero: nobody does. It returns the machine as it is kept, and reports whether that is worth saying: it has not been said
 // lately.
 func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMachine, news bool) {
 	for _, text := range []*string{&m.Address, &m.UUID, &m.MAC, &m.Serial, &m.Path, &m.Architecture} {
@@ -89,13 +89,17 @@ func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMa
 	if canonical, err := identity.UUID(m.UUID); err == nil {
 		m.UUID = canonical
 	}
+	first, times := m.First, m.Times
+	if first.IsZero() || first.After(now) {
+		first = now
+	}
+	m.First, m.Times = first, 0
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	there := u.there(m)
 	at := slices.IndexFunc(*there, func(o UnknownMachine) bool { return o.is(&m) })
 	if at < 0 {
 		m = m.kept()
-		m.First = now
 		if len(*there) < maxUnknownThere {
 			*there, at = append(*there, m), len(*there)
 		} else {
@@ -113,7 +117,10 @@ func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMa
 	if known.Architecture != m.Architecture {
 		known.Architecture = strings.Clone(m.Architecture)
 	}
-	known.Last, known.Times = now, known.Times+1
+	if first.Before(known.First) {
+		known.First = first
+	}
+	known.Last, known.Times = now, max(known.Times+1, times)
 	if news = known.said.IsZero() || now.Sub(known.said) >= unknownSaidFor; news {
 		known.said = now
 	}

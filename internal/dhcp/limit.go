@@ -25,20 +25,20 @@ func NewLimiter(c clock.PassiveClock) *Limiter {
 	return &Limiter{machine: ratelimit.New(perMachine, perMachineAtOnce, c), strangers: ratelimit.New(allStrangers, allStrangersAtOnce, c)}
 }
 
-// Allow reports whether a request of a client is to be answered, and counts it.
-func (l *Limiter) Allow(c Client, s Standing) bool {
-	if !l.machine.Allow(bucketOf(c)) {
-		return false
-	}
+// Client reports whether a client, by its MAC address or what else it is known by, may ask once more, and counts it. It is asked before anybody looks up who that is.
+func (l *Limiter) Client(key string) bool { return l.machine.Allow(bucketOf(key)) }
+
+// Standing reports whether one more request of a machine of that standing is to be answered, and counts it.
+func (l *Limiter) Standing(s Standing) bool {
 	return s == Known || l.strangers.Allow(netip.IPv6Unspecified())
 }
 
-// bucketOf is a machine as the limiter counts: by the first half of an IPv6 address, which is made of its MAC address, or of what else is known of it.
-func bucketOf(c Client) netip.Addr {
+// bucketOf is a client as the limiter counts: by the first half of an IPv6 address, which is made of its MAC address, or of what else it is known by.
+func bucketOf(key string) netip.Addr {
 	b := [16]byte{0: 0xfd}
-	octets, ok := identity.MACOctets(c.MAC)
+	octets, ok := identity.MACOctets(key)
 	if !ok {
-		sum := sha256.Sum256([]byte(c.UUID))
+		sum := sha256.Sum256([]byte(key))
 		b[1] = 1
 		copy(octets[:], sum[:])
 	}

@@ -11,6 +11,9 @@ type Sighting struct {
 	Held []netip.Addr
 	// Machine says that it boots or has booted from the network, or that something is there for it to boot.
 	Machine bool
+	// Apart says that a boot server which stands apart leases the address and says all this, and Site which site's machines it answers; empty: those of none.
+	Apart bool
+	Site  string
 	// Addresses is how many of them there are for all clients.
 	Addresses int
 }

@@ -13,7 +13,7 @@ import (
 // Two hundred BMCs over real HTTP, one of which hangs: what an interval costs is counted by the
 // rack, not timed.
 func TestTwoHundred(t *testing.T) {
-	const bmcs, hung, laps = 200, 7, 4
+	const bmcs, hung, laps, patience = 200, 7, 4, 6 * time.Second
 	rack, err := sim.Start(t.Context(), sim.Options{
 		Servers: bmcs, Username: "admin", Password: marker, Seed: 1, BootURL: func() string { return "http://127.0.0.1:1/ipxe/" },
 	})
@@ -21,12 +21,13 @@ func TestTwoHundred(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rack.Stop(context.WithoutCancel(t.Context())) })
-	f := run(t, fleet.Options{PollInterval: time.Second, FastPoll: 500 * time.Millisecond, RequestTimeout: 6 * time.Second})
+	f := run(t, fleet.Options{PollInterval: time.Second, FastPoll: 500 * time.Millisecond, RequestTimeout: patience})
 	keys := f.meet(rack)
 	for _, key := range keys {
 		f.until(key, "first look", known)
 	}
 	rack.SetFault(hung, sim.Hang)
+	hangs := time.Now()
 	healthy := append(keys[:hung:hung], keys[hung+1:]...)
 	requests, answers := make([]int, bmcs), make([]uint64, bmcs)
 	for i, key := range keys {
@@ -42,8 +43,9 @@ func TestTwoHundred(t *testing.T) {
 			t.Errorf("BMC %d: %+v", i, s)
 		}
 		if i == hung {
-			if n := s.Requests - requests[i]; n > 2 {
-				t.Errorf("the BMC that hangs was asked %d times", n)
+			// A request ends before the next begins, and ends by its time-out; one more may have been under way, or answered just before.
+			if n, most := s.Requests-requests[i], 2+int(time.Since(hangs)/patience); n > most {
+				t.Errorf("the BMC that hangs was asked %d times in %s", n, time.Since(hangs))
 			}
 			continue
 		}

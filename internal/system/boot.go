@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
@@ -76,6 +77,13 @@ func (t *term) addAdoption(mgr ctrl.Manager) error {
 		Logger: t.logger.WithName("adoption"),
 	})
 	return t.adoption.SetupWithManager(mgr)
+}
+
+// leased takes note of a client that a boot server leases an address to. Where nobody acts, it comes again when it renews its lease.
+func (s *System) leased(c dhcp.Sighting) {
+	if t := s.term.Load(); t != nil && t.adoption != nil {
+		t.adoption.Seen(c)
+	}
 }
 
 // recorded has every answer recorded on its way to the conditions.

@@ -133,7 +133,7 @@ func (s *System) newBootStream(direct client.Client) ([]part, error) {
 		return nil, err
 	}
 	receiver := bootservers.New(bootservers.Options{
-		View: s.view, Delivery: c.delivery, History: &s.history, Unknown: &s.unknown, Intake: c.intake, Early: c.delivery.PollSoon,
+		View: s.view, Delivery: c.delivery, History: &s.history, Unknown: &s.unknown, Intake: c.intake, Early: c.delivery.PollSoon, Leased: s.leased,
 		Servers: c.direct.GetClient(), SiteOf: c.delivery.SiteOf, Anonymous: s.settings.AllowUnauthenticatedProbe, Clock: clock.RealClock{}, Logger: logger,
 	})
 	b.server = bootstream.NewServer(bootstream.ServerOptions{

@@ -153,6 +153,7 @@ func (o Options) check() (*settings, error) {
 		errs = append(errs, setup.CheckAddress(flag, address))
 	}
 	var err error
+	s.DHCP.Apart = o.BootStreamAddress != ""
 	s.boot, err = s.Options.Options.Check()
 	errs = append(errs, err, s.checkMetadata())
 	errs = append(errs, s.checkProbeImages())

@@ -58,6 +58,7 @@ func TestASlowBootServerAmongFastOnes(t *testing.T) {
 		t.Fatalf("the slow boot server is not slow: %+v, %d gaps", s, m.gaps.Load())
 	}
 	reaches(t, m, "boot-slow", heavy(t, 0, 1).Name)
+	calls := m.asked.Load()
 	for machine := range forgotten {
 		r := &streampb.Record{Key: fmt.Sprintf("Instance/passing/%d", machine), Body: &streampb.Record_Instance{Instance: &streampb.Instance{}}}
 		m.journal.Put(booturl.EverySite, r)
@@ -67,7 +68,8 @@ func TestASlowBootServerAmongFastOnes(t *testing.T) {
 	await.True(t, "the slow boot server has everything", func() bool {
 		return slow.follower.State().Synced && slow.generation((last-2)%stormMachines) == last
 	})
-	if m.gaps.Load() == 0 {
+	// On a busy machine the manager's silence may outlast the patience of the slow one, which then calls anew and gets a snapshot without a gap.
+	if m.gaps.Load() == 0 && m.asked.Load() == calls {
 		t.Error("nobody was told of deletions that are forgotten")
 	}
 	await.Until(t, "the slow boot server tells what the manager tells", func() string { return slow.likeTheManager(m) })

@@ -215,13 +215,19 @@ func serveSegment(t *testing.T, flags string) *segment {
 // serveBeside is another DHCP server on the segment: it leases addresses and names nothing to boot.
 func serveBeside(t *testing.T) *service.Metrics {
 	t.Helper()
+	return runService(t, unknowing(t), t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=192.0.2.100-192.0.2.110 --dhcp-unknown=ignore")
+}
+
+// unknowing is a boot server that knows no machine.
+func unknowing(t *testing.T) *bootserver.Server {
+	t.Helper()
 	view := bootview.New()
 	view.SetSynced(true)
 	boot, err := bootserver.New(bootserver.Config{View: view, Logger: testr.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runService(t, boot, t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=192.0.2.100-192.0.2.110 --dhcp-unknown=ignore")
+	return boot
 }
 
 // runService answers DHCP and TFTP until the test ends.

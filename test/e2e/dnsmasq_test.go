@@ -102,7 +102,13 @@ func runDnsmasq(t *testing.T, program string) {
 	leaseByDnsmasq(t, program, "br0", "--dhcp-authoritative", "--dhcp-option=option:router,192.0.2.254", "--dhcp-option=option:dns-server,192.0.2.53",
 		"--domain=rack.example", "--dhcp-match=set:ipxe,175", "--dhcp-match=set:bios,option:client-arch,0", "--dhcp-match=set:efi,option:client-arch,7", "--dhcp-match=set:http,option:client-arch,16",
 		"--dhcp-boot=tag:ipxe,"+dnsmasqScript, "--dhcp-boot=tag:!ipxe,tag:bios,undionly.kpxe,,192.0.2.1", "--dhcp-boot=tag:efi,snponly.efi,,192.0.2.1",
-		"--dhcp-boot=tag:http,"+segmentFile, "--dhcp-option-force=tag:http,60,HTTPClient")
+		"--dhcp-boot=tag:http,"+segmentFile, "--dhcp-option-force=tag:http,60,HTTPClient",
+		// Over IPv6: option 59 names what to boot, and option 16 repeats the class of HTTP boot (RFC 5970 §3.1; UEFI 2.10 §24.7.3.1).
+		"--dhcp-range=2001:db8::1000,2001:db8::10ff,64,1h", "--dhcp-option=option6:dns-server,[2001:db8::53]",
+		"--dhcp-userclass=set:ipxe6,iPXE", "--dhcp-vendorclass=set:http6,enterprise:343,HTTPClient", "--dhcp-vendorclass=set:pxe6,enterprise:343,PXEClient",
+		"--dhcp-option=tag:ipxe6,option6:bootfile-url,"+dnsmasqScript6, "--dhcp-option=tag:http6,option6:bootfile-url,"+segmentFile6,
+		"--dhcp-option=tag:http6,option6:16,HTTPClient",
+		"--dhcp-option=tag:pxe6,tag:!ipxe6,option6:bootfile-url,tftp://[2001:db8::1]/snponly.efi")
 }
 
 // leaseByDnsmasq has dnsmasq lease addresses of the segment until the test ends, and name what the flags say.

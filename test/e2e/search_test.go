@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,39 @@ func TestOtherDHCPServersAreFound(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		runOurs(t)
 		found(t, serveBeside(t), 1)
+	})
+}
+
+// TestOtherDHCPv6ServersAreFound is the same over IPv6.
+func TestOtherDHCPv6ServersAreFound(t *testing.T) {
+	needsNamespace(t)
+	if !inNamespace(t) {
+		return
+	}
+	newSegment(t)
+	out, err := exec.CommandContext(t.Context(), "ip", "addr", "add", "2001:db8::2/64", "dev", "beside1", "nodad").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	linkLocal(t, "beside1")
+	linkLocal(t, "br0")
+	beside := func(t *testing.T) *service.Metrics {
+		return runService(t, unknowing(t), t.TempDir(), "--dhcp=server --dhcp-interface=beside1 --dhcp-range=2001:db8::3000-2001:db8::30ff --dhcp-unknown=ignore")
+	}
+	t.Run("alone", func(t *testing.T) {
+		m := beside(t)
+		solicit(t, "br0") // answered after the search
+		if n := found(t, m, 0); n != 0 {
+			t.Errorf("found %v", n)
+		}
+	})
+	t.Run("dnsmasq", func(t *testing.T) {
+		runDnsmasq(t, dnsmasq(t))
+		found(t, beside(t), 1)
+	})
+	t.Run("ours", func(t *testing.T) {
+		runService(t, unknowing(t), t.TempDir(), "--dhcp=server --dhcp-interface=br0 --dhcp-range=2001:db8::1000-2001:db8::10ff")
+		found(t, beside(t), 1)
 	})
 }
 

@@ -18,7 +18,8 @@ const (
 	LabelBMCSecretsAllowed = "allowed"
 )
 
-// LabelSite, on a Server, names its site. The server boots from the URLs that are configured for that site.
+// LabelSite, on a Server, names its site. The server boots from the URLs that are configured for that site. On an Endpoint that was adopted it is the site of the
+// boot server that leases the address.
 const LabelSite = "farrier.dev/site"
 
 const (

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -19,7 +20,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream"
 	"github.com/farrier-dev/farrier/internal/bootstream/outbox"
 	"github.com/farrier-dev/farrier/internal/bootstream/records"
+	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/host/cgroup"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
@@ -135,8 +138,21 @@ func (p *process) assemble(names []string, kept bootstream.Kept) (err error) {
 	}
 	p.load(kept)
 	m := service.NewMetrics()
-	p.serving = append(p.serving, p.settings.DHCP(p.boot, m, p.logger.WithName("dhcp")).Run)
+	answers := p.settings.DHCP(p.boot, m, p.logger.WithName("dhcp"))
+	answers.Sighted = p.leased
+	p.serving = append(p.serving, answers.Run)
 	return p.metrics.Register(m)
+}
+
+// leased has a manager told of a client that has an address.
+func (p *process) leased(c dhcp.Sighting) {
+	l := &streampb.Lease{
+		Mac: c.Client.MAC, Address: c.Addr.String(), Machine: c.Machine, Addresses: uint32(min(max(c.Addresses, 0), math.MaxUint32)), Host: c.Client.Host, Vendor: c.Client.Vendor,
+	}
+	for _, held := range c.Held {
+		l.Held = append(l.Held, held.String())
+	}
+	p.outbox.Lease(l)
 }
 
 // load takes over the view of the last run, if it may count.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
@@ -57,8 +58,8 @@ func (s *Settings) DHCP(boots service.Boots, m *service.Metrics, logger logr.Log
 	return &service.Service{Settings: s.dhcp, Boots: boots, BootFiles: s.o.BootProgramsDir, DataDir: s.o.DataDir, Metrics: m, Logger: logger}
 }
 
-// Adopts reports whether a client of DHCP at an address may become an Endpoint.
-func (s *Settings) Adopts(a netip.Addr) bool { return s.dhcp.Adopts(a) }
+// Adopts reports whether a client of DHCP may become an Endpoint.
+func (s *Settings) Adopts(c dhcp.Sighting) bool { return s.dhcp.Adopts(c) }
 
 // CheckAddress refuses what is no host:port; empty is for those who look after it themselves.
 func CheckAddress(flag, address string) error {

@@ -21,13 +21,14 @@ const (
 	// minor are deliveries that no condition follows from: to strangers, to nobody in particular, and refusals.
 	minor
 	sightings
+	leases
 	classes
 )
 
 var (
-	classNames = [classes]string{"binding", "alarm", "early", "delivery", "minor_delivery", "sighting"}
+	classNames = [classes]string{"binding", "alarm", "early", "delivery", "minor_delivery", "sighting", "lease"}
 	// limits are together some 30 MB at most.
-	limits = [classes]int{1 << 14, 1 << 12, 1 << 12, 3 << 13, 1 << 13, 1 << 12}
+	limits = [classes]int{1 << 14, 1 << 12, 1 << 12, 3 << 13, 1 << 13, 1 << 12, 1 << 13}
 )
 
 // key is what makes two messages one.
@@ -105,7 +106,15 @@ func alarmKey(a *streampb.Alarm) key {
 	return key{class: alarms, kind: a.GetWhat(), entry: a.GetServer(), uuid: a.GetUuid(), attempt: a.GetAttempt(), address: a.GetCaller().GetAddress()}
 }
 
-func sightingKey(s *streampb.Sighting) key { return key{class: sightings, address: s.GetAddress()} }
+// sightingKey is the host that asked: by its address, or, where it has none yet, by the MAC address that it asked DHCP from.
+func sightingKey(s *streampb.Sighting) key {
+	if s.GetAddress() == "" {
+		return key{class: sightings, uuid: s.GetMac()}
+	}
+	return key{class: sightings, address: s.GetAddress()}
+}
+
+func leaseKey(l *streampb.Lease) key { return key{class: leases, entry: l.GetMac()} }
 
 func bindingKey(b *streampb.Binding) key { return key{class: bindings, entry: b.GetEntry()} }
 
@@ -127,6 +136,8 @@ func (it *item) put(r *streampb.TellRequest) {
 		r.Alarms = append(r.Alarms, m)
 	case *streampb.Sighting:
 		r.Sightings = append(r.Sightings, m)
+	case *streampb.Lease:
+		r.Leases = append(r.Leases, m)
 	case *streampb.Binding:
 		r.Bindings = append(r.Bindings, m)
 	default:
@@ -144,6 +155,9 @@ func itemsOf(r *streampb.TellRequest) (items []*item) {
 	}
 	for _, m := range r.GetSightings() {
 		items = append(items, &item{key: sightingKey(m), message: m})
+	}
+	for _, m := range r.GetLeases() {
+		items = append(items, &item{key: leaseKey(m), message: m})
 	}
 	for _, m := range r.GetBindings() {
 		items = append(items, &item{key: bindingKey(m), message: m})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -162,8 +163,30 @@ func (o *Outbox) Sight(u bootview.UnknownMachine) {
 	text := func(s string) string { return strings.Clone(clip(s)) }
 	m := &streampb.Sighting{
 		Address: text(u.Address), Uuid: text(u.UUID), Mac: text(u.MAC), Serial: text(u.Serial), Path: text(u.Path), Time: timestamppb.New(u.Last),
+		Architecture: text(u.Architecture), Count: uint32(min(max(u.Times, 0), math.MaxUint32)),
+	}
+	if !u.First.IsZero() {
+		m.First = timestamppb.New(u.First)
 	}
 	o.replace(sightingKey(m), m)
+}
+
+// maxHeld is how many addresses of a client are told: it has one in each subnet.
+const maxHeld = 16
+
+// Lease adds a client of DHCP that has an address; the last one counts. That it is a machine is worth nothing to who has not heard of it.
+func (o *Outbox) Lease(l *streampb.Lease) {
+	m := &streampb.Lease{Mac: clip(l.GetMac()), Address: clip(l.GetAddress()), Machine: l.GetMachine(), Addresses: l.GetAddresses(), Host: clip(l.GetHost()), Vendor: clip(l.GetVendor())}
+	for _, held := range l.GetHeld()[:min(len(l.GetHeld()), maxHeld)] {
+		m.Held = append(m.Held, clip(held))
+	}
+	k := leaseKey(m)
+	o.mu.Lock()
+	_, waits := o.by[k]
+	o.mu.Unlock()
+	if waits || !m.GetMachine() {
+		o.replace(k, m)
+	}
 }
 
 // Bind adds who boots by an entry; the last one counts.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,6 +195,18 @@ func TestOtherKinds(t *testing.T) {
 	}
 	o.Sight(bootview.UnknownMachine{Address: "10.0.0.9", UUID: "old", Last: start})
 	o.Sight(bootview.UnknownMachine{Address: "10.0.0.9", UUID: "new\xff", Path: strings.Repeat("x", 1000), Last: start})
+	// Over DHCP a machine has no address yet.
+	for n, mac := range []string{"52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:01"} {
+		o.Sight(bootview.UnknownMachine{MAC: mac, Architecture: "arm64", Path: "DHCP PXEClient", First: start, Last: start, Times: n})
+	}
+	for _, l := range []*streampb.Lease{
+		{Mac: "02:fa:44:00:00:01", Address: "10.1.0.1", Held: slices.Repeat([]string{"10.1.0.1"}, 100), Addresses: 9, Host: "idrac-1", Vendor: strings.Repeat("x", 1000)},
+		{Mac: "02:fa:44:00:00:02", Address: "10.1.0.2"},
+		{Mac: "02:fa:44:00:00:02", Address: "10.1.0.2", Machine: true}, // it boots from the network now
+		{Mac: "02:fa:44:00:00:03", Address: "10.1.0.3", Machine: true}, // which nobody has to hear of one that nobody has heard of
+	} {
+		o.Lease(l)
+	}
 	o.Bind("e", "1", other, false)
 	o.Bind("e", "2", me, true)
 	o.Early("s")
@@ -214,9 +227,17 @@ func TestOtherKinds(t *testing.T) {
 			Server: "s", Uuid: "u", Attempt: "1", What: "Ignition", Why: "first", Caller: &streampb.Caller{Address: "10.0.0.2"},
 			Bound: &streampb.Caller{Address: "10.0.0.1", Mac: "m"}, Time: callTime(),
 		}},
-		Sightings: []*streampb.Sighting{{Address: "10.0.0.9", Uuid: "new", Path: strings.Repeat("x", mostText), Time: callTime()}},
-		Bindings:  []*streampb.Binding{{Entry: "e", Attempt: "2", Caller: &streampb.Caller{Address: "10.0.0.1", Mac: "m"}, Proven: true}},
-		Early:     []string{"s"},
+		Sightings: []*streampb.Sighting{
+			{Address: "10.0.0.9", Uuid: "new", Path: strings.Repeat("x", mostText), Time: callTime()},
+			{Mac: "52:54:00:00:00:01", Architecture: "arm64", Path: "DHCP PXEClient", Time: callTime(), First: callTime(), Count: 2},
+			{Mac: "52:54:00:00:00:02", Architecture: "arm64", Path: "DHCP PXEClient", Time: callTime(), First: callTime(), Count: 1},
+		},
+		Leases: []*streampb.Lease{
+			{Mac: "02:fa:44:00:00:01", Address: "10.1.0.1", Held: slices.Repeat([]string{"10.1.0.1"}, maxHeld), Addresses: 9, Host: "idrac-1", Vendor: strings.Repeat("x", mostText)},
+			{Mac: "02:fa:44:00:00:02", Address: "10.1.0.2", Machine: true},
+		},
+		Bindings: []*streampb.Binding{{Entry: "e", Attempt: "2", Caller: &streampb.Caller{Address: "10.0.0.1", Mac: "m"}, Proven: true}},
+		Early:    []string{"s"},
 	}
 	if diff := cmp.Diff(want, o.Next(100), protocmp.Transform(), protocmp.IgnoreFields(want, "instance", "number")); diff != "" {
 		t.Error(diff)
@@ -253,7 +274,7 @@ func TestFloodsDropTheOldestOfTheirKind(t *testing.T) {
 	d, _ := sealedtest.Dir(t, name)
 	o := open(t, d)
 	defer o.Close()
-	o.limits = [classes]int{2, 2, 2, 2, 2, 2}
+	o.limits = [classes]int{2, 2, 2, 2, 2, 2, 2}
 	for i := range 500 {
 		if i < 3 {
 			o.Deliver(delivery(fmt.Sprint("u", i), "10.0.0.1", i))
@@ -275,6 +296,7 @@ farrier_outbox_dropped_total{kind="alarm"} 0
 farrier_outbox_dropped_total{kind="binding"} 0
 farrier_outbox_dropped_total{kind="delivery"} 1
 farrier_outbox_dropped_total{kind="early"} 0
+farrier_outbox_dropped_total{kind="lease"} 0
 farrier_outbox_dropped_total{kind="minor_delivery"} 498
 farrier_outbox_dropped_total{kind="sighting"} 498
 # HELP farrier_outbox_messages Messages that wait for a manager, by kind.
@@ -283,6 +305,7 @@ farrier_outbox_messages{kind="alarm"} 0
 farrier_outbox_messages{kind="binding"} 0
 farrier_outbox_messages{kind="delivery"} 2
 farrier_outbox_messages{kind="early"} 0
+farrier_outbox_messages{kind="lease"} 0
 farrier_outbox_messages{kind="minor_delivery"} 2
 farrier_outbox_messages{kind="sighting"} 2
 `

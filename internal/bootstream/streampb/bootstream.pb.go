@@ -172,7 +172,7 @@ func (x StoreResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StoreResponse_Outcome.Descriptor instead.
 func (StoreResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{36, 0}
+	return file_bootstream_proto_rawDescGZIP(), []int{37, 0}
 }
 
 // Position is how far a boot server has come in the records of one manager. Counters of different epochs say nothing of each other.
@@ -2370,6 +2370,7 @@ type TellRequest struct {
 	Bindings   []*Binding             `protobuf:"bytes,6,rep,name=bindings,proto3" json:"bindings,omitempty"`
 	// early names Servers whose machine asked before its BMC has shown it on.
 	Early         []string `protobuf:"bytes,7,rep,name=early,proto3" json:"early,omitempty"`
+	Leases        []*Lease `protobuf:"bytes,8,rep,name=leases,proto3" json:"leases,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2449,6 +2450,13 @@ func (x *TellRequest) GetBindings() []*Binding {
 func (x *TellRequest) GetEarly() []string {
 	if x != nil {
 		return x.Early
+	}
+	return nil
+}
+
+func (x *TellRequest) GetLeases() []*Lease {
+	if x != nil {
+		return x.Leases
 	}
 	return nil
 }
@@ -2733,13 +2741,18 @@ func (x *Alarm) GetTime() *timestamppb.Timestamp {
 
 // Sighting is a machine that asked and that there was nothing for.
 type Sighting struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Mac           string                 `protobuf:"bytes,3,opt,name=mac,proto3" json:"mac,omitempty"`
-	Serial        string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
-	Path          string                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Uuid    string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Mac     string                 `protobuf:"bytes,3,opt,name=mac,proto3" json:"mac,omitempty"`
+	Serial  string                 `protobuf:"bytes,4,opt,name=serial,proto3" json:"serial,omitempty"`
+	Path    string                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
+	Time    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
+	// architecture is that of its firmware, if it asked over DHCP.
+	Architecture string `protobuf:"bytes,7,opt,name=architecture,proto3" json:"architecture,omitempty"`
+	// first is when it asked first, and count how often since then, as far as the boot server remembers; zero: it does not say.
+	First         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=first,proto3" json:"first,omitempty"`
+	Count         uint32                 `protobuf:"varint,9,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2816,6 +2829,124 @@ func (x *Sighting) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Sighting) GetArchitecture() string {
+	if x != nil {
+		return x.Architecture
+	}
+	return ""
+}
+
+func (x *Sighting) GetFirst() *timestamppb.Timestamp {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *Sighting) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// Lease is a client of the boot server's DHCP that has an address.
+type Lease struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Mac     string                 `protobuf:"bytes,1,opt,name=mac,proto3" json:"mac,omitempty"`
+	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// held are all addresses that the client has.
+	Held []string `protobuf:"bytes,3,rep,name=held,proto3" json:"held,omitempty"`
+	// machine says that it boots from the network, or has booted.
+	Machine bool `protobuf:"varint,4,opt,name=machine,proto3" json:"machine,omitempty"`
+	// addresses is how many of them there are for all clients.
+	Addresses uint32 `protobuf:"varint,5,opt,name=addresses,proto3" json:"addresses,omitempty"`
+	// host and vendor are what the client calls itself, in its own words.
+	Host          string `protobuf:"bytes,6,opt,name=host,proto3" json:"host,omitempty"`
+	Vendor        string `protobuf:"bytes,7,opt,name=vendor,proto3" json:"vendor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_bootstream_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_bootstream_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_bootstream_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Lease) GetMac() string {
+	if x != nil {
+		return x.Mac
+	}
+	return ""
+}
+
+func (x *Lease) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Lease) GetHeld() []string {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Lease) GetMachine() bool {
+	if x != nil {
+		return x.Machine
+	}
+	return false
+}
+
+func (x *Lease) GetAddresses() uint32 {
+	if x != nil {
+		return x.Addresses
+	}
+	return 0
+}
+
+func (x *Lease) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Lease) GetVendor() string {
+	if x != nil {
+		return x.Vendor
+	}
+	return ""
+}
+
 // Binding is who boots by an entry.
 type Binding struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2829,7 +2960,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2972,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[34]
+	mi := &file_bootstream_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2985,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{34}
+	return file_bootstream_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Binding) GetEntry() string {
@@ -2900,7 +3031,7 @@ type StoreRequest struct {
 
 func (x *StoreRequest) Reset() {
 	*x = StoreRequest{}
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3043,7 @@ func (x *StoreRequest) String() string {
 func (*StoreRequest) ProtoMessage() {}
 
 func (x *StoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[35]
+	mi := &file_bootstream_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3056,7 @@ func (x *StoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreRequest.ProtoReflect.Descriptor instead.
 func (*StoreRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{35}
+	return file_bootstream_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StoreRequest) GetKind() isStoreRequest_Kind {
@@ -2993,7 +3124,7 @@ type StoreResponse struct {
 
 func (x *StoreResponse) Reset() {
 	*x = StoreResponse{}
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3136,7 @@ func (x *StoreResponse) String() string {
 func (*StoreResponse) ProtoMessage() {}
 
 func (x *StoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[36]
+	mi := &file_bootstream_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3149,7 @@ func (x *StoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreResponse.ProtoReflect.Descriptor instead.
 func (*StoreResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{36}
+	return file_bootstream_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StoreResponse) GetOutcome() StoreResponse_Outcome {
@@ -3040,7 +3171,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3052,7 +3183,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[37]
+	mi := &file_bootstream_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3065,7 +3196,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{37}
+	return file_bootstream_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3091,7 +3222,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_bootstream_proto_msgTypes[38]
+	mi := &file_bootstream_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3234,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[38]
+	mi := &file_bootstream_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3247,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{38}
+	return file_bootstream_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JoinResponse) GetIssued() *Issued {
@@ -3135,7 +3266,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_bootstream_proto_msgTypes[39]
+	mi := &file_bootstream_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3278,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[39]
+	mi := &file_bootstream_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3291,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{39}
+	return file_bootstream_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RenewRequest) GetCertificateRequest() []byte {
@@ -3179,7 +3310,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_bootstream_proto_msgTypes[40]
+	mi := &file_bootstream_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3191,7 +3322,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[40]
+	mi := &file_bootstream_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3204,7 +3335,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{40}
+	return file_bootstream_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RenewResponse) GetIssued() *Issued {
@@ -3227,7 +3358,7 @@ type Issued struct {
 
 func (x *Issued) Reset() {
 	*x = Issued{}
-	mi := &file_bootstream_proto_msgTypes[41]
+	mi := &file_bootstream_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3370,7 @@ func (x *Issued) String() string {
 func (*Issued) ProtoMessage() {}
 
 func (x *Issued) ProtoReflect() protoreflect.Message {
-	mi := &file_bootstream_proto_msgTypes[41]
+	mi := &file_bootstream_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3383,7 @@ func (x *Issued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Issued.ProtoReflect.Descriptor instead.
 func (*Issued) Descriptor() ([]byte, []int) {
-	return file_bootstream_proto_rawDescGZIP(), []int{41}
+	return file_bootstream_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Issued) GetChain() []byte {
@@ -3463,7 +3594,7 @@ const file_bootstream_proto_rawDesc = "" +
 	"\bSettings\x12&\n" +
 	"\x0fdefault_uki_url\x18\x01 \x01(\tR\rdefaultUkiUrl\x12$\n" +
 	"\x0econfig_url_key\x18\x02 \x01(\fR\fconfigUrlKey\x12?\n" +
-	"\x0econfig_url_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fconfigUrlTtl\"\xc9\x02\n" +
+	"\x0econfig_url_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fconfigUrlTtl\"\xff\x02\n" +
 	"\vTellRequest\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12?\n" +
@@ -3473,7 +3604,8 @@ const file_bootstream_proto_rawDesc = "" +
 	"\x06alarms\x18\x04 \x03(\v2\x1c.farrier.bootstream.v1.AlarmR\x06alarms\x12=\n" +
 	"\tsightings\x18\x05 \x03(\v2\x1f.farrier.bootstream.v1.SightingR\tsightings\x12:\n" +
 	"\bbindings\x18\x06 \x03(\v2\x1e.farrier.bootstream.v1.BindingR\bbindings\x12\x14\n" +
-	"\x05early\x18\a \x03(\tR\x05early\"\x0e\n" +
+	"\x05early\x18\a \x03(\tR\x05early\x124\n" +
+	"\x06leases\x18\b \x03(\v2\x1c.farrier.bootstream.v1.LeaseR\x06leases\"\x0e\n" +
 	"\fTellResponse\"\xe4\x02\n" +
 	"\bDelivery\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
@@ -3498,14 +3630,25 @@ const file_bootstream_proto_rawDesc = "" +
 	"\x06caller\x18\x05 \x01(\v2\x1d.farrier.bootstream.v1.CallerR\x06caller\x123\n" +
 	"\x05bound\x18\x06 \x01(\v2\x1d.farrier.bootstream.v1.CallerR\x05bound\x12\x10\n" +
 	"\x03why\x18\a \x01(\tR\x03why\x12.\n" +
-	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\xa6\x01\n" +
+	"\x04time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x92\x02\n" +
 	"\bSighting\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x10\n" +
 	"\x03mac\x18\x03 \x01(\tR\x03mac\x12\x16\n" +
 	"\x06serial\x18\x04 \x01(\tR\x06serial\x12\x12\n" +
 	"\x04path\x18\x05 \x01(\tR\x04path\x12.\n" +
-	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"\x88\x01\n" +
+	"\x04time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\"\n" +
+	"\farchitecture\x18\a \x01(\tR\farchitecture\x120\n" +
+	"\x05first\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05first\x12\x14\n" +
+	"\x05count\x18\t \x01(\rR\x05count\"\xab\x01\n" +
+	"\x05Lease\x12\x10\n" +
+	"\x03mac\x18\x01 \x01(\tR\x03mac\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04held\x18\x03 \x03(\tR\x04held\x12\x18\n" +
+	"\amachine\x18\x04 \x01(\bR\amachine\x12\x1c\n" +
+	"\taddresses\x18\x05 \x01(\rR\taddresses\x12\x12\n" +
+	"\x04host\x18\x06 \x01(\tR\x04host\x12\x16\n" +
+	"\x06vendor\x18\a \x01(\tR\x06vendor\"\x88\x01\n" +
 	"\aBinding\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\tR\aattempt\x125\n" +
@@ -3563,7 +3706,7 @@ func file_bootstream_proto_rawDescGZIP() []byte {
 }
 
 var file_bootstream_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_bootstream_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_bootstream_proto_goTypes = []any{
 	(Rank)(0),                     // 0: farrier.bootstream.v1.Rank
 	(Ignition_Problem)(0),         // 1: farrier.bootstream.v1.Ignition.Problem
@@ -3602,42 +3745,43 @@ var file_bootstream_proto_goTypes = []any{
 	(*Delivery)(nil),              // 34: farrier.bootstream.v1.Delivery
 	(*Alarm)(nil),                 // 35: farrier.bootstream.v1.Alarm
 	(*Sighting)(nil),              // 36: farrier.bootstream.v1.Sighting
-	(*Binding)(nil),               // 37: farrier.bootstream.v1.Binding
-	(*StoreRequest)(nil),          // 38: farrier.bootstream.v1.StoreRequest
-	(*StoreResponse)(nil),         // 39: farrier.bootstream.v1.StoreResponse
-	(*JoinRequest)(nil),           // 40: farrier.bootstream.v1.JoinRequest
-	(*JoinResponse)(nil),          // 41: farrier.bootstream.v1.JoinResponse
-	(*RenewRequest)(nil),          // 42: farrier.bootstream.v1.RenewRequest
-	(*RenewResponse)(nil),         // 43: farrier.bootstream.v1.RenewResponse
-	(*Issued)(nil),                // 44: farrier.bootstream.v1.Issued
-	nil,                           // 45: farrier.bootstream.v1.Hello.ObservedEntry
-	nil,                           // 46: farrier.bootstream.v1.Welcome.ObservedEntry
-	nil,                           // 47: farrier.bootstream.v1.Current.ObservedEntry
-	nil,                           // 48: farrier.bootstream.v1.Profile.ConfigsEntry
-	nil,                           // 49: farrier.bootstream.v1.Profile.IdsEntry
-	nil,                           // 50: farrier.bootstream.v1.Assignment.SelectorEntry
-	nil,                           // 51: farrier.bootstream.v1.Instance.FieldsEntry
-	nil,                           // 52: farrier.bootstream.v1.Instance.UserDataEntry
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 54: google.protobuf.Duration
+	(*Lease)(nil),                 // 37: farrier.bootstream.v1.Lease
+	(*Binding)(nil),               // 38: farrier.bootstream.v1.Binding
+	(*StoreRequest)(nil),          // 39: farrier.bootstream.v1.StoreRequest
+	(*StoreResponse)(nil),         // 40: farrier.bootstream.v1.StoreResponse
+	(*JoinRequest)(nil),           // 41: farrier.bootstream.v1.JoinRequest
+	(*JoinResponse)(nil),          // 42: farrier.bootstream.v1.JoinResponse
+	(*RenewRequest)(nil),          // 43: farrier.bootstream.v1.RenewRequest
+	(*RenewResponse)(nil),         // 44: farrier.bootstream.v1.RenewResponse
+	(*Issued)(nil),                // 45: farrier.bootstream.v1.Issued
+	nil,                           // 46: farrier.bootstream.v1.Hello.ObservedEntry
+	nil,                           // 47: farrier.bootstream.v1.Welcome.ObservedEntry
+	nil,                           // 48: farrier.bootstream.v1.Current.ObservedEntry
+	nil,                           // 49: farrier.bootstream.v1.Profile.ConfigsEntry
+	nil,                           // 50: farrier.bootstream.v1.Profile.IdsEntry
+	nil,                           // 51: farrier.bootstream.v1.Assignment.SelectorEntry
+	nil,                           // 52: farrier.bootstream.v1.Instance.FieldsEntry
+	nil,                           // 53: farrier.bootstream.v1.Instance.UserDataEntry
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
 }
 var file_bootstream_proto_depIdxs = []int32{
 	5,  // 0: farrier.bootstream.v1.FollowRequest.hello:type_name -> farrier.bootstream.v1.Hello
 	6,  // 1: farrier.bootstream.v1.FollowRequest.ack:type_name -> farrier.bootstream.v1.Ack
 	8,  // 2: farrier.bootstream.v1.FollowRequest.health:type_name -> farrier.bootstream.v1.Health
 	3,  // 3: farrier.bootstream.v1.Hello.held:type_name -> farrier.bootstream.v1.Position
-	45, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
+	46, // 4: farrier.bootstream.v1.Hello.observed:type_name -> farrier.bootstream.v1.Hello.ObservedEntry
 	7,  // 5: farrier.bootstream.v1.Ack.refused:type_name -> farrier.bootstream.v1.Refusal
-	53, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
+	54, // 6: farrier.bootstream.v1.Health.certificate_expires:type_name -> google.protobuf.Timestamp
 	9,  // 7: farrier.bootstream.v1.Health.unfetched:type_name -> farrier.bootstream.v1.Unfetched
 	11, // 8: farrier.bootstream.v1.FollowResponse.welcome:type_name -> farrier.bootstream.v1.Welcome
 	12, // 9: farrier.bootstream.v1.FollowResponse.changes:type_name -> farrier.bootstream.v1.Changes
 	13, // 10: farrier.bootstream.v1.FollowResponse.current:type_name -> farrier.bootstream.v1.Current
 	14, // 11: farrier.bootstream.v1.FollowResponse.gap:type_name -> farrier.bootstream.v1.Gap
-	46, // 12: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
-	54, // 13: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
-	47, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
-	54, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
+	47, // 12: farrier.bootstream.v1.Welcome.observed:type_name -> farrier.bootstream.v1.Welcome.ObservedEntry
+	55, // 13: farrier.bootstream.v1.Welcome.heartbeat:type_name -> google.protobuf.Duration
+	48, // 14: farrier.bootstream.v1.Current.observed:type_name -> farrier.bootstream.v1.Current.ObservedEntry
+	55, // 15: farrier.bootstream.v1.Current.secrets_for:type_name -> google.protobuf.Duration
 	16, // 16: farrier.bootstream.v1.Record.deleted:type_name -> farrier.bootstream.v1.Deleted
 	17, // 17: farrier.bootstream.v1.Record.machine:type_name -> farrier.bootstream.v1.Machine
 	23, // 18: farrier.bootstream.v1.Record.profile:type_name -> farrier.bootstream.v1.Profile
@@ -3651,53 +3795,55 @@ var file_bootstream_proto_depIdxs = []int32{
 	20, // 26: farrier.bootstream.v1.Machine.attempt:type_name -> farrier.bootstream.v1.Attempt
 	21, // 27: farrier.bootstream.v1.Machine.terms:type_name -> farrier.bootstream.v1.Terms
 	1,  // 28: farrier.bootstream.v1.Ignition.problem:type_name -> farrier.bootstream.v1.Ignition.Problem
-	53, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
+	54, // 29: farrier.bootstream.v1.Terms.seen:type_name -> google.protobuf.Timestamp
 	22, // 30: farrier.bootstream.v1.Terms.bound:type_name -> farrier.bootstream.v1.Caller
-	48, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
-	49, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
-	53, // 33: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
-	53, // 34: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
-	50, // 35: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
+	49, // 31: farrier.bootstream.v1.Profile.configs:type_name -> farrier.bootstream.v1.Profile.ConfigsEntry
+	50, // 32: farrier.bootstream.v1.Profile.ids:type_name -> farrier.bootstream.v1.Profile.IdsEntry
+	54, // 33: farrier.bootstream.v1.Assignment.created:type_name -> google.protobuf.Timestamp
+	54, // 34: farrier.bootstream.v1.Assignment.admitted:type_name -> google.protobuf.Timestamp
+	51, // 35: farrier.bootstream.v1.Assignment.selector:type_name -> farrier.bootstream.v1.Assignment.SelectorEntry
 	27, // 36: farrier.bootstream.v1.Assignment.tenancy:type_name -> farrier.bootstream.v1.Tenancy
-	53, // 37: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
-	51, // 38: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
-	52, // 39: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
+	54, // 37: farrier.bootstream.v1.Tenancy.since:type_name -> google.protobuf.Timestamp
+	52, // 38: farrier.bootstream.v1.Instance.fields:type_name -> farrier.bootstream.v1.Instance.FieldsEntry
+	53, // 39: farrier.bootstream.v1.Instance.user_data:type_name -> farrier.bootstream.v1.Instance.UserDataEntry
 	30, // 40: farrier.bootstream.v1.Image.kernel:type_name -> farrier.bootstream.v1.Layer
 	30, // 41: farrier.bootstream.v1.Image.initramfs:type_name -> farrier.bootstream.v1.Layer
 	30, // 42: farrier.bootstream.v1.Image.squashfs:type_name -> farrier.bootstream.v1.Layer
 	30, // 43: farrier.bootstream.v1.Image.uki:type_name -> farrier.bootstream.v1.Layer
-	54, // 44: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
+	55, // 44: farrier.bootstream.v1.Settings.config_url_ttl:type_name -> google.protobuf.Duration
 	34, // 45: farrier.bootstream.v1.TellRequest.deliveries:type_name -> farrier.bootstream.v1.Delivery
 	35, // 46: farrier.bootstream.v1.TellRequest.alarms:type_name -> farrier.bootstream.v1.Alarm
 	36, // 47: farrier.bootstream.v1.TellRequest.sightings:type_name -> farrier.bootstream.v1.Sighting
-	37, // 48: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
-	53, // 49: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
-	53, // 50: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
-	22, // 51: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
-	22, // 52: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
-	53, // 53: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
-	53, // 54: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
-	22, // 55: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
-	2,  // 56: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
-	44, // 57: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	44, // 58: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
-	24, // 59: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
-	26, // 60: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
-	4,  // 61: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
-	32, // 62: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
-	38, // 63: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
-	40, // 64: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
-	42, // 65: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
-	10, // 66: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
-	33, // 67: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
-	39, // 68: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
-	41, // 69: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
-	43, // 70: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
-	66, // [66:71] is the sub-list for method output_type
-	61, // [61:66] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	38, // 48: farrier.bootstream.v1.TellRequest.bindings:type_name -> farrier.bootstream.v1.Binding
+	37, // 49: farrier.bootstream.v1.TellRequest.leases:type_name -> farrier.bootstream.v1.Lease
+	54, // 50: farrier.bootstream.v1.Delivery.first:type_name -> google.protobuf.Timestamp
+	54, // 51: farrier.bootstream.v1.Delivery.last:type_name -> google.protobuf.Timestamp
+	22, // 52: farrier.bootstream.v1.Alarm.caller:type_name -> farrier.bootstream.v1.Caller
+	22, // 53: farrier.bootstream.v1.Alarm.bound:type_name -> farrier.bootstream.v1.Caller
+	54, // 54: farrier.bootstream.v1.Alarm.time:type_name -> google.protobuf.Timestamp
+	54, // 55: farrier.bootstream.v1.Sighting.time:type_name -> google.protobuf.Timestamp
+	54, // 56: farrier.bootstream.v1.Sighting.first:type_name -> google.protobuf.Timestamp
+	22, // 57: farrier.bootstream.v1.Binding.caller:type_name -> farrier.bootstream.v1.Caller
+	2,  // 58: farrier.bootstream.v1.StoreResponse.outcome:type_name -> farrier.bootstream.v1.StoreResponse.Outcome
+	45, // 59: farrier.bootstream.v1.JoinResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	45, // 60: farrier.bootstream.v1.RenewResponse.issued:type_name -> farrier.bootstream.v1.Issued
+	24, // 61: farrier.bootstream.v1.Profile.ConfigsEntry.value:type_name -> farrier.bootstream.v1.Content
+	26, // 62: farrier.bootstream.v1.Assignment.SelectorEntry.value:type_name -> farrier.bootstream.v1.Values
+	4,  // 63: farrier.bootstream.v1.BootStream.Follow:input_type -> farrier.bootstream.v1.FollowRequest
+	32, // 64: farrier.bootstream.v1.BootStream.Tell:input_type -> farrier.bootstream.v1.TellRequest
+	39, // 65: farrier.bootstream.v1.BootStream.Store:input_type -> farrier.bootstream.v1.StoreRequest
+	41, // 66: farrier.bootstream.v1.BootServerCertificates.Join:input_type -> farrier.bootstream.v1.JoinRequest
+	43, // 67: farrier.bootstream.v1.BootServerCertificates.Renew:input_type -> farrier.bootstream.v1.RenewRequest
+	10, // 68: farrier.bootstream.v1.BootStream.Follow:output_type -> farrier.bootstream.v1.FollowResponse
+	33, // 69: farrier.bootstream.v1.BootStream.Tell:output_type -> farrier.bootstream.v1.TellResponse
+	40, // 70: farrier.bootstream.v1.BootStream.Store:output_type -> farrier.bootstream.v1.StoreResponse
+	42, // 71: farrier.bootstream.v1.BootServerCertificates.Join:output_type -> farrier.bootstream.v1.JoinResponse
+	44, // 72: farrier.bootstream.v1.BootServerCertificates.Renew:output_type -> farrier.bootstream.v1.RenewResponse
+	68, // [68:73] is the sub-list for method output_type
+	63, // [63:68] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_bootstream_proto_init() }
@@ -3725,7 +3871,7 @@ func file_bootstream_proto_init() {
 		(*Record_Image)(nil),
 		(*Record_Settings)(nil),
 	}
-	file_bootstream_proto_msgTypes[35].OneofWrappers = []any{
+	file_bootstream_proto_msgTypes[36].OneofWrappers = []any{
 		(*StoreRequest_Registration)(nil),
 		(*StoreRequest_BootState)(nil),
 	}
@@ -3735,7 +3881,7 @@ func file_bootstream_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bootstream_proto_rawDesc), len(file_bootstream_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

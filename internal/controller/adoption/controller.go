@@ -3,6 +3,7 @@ package adoption
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -42,14 +43,15 @@ const (
 type Config struct {
 	Client   client.Client
 	Prefixes *macprefix.Database
-	// Adopts reports whether clients with an address may be adopted.
-	Adopts   func(netip.Addr) bool
+	// Adopts reports whether a client may be adopted.
+	Adopts   func(dhcp.Sighting) bool
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Logger   logr.Logger
 }
 
-// Reconciler makes Endpoints of clients of DHCP. It reconciles names of Endpoints, of which there may be none yet.
+// Reconciler makes Endpoints of clients of DHCP. It reconciles names of Endpoints, of which there may be none yet, in the namespaces of sites: Endpoints have none, and what
+// the boot servers of one site say of a client takes nothing from those of another.
 type Reconciler struct {
 	Config
 	wake   trigger.Source
@@ -58,8 +60,8 @@ type Reconciler struct {
 
 	waiting waiting
 
-	// adopted is how many adopted Endpoints there were at counted, and were made since. The one worker has them.
-	adopted int
+	// adopted is how many adopted Endpoints each site had at counted, and were made since. The one worker has them.
+	adopted map[string]int
 	counted time.Time
 }
 
@@ -67,33 +69,39 @@ type Reconciler struct {
 func New(cfg Config) *Reconciler {
 	return &Reconciler{
 		Config: cfg, writes: ratelimit.New(writesASecond, writesAtOnce, cfg.Clock), full: ratelimit.NewLines(linesAMinute, time.Minute, cfg.Logger, cfg.Clock),
-		waiting: waiting{by: map[string]candidate{}},
+		waiting: waiting{by: map[reconcile.Request]candidate{}, sites: map[string]int{}}, adopted: map[string]int{},
 	}
 }
 
 // Seen takes note of a client. It waits for nothing. What is no BMC by its MAC address, or boots from the network, goes no further.
 func (r *Reconciler) Seen(s dhcp.Sighting) {
-	if entry, known := r.Prefixes.Lookup(s.Client.MAC); !known || !entry.IsBMC() || !r.Adopts(s.Addr) {
+	if entry, known := r.Prefixes.Lookup(s.Client.MAC); !known || !entry.IsBMC() || !r.Adopts(s) {
 		return
 	}
 	if s.Machine {
 		r.Logger.V(1).Info("DHCP client not adopted", "mac", s.Client.MAC, "address", s.Addr.String(), "reason", reasonMachine)
 		return
 	}
-	if name := nameOf(s.Client.MAC); r.waiting.put(name, s) {
-		r.wake.Wake("", name)
+	if req := requestOf(s); r.waiting.put(req, s) {
+		r.wake.Wake(req.Namespace, req.Name)
 	}
+}
+
+// requestOf is what a client is reconciled as.
+func requestOf(s dhcp.Sighting) (req reconcile.Request) {
+	req.Namespace, req.Name = s.Site, nameOf(s.Client.MAC)
+	return req
 }
 
 // Reconcile adopts a client, once it is its turn.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	c, wait, has := r.waiting.take(req.Name, r.Clock.Now())
+	c, wait, has := r.waiting.take(req, r.Clock.Now())
 	if !has || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	wait, err := r.adopt(ctx, &c)
 	if err != nil || wait > 0 {
-		r.waiting.putBack(req.Name, c)
+		r.waiting.putBack(req, c)
 	}
 	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: wait}, err)
 }
@@ -120,12 +128,15 @@ func (r *Reconciler) adopt(ctx context.Context, c *candidate) (wait time.Duratio
 	return 0, nil
 }
 
-// all stands for all clients: writes are limited for them together.
-var all = netip.IPv6Unspecified()
+// allOf stands for all clients of a site: writes are limited for them together.
+func allOf(site string) netip.Addr {
+	sum := sha256.Sum256([]byte(site))
+	return netip.AddrFrom16([16]byte(append(sum[:8:8], make([]byte, 8)...))) // a limiter looks at the first half alone
+}
 
 // turn gives a client its turn, unless so many wait for theirs that it is better seen again later.
 func (r *Reconciler) turn(c *candidate, p plan) (wait time.Duration, _ plan) {
-	wait, ok := r.writes.Reserve(all, maxWaiting/writesASecond*time.Second)
+	wait, ok := r.writes.Reserve(allOf(c.seen.Site), maxWaiting/writesASecond*time.Second)
 	if !ok {
 		return 0, plan{reason: reasonBusy}
 	}
@@ -153,7 +164,7 @@ func (r *Reconciler) look(ctx context.Context, s dhcp.Sighting) (f facts, err er
 	if f.bmc, err = r.hasBMC(ctx, s); err != nil || f.bmc {
 		return f, err
 	}
-	f.adopted, err = r.count(ctx)
+	f.adopted, err = r.count(ctx, s.Site)
 	return f, err
 }
 
@@ -187,29 +198,36 @@ func (r *Reconciler) has(ctx context.Context, list client.ObjectList, field, val
 // countEvery is how often adopted Endpoints are counted anew, to see those that somebody has deleted.
 const countEvery = 10 * time.Second
 
-// count is how many adopted Endpoints there are.
-func (r *Reconciler) count(ctx context.Context) (int, error) {
+// count is how many adopted Endpoints a site has.
+func (r *Reconciler) count(ctx context.Context, site string) (int, error) {
 	now := r.Clock.Now()
 	if !r.counted.IsZero() && now.Sub(r.counted) < countEvery {
-		return r.adopted, nil
+		return r.adopted[site], nil
 	}
 	var adopted metalv1.EndpointList
 	if err := r.Client.List(ctx, &adopted, client.MatchingLabels{metalv1.LabelAdopted: metalv1.LabelAdoptedDHCP}, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("list adopted Endpoints: %w", err)
 	}
-	r.adopted, r.counted = len(adopted.Items), now
-	return r.adopted, nil
+	clear(r.adopted)
+	for i := range adopted.Items {
+		r.adopted[adopted.Items[i].Labels[metalv1.LabelSite]]++
+	}
+	r.counted = now
+	return r.adopted[site], nil
 }
 
 func (r *Reconciler) create(ctx context.Context, s dhcp.Sighting) error {
 	endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{
 		Name: nameOf(s.Client.MAC), Labels: map[string]string{metalv1.LabelAdopted: metalv1.LabelAdoptedDHCP},
 	}}
+	if s.Site != "" {
+		endpoint.Labels[metalv1.LabelSite] = s.Site
+	}
 	endpoint.Spec.MACAddress, endpoint.Spec.IP = s.Client.MAC, s.Addr.String()
 	if err := r.Client.Create(ctx, endpoint, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("create Endpoint %q: %w", endpoint.Name, err)
 	}
-	r.adopted++
+	r.adopted[s.Site]++
 	adoptions.WithLabelValues(reasonAdopted).Inc()
 	r.logger(ctx, s).Info("DHCP client adopted as an Endpoint", "endpoint", endpoint.Name)
 	r.tell(endpoint, reasonAdopted, "DHCP leased "+s.Addr.String()+" to "+r.describe(s.Client))
@@ -253,7 +271,7 @@ func (r *Reconciler) describe(c dhcp.Client) string {
 }
 
 func (r *Reconciler) logger(ctx context.Context, s dhcp.Sighting) logr.Logger {
-	return log.FromContext(ctx).WithValues("mac", s.Client.MAC, "address", s.Addr.String())
+	return log.FromContext(ctx).WithValues("mac", s.Client.MAC, "address", s.Addr.String(), "site", s.Site)
 }
 
 func (r *Reconciler) tell(endpoint *metalv1.Endpoint, reason, note string) {

@@ -42,7 +42,7 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 	l := &lab{API: controllertest.NewAPI(t, objects...), t: t, events: events.NewFakeRecorder(1000)}
 	l.Reconciler = New(Config{
 		Client: l.API, Prefixes: own.OverVendors(), Recorder: l.events, Clock: l.Clock, Logger: logr.Discard(),
-		Adopts: func(a netip.Addr) bool { return !netip.MustParsePrefix("203.0.113.0/24").Contains(a) },
+		Adopts: func(s dhcp.Sighting) bool { return !netip.MustParsePrefix("203.0.113.0/24").Contains(s.Addr) },
 	})
 	return l
 }
@@ -51,7 +51,11 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 func (l *lab) see(s dhcp.Sighting) reconcile.Result {
 	l.t.Helper()
 	l.Seen(s)
-	return l.Step(l.t, l.Reconciler, nameOf(s.Client.MAC))
+	result, err := l.Reconcile(l.t.Context(), requestOf(s))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return result
 }
 
 func (l *lab) adopted() int {
@@ -184,7 +188,7 @@ func TestStrangersAreBounded(t *testing.T) {
 // A client that renews its lease while it waits is made where it is then, and neither sooner nor later.
 func TestAClientKeepsItsTurn(t *testing.T) {
 	l := newLab(t)
-	for l.writes.Allow(all) {
+	for l.writes.Allow(allOf("")) {
 	}
 	first := l.see(client1(dell, there)).RequeueAfter
 	l.Clock.Step(first / 2)
@@ -247,5 +251,63 @@ func TestAnEndpointThatTheCacheDoesNotShow(t *testing.T) {
 	l.ForgetWrites()
 	if result := l.see(client1(dell, here)); result.RequeueAfter == 0 || len(l.Writes("")) > 0 {
 		t.Errorf("wrote %v, comes again after %s", l.Writes(""), result.RequeueAfter)
+	}
+}
+
+// ofSite is a client as a boot server of a site tells of it.
+func ofSite(site, mac string, addrs ...netip.Addr) dhcp.Sighting {
+	s := client1(mac, addrs...)
+	s.Apart, s.Site = true, site
+	return s
+}
+
+// What a boot server says of a BMC of another site moves it nowhere: it would be sent the password of that BMC.
+func TestSitesHaveTheirOwnEndpoints(t *testing.T) {
+	l := newLab(t)
+	l.see(ofSite("north", dell, here))
+	if e := controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)); e.Spec.IP != here.String() || e.Labels[metalv1.LabelSite] != "north" {
+		t.Fatalf("made at %s with %v", e.Spec.IP, e.Labels)
+	}
+	for name, s := range map[string]dhcp.Sighting{
+		"another site": ofSite("south", dell, there), "a boot server without a site": ofSite("", dell, there), "this process": client1(dell, there),
+	} {
+		if l.see(s); controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)).Spec.IP != here.String() {
+			t.Errorf("%s has moved it", name)
+		}
+	}
+	if l.see(ofSite("north", dell, there)); controllertest.Read[metalv1.Endpoint](t, l.API, nameOf(dell)).Spec.IP != there.String() {
+		t.Error("its own site has not")
+	}
+}
+
+// A boot server that invents clients keeps those of others neither waiting nor out.
+func TestSitesAreBoundedEach(t *testing.T) {
+	l := newLab(t)
+	invented := func(n int) dhcp.Sighting {
+		s := ofSite("north", fmt.Sprintf("d0:43:1e:01:%02x:%02x", n>>8, n&255), netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)}))
+		s.Addresses = 1 << 30
+		return s
+	}
+	for n := range writesAtOnce + 1 {
+		l.see(invented(n))
+	}
+	for n := range 2 * maxWaiting {
+		l.Seen(invented(1000 + n))
+	}
+	if n := l.adopted(); n != writesAtOnce || l.waiting.len() != maxWaiting {
+		t.Errorf("%d are adopted and %d wait", n, l.waiting.len())
+	}
+	s := ofSite("south", dell, there)
+	s.Addresses = 1
+	if l.see(s); l.adopted() != writesAtOnce+1 {
+		t.Error("the BMC of another site waits for them")
+	}
+	if l.see(client1("d0:43:1e:00:00:02", here)); l.adopted() != writesAtOnce+2 {
+		t.Error("our own waits for them")
+	}
+	// One that both sites show waits for each.
+	one, other := ofSite("north", "d0:43:1e:00:00:03", here), ofSite("south", "d0:43:1e:00:00:03", there)
+	if requestOf(one) == requestOf(other) {
+		t.Error("one takes the place of the other")
 	}
 }

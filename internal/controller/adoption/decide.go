@@ -44,7 +44,8 @@ type facts struct {
 	named bool
 	// machine: a Server has a network card with the MAC address. bmc: somebody's BMC is the client.
 	machine, bmc bool
-	adopted      int
+	// adopted is how many Endpoints of the site there are.
+	adopted int
 }
 
 // plan is what is to be done, and why.
@@ -79,8 +80,8 @@ func decide(f facts) plan {
 // its first, and whoever else shows its MAC address on another network does not get its password while the BMC is there.
 func existing(f facts) plan {
 	at := slices.IndexFunc(f.same, func(e metalv1.Endpoint) bool { return e.Labels[metalv1.LabelAdopted] == metalv1.LabelAdoptedDHCP })
-	if at < 0 || len(f.same) > 1 {
-		return plan{reason: reasonForeign}
+	if at < 0 || len(f.same) > 1 || f.same[at].Labels[metalv1.LabelSite] != f.seen.Site {
+		return plan{reason: reasonForeign} // another site's, too: who leases there does not have the BMC moved here
 	}
 	ours := &f.same[at]
 	has, err := netip.ParseAddr(strings.TrimSpace(ours.Spec.IP))

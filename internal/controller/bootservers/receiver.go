@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	History  *bootview.History
 	Unknown  *bootview.UnknownMachines
 	Intake   *reportintake.Intake
+	// Leased is told of clients of the DHCP of boot servers, and may not wait; nil: nobody is.
+	Leased func(dhcp.Sighting)
 	// Early has the BMC of a Server asked soon.
 	Early func(server string)
 	// Servers reads Servers from a cache, and SiteOf is where the machine of one stands, as far as the boot view tells sites apart.
@@ -56,6 +59,9 @@ type Receiver struct {
 
 // New makes a Receiver.
 func New(o Options) *Receiver {
+	if o.Leased == nil {
+		o.Leased = func(dhcp.Sighting) {}
+	}
 	return &Receiver{Options: o, metrics: newMetrics(), foreign: ratelimit.NewLines(1, sayEvery, o.Logger, o.Clock)}
 }
 
@@ -84,6 +90,9 @@ func (r *Receiver) Tell(ctx context.Context, from bootstream.Peer, m *streampb.T
 		}
 		for _, s := range m.Sightings {
 			t.sighting(s)
+		}
+		for _, l := range m.Leases {
+			t.lease(l)
 		}
 		return t.err
 	})

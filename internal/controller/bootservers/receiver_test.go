@@ -1,6 +1,7 @@
 package bootservers
 
 import (
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -23,6 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -40,6 +43,7 @@ type told struct {
 	alarmed   []bootview.Alarm
 	bound     []string
 	early     []string
+	leased    []dhcp.Sighting
 }
 
 func (t *told) Delivered(d bootview.Delivery) { t.delivered = append(t.delivered, d) }
@@ -78,6 +82,7 @@ func newStand(t *testing.T) *stand {
 		View: view, Delivery: s.told, History: &bootview.History{}, Unknown: &bootview.UnknownMachines{},
 		Intake:  &reportintake.Intake{Client: api, APIReader: api, Namespace: namespace, Clock: api.Clock},
 		Early:   func(server string) { s.told.early = append(s.told.early, server) },
+		Leased:  func(c dhcp.Sighting) { s.told.leased = append(s.told.leased, c) },
 		Servers: api, SiteOf: func(s *metalv1.Server) string { return s.Labels[metalv1.LabelSite] }, Clock: api.Clock, Logger: logr.Discard(),
 	})
 	return s
@@ -206,6 +211,40 @@ func TestWhatWasCoalescedIsTwoForConditions(t *testing.T) {
 	}
 }
 
+// TestClientsOfABootServersDHCP reach adoption with the site of the boot server, whatever it says of itself, and unknown machines the list with what DHCP knows of them.
+func TestClientsOfABootServersDHCP(t *testing.T) {
+	s := newStand(t)
+	first, last := controllertest.Start.Add(-time.Hour), controllertest.Start.Add(-time.Minute)
+	tell(t, s, ofNorth, 1, &streampb.TellRequest{
+		Leases: []*streampb.Lease{{Mac: "02-FA-44-00-00-0A", Address: "10.1.0.7", Held: []string{"2001:db8::7"}, Addresses: 100, Host: "idrac-7", Vendor: "iDRAC"}},
+		Sightings: []*streampb.Sighting{
+			{Mac: "52:54:00:00:00:01", Uuid: northUUID, Architecture: "arm64", Path: "DHCP PXEClient", First: timestamppb.New(first), Time: timestamppb.New(last), Count: 7},
+			{Mac: "52:54:00:00:00:02", Architecture: "x86_64", Path: "DHCP HTTPClient", Time: timestamppb.New(last)},
+		},
+	})
+	tell(t, s, nobodys, 1, &streampb.TellRequest{Leases: []*streampb.Lease{{Mac: "02:fa:44:00:00:0b", Address: "10.1.0.8", Machine: true}}})
+	want := []dhcp.Sighting{
+		{
+			Client: dhcp.Client{MAC: "02:fa:44:00:00:0a", Host: "idrac-7", Vendor: "iDRAC"}, Addr: netip.MustParseAddr("10.1.0.7"),
+			Held: []netip.Addr{netip.MustParseAddr("10.1.0.7"), netip.MustParseAddr("2001:db8::7")}, Apart: true, Site: "north", Addresses: 100,
+		},
+		{Client: dhcp.Client{MAC: "02:fa:44:00:00:0b"}, Addr: netip.MustParseAddr("10.1.0.8"), Held: []netip.Addr{netip.MustParseAddr("10.1.0.8")}, Apart: true, Machine: true},
+	}
+	if diff := cmp.Diff(want, s.told.leased, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	u := s.Unknown.List(controllertest.Start)
+	if len(u) != 2 {
+		t.Fatalf("unknown %+v", u)
+	}
+	if m := u[0]; m.MAC != "52:54:00:00:00:01" || m.UUID != northUUID || m.Architecture != "arm64" || !m.First.Equal(first) || !m.Last.Equal(last) || m.Times != 7 {
+		t.Errorf("unknown %+v", m)
+	}
+	if m := u[1]; m.Architecture != "x86_64" || !m.First.Equal(last) || m.Times != 1 {
+		t.Errorf("unknown %+v", m)
+	}
+}
+
 // TestWhatIsKeptIsBounded: a boot server whose credentials were stolen may send anything.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	s := newStand(t)
@@ -214,7 +253,11 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	tell(t, s, ofNorth, 1, &streampb.TellRequest{
 		Deliveries: []*streampb.Delivery{{Kind: long, Entry: north, What: long, Uuid: northUUID, Attempt: long, Address: long, Mac: long, Bytes: -1, First: tomorrow, Last: tomorrow}},
 		Alarms:     []*streampb.Alarm{{Server: "north", What: long, Why: long, Attempt: long, Uuid: long, Caller: &streampb.Caller{Address: long}, Time: tomorrow}},
-		Sightings:  []*streampb.Sighting{{Address: long, Uuid: long, Mac: long, Serial: long, Path: long, Time: tomorrow}},
+		Sightings:  []*streampb.Sighting{{Address: long, Uuid: long, Mac: long, Serial: long, Path: long, Time: tomorrow, Architecture: long, First: tomorrow, Count: 1 << 31}},
+		Leases: []*streampb.Lease{
+			{Mac: long, Address: "10.1.0.1"}, {Mac: "02:fa:44:00:00:01", Address: long}, {Mac: "02:fa:44:00:00:01", Address: "127.0.0.1"}, {Mac: "02:fa:44:00:00:01", Address: "fe80::1"},
+			{Mac: "02:fa:44:00:00:01", Address: "10.1.0.1", Held: slices.Repeat([]string{long, "10.1.0.1", "10.1.0.2"}, 1000), Addresses: 1 << 31, Host: long, Vendor: long},
+		},
 	})
 	d, a := s.told.delivered[0], s.told.alarmed[0]
 	for what, text := range map[string]string{"kind": string(d.Kind), "what": d.What, "attempt": d.Attempt, "why": a.Why, "asked for": string(a.What)} {
@@ -225,8 +268,12 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	if d.Addr != "" || d.MAC != "" || d.Bytes != 0 || d.Time.After(controllertest.Start) || a.Time.After(controllertest.Start) || a.Caller.Addr != (netip.Addr{}) {
 		t.Errorf("%+v %+v", d, a)
 	}
-	if u := s.Unknown.List(controllertest.Start); len(u) != 1 || u[0].Last.After(controllertest.Start) {
+	if u := s.Unknown.List(controllertest.Start); len(u) != 1 || u[0].Last.After(controllertest.Start) || u[0].First.After(controllertest.Start) || len(u[0].Architecture) > mostText {
 		t.Errorf("unknown %+v", u)
+	}
+	l := s.told.leased
+	if len(l) != 1 || len(l[0].Held) != 2 || len(l[0].Client.Host) > mostText || strings.ContainsRune(l[0].Client.Vendor, '\x1b') || l[0].Addresses != math.MaxInt32 {
+		t.Errorf("leased %+v", l)
 	}
 }
 

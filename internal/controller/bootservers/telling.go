@@ -2,6 +2,7 @@ package bootservers
 
 import (
 	"context"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
@@ -110,7 +112,46 @@ func (t *telling) own(d *bootview.Delivery) bool {
 func (t *telling) sighting(s *streampb.Sighting) {
 	t.Unknown.Note(bootview.UnknownMachine{
 		Address: addressOf(s.Address), UUID: clip(s.Uuid), MAC: clip(s.Mac), Serial: clip(s.Serial), Path: clip(s.Path),
+		Architecture: clip(s.Architecture), First: t.firstOf(s), Times: int(s.Count),
 	}, t.timeOf(s.Time))
+}
+
+// firstOf is when a machine asked first, if the boot server remembers.
+func (t *telling) firstOf(s *streampb.Sighting) (at time.Time) {
+	if s.First != nil {
+		at = t.timeOf(s.First)
+	}
+	return at
+}
+
+// maxHeld is how many addresses of one client are taken note of: it has one in each subnet.
+const maxHeld = 16
+
+// lease passes on that a client has an address. Who the boot server is decides what follows from it.
+func (t *telling) lease(l *streampb.Lease) {
+	mac, at := identity.MachineMAC(l.Mac), ipOf(l.Address)
+	if mac == "" || !at.IsValid() {
+		return
+	}
+	held := []netip.Addr{at}
+	for _, text := range l.Held[:min(len(l.Held), maxHeld)] {
+		if a := ipOf(text); a.IsValid() && !slices.Contains(held, a) {
+			held = append(held, a)
+		}
+	}
+	t.Leased(dhcp.Sighting{
+		Client: dhcp.Client{MAC: mac, Host: dhcp.Text([]byte(l.Host)), Vendor: dhcp.Text([]byte(l.Vendor)), IPv6: at.Is6()}, Addr: at, Held: held, Machine: l.Machine,
+		Apart: true, Site: t.from.Site, Addresses: int(min(l.Addresses, math.MaxInt32)),
+	})
+}
+
+// ipOf is an address that a host can have; invalid: it is none.
+func ipOf(text string) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if a = a.Unmap().WithZone(""); err != nil || !a.IsGlobalUnicast() {
+		return netip.Addr{}
+	}
+	return a
 }
 
 // speaksFor reports whether a Server is one of the boot server's site. One that is not there any more is nobody's.

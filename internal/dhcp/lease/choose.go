@@ -57,49 +57,37 @@ func (p *Pool) free(a netip.Addr, now time.Time) bool {
 	return l == nil || !l.Known && !l.Expires.After(now)
 }
 
-// unused is the lowest address that nobody had so far.
+// unused is an address that nobody has: one that was given up, else the lowest that nobody had so far.
 func (p *Pool) unused(r *rangeState) netip.Addr {
+	for n := len(r.free) - 1; n >= 0; n-- {
+		a := r.free[n]
+		if p.unclaimed(a) {
+			return a
+		}
+		delete(r.listed, a)
+		r.free = r.free[:n]
+	}
 	for a := r.next; a.IsValid() && r.Contains(a) && r.held < r.total; a = a.Next() {
 		r.next = a
-		if _, reserved := p.reserved[a]; !reserved && p.byAddr[a] == nil {
+		if p.unclaimed(a) {
 			return a
 		}
 	}
 	return netip.Addr{}
 }
 
-// ended is the address whose lease ended first, of strangers before known machines. A stranger takes the place of another one, never of a known machine.
+func (p *Pool) unclaimed(a netip.Addr) bool {
+	_, reserved := p.reserved[a]
+	return !reserved && p.byAddr[a] == nil
+}
+
+// ended is the address whose lease ended first, of strangers before known machines. A stranger takes the place of another one, never of a known machine, and that of
+// a conflict where strangers may have one more.
 func (p *Pool) ended(r *rangeState, known bool, now time.Time) netip.Addr {
-	if now.Before(r.fullUntil) {
-		return netip.Addr{}
-	}
-	var best *Lease
-	first := time.Time{}
-	for _, l := range p.byAddr {
-		if !r.Contains(l.Addr) {
-			continue
-		}
-		if _, reserved := p.reserved[l.Addr]; reserved {
-			continue
-		}
-		if first.IsZero() || l.Expires.Before(first) {
-			first = l.Expires
-		}
-		if l.Expires.After(now) || l.Known && !known {
-			continue
-		}
-		if best == nil || l.Known != best.Known && best.Known || l.Known == best.Known && l.Expires.Before(best.Expires) {
-			best = l
+	for of, may := range [kinds]bool{ofConflict: known || r.admits(), ofStranger: true, ofKnown: known} {
+		if l := r.ending[of].first(); may && l != nil && !l.Expires.After(now) {
+			return l.Addr
 		}
 	}
-	if best == nil {
-		if first.After(now) {
-			r.fullUntil = first
-		}
-		return netip.Addr{}
-	}
-	if !known && (best.Client == "" || best.Known) && !r.admits() {
-		return netip.Addr{}
-	}
-	return best.Addr
+	return netip.Addr{}
 }

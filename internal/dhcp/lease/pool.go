@@ -21,6 +21,8 @@ var (
 	ErrTaken = errors.New("the address is taken")
 	// ErrNotOffered: nothing is known of a lease of the client on that address.
 	ErrNotOffered = errors.New("no lease of this address")
+	// ErrUnsaved: a lease was prolonged, and the file does not say so. The client may know it: after a restart its lease has ended, and its address is still its own.
+	ErrUnsaved = errors.New("prolonged in memory alone")
 )
 
 const (
@@ -28,6 +30,8 @@ const (
 	OfferTime = 30 * time.Second
 	// ConflictTime is how long an address that somebody else was found to have is left alone.
 	ConflictTime = 10 * time.Minute
+	// maxDeclined is how many addresses are left alone on the word of one client.
+	maxDeclined = 8
 	// MinTime and DefaultTime are those of leases.
 	MinTime     = 2 * time.Minute
 	DefaultTime = time.Hour
@@ -44,6 +48,11 @@ type Lease struct {
 	// Booted says that the client has booted from the network with this address.
 	Booted  bool
 	Expires time.Time
+	// Stranger says of a conflict that a stranger has reported it: the address counts among those of strangers. by is the client that has reported it.
+	Stranger bool
+	by       string
+
+	place place
 }
 
 // Config is what a Pool is made of.
@@ -68,21 +77,10 @@ type Pool struct {
 	// byClient has the leases of a client, one for each subnet.
 	byClient map[string][]*Lease
 	reserved map[netip.Addr]string
+	// declined are the conflicts that a client has reported.
+	declined map[string][]*Lease
 	ranges   []*rangeState
 	journal  *journal
-}
-
-// rangeState is how far a range is given out.
-type rangeState struct {
-	Range
-	total int
-	next  netip.Addr // no address below it is unused
-	// strangers and offered count the leases of strangers, and those of them that were not taken.
-	strangers, offered int
-	// held counts the addresses that somebody has or had.
-	held int
-	// fullUntil saves looking for a lease to end before one can.
-	fullUntil time.Time
 }
 
 // New reads the file, and drops what is in it and in no range any more.
@@ -99,12 +97,14 @@ func New(cfg Config) (*Pool, error) {
 	if err := CheckRanges(cfg.Ranges, nil); err != nil {
 		return nil, err
 	}
-	p := &Pool{cfg: cfg, clock: cfg.Clock, byAddr: map[netip.Addr]*Lease{}, byClient: map[string][]*Lease{}, reserved: map[netip.Addr]string{}}
+	p := &Pool{
+		cfg: cfg, clock: cfg.Clock, byAddr: map[netip.Addr]*Lease{}, byClient: map[string][]*Lease{}, reserved: map[netip.Addr]string{}, declined: map[string][]*Lease{},
+	}
 	for _, r := range cfg.Ranges {
 		if n := r.size(); n == MaxAddresses && r.First.Is4() {
 			return nil, fmt.Errorf("range %s has more than %d addresses", r, MaxAddresses-1)
 		}
-		p.ranges = append(p.ranges, &rangeState{Range: r, total: r.size(), next: r.First})
+		p.ranges = append(p.ranges, newRangeState(r))
 	}
 	for client, addrs := range cfg.Reserved {
 		for _, a := range addrs {
@@ -164,7 +164,7 @@ func (p *Pool) Offer(client string, known bool, subnet netip.Prefix, want netip.
 		return Lease{}, false, err
 	}
 	if old := p.byAddr[a]; old != nil {
-		p.forget(old)
+		p.drop(old)
 	}
 	made := &Lease{Addr: a, Client: client, Known: known, Expires: now.Add(OfferTime)}
 	p.keep(made)
@@ -191,7 +191,7 @@ func (p *Pool) of(client string, subnet netip.Prefix) *Lease {
 }
 
 // Bind gives a client the address that it was offered, or has. An address that nobody has and that is free may be bound without an offer, if claim says so: by
-// a client that comes back after our file was lost.
+// a client that comes back after our file was lost. The lease counts where the error is nil or ErrUnsaved.
 func (p *Pool) Bind(client string, known bool, a netip.Addr, claim bool) (Lease, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,10 +208,22 @@ func (p *Pool) Bind(client string, known bool, a netip.Addr, claim bool) (Lease,
 		}
 		l = p.byAddr[a]
 	}
+	had := *l
+	p.bound(l, known, true, now.Add(p.cfg.Time))
+	err := p.write(*l)
+	switch {
+	case err != nil && had.Bound:
+		return *l, fmt.Errorf("%w: %w", ErrUnsaved, err)
+	case err != nil:
+		p.bound(l, known, false, now.Add(OfferTime)) // nobody is told of it
+	}
+	return *l, err
+}
+
+func (p *Pool) bound(l *Lease, known, bound bool, until time.Time) {
 	p.uncount(l)
-	l.Known, l.Bound, l.Expires = known, true, now.Add(p.cfg.Time)
+	l.Known, l.Bound, l.Expires = known, bound, until
 	p.count(l)
-	return *l, p.write(*l)
 }
 
 // claim makes a lease that was not offered.
@@ -231,7 +243,7 @@ func (p *Pool) claim(client string, known bool, a netip.Addr, allowed bool) erro
 		return ErrExhausted
 	}
 	if old := p.byAddr[a]; old != nil {
-		p.forget(old)
+		p.drop(old)
 	}
 	p.keep(&Lease{Addr: a, Client: client, Known: known})
 	return nil
@@ -248,21 +260,31 @@ func (p *Pool) Release(client string, a netip.Addr) error {
 	p.uncount(l)
 	l.Bound, l.Expires = false, p.clock.Now()
 	p.count(l)
-	p.freed(a)
 	return p.write(*l)
 }
 
-// Conflict keeps an address from all for ConflictTime: somebody has it who was not given it by us. A client can say so of its own address alone (RFC 2131
-// §4.3.3), or everybody could empty the pool.
-func (p *Pool) Conflict(client string, a netip.Addr) error {
+// Conflict keeps an address from all for ConflictTime: we have seen that somebody has it who was not given it by us.
+func (p *Pool) Conflict(client string, a netip.Addr) error { return p.conflict(client, a, false) }
+
+// Decline is a Conflict that we have by the word of the client alone. It can say so of its own address only (RFC 2131 §4.3.3), and of maxDeclined of them at a time:
+// something that answers for every address, and the client would empty the pool. Declined addresses of strangers are theirs.
+func (p *Pool) Decline(client string, a netip.Addr) error { return p.conflict(client, a, true) }
+
+func (p *Pool) conflict(client string, a netip.Addr, said bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.byAddr[a]
 	if l == nil || l.Client != client || client == "" {
 		return ErrNotOffered
 	}
-	p.forget(l)
+	p.drop(l)
 	kept := &Lease{Addr: a, Expires: p.clock.Now().Add(ConflictTime)}
+	if said {
+		kept.Stranger, kept.by = !l.Known, client
+		if had := p.declined[client]; len(had) >= maxDeclined {
+			p.forget(had[0])
+		}
+	}
 	p.keep(kept)
 	return p.write(*kept)
 }
@@ -344,62 +366,3 @@ func (p *Pool) Free() (free, total int) {
 
 // Time is how long leases are good for.
 func (p *Pool) Time() time.Duration { return p.cfg.Time }
-
-func (p *Pool) rangeFor(a netip.Addr) *rangeState {
-	for _, r := range p.ranges {
-		if r.Contains(a) {
-			return r
-		}
-	}
-	return nil
-}
-
-func (p *Pool) keep(l *Lease) {
-	p.byAddr[l.Addr] = l
-	if r := p.rangeFor(l.Addr); r != nil {
-		r.held++
-	}
-	if l.Client != "" {
-		p.byClient[l.Client] = append(p.byClient[l.Client], l)
-	}
-	p.count(l)
-}
-
-func (p *Pool) forget(l *Lease) {
-	p.uncount(l)
-	delete(p.byAddr, l.Addr)
-	if r := p.rangeFor(l.Addr); r != nil {
-		r.held--
-	}
-	p.freed(l.Addr)
-	rest := slices.DeleteFunc(p.byClient[l.Client], func(o *Lease) bool { return o == l })
-	if len(rest) == 0 {
-		delete(p.byClient, l.Client)
-		return
-	}
-	p.byClient[l.Client] = rest
-}
-
-// freed has an address looked for again.
-func (p *Pool) freed(a netip.Addr) {
-	if r := p.rangeFor(a); r != nil {
-		r.fullUntil = time.Time{}
-		if p.byAddr[a] == nil && a.Less(r.next) {
-			r.next = a
-		}
-	}
-}
-
-func (p *Pool) count(l *Lease)   { p.tally(l, 1) }
-func (p *Pool) uncount(l *Lease) { p.tally(l, -1) }
-
-func (p *Pool) tally(l *Lease, n int) {
-	r := p.rangeFor(l.Addr)
-	if r == nil || l.Known || l.Client == "" {
-		return
-	}
-	r.strangers += n
-	if !l.Bound {
-		r.offered += n
-	}
-}

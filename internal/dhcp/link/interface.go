@@ -55,6 +55,11 @@ func (i Interface) IPv6() (netip.Addr, bool) {
 	return i.first(func(a netip.Addr) bool { return a.Is6() && !a.IsLinkLocalUnicast() })
 }
 
+// LinkLocal is the IPv6 address that hosts of the segment alone can reach.
+func (i Interface) LinkLocal() (netip.Addr, bool) {
+	return i.first(func(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() })
+}
+
 func (i Interface) first(want func(netip.Addr) bool) (netip.Addr, bool) {
 	for _, p := range i.Subnets {
 		if want(p.Addr()) {
@@ -65,13 +70,16 @@ func (i Interface) first(want func(netip.Addr) bool) (netip.Addr, bool) {
 }
 
 const (
-	ipHeader, udpHeader = 20, 8
-	protocolUDP         = 17
-	hops                = 64
+	ipHeader, ipv6Header, udpHeader = 20, 40, 8
+	protocolUDP                     = 17
+	hops                            = 64
 )
 
-// datagram is a UDP packet with its IPv4 header (RFC 791 §3.1, RFC 768).
+// datagram is a UDP packet with its IP header (RFC 791 §3.1, RFC 8200 §3, RFC 768).
 func datagram(from, to netip.AddrPort, payload []byte) []byte {
+	if from.Addr().Is6() {
+		return datagram6(from, to, payload)
+	}
 	b := make([]byte, ipHeader+udpHeader, ipHeader+udpHeader+len(payload))
 	b[0] = 4<<4 | ipHeader/4
 	binary.BigEndian.PutUint16(b[2:], uint16(cap(b)))
@@ -86,18 +94,44 @@ func datagram(from, to netip.AddrPort, payload []byte) []byte {
 	length := uint16(udpHeader + len(payload))
 	binary.BigEndian.PutUint16(udp[4:], length)
 	b = append(b, payload...)
-	pseudo := sum(sum(uint32(protocolUDP)+uint32(length), src[:]), dst[:])
-	if c := checksum(pseudo, b[ipHeader:]); c != 0 {
-		binary.BigEndian.PutUint16(b[ipHeader+6:], c)
-	} else {
-		binary.BigEndian.PutUint16(b[ipHeader+6:], 0xffff) // zero says that there is none
-	}
+	check(b[ipHeader:], src[:], dst[:])
 	return b
+}
+
+func datagram6(from, to netip.AddrPort, payload []byte) []byte {
+	b := make([]byte, ipv6Header+udpHeader, ipv6Header+udpHeader+len(payload))
+	length := uint16(udpHeader + len(payload))
+	b[0] = 6 << 4
+	binary.BigEndian.PutUint16(b[4:], length)
+	b[6], b[7] = protocolUDP, hops
+	src, dst := from.Addr().As16(), to.Addr().As16()
+	copy(b[8:], src[:])
+	copy(b[24:], dst[:])
+	udp := b[ipv6Header:]
+	binary.BigEndian.PutUint16(udp[0:], from.Port())
+	binary.BigEndian.PutUint16(udp[2:], to.Port())
+	binary.BigEndian.PutUint16(udp[4:], length)
+	b = append(b, payload...)
+	check(b[ipv6Header:], src[:], dst[:])
+	return b
+}
+
+// check puts the checksum into a UDP packet, over its pseudo header too (RFC 768; RFC 8200 §8.1).
+func check(udp, src, dst []byte) {
+	pseudo := sum(sum(uint32(protocolUDP)+uint32(len(udp)), src), dst)
+	c := checksum(pseudo, udp)
+	if c == 0 {
+		c = 0xffff // zero says that there is none
+	}
+	binary.BigEndian.PutUint16(udp[6:], c)
 }
 
 // received is who sent a datagram, to which port, and what; false: it is none, or a fragment. Its checksum is not looked at: between interfaces of one host there may be
 // none yet.
 func received(b []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool) {
+	if len(b) >= ipv6Header && b[0]>>4 == 6 {
+		return received6(b)
+	}
 	if len(b) < ipHeader || b[0]>>4 != 4 || b[9] != protocolUDP || binary.BigEndian.Uint16(b[6:])&0x3fff != 0 {
 		return from, 0, nil, false
 	}
@@ -105,13 +139,26 @@ func received(b []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool
 	if header < ipHeader || length < header+udpHeader || len(b) < length {
 		return from, 0, nil, false
 	}
-	udp := b[header:length]
+	return opened(netip.AddrFrom4([4]byte(b[12:16])), b[header:length])
+}
+
+// received6 takes no extension headers: no server puts any before an answer on its segment.
+func received6(b []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool) {
+	length := ipv6Header + int(binary.BigEndian.Uint16(b[4:]))
+	if b[6] != protocolUDP || length < ipv6Header+udpHeader || len(b) < length {
+		return from, 0, nil, false
+	}
+	return opened(netip.AddrFrom16([16]byte(b[8:24])), b[ipv6Header:length])
+}
+
+// opened takes a UDP packet apart.
+func opened(sender netip.Addr, udp []byte) (from netip.AddrPort, to uint16, payload []byte, ok bool) {
 	n := int(binary.BigEndian.Uint16(udp[4:]))
 	if n < udpHeader || n > len(udp) {
 		return from, 0, nil, false
 	}
 	udp = udp[:n]
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), binary.BigEndian.Uint16(udp)), binary.BigEndian.Uint16(udp[2:]), udp[udpHeader:], true
+	return netip.AddrPortFrom(sender, binary.BigEndian.Uint16(udp)), binary.BigEndian.Uint16(udp[2:]), udp[udpHeader:], true
 }
 
 func sum(s uint32, b []byte) uint32 {

@@ -29,6 +29,36 @@ func TestDatagram(t *testing.T) {
 	}
 }
 
+// The bytes are written down from RFC 8200 §3 and RFC 768.
+func TestDatagramOfIPv6(t *testing.T) {
+	from, to := netip.MustParseAddrPort("[fe80::1]:546"), netip.MustParseAddrPort("[ff02::1:2]:547")
+	b := datagram(from, to, []byte("abc"))
+	if got, want := hex.EncodeToString(b[:8]), "60000000000b1140"; got != want {
+		t.Errorf("header %s, want %s", got, want)
+	}
+	if got, want := hex.EncodeToString(b[8:46]), "fe800000000000000000000000000001"+"ff020000000000000000000000010002"+"02220223000b"; got != want {
+		t.Errorf("addresses and ports %s, want %s", got, want)
+	}
+	if c := checksum(sum(17+11, b[8:40]), b[40:]); c != 0 {
+		t.Errorf("the datagram's checksum is off by %x", c)
+	}
+	sender, port, payload, ok := received(append(b, 0, 0))
+	if !ok || sender != from || port != 547 || string(payload) != "abc" {
+		t.Errorf("%v to %d: %q, %v", sender, port, payload, ok)
+	}
+	for n := range b {
+		if _, _, _, ok := received(b[:n]); ok {
+			t.Fatalf("%d octets are taken for a datagram", n)
+		}
+	}
+	for name, at := range map[string]int{"a header before it": 6, "UDP that is too long": 45, "longer than the packet": 4} {
+		other := bytes.Clone(b)
+		if other[at] += 44; func() bool { _, _, _, ok := received(other); return ok }() {
+			t.Errorf("%s is taken for a datagram", name)
+		}
+	}
+}
+
 func TestARP(t *testing.T) {
 	mac, a := net.HardwareAddr{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("192.0.2.100")
 	b := arpProbe(mac, a)
@@ -102,6 +132,7 @@ func TestReceived(t *testing.T) {
 
 func FuzzReceived(f *testing.F) {
 	f.Add(datagram(netip.MustParseAddrPort("192.0.2.1:67"), netip.MustParseAddrPort("255.255.255.255:68"), []byte("offer")))
+	f.Add(datagram(netip.MustParseAddrPort("[fe80::1]:547"), netip.MustParseAddrPort("[fe80::2]:546"), []byte("advertise")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, _, payload, ok := received(b); ok && len(payload) > len(b)-ipHeader-udpHeader {
 			t.Errorf("%d octets in a packet of %d", len(payload), len(b))

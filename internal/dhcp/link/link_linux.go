@@ -45,13 +45,17 @@ func Listen(ctx context.Context, network string, i Interface, port uint16) (*net
 // Raw sends and asks on one interface, below UDP.
 type Raw struct {
 	iface Interface
+	// neighbours asks hosts of the segment, by ARP, and others those behind a relay, by ICMP.
+	neighbours, others inquiry
 
 	mu sync.Mutex
 	fd int // of the packet socket for IPv4; -1: not open
 }
 
 // OpenRaw opens no socket before it is needed.
-func OpenRaw(i Interface) *Raw { return &Raw{iface: i, fd: -1} }
+func OpenRaw(i Interface) *Raw {
+	return &Raw{iface: i, fd: -1, neighbours: inquiry{open: func() (socket, error) { return openARP(i) }}, others: inquiry{open: openEcho}}
+}
 
 // Send sends a datagram to a host by its MAC address, since it has no IP address yet that the kernel could ask for.
 func (r *Raw) Send(from, to netip.AddrPort, mac net.HardwareAddr, payload []byte) error {
@@ -88,39 +92,63 @@ func network16(n uint16) uint16 { return n<<8 | n>>8 }
 func (r *Raw) InUse(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool, error) {
 	for _, p := range r.iface.Subnets {
 		if p.Contains(a) {
-			return r.arp(ctx, a, mac)
+			return r.neighbours.ask(ctx, a, mac.String(), r.iface.MAC.String())
 		}
 	}
-	return ping(ctx, a)
+	return r.others.ask(ctx, a)
 }
 
-func (r *Raw) arp(ctx context.Context, a netip.Addr, mac net.HardwareAddr) (bool, error) {
+// arpSocket asks by ARP.
+type arpSocket struct {
+	*os.File
+	of Interface
+	to unix.SockaddrLinklayer
+}
+
+func openARP(i Interface) (socket, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(network16(unix.ETH_P_ARP)))
 	if err != nil {
-		return false, fmt.Errorf("packet socket: %w", err)
+		return nil, fmt.Errorf("packet socket: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), "arp")
-	defer func() { _ = f.Close() }()
-	here := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_ARP), Ifindex: r.iface.Index}
-	if err := unix.Bind(fd, here); err != nil {
-		return false, fmt.Errorf("packet socket: %w", err)
+	s := &arpSocket{File: os.NewFile(uintptr(fd), "arp"), of: i, to: unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_ARP), Ifindex: i.Index}}
+	if err := unix.Bind(fd, &s.to); err != nil {
+		return nil, errors.Join(fmt.Errorf("packet socket: %w", err), s.Close())
 	}
-	all := *here
-	all.Halen = 6
-	copy(all.Addr[:], bytes.Repeat([]byte{0xff}, 6))
-	if err := unix.Sendto(fd, arpProbe(r.iface.MAC, a), 0, &all); err != nil {
-		return false, fmt.Errorf("ARP probe: %w", err)
+	s.to.Halen = 6
+	copy(s.to.Addr[:], bytes.Repeat([]byte{0xff}, 6))
+	return s, nil
+}
+
+func (s *arpSocket) send(a netip.Addr) error {
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("ARP probe: %w", err)
 	}
-	return answered(ctx, f, f.Read, func(b []byte) bool {
-		sender, has, ok := arpSender(b)
-		return ok && has == a && !bytes.Equal(sender, mac) && !bytes.Equal(sender, r.iface.MAC)
+	to, sent := s.to, error(nil)
+	err = raw.Write(func(fd uintptr) bool {
+		sent = unix.Sendto(int(fd), arpProbe(s.of.MAC, a), 0, &to)
+		return !errors.Is(sent, unix.EAGAIN)
 	})
+	if err = errors.Join(err, sent); err != nil {
+		return fmt.Errorf("ARP probe: %w", err)
+	}
+	return nil
+}
+
+func (s *arpSocket) receive() (netip.Addr, string, error) {
+	b := make([]byte, 1500)
+	n, err := s.Read(b)
+	if err != nil {
+		return netip.Addr{}, "", err
+	}
+	sender, has, _ := arpSender(b[:n])
+	return has, sender.String(), nil
 }
 
 // toPort lets UDP datagrams to a port through, which are not fragments. It counts from the IP header.
-func toPort(port uint16) ([]unix.SockFilter, error) {
+func toPort(port uint16) []bpf.Instruction {
 	const fragment = 0x3fff // more of them, or not the first one
-	program, err := bpf.Assemble([]bpf.Instruction{
+	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 9, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolUDP, SkipTrue: 6},
 		bpf.LoadAbsolute{Off: 6, Size: 2},
@@ -130,15 +158,38 @@ func toPort(port uint16) ([]unix.SockFilter, error) {
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1},
 		bpf.RetConstant{Val: 1 << 16},
 		bpf.RetConstant{Val: 0},
-	})
+	}
+}
+
+// toPort6 is toPort of IPv6.
+func toPort6(port uint16) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolUDP, SkipTrue: 3},
+		bpf.LoadAbsolute{Off: ipv6Header + 2, Size: 2},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(port), SkipTrue: 1},
+		bpf.RetConstant{Val: 1 << 16},
+		bpf.RetConstant{Val: 0},
+	}
+}
+
+// attach has a socket receive what a filter lets through.
+func attach(fd int, instructions []bpf.Instruction) error {
+	program, err := bpf.Assemble(instructions)
+	if err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
 	var filter []unix.SockFilter
 	for _, i := range program {
 		filter = append(filter, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
-	return filter, err
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
+		return fmt.Errorf("packet filter: %w", err)
+	}
+	return nil
 }
 
-// Broadcast sends a datagram to all hosts of the segment, and hands over what anybody sends to the port that it comes from, until ctx ends. It takes
+// Broadcast sends a datagram to all hosts of the segment, or over IPv6 to those of a group, and hands over what anybody sends to the port that it comes from, until ctx ends. It takes
 // no port from the host, whose own DHCP client may be listening there.
 func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []byte, heard func(from netip.AddrPort, payload []byte)) error {
 	// Of no protocol, it receives nothing before it has its filter.
@@ -148,19 +199,21 @@ func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []
 	}
 	f := os.NewFile(uintptr(fd), "datagrams")
 	defer func() { _ = f.Close() }()
-	filter, err := toPort(from.Port())
-	if err != nil {
-		return fmt.Errorf("packet filter: %w", err)
+	all, filter := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index}, toPort(from.Port())
+	group := bytes.Repeat([]byte{0xff}, 6)
+	if to.Addr().Is6() {
+		all.Protocol, filter = network16(unix.ETH_P_IPV6), toPort6(from.Port())
+		copy(group[2:], to.Addr().AsSlice()[12:])
+		group[0], group[1] = 0x33, 0x33 // RFC 2464 §7
 	}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}); err != nil {
-		return fmt.Errorf("packet filter: %w", err)
+	if err := attach(fd, filter); err != nil {
+		return err
 	}
-	all := &unix.SockaddrLinklayer{Protocol: network16(unix.ETH_P_IP), Ifindex: r.iface.Index}
 	if err := unix.Bind(fd, all); err != nil {
 		return fmt.Errorf("packet socket: %w", err)
 	}
 	all.Halen = 6
-	copy(all.Addr[:], bytes.Repeat([]byte{0xff}, 6))
+	copy(all.Addr[:], group)
 	if err := unix.Sendto(fd, datagram(from, to, payload), 0, all); err != nil {
 		return fmt.Errorf("broadcast: %w", err)
 	}
@@ -173,22 +226,33 @@ func (r *Raw) Broadcast(ctx context.Context, from, to netip.AddrPort, payload []
 	return err
 }
 
-func ping(ctx context.Context, a netip.Addr) (bool, error) {
+// echoSocket asks by ICMP.
+type echoSocket struct {
+	*net.IPConn
+	id uint16
+}
+
+func openEcho() (socket, error) {
 	conn, err := net.ListenIP("ip4:icmp", nil)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	id := uint16(rand.Uint32())
-	if _, err := conn.WriteToIP(echo(id), &net.IPAddr{IP: a.AsSlice()}); err != nil {
-		return false, err
+	return &echoSocket{conn, uint16(rand.Uint32())}, nil
+}
+
+func (s *echoSocket) send(a netip.Addr) error {
+	_, err := s.WriteToIP(echo(s.id), &net.IPAddr{IP: a.AsSlice()})
+	return err
+}
+
+func (s *echoSocket) receive() (netip.Addr, string, error) {
+	b := make([]byte, 1500)
+	n, from, err := s.ReadFromIP(b)
+	if err != nil || from == nil || !echoed(b[:n], s.id) {
+		return netip.Addr{}, "", err
 	}
-	var from *net.IPAddr
-	read := func(b []byte) (n int, err error) {
-		n, from, err = conn.ReadFromIP(b)
-		return n, err
-	}
-	return answered(ctx, conn, read, func(b []byte) bool { return from != nil && from.IP.Equal(a.AsSlice()) && echoed(b, id) })
+	a, _ := netip.AddrFromSlice(from.IP)
+	return a.Unmap(), from.String(), nil
 }
 
 // answered reads until something is the answer, or ctx ends.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	// program has it.
 	Adopt         bool
 	AdoptNetworks []string
+	// Apart says that boot servers which stand apart may lease addresses, too, and tell of it.
+	Apart bool
 	// TFTPAddress is host:port; empty: port 69 of the interfaces, where DHCP is on.
 	TFTPAddress    string
 	TFTPSinglePort bool
@@ -68,8 +71,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 
 // BindAdopt binds the flags of programs that have a Kubernetes API.
 func (o *Options) BindAdopt(f *pflag.FlagSet) {
-	f.BoolVar(&o.Adopt, "dhcp-adopt", false, "make an Endpoint of each client of --dhcp=server whose MAC prefix is a BMC's, so that it becomes a BMC and its servers become Servers")
-	f.StringSliceVar(&o.AdoptNetworks, "dhcp-adopt-networks", nil, "CIDRs that the addresses of Endpoints of --dhcp-adopt must be of, such as that of the management network (default: every --dhcp-range)")
+	f.BoolVar(&o.Adopt, "dhcp-adopt", false, "make an Endpoint of each client of --dhcp=server, of this program or of a boot server, whose MAC prefix is a BMC's, so that it becomes a BMC and its servers become Servers")
+	f.StringSliceVar(&o.AdoptNetworks, "dhcp-adopt-networks", nil, "networks that the addresses of Endpoints of --dhcp-adopt must be of, such as that of the management network: CIDR; SITE=CIDR for clients of the boot servers of a site (default: every --dhcp-range; no client of a boot server)")
 }
 
 // Settings are options after they were checked.
@@ -77,20 +80,23 @@ type Settings struct {
 	o            Options
 	reserved     map[string][]netip.Addr
 	routers, dns []netip.Addr
-	adopt        []netip.Prefix
+	// adopt are the networks by site.
+	adopt map[string][]netip.Prefix
 }
 
 // Enabled reports whether DHCP answers.
 func (o *Options) Enabled() bool { return o.Mode != Off }
 
-// Adopts reports whether a client at an address may become an Endpoint.
-func (s *Settings) Adopts(a netip.Addr) bool {
-	return s.o.Adopt && (len(s.adopt) == 0 || slices.ContainsFunc(s.adopt, func(p netip.Prefix) bool { return p.Contains(a) }))
+// Adopts reports whether a client may become an Endpoint. What a boot server says of addresses counts for the networks of its site alone, which have to be named: a
+// BMC there is sent its password.
+func (s *Settings) Adopts(c dhcp.Sighting) bool {
+	networks := s.adopt[c.Site]
+	return s.o.Adopt && (len(s.adopt[""]) == 0 && !c.Apart || slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(c.Addr) }))
 }
 
 // Check refuses what cannot work, before anything is started. Ranges are compared with the interfaces when the service starts.
 func (o *Options) Check() (*Settings, error) {
-	s := &Settings{o: *o, reserved: map[string][]netip.Addr{}}
+	s := &Settings{o: *o, reserved: map[string][]netip.Addr{}, adopt: map[string][]netip.Prefix{}}
 	return s, errors.Join(s.checkMode(), s.checkUnknown(), s.checkReserved(), s.checkAddresses(), s.checkAdopt())
 }
 
@@ -140,18 +146,24 @@ func (s *Settings) checkUnknown() error {
 func (s *Settings) checkAdopt() error {
 	var errs []error
 	switch {
-	case s.o.Adopt && s.o.Mode != Leases:
+	case s.o.Adopt && s.o.Mode != Leases && s.o.Apart && len(s.o.AdoptNetworks) == 0:
+		errs = append(errs, fmt.Errorf("--dhcp-adopt with --dhcp=%s needs --dhcp-adopt-networks: it names the networks of which boot servers are believed", s.o.Mode))
+	case s.o.Adopt && s.o.Mode != Leases && !s.o.Apart:
 		errs = append(errs, fmt.Errorf("--dhcp-adopt needs --dhcp=server: with --dhcp=%s Farrier leases no address and does not know where a client is", s.o.Mode))
 	case !s.o.Adopt && len(s.o.AdoptNetworks) > 0:
 		errs = append(errs, errors.New("--dhcp-adopt-networks needs --dhcp-adopt"))
 	}
 	for _, text := range s.o.AdoptNetworks {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--dhcp-adopt-networks: %w", err))
+		site, network, named := strings.Cut(text, "=")
+		if !named {
+			site, network = "", text
+		}
+		p, err := netip.ParsePrefix(network)
+		if err != nil || named && site == "" {
+			errs = append(errs, errors.Join(fmt.Errorf("--dhcp-adopt-networks %q: want CIDR or SITE=CIDR", text), err))
 			continue
 		}
-		s.adopt = append(s.adopt, p.Masked())
+		s.adopt[site] = append(s.adopt[site], p.Masked())
 	}
 	return errors.Join(errs...)
 }

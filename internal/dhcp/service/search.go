@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/dhcp/link"
-	v4 "github.com/farrier-dev/farrier/internal/dhcp/v4"
+	v6 "github.com/farrier-dev/farrier/internal/dhcp/v6"
 )
 
 const (
@@ -25,14 +26,27 @@ const (
 	searchFirst = 2 * time.Second
 )
 
+const cannotSearch = "DHCP servers of others cannot be searched for"
+
+var errNoLinkLocal = errors.New("the interface has no link-local IPv6 address")
+
 // broadcaster asks all hosts of a segment; link.Raw implements it.
 type broadcaster interface {
 	Broadcast(ctx context.Context, from, to netip.AddrPort, payload []byte, heard func(netip.AddrPort, []byte)) error
 }
 
+// questions are those of one version of IP; v4.Search and v6.Search are.
+type questions interface {
+	// Ends are where a question comes from and goes to.
+	Ends() (from, to netip.AddrPort)
+	// Question is what is asked in a transaction, and Server who answers it.
+	Question(id [4]byte) []byte
+	Server(answer []byte, from netip.Addr, id [4]byte) (netip.Addr, bool)
+}
+
 // search looks for other DHCP servers on a segment.
 type search struct {
-	v4.Search
+	questions
 	segment broadcaster
 	found   func(netip.Addr)
 	clock   clock.WithDelayedExecution
@@ -41,12 +55,12 @@ type search struct {
 }
 
 // searchServers has other servers looked for on a link, before anybody is answered there.
-func (r *running) searchServers(i link.Interface, segment broadcaster) {
+func (r *running) searchServers(i link.Interface, segment broadcaster, q questions) {
 	if r.pool == nil {
 		return
 	}
 	s := &search{
-		Search: v4.NewSearch(i.MAC), segment: segment, clock: clock.RealClock{}, logger: r.Logger, link: i.Name,
+		questions: q, segment: segment, clock: clock.RealClock{}, logger: r.Logger, link: i.Name,
 		found: func(a netip.Addr) { r.otherServer(i.Name, a) },
 	}
 	r.searched.Add(1)
@@ -54,6 +68,21 @@ func (r *running) searchServers(i link.Interface, segment broadcaster) {
 		s.run(ctx, sync.OnceFunc(r.searched.Done))
 		return nil
 	})
+}
+
+// searchServers6 is the same over IPv6, which servers answer at an address of the link alone.
+func (r *running) searchServers6(i link.Interface) {
+	from, has := i.LinkLocal()
+	if r.pool == nil {
+		return
+	}
+	if !has {
+		r.Logger.Info(cannotSearch, "link", i.Name, "error", errNoLinkLocal)
+		return
+	}
+	raw := link.OpenRaw(i)
+	r.closers = append(r.closers, raw.Close)
+	r.searchServers(i, raw, v6.NewSearch(i.MAC, from))
 }
 
 // run searches until ctx ends. first is called when the first search has had its time, or cannot be made.
@@ -66,7 +95,7 @@ func (s *search) run(ctx context.Context, first func()) {
 	for failed := false; ; {
 		err := s.once(ctx)
 		if err != nil && !failed {
-			s.logger.Info("DHCP servers of others cannot be searched for, only seen when clients choose them", "link", s.link, "error", err)
+			s.logger.Info(cannotSearch, "link", s.link, "error", err)
 		}
 		if failed = err != nil; failed {
 			first()
@@ -86,9 +115,10 @@ func (s *search) once(ctx context.Context) error {
 	for n := range id {
 		id[n] = byte(rand.Uint32())
 	}
+	sender, everybody := s.Ends()
 	for range searchTries {
 		short, cancel := context.WithTimeout(ctx, searchTime)
-		err := s.segment.Broadcast(short, v4.SearchFrom, v4.SearchTo, s.Question(id), func(from netip.AddrPort, answer []byte) {
+		err := s.segment.Broadcast(short, sender, everybody, s.Question(id), func(from netip.AddrPort, answer []byte) {
 			if a, is := s.Server(answer, from.Addr(), id); is {
 				s.found(a)
 			}

@@ -55,7 +55,7 @@ func searching(t *testing.T, segment *ether, d time.Duration) (found []netip.Add
 	var lines strings.Builder
 	segment.changed = map[string]bool{}
 	s := &search{
-		Search: v4.NewSearch(net.HardwareAddr{2, 0, 0, 0, 0, 1}), segment: segment, clock: clock.RealClock{}, link: "eth0", found: func(a netip.Addr) { found = append(found, a) },
+		questions: v4.NewSearch(net.HardwareAddr{2, 0, 0, 0, 0, 1}), segment: segment, clock: clock.RealClock{}, link: "eth0", found: func(a netip.Addr) { found = append(found, a) },
 		logger: funcr.New(func(_, line string) { lines.WriteString(line + "\n") }, funcr.Options{}),
 	}
 	begin := time.Now()

@@ -88,7 +88,9 @@ type running struct {
 	limiter *dhcp.Limiter
 	links   []link.Interface
 	// searches look for other servers on the links; answers wait until the first ones are done (searched).
-	searches []v4.Search
+	searches dhcp.Searches
+	// own are the addresses of this host on the links.
+	own      []netip.Addr
 	searched sync.WaitGroup
 	ranges   []lease.Range
 	pool     *lease.Pool
@@ -106,15 +108,15 @@ func (r *running) find() error {
 		return nil
 	}
 	var subnets []netip.Prefix
-	var own []netip.Addr
 	for _, name := range o.Interfaces {
 		i, err := link.Find(name)
 		if err != nil {
 			return fmt.Errorf("--dhcp-interface: %w", err)
 		}
-		r.links, r.searches = append(r.links, i), append(r.searches, v4.NewSearch(i.MAC))
+		r.links = append(r.links, i)
+		r.searches.Add(i.MAC)
 		for _, p := range i.Subnets {
-			subnets, own = append(subnets, p.Masked()), append(own, p.Addr())
+			subnets, r.own = append(subnets, p.Masked()), append(r.own, p.Addr())
 		}
 	}
 	if o.Mode != Leases {
@@ -127,7 +129,7 @@ func (r *running) find() error {
 		}
 		r.ranges = append(r.ranges, parsed)
 	}
-	if err := lease.CheckRanges(r.ranges, append(own, r.Settings.routers...)); err != nil {
+	if err := lease.CheckRanges(r.ranges, append(slices.Clone(r.own), r.Settings.routers...)); err != nil {
 		return fmt.Errorf("--dhcp-range: %w", err)
 	}
 	if err := os.MkdirAll(r.DataDir, 0o700); err != nil {
@@ -193,7 +195,7 @@ func (r *running) open4(ctx context.Context, i link.Interface, a netip.Addr) err
 			return server.Serve(ctx, conn, port)
 		})
 	}
-	r.searchServers(i, raw)
+	r.searchServers(i, raw, v4.NewSearch(i.MAC))
 	r.Logger.Info("DHCP answers", "link", i.Name, "address", a.String())
 	return nil
 }
@@ -208,14 +210,18 @@ func (r *running) open6(ctx context.Context, i link.Interface, own netip.Addr) e
 		Handler: v6.NewHandler(v6.Config{
 			Boots: r.boots(6), Policy: r.policy(), Pool: r.pool, MAC: i.MAC, Server: own, TFTP: r.tftpHost(own), DNS: r.Settings.dns, Domain: r.Settings.o.Domain,
 		}),
-		Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(6, why) }, Logger: r.Logger, Clock: clock.RealClock{},
+		Searches: r.searches, Limiter: r.limiter, Dropped: func(why dhcp.Reason) { r.Metrics.decided(6, why) }, Logger: r.Logger, Clock: clock.RealClock{},
 	})
 	conn, err := link.ListenDHCPv6(ctx, i, v6.ServerPort)
 	if err != nil {
 		return fmt.Errorf("--dhcp-interface: %w", err)
 	}
 	r.closers = append(r.closers, conn.Close)
-	r.parts = append(r.parts, func(ctx context.Context) error { return server.Serve(ctx, conn) })
+	r.parts = append(r.parts, func(ctx context.Context) error {
+		r.searched.Wait()
+		return server.Serve(ctx, conn)
+	})
+	r.searchServers6(i)
 	r.Logger.Info("DHCP answers", "link", i.Name, "address", own.String())
 	return r.openRouter(ctx, i)
 }
@@ -322,9 +328,9 @@ func (r *running) serve(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// otherServer says that somebody else leases addresses, too.
+// otherServer says that somebody else leases addresses, too. On a segment that several of our links are on, we are not somebody else.
 func (r *running) otherServer(name string, a netip.Addr) {
-	if !r.Metrics.otherServer(a) {
+	if slices.Contains(r.own, a) || !r.Metrics.otherServer(a) {
 		return
 	}
 	if r.pool != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 )
 
 // nobody stands for a boot server that knows no machine.
@@ -164,4 +165,52 @@ func TestOtherServersAreSaidOnce(t *testing.T) {
 	if len(m.others) > maxOthers {
 		t.Errorf("%d are remembered", len(m.others))
 	}
+}
+
+// A segment that several links of this host are on has a server of ours on each of them.
+func TestWeAreNoOtherServer(t *testing.T) {
+	var said strings.Builder
+	own, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.9")
+	logger := funcr.New(func(_, line string) { said.WriteString(line) }, funcr.Options{})
+	r := &running{Service: &Service{Metrics: NewMetrics(), Logger: logger}, pool: &lease.Pool{}, own: []netip.Addr{own}}
+	if r.otherServer("eth1", own); said.Len() > 0 || len(r.Metrics.others) > 0 {
+		t.Errorf("said %q", said.String())
+	}
+	if r.otherServer("eth1", other); !strings.Contains(said.String(), other.String()) || len(r.Metrics.others) != 1 {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+// Whatever a TFTP client asks for, it reads boot programs and nothing else.
+func TestNothingButBootPrograms(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := newService(t, func(*Options) {})
+	if err := os.WriteFile(filepath.Join(s.BootFiles, "undionly.kpxe"), []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(s.BootFiles, "link")); err != nil {
+		t.Fatal(err)
+	}
+	up, err := filepath.Rel(s.BootFiles, outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := s.openFiles()
+	defer func() { _ = files.dir.Close() }()
+	for _, path := range []string{
+		up, "x/../" + up, "/" + up, outside, strings.TrimPrefix(outside, "/"), "..", ".", "", "/", "link", strings.ReplaceAll(up, "/", `\`), "undionly.kpxe\x00", "undionly.kpxe/", "nothing",
+	} {
+		if f, _, err := files.File(path); err == nil {
+			t.Errorf("%q is %s", path, f.Name())
+			_ = f.Close()
+		}
+	}
+	f, _, err := files.File("undionly.kpxe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
 }

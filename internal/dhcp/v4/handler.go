@@ -58,15 +58,21 @@ type Request struct {
 
 // Read decodes a packet, and looks up whose it is.
 func (h *Handler) Read(packet []byte, from netip.AddrPort, port uint16) (Request, error) {
+	q, err := decode(packet, from, port)
+	if err == nil {
+		q.Boot = h.cfg.Boots.Boot(q.Client)
+	}
+	return q, err
+}
+
+// decode is Read without the look-up, which costs the most.
+func decode(packet []byte, from netip.AddrPort, port uint16) (Request, error) {
 	p, err := dhcpv4.FromBytes(packet)
 	if err != nil {
 		return Request{}, errors.Join(errMalformed, err)
 	}
 	c, err := clientOf(p)
-	if err != nil {
-		return Request{Packet: p, Client: c}, err
-	}
-	return Request{Packet: p, Client: c, Boot: h.cfg.Boots.Boot(c), From: from, Port: port}, nil
+	return Request{Packet: p, Client: c, From: from, Port: port}, err
 }
 
 // Result is what becomes of a request.
@@ -150,7 +156,7 @@ func (h *Handler) lease(q Request, kind dhcpv4.MessageType, r *Result) {
 		}
 	case dhcpv4.MessageTypeDecline:
 		if a, ok := serverID(q.Packet); ok && a == h.cfg.Server {
-			r.Err = h.cfg.Pool.Conflict(q.Client.MAC, requestedIP(q.Packet))
+			r.Err = h.cfg.Pool.Decline(q.Client.MAC, requestedIP(q.Packet))
 		}
 	case dhcpv4.MessageTypeRelease:
 		if a, ok := serverID(q.Packet); ok && a == h.cfg.Server {
@@ -203,9 +209,10 @@ func (h *Handler) request(q Request, r *Result) {
 		h.refuse(q, r, "that address is another's")
 	case errors.Is(err, lease.ErrNotOffered) && selecting:
 		h.refuse(q, r, "that address was not offered")
-	case err != nil:
+	case err != nil && !errors.Is(err, lease.ErrUnsaved):
 		r.Err = err // a server that has no record of the client remains silent
 	default:
+		r.Err = err
 		h.leased(q, r, dhcpv4.MessageTypeAck, l, subnet)
 	}
 }

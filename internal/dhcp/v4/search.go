@@ -1,36 +1,24 @@
 package v4
 
 import (
-	"crypto/sha256"
 	"net"
 	"net/netip"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // A Search asks a segment which DHCP servers there are, as a client would that takes nothing. Its zero value asks nobody.
 type Search struct{ mac net.HardwareAddr }
 
-// NewSearch makes that of an interface. The client's MAC address is locally administered (IEEE 802 §8.4) and always the same for the interface, so that servers
-// do not set aside one address after another for it.
-func NewSearch(of net.HardwareAddr) Search {
-	sum := sha256.Sum256(append([]byte("farrier: search for DHCP servers "), of...))
-	const local, group = 2, 1
-	sum[0] = sum[0]&^group | local
-	return Search{net.HardwareAddr(sum[:6])}
+// NewSearch makes that of an interface.
+func NewSearch(of net.HardwareAddr) Search { return Search{dhcp.SearchMAC(of)} }
+
+// Ends are those of what a client without an address sends and gets (RFC 2131 §4.1).
+func (Search) Ends() (from, to netip.AddrPort) {
+	return netip.AddrPortFrom(netip.IPv4Unspecified(), ClientPort), netip.AddrPortFrom(everybody.Addr(), ServerPort)
 }
-
-// MAC is that of the client, as Client has it.
-func (s Search) MAC() string { return identity.MachineMAC(s.mac.String()) }
-
-// The ends of what a client without an address sends and gets (RFC 2131 §4.1).
-var (
-	SearchFrom = netip.AddrPortFrom(netip.IPv4Unspecified(), ClientPort)
-	SearchTo   = netip.AddrPortFrom(everybody.Addr(), ServerPort)
-)
 
 // Question is a DHCPDISCOVER whose answers go to all hosts: nobody has the address that it comes from.
 func (s Search) Question(id [4]byte) []byte {
@@ -56,14 +44,4 @@ func (s Search) Server(answer []byte, from netip.Addr, id [4]byte) (netip.Addr, 
 		return a, true
 	}
 	return from, isHost(from)
-}
-
-// Searches reports whether a client is one of some searches of our own.
-func Searches(all []Search, c dhcp.Client) bool {
-	for _, s := range all {
-		if c.MAC != "" && s.MAC() == c.MAC {
-			return true
-		}
-	}
-	return false
 }

@@ -22,8 +22,9 @@ import (
 const (
 	// probeTime is how long an address is asked for before it is given to a new client. Hosts of a segment answer within milliseconds; firmware asks again after four seconds.
 	probeTime = 500 * time.Millisecond
-	// probesAtATime bounds them; a client beyond that asks again.
-	probesAtATime = 64
+	// strangersProbed and knownProbed are how many clients may have theirs asked for at a time; one beyond that asks again. Strangers cannot use up what is for known
+	// machines, of which as many may be new at once as a hall has.
+	strangersProbed, knownProbed = 64, 4096
 	// probeTries is how many addresses in a row may turn out to be taken.
 	probeTries = 4
 	// linesAMinute is how many lines of one kind the log gets.
@@ -31,7 +32,7 @@ const (
 )
 
 // limits are longer than what an Ethernet carries, and room for the requests of a hall that is switched on.
-var limits = udp.Limits{Packet: 4 << 10, Waiting: 4 << 20}
+var limits = udp.Limits{Packet: 4 << 10, Waiting: 4 << 20, Queue: 4096}
 
 // Segment sends and asks below UDP; link.Raw implements it.
 type Segment interface {
@@ -44,7 +45,7 @@ type ServerConfig struct {
 	Handler *Handler
 	Segment Segment
 	// Searches are our own, which get no answer.
-	Searches []Search
+	Searches dhcp.Searches
 	Limiter  *dhcp.Limiter
 	// Dropped is told of packets that nothing was decided about; nil: nobody is.
 	Dropped func(dhcp.Reason)
@@ -78,25 +79,36 @@ func NewServer(cfg ServerConfig) *Server {
 // Serve answers what comes to a socket of a port, until ctx ends, and closes the socket.
 func (s *Server) Serve(ctx context.Context, conn *net.UDPConn, port uint16) error {
 	defer s.probing.wait()
-	return udp.Serve(ctx, fmt.Sprintf("DHCP on port %d", port), conn, limits, func(packet []byte, from netip.AddrPort) {
-		s.packet(ctx, conn, bytes.Clone(packet), netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), port)
-	})
+	accept := func(packet []byte, from netip.AddrPort) (Request, bool) {
+		return s.accept(bytes.Clone(packet), netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), port)
+	}
+	return udp.ServeSorted(ctx, fmt.Sprintf("DHCP on port %d", port), conn, limits, accept,
+		func(q Request) { s.handle(ctx, conn, q) }, func(Request) { s.Dropped(dhcp.ReasonLimited) })
 }
 
-func (s *Server) packet(ctx context.Context, conn *net.UDPConn, packet []byte, from netip.AddrPort, port uint16) {
-	q, err := s.Handler.Read(packet, from, port)
-	if err != nil {
+// accept decides whether a packet is answered at all. A flood gets no further than this.
+func (s *Server) accept(packet []byte, from netip.AddrPort, port uint16) (Request, bool) {
+	q, err := decode(packet, from, port)
+	switch {
+	case err != nil:
 		s.Dropped(dhcp.ReasonMalformed)
 		s.malformed.Logger().Info("malformed DHCP packet", "address", from.Addr().String(), "mac", q.Client.MAC, "error", err)
-		return
-	}
-	if Searches(s.Searches, q.Client) {
-		return
-	}
-	if !s.Limiter.Allow(q.Client, q.Boot.Standing) {
+		return q, false
+	case s.Searches.Are(q.Client):
+		return q, false
+	case !s.Limiter.Client(q.Client.MAC):
 		s.Dropped(dhcp.ReasonLimited)
-		return
+		return q, false
 	}
+	q.Boot = s.Handler.cfg.Boots.Boot(q.Client)
+	if !s.Limiter.Standing(q.Boot.Standing) {
+		s.Dropped(dhcp.ReasonLimited)
+		return q, false
+	}
+	return q, true
+}
+
+func (s *Server) handle(ctx context.Context, conn *net.UDPConn, q Request) {
 	if s.probing.has(q.Client.MAC) {
 		return // it asks again while its first request is being answered
 	}
@@ -105,7 +117,7 @@ func (s *Server) packet(ctx context.Context, conn *net.UDPConn, packet []byte, f
 		s.finish(conn, q, r)
 		return
 	}
-	if !s.probing.start(q.Client.MAC, func() { s.probe(ctx, conn, q, r) }) {
+	if !s.probing.start(q.Client.MAC, q.Boot.Standing == dhcp.Known, func() { s.probe(ctx, conn, q, r) }) {
 		s.Dropped(dhcp.ReasonLimited)
 	}
 }
@@ -171,37 +183,49 @@ func (s *Server) send(conn *net.UDPConn, r Result) error {
 
 // probing are the clients whose address is being probed.
 type probing struct {
-	mu      sync.Mutex
-	clients map[string]bool
-	running sync.WaitGroup
+	mu sync.Mutex
+	// clients are by MAC; true: a known machine. strangers counts the others.
+	clients   map[string]bool
+	strangers int
+	running   sync.WaitGroup
 }
 
 func (p *probing) has(mac string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clients[mac]
+	_, has := p.clients[mac]
+	return has
 }
 
 // start runs one in the background, unless there are too many.
-func (p *probing) start(mac string, run func()) bool {
+func (p *probing) start(mac string, known bool, run func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.clients == nil {
 		p.clients = map[string]bool{}
 	}
-	if len(p.clients) >= probesAtATime {
+	if !known && p.strangers >= strangersProbed || known && len(p.clients)-p.strangers >= knownProbed {
 		return false
 	}
-	p.clients[mac] = true
+	p.clients[mac] = known
+	p.strangers += one(!known)
 	p.running.Go(func() {
 		defer func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			delete(p.clients, mac)
+			p.strangers -= one(!known)
 		}()
 		run()
 	})
 	return true
+}
+
+func one(counts bool) int {
+	if counts {
+		return 1
+	}
+	return 0
 }
 
 func (p *probing) wait() { p.running.Wait() }

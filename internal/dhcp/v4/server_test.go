@@ -67,7 +67,7 @@ func serve(t testing.TB, pool *lease.Pool, port uint16, standing dhcp.Standing) 
 	}
 	handler := NewHandler(Config{Boots: s, Policy: dhcp.Policy{Program: testPrograms}, Pool: pool, Server: server})
 	srv := NewServer(ServerConfig{
-		Handler: handler, Segment: s, Searches: []Search{NewSearch(ourCard)}, Limiter: dhcp.NewLimiter(clock.RealClock{}), Dropped: func(r dhcp.Reason) { s.dropped <- r }, Logger: logr.Discard(), Clock: clock.RealClock{},
+		Handler: handler, Segment: s, Searches: dhcp.Searches{dhcp.SearchMAC(ourCard).String()}, Limiter: dhcp.NewLimiter(clock.RealClock{}), Dropped: func(r dhcp.Reason) { s.dropped <- r }, Logger: logr.Discard(), Clock: clock.RealClock{},
 	})
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

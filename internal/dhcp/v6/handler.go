@@ -58,14 +58,24 @@ type Request struct {
 func (q Request) Client() dhcp.Client { return q.client.Client }
 
 // Read decodes a packet, and looks up whose it is.
-func (h *Handler) Read(packet []byte, from netip.AddrPort) (q Request, err error) {
+func (h *Handler) Read(packet []byte, from netip.AddrPort) (Request, error) {
+	q, err := decode(packet, from)
+	if err != nil {
+		return q, err
+	}
+	return h.lookUp(q), nil
+}
+
+// decode is Read without the look-up, which costs the most.
+func decode(packet []byte, from netip.AddrPort) (q Request, err error) {
 	q.From = from
-	if q.message, err = readMessage(packet); err != nil {
-		return q, err
+	if q.message, err = readMessage(packet); err == nil {
+		q.client, err = clientOf(q.message, from.Addr())
 	}
-	if q.client, err = clientOf(q.message, from.Addr()); err != nil {
-		return q, err
-	}
+	return q, err
+}
+
+func (h *Handler) lookUp(q Request) Request {
 	q.Boot = h.cfg.Boots.Boot(q.client.Client)
 	if q.Boot.Standing == dhcp.Unknown && q.client.otherUUID != "" {
 		other := q.client
@@ -74,7 +84,7 @@ func (h *Handler) Read(packet []byte, from netip.AddrPort) (q Request, err error
 			q.client, q.Boot = other, boot
 		}
 	}
-	return q, nil
+	return q
 }
 
 // Result is what becomes of a request.
@@ -201,9 +211,15 @@ func (h *Handler) requested(q Request, r *Result, associations []association) []
 	body := []byte{}
 	if h.cfg.Pool != nil {
 		for n, a := range associations {
+			if q.message.kind != request && h.elsewhere(q.message, a) {
+				body = appendGone(body, a)
+				continue
+			}
 			l, status, err := h.bind(q, a, n)
 			if err != nil {
 				r.Err = err
+			}
+			if err != nil && !errors.Is(err, lease.ErrUnsaved) {
 				if q.message.kind == rebind {
 					return nil // of which there is no record: another server may have one
 				}
@@ -233,8 +249,8 @@ func (h *Handler) bind(q Request, a association, n int) (l lease.Lease, status u
 	case len(a.addrs) > 0 && !subnet.Contains(a.addrs[0]):
 		return l, notOnLink, lease.ErrNoRange
 	case len(a.addrs) > 0:
-		if l, err = h.cfg.Pool.Bind(q.client.key, known, a.addrs[0], true); err == nil {
-			return l, success, nil
+		if l, err = h.cfg.Pool.Bind(q.client.key, known, a.addrs[0], true); err == nil || errors.Is(err, lease.ErrUnsaved) {
+			return l, success, err
 		}
 		if q.message.kind != request {
 			return l, noBinding, err
@@ -247,6 +263,12 @@ func (h *Handler) bind(q Request, a association, n int) (l lease.Lease, status u
 	return l, noAddrsAvail, err
 }
 
+// elsewhere reports whether all addresses of a client are of other links than the one that it is on now.
+func (h *Handler) elsewhere(m message, a association) bool {
+	subnet, ok := h.subnet(m)
+	return ok && len(a.addrs) > 0 && !slices.ContainsFunc(a.addrs, subnet.Contains)
+}
+
 // confirmed says whether a client that comes back is where it was (RFC 8415 §18.3.3).
 func (h *Handler) confirmed(q Request, associations []association) []byte {
 	if h.cfg.Pool == nil {
@@ -257,12 +279,12 @@ func (h *Handler) confirmed(q Request, associations []association) []byte {
 	for _, a := range associations {
 		for _, addr := range a.addrs {
 			asked = true
-			if !ok || !subnet.Contains(addr) {
+			if ok && !subnet.Contains(addr) {
 				return appendStatus(nil, notOnLink)
 			}
 		}
 	}
-	if !asked {
+	if !asked || !ok { // of a link without a range nothing is known
 		return nil
 	}
 	return appendStatus(nil, success)
@@ -271,18 +293,18 @@ func (h *Handler) confirmed(q Request, associations []association) []byte {
 // given takes back what a client has released or cannot use (RFC 8415 §18.3.7, §18.3.8).
 func (h *Handler) given(q Request, r *Result, associations []association) []byte {
 	body := appendStatus(nil, success)
+	giveBack := h.cfg.Pool.Decline
+	if q.message.kind == release {
+		giveBack = h.cfg.Pool.Release
+	}
 	for _, a := range associations {
+		var errs []error
 		for _, addr := range a.addrs {
-			var err error
-			if q.message.kind == release {
-				err = h.cfg.Pool.Release(q.client.key, addr)
-			} else {
-				err = h.cfg.Pool.Conflict(q.client.key, addr)
-			}
-			if err != nil {
-				r.Err = err
-				body = appendStatusIA(body, a.id, noBinding)
-			}
+			errs = append(errs, giveBack(q.client.key, addr))
+		}
+		if err := errors.Join(errs...); err != nil {
+			r.Err = err
+			body = appendStatusIA(body, a.id, noBinding)
 		}
 	}
 	return body
@@ -363,6 +385,15 @@ func appendIA(b []byte, id [4]byte, a netip.Addr, valid time.Duration) []byte {
 	ia := binary.BigEndian.AppendUint32(id[:], n/2)
 	ia = binary.BigEndian.AppendUint32(ia, n/5*4)
 	return appendOption(b, optIANA, appendOption(ia, optIAAddress, inside...)...)
+}
+
+// appendGone has a client give up addresses that are of no use where it is: they are valid no longer (RFC 8415 §18.3.4, §18.3.5).
+func appendGone(b []byte, a association) []byte {
+	ia := append(slices.Clone(a.id[:]), make([]byte, 8)...)
+	for _, addr := range a.addrs {
+		ia = appendOption(ia, optIAAddress, append(addr.AsSlice(), make([]byte, 8)...)...)
+	}
+	return appendOption(b, optIANA, ia...)
 }
 
 func appendStatusIA(b []byte, id [4]byte, status uint16) []byte {

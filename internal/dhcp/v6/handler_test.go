@@ -60,6 +60,7 @@ var clients = map[string]string{
 	"ovmf-http":        xid + opt(1, "\x00\x04"+inMemory) + vendor("HTTPClient:Arch:00016:UNDI:003000") + opt(61, "\x00\x10") + opt(62, "\x01\x03\x00") + opt(6, "\x00\x3b\x00\x10"),
 	"ipxe-efi":         xid + opt(1, "\x00\x04"+inOrder) + opt(15, text16("iPXE")) + vendor("PXEClient:Arch:00007:UNDI:003010") + opt(61, "\x00\x07"),
 	"arm64-http":       xid + opt(1, "\x00\x03\x00\x01\x52\x54\x00\x12\x34\x56") + vendor("HTTPClient:Arch:00019:UNDI:003000") + opt(61, "\x00\x13"),
+	"arm64-pxe":        xid + opt(1, "\x00\x03\x00\x01\x52\x54\x00\x12\x34\x56") + vendor("PXEClient:Arch:00011:UNDI:003000") + opt(61, "\x00\x0b"),
 	"operating-system": xid + opt(1, "\x00\x01\x00\x01\x11\x22\x33\x44\x52\x54\x00\x12\x34\x56") + opt(6, "\x00\x17"),
 }
 
@@ -142,6 +143,12 @@ func reading(b []byte, indent string) string {
 func relayed(packet string) string {
 	link, peer := netip.MustParseAddr("2001:db8:1::1").As16(), machineAddr.Addr().WithZone("").As16()
 	return "\x0c\x00" + string(link[:]) + string(peer[:]) + opt(18, "port 7") + opt(79, "\x00\x01\x52\x54\x00\x12\x34\x56") + opt(9, packet)
+}
+
+// beyond is a packet that comes through a relay of a network that there is no range for.
+func beyond(packet string) string {
+	link, peer := netip.MustParseAddr("2001:db8:9::1").As16(), machineAddr.Addr().WithZone("").As16()
+	return "\x0c\x00" + string(link[:]) + string(peer[:]) + opt(9, packet)
 }
 
 // TestGoldenPackets answers every client in every mode.
@@ -274,6 +281,11 @@ func TestMessages(t *testing.T) {
 		"request for what is outside":        {"\x03" + who + ours + ia("2001:db8::9"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"renewal":                            {"\x05" + who + ours + ia("2001:db8::1000"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"renewal of what is nobody's":        {"\x05" + who + ours + ia("2001:db8::9"), reply, status(noBinding)},
+		"renewal from another network":       {"\x05" + who + ours + ia("2001:db8:9::1"), reply, ia("2001:db8:9::1")},
+		"rebinding from another network":     {"\x06" + who + ia("2001:db8:9::1", "2001:db8:9::2"), reply, ia("2001:db8:9::1", "2001:db8:9::2")},
+		"confirmation on an unknown network": {beyond("\x04" + who + ia("2001:db8:9::1")), 0, ""},
+		"rebinding on an unknown network":    {beyond("\x06" + who + ia("2001:db8:9::1")), 0, ""},
+		"release of two, one is not its own": {"\x08" + who + ours + ia("2001:db8::1000", "2001:db8::1001", "2001:db8::1002"), reply, opt(1, "\x00\x01\x00\x01\x11\x22\x33\x44\x52\x54\x00\x12\x34\x56") + ours + status(success) + opt(3, "\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00"+status(noBinding))},
 		"rebinding":                          {"\x06" + who + ia("2001:db8::1000"), reply, string(netip.MustParseAddr("2001:db8::1000").AsSlice())},
 		"rebinding of what is nobody's":      {"\x06" + who + ia("2001:db8::9"), 0, ""},
 		"confirmation here":                  {"\x04" + who + ia("2001:db8::1000"), reply, status(success)},

@@ -29,6 +29,7 @@ const (
 	optServerID    = 2
 	optIANA        = 3
 	optIAAddress   = 5
+	optElapsed     = 8
 	optRelayed     = 9
 	optStatus      = 13
 	optUserClass   = 15

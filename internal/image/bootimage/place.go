@@ -101,24 +101,32 @@ const maxManifest = 4 << 20
 
 // Find tells what the image offers a machine of an architecture.
 func (p Place) Find(ctx context.Context, architecture string) (registry.Image, error) {
-	return registry.ResolveFrom(ctx, p.Ref, architecture, func(ctx context.Context, version string) (string, []byte, error) {
-		described, r, err := oras.Fetch(ctx, p.store, version, oras.DefaultFetchOptions)
-		if err != nil {
-			return "", nil, fmt.Errorf("image %s: %w", p.Name, err)
-		}
-		defer func() { _ = r.Close() }()
-		body, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
-		if err != nil {
-			return "", nil, fmt.Errorf("image %s: manifest: %w", p.Name, err)
-		}
-		if len(body) > maxManifest {
-			return "", nil, fmt.Errorf("image %s: manifest is larger than %d bytes", p.Name, maxManifest)
-		}
-		if got := registry.DigestOf(body); got != described.Digest.String() {
-			return "", nil, fmt.Errorf("image %s: %w", p.Name, registry.ErrCorrupt)
-		}
-		return described.MediaType, body, nil
-	})
+	return registry.ResolveFrom(ctx, p.Ref, architecture, p.fetch)
+}
+
+// Architectures tells for which architectures there is an image, and the digest of what the reference names; none: it is one image.
+func (p Place) Architectures(ctx context.Context) (digest string, architectures []string, err error) {
+	return registry.ArchitecturesFrom(ctx, p.Ref, p.fetch)
+}
+
+// fetch reads a manifest and verifies it.
+func (p Place) fetch(ctx context.Context, version string) (mediaType string, body []byte, err error) {
+	described, r, err := oras.Fetch(ctx, p.store, version, oras.DefaultFetchOptions)
+	if err != nil {
+		return "", nil, fmt.Errorf("image %s: %w", p.Name, err)
+	}
+	defer func() { _ = r.Close() }()
+	body, err = io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return "", nil, fmt.Errorf("image %s: manifest: %w", p.Name, err)
+	}
+	if len(body) > maxManifest {
+		return "", nil, fmt.Errorf("image %s: manifest is larger than %d bytes", p.Name, maxManifest)
+	}
+	if got := registry.DigestOf(body); got != described.Digest.String() {
+		return "", nil, fmt.Errorf("image %s: %w", p.Name, registry.ErrCorrupt)
+	}
+	return described.MediaType, body, nil
 }
 
 // maxRead bounds a layer that is read into memory.

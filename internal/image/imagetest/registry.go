@@ -54,7 +54,7 @@ func Tiny(content string) localregistry.Image {
 
 // Large has a layer that is more than buffers hold: 2 MiB.
 func Large(seed uint64) localregistry.Image {
-	return localregistry.Image{Kernel: localregistry.SmallImage(seed).Kernel, Initramfs: []byte("initramfs")}
+	return localregistry.Image{Kernel: bytes.Repeat(localregistry.SmallImage(seed).Kernel, 16), Initramfs: []byte("initramfs")}
 }
 
 // OnPath is a middleware for GET requests whose path contains a text; the
@@ -87,9 +87,9 @@ func Replay(w http.ResponseWriter, recorder *httptest.ResponseRecorder, body []b
 	_, _ = w.Write(body)
 }
 
-// Huge has a layer of which half is worth keeping.
+// Huge has a layer of which half is worth keeping: 10 MiB.
 func Huge(seed uint64) localregistry.Image {
-	return localregistry.Image{Kernel: bytes.Repeat(localregistry.SmallImage(seed).Kernel, 5), Initramfs: []byte("initramfs")}
+	return localregistry.Image{Kernel: bytes.Repeat(localregistry.SmallImage(seed).Kernel, 80), Initramfs: []byte("initramfs")}
 }
 
 // Corrupt flips the last bit of an answer.

@@ -7,13 +7,13 @@ import (
 
 // Sizes of the layers of a small image.
 const (
-	kernelSize    = 2 << 20
-	initramfsSize = 4 << 20
-	squashfsSize  = 6 << 20
-	ukiSize       = 3 << 20
+	kernelSize    = 128 << 10
+	initramfsSize = 256 << 10
+	squashfsSize  = 384 << 10
+	ukiSize       = 192 << 10
 )
 
-// SmallImage returns a boot image of some 12 MiB whose contents follow from
+// SmallImage returns a boot image of 768 KiB whose contents follow from
 // the seed alone: a kernel, an initramfs and a squashfs that look to tools like
 // file(1) like what they stand for, and do nothing.
 func SmallImage(seed uint64) Image {
@@ -24,7 +24,7 @@ func SmallImage(seed uint64) Image {
 	}
 }
 
-// SmallUKI returns an image with a single layer of 3 MiB, a UKI.
+// SmallUKI returns an image with a single layer of 192 KiB, a UKI.
 func SmallUKI(seed uint64) Image {
 	return Image{UKI: efiProgram(seed, ukiSize)}
 }

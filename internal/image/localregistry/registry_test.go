@@ -175,10 +175,10 @@ func TestSmallImagesFollowFromTheirSeed(t *testing.T) {
 		content, magic []byte
 		offset, size   int
 	}{
-		"kernel":    {a.Kernel, []byte("HdrS"), 0x202, 2 << 20},
-		"initramfs": {a.Initramfs, []byte("070701"), 0, 4 << 20},
-		"squashfs":  {a.Squashfs, []byte("hsqs"), 0, 6 << 20},
-		"uki":       {SmallUKI(1).UKI, []byte("PE\x00\x00\x64\x86"), 0x80, 3 << 20},
+		"kernel":    {a.Kernel, []byte("HdrS"), 0x202, kernelSize},
+		"initramfs": {a.Initramfs, []byte("070701"), 0, initramfsSize},
+		"squashfs":  {a.Squashfs, []byte("hsqs"), 0, squashfsSize},
+		"uki":       {SmallUKI(1).UKI, []byte("PE\x00\x00\x64\x86"), 0x80, ukiSize},
 	} {
 		if len(tt.content) != tt.size || !bytes.HasPrefix(tt.content[tt.offset:], tt.magic) {
 			t.Errorf("%s: %d bytes, %q at its mark", name, len(tt.content), tt.content[tt.offset:tt.offset+8])

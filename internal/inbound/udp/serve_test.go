@@ -38,6 +38,49 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeSorted: while one packet is being handled, all others are looked at, and as many wait as there is room for.
+func TestServeSorted(t *testing.T) {
+	conn := listen(t)
+	client := dial(t, conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	looked, handled, refused, ended := make(chan string, 10), make(chan string), make(chan string, 10), make(chan error, 1)
+	go func() {
+		ended <- ServeSorted(ctx, "echo", conn, Limits{Packet: 10, Waiting: 1 << 10, Queue: 2}, func(packet []byte, _ netip.AddrPort) (string, bool) {
+			looked <- string(packet)
+			return string(packet), string(packet) != "no"
+		}, func(s string) {
+			select {
+			case handled <- s:
+			case <-ctx.Done():
+			}
+		}, func(s string) { refused <- s })
+	}()
+	send := func(packet string) {
+		t.Helper()
+		if _, err := client.Write([]byte(packet)); err != nil {
+			t.Fatal(err)
+		}
+		if got := await.Receive(t, "a look", looked); got != packet {
+			t.Errorf("looked at %q, not at %q", got, packet)
+		}
+	}
+	for _, packet := range []string{"no", "1", "2", "3", "4", "5"} {
+		send(packet)
+	}
+	// One may have been taken out of the queue already, where it waits to be handled.
+	first := await.Receive(t, "one that there is no room for", refused)
+	want := map[string][]string{"4": {"1", "2", "3"}, "3": {"1", "2"}}[first]
+	for _, packet := range want {
+		if got := await.Receive(t, "a packet", handled); got != packet {
+			t.Errorf("handled %q, not %q", got, packet)
+		}
+	}
+	cancel()
+	if err := await.Receive(t, "the end", ended); err != nil || len(want) == 0 {
+		t.Errorf("%q was refused first; %v", first, err)
+	}
+}
+
 func TestServeWithoutItsSocket(t *testing.T) {
 	conn := listen(t)
 	_ = conn.Close()

@@ -78,15 +78,7 @@ func (s *session) expectZeros(ctx context.Context, e Extent) error {
 	return nil
 }
 
-func isZero(b []byte) bool {
-	for len(b) > len(zeroBlock) {
-		if !bytes.Equal(b[:len(zeroBlock)], zeroBlock) {
-			return false
-		}
-		b = b[len(zeroBlock):]
-	}
-	return bytes.Equal(b, zeroBlock[:len(b)])
-}
+func isZero(b []byte) bool { return bytes.Count(b, zeroBlock[:1]) == len(b) }
 
 // readFull is ReadAt that does not mind an io.EOF at the very end.
 func readFull(dev Device, b []byte, at int64) error {

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package udp
+
+import "net"
+
+func setReadBuffer(conn *net.UDPConn, bytes int) { _ = conn.SetReadBuffer(bytes) }
