@@ -121,7 +121,8 @@ func TestKilledDuringABoot(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	m := newMachines(t, "--sim-vm", "1")
+	// A machine that goes off is switched on again when it has been silent for some minutes, half of this time at most.
+	m := newMachines(t, "--sim-vm", "1", "--discovery-timeout", "6m")
 	m.eventually("the machine boots", func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(m.data, "sim-vm", "sim-0001", "console.log"))
 		if err != nil || !strings.Contains(string(text), "iPXE initialising devices") {
