@@ -43,7 +43,7 @@ var ErrOvertaken = errors.New("somebody else pushes to this reference at the sam
 // A layout is locked meanwhile. Registries cannot change a tag only if it still is what it was (distribution-spec v1.1 has no conditional push), so what
 // there is is read at the last moment, and looked at again afterwards: where somebody else has written in between, theirs is added to.
 func (p Place) Add(ctx context.Context, image Image) (Added, error) {
-	p, unlock, err := p.locked(ctx)
+	unlock, err := p.lock(ctx)
 	if err != nil {
 		return Added{}, err
 	}
@@ -75,25 +75,25 @@ func (p Place) Add(ctx context.Context, image Image) (Added, error) {
 	return Added{}, fmt.Errorf("push %s: %w", p.Name, ErrOvertaken)
 }
 
-// locked is a place that nobody else writes to meanwhile, as far as it is a layout: two that write index.json lose what one of them wrote.
-func (p Place) locked(ctx context.Context) (Place, func(), error) {
+// lock has nobody else write to a layout: two that write index.json lose what one of them wrote.
+func (p Place) lock(ctx context.Context) (unlock func(), err error) {
 	if p.Layout == "" {
-		return p, func() {}, nil
+		return func() {}, nil
 	}
 	folder, err := os.Open(p.Layout)
 	if err != nil {
-		return p, nil, fmt.Errorf("image %s: %w", p.Name, err)
+		return nil, fmt.Errorf("image %s: %w", p.Name, err)
 	}
 	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = folder.Close()
-		return p, nil, fmt.Errorf("image %s: somebody else writes to this layout now: %w", p.Name, err)
+		return nil, fmt.Errorf("image %s: somebody else writes to this layout now: %w", p.Name, err)
 	}
 	// What was read of it before may be old.
-	if p.store, err = oci.NewWithContext(ctx, p.Layout); err != nil {
+	if p.store.Target, err = oci.NewWithContext(ctx, p.Layout); err != nil {
 		_ = folder.Close()
-		return p, nil, fmt.Errorf("image %s: %w", p.Name, err)
+		return nil, fmt.Errorf("image %s: %w", p.Name, err)
 	}
-	return p, func() { _ = folder.Close() }, nil
+	return func() { _ = folder.Close() }, nil
 }
 
 // others are the images for other architectures that the reference names now.

@@ -160,7 +160,7 @@ func TestAddIsOvertaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			place.store = meddling{place.store, func() {
+			place.store.Target = meddling{place.store.Target, func() {
 				if c.times--; c.times >= 0 {
 					push(t, reference, built("arm64", "theirs"))
 				}

@@ -29,9 +29,12 @@ type Place struct {
 	Name    string // as it was asked for
 	Ref     registry.Reference
 	Layout  string // the folder; empty: a registry
-	store   oras.Target
+	store   *target
 	version string // tag or digest
 }
+
+// target is where the bytes are. All copies of a place have the same, for a layout that is locked is read again.
+type target struct{ oras.Target }
 
 // Options say how to talk to a registry.
 type Options struct {
@@ -62,7 +65,7 @@ func Open(ctx context.Context, text string, o Options, create bool) (Place, erro
 			return Place{}, err
 		}
 	}
-	return Place{Name: text, Ref: ref, store: repository, version: ref.Version()}, nil
+	return Place{Name: text, Ref: ref, store: &target{repository}, version: ref.Version()}, nil
 }
 
 // dockerLogin is a client with the credentials that docker login and podman login have stored in ~/.docker/config.json, or its helpers.
@@ -93,7 +96,7 @@ func openLayout(ctx context.Context, text, folder string, create bool) (Place, e
 	if err != nil {
 		return Place{}, fmt.Errorf("image %s: %w", text, err)
 	}
-	return Place{Name: text, Ref: ref, Layout: folder, store: store, version: tag}, nil
+	return Place{Name: text, Ref: ref, Layout: folder, store: &target{store}, version: tag}, nil
 }
 
 // maxManifest bounds a manifest, as package registry does.

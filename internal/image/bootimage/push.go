@@ -21,7 +21,7 @@ type Image struct {
 
 // Push puts an image where a reference names it, in the place of what is there, and returns its digest. Files that are there already are not sent again.
 func (p Place) Push(ctx context.Context, image Image) (string, error) {
-	p, unlock, err := p.locked(ctx)
+	unlock, err := p.lock(ctx)
 	if err != nil {
 		return "", err
 	}
