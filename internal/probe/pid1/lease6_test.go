@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"slices"
 	"testing"
 	"time"
 
@@ -218,10 +219,7 @@ func TestInet6Flags(t *testing.T) {
 	message := func(index uint32, attributes ...[]byte) []byte {
 		head := make([]byte, unix.SizeofIfInfomsg)
 		binary.NativeEndian.PutUint32(head[4:], index)
-		for _, a := range attributes {
-			head = append(head, a...)
-		}
-		return head
+		return slices.Concat(head, slices.Concat(attributes...))
 	}
 	flags := attribute(unix.IFLA_INET6_FLAGS, binary.NativeEndian.AppendUint32(nil, 0x80000000|routerManaged))
 	name := attribute(unix.IFLA_IFNAME, []byte("eth0\x00"))
