@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/farrier-dev/farrier/internal/image/bootimage"
 	"github.com/farrier-dev/farrier/internal/image/discovery"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/program/version"
@@ -23,7 +22,7 @@ import (
 // imageBuild are the flags of `farrier image build`.
 type imageBuild struct {
 	discovery.Parts
-	bootimage.Options
+	pushOptions
 	root, bootCAFile, keyFile, certificateFile, files string
 	noUKI                                             bool
 }
@@ -36,6 +35,8 @@ func newImageBuild() *cobra.Command {
 		Long: `Builds the discovery image from a Linux kernel, its modules and metalprobe: kernel and initramfs for iPXE, and a UKI for UEFI HTTP
 boot. The same files give the same digests.
 
+IMAGE may hold one image for each architecture: it is an index then, and a machine boots the one for its own.
+
 ` + imageArgument,
 		Example: `  farrier image build registry.example/farrier/probe:1
   farrier image build oci:probe --root unpacked/ --firmware /lib/firmware
@@ -46,12 +47,12 @@ boot. The same files give the same digests.
 		},
 	}
 	cmd.Flags().SortFlags = false
-	b.bind(cmd.Flags())
-	plainHTTP(cmd, &b.Options)
+	b.bindParts(cmd.Flags())
+	b.bind(cmd)
 	return cmd
 }
 
-func (b *imageBuild) bind(f *pflag.FlagSet) {
+func (b *imageBuild) bindParts(f *pflag.FlagSet) {
 	f.StringVar(&b.root, "root", "/", "folder of a system, or of an unpacked kernel package, whose newest kernel with modules is taken")
 	f.StringVar(&b.Kernel.Image, "kernel", "", "kernel file, together with --modules (default: of --root)")
 	f.StringVar(&b.Kernel.Modules, "modules", "", "folder of that kernel's modules, named after its version")
@@ -170,15 +171,12 @@ func (b *imageBuild) run(ctx context.Context, out, errOut io.Writer, destination
 	if err := b.writeFiles(image); err != nil {
 		return err
 	}
-	place, err := bootimage.Open(ctx, destination, b.Options, true)
+	added, err := b.push(ctx, destination, image.OCI())
 	if err != nil {
 		return err
 	}
-	digest, err := place.Push(ctx, image.OCI())
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "image       %s\ndigest      %s\nkernel      %s  Linux %s, %s\ninitramfs   %s  %d kernel modules\n", destination, digest,
+	printAdded(out, len("initramfs   "), destination, added)
+	fmt.Fprintf(out, "kernel      %s  Linux %s, %s\ninitramfs   %s  %d kernel modules\n",
 		megabytes(int64(len(image.Kernel))), image.KernelVersion, image.Architecture, megabytes(int64(len(image.Initramfs))), image.Modules)
 	if image.UKI != nil {
 		signed := "not signed"

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,7 +30,8 @@ func newImageInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect IMAGE",
 		Short: "Explain how a machine would boot an image",
-		Long: `Prints the layers of an image that a machine boots from, and by which boot methods it can boot. Fails if it can boot by none.
+		Long: `Prints the layers of an image that a machine boots from, and by which boot methods it can boot. Fails if it can boot by none. Of an index
+it prints that for each architecture.
 
 ` + imageArgument,
 		Example: `  farrier image inspect registry.example/os/flatcar:stable
@@ -44,7 +46,7 @@ func newImageInspect() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&i.architecture, "architecture", "amd64", "architecture of the machine, which chooses from an index")
+	f.StringVar(&i.architecture, "architecture", "", "architecture of the machine, which chooses from an index (default: all that are there)")
 	f.BoolVar(&i.contents, "contents", false, "read kernel and UKI as well and say what is in them")
 	f.StringVarP(&i.output, "output", "o", "table", "table or json")
 	plainHTTP(cmd, &i.Options)
@@ -53,8 +55,11 @@ func newImageInspect() *cobra.Command {
 
 // inspected is what `farrier image inspect -o json` prints.
 type inspected struct {
-	Image   string           `json:"image"`
-	Digest  string           `json:"digest"`
+	Image  string `json:"image"`
+	Digest string `json:"digest"`
+	// Architecture is that of an image of an index.
+	Architecture string `json:"architecture,omitempty"`
+
 	Layers  []inspectedLayer `json:"layers"`
 	Methods []bootableBy     `json:"bootMethods"`
 	Kernel  string           `json:"kernelArchitecture,omitempty"`
@@ -87,24 +92,72 @@ func (i *imageInspect) run(ctx context.Context, out io.Writer, name string) erro
 	if err != nil {
 		return err
 	}
-	image, err := place.Find(ctx, i.architecture)
+	index, architectures, err := place.Architectures(ctx)
 	if err != nil {
 		return err
 	}
-	plan := image.Offer()
-	result := describeImage(name, image, plan)
-	if i.contents {
-		if err := result.read(ctx, place, plan); err != nil {
+	if i.architecture != "" || architectures == nil {
+		result, unbootable, err := i.look(ctx, place, i.architecture)
+		if err == nil {
+			err = result.print(out, i.output)
+		}
+		return errors.Join(err, unbootable)
+	}
+	all := inspectedIndex{Image: name, Digest: index, Architectures: []inspected{}}
+	var unbootable []error
+	for _, architecture := range architectures {
+		result, problem, err := i.look(ctx, place, architecture)
+		if err != nil {
+			return fmt.Errorf("for %s: %w", architecture, err)
+		}
+		result.Architecture = architecture
+		all.Architectures = append(all.Architectures, result)
+		if problem != nil {
+			unbootable = append(unbootable, fmt.Errorf("for %s: %w", architecture, problem))
+		}
+	}
+	if len(architectures) == 0 {
+		unbootable = append(unbootable, errors.New("the index has no image for any architecture"))
+	}
+	return errors.Join(append([]error{all.print(out, i.output)}, unbootable...)...)
+}
+
+// inspectedIndex is what is printed of an index.
+type inspectedIndex struct {
+	Image         string      `json:"image"`
+	Digest        string      `json:"digest"`
+	Architectures []inspected `json:"architectures"`
+}
+
+func (x *inspectedIndex) print(out io.Writer, format string) error {
+	if format == "json" {
+		return printJSON(out, x)
+	}
+	fmt.Fprintf(out, "image   %s\nindex   %s\n", x.Image, x.Digest)
+	for _, image := range x.Architectures {
+		fmt.Fprintf(out, "\nfor %s\ndigest  %s\n\n", image.Architecture, image.Digest)
+		if err := image.printLayers(out); err != nil {
 			return err
 		}
 	}
-	if err := result.print(out, i.output); err != nil {
-		return err
-	}
-	if _, err := image.Plan(); err != nil {
-		return fmt.Errorf("no machine can boot this image: %w", err)
-	}
 	return nil
+}
+
+// look finds the image for an architecture and describes it. unbootable says why no machine can boot it.
+func (i *imageInspect) look(ctx context.Context, place bootimage.Place, architecture string) (result inspected, unbootable, err error) {
+	image, err := place.Find(ctx, architecture)
+	if err != nil {
+		return inspected{}, nil, err
+	}
+	plan := image.Offer()
+	result = describeImage(place.Name, image, plan)
+	if i.contents {
+		err = result.read(ctx, place, plan)
+	}
+	if _, problem := image.Plan(); problem != nil {
+		unbootable = fmt.Errorf("no machine can boot this image: %w", problem)
+	}
+	return result, unbootable, err
 }
 
 // describeImage says which layer is for what, and how a machine can boot.
@@ -184,6 +237,10 @@ func (r *inspected) print(out io.Writer, format string) error {
 		return printJSON(out, r)
 	}
 	fmt.Fprintf(out, "image   %s\ndigest  %s\n\n", r.Image, r.Digest)
+	return r.printLayers(out)
+}
+
+func (r *inspected) printLayers(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "LAYER\tSIZE\tDIGEST\tMEDIA TYPE")
 	for _, layer := range r.Layers {

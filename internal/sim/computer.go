@@ -56,9 +56,7 @@ type Chassis struct {
 // ChassisDisk is an NVMe disk of a computer.
 type ChassisDisk struct {
 	Serial string
-	// EUI64 is the name of its namespace, 16 hexadecimal digits.
-	EUI64 string
-	Bytes int64
+	Bytes  int64
 }
 
 // model is the hardware of computers.
@@ -68,7 +66,7 @@ func (c *Computers) model() *model {
 		processor: processorModel{vendor: "AuthenticAMD", name: "QEMU TCG CPU", cores: 1, threads: 1, mhz: 2000},
 	}
 	for _, bytes := range c.Disks {
-		m.disks = append(m.disks, diskModel{count: 1, vendor: "QEMU", name: "QEMU NVMe Ctrl", bytes: bytes, media: "SSD", protocol: protocolNVMe})
+		m.disks = append(m.disks, diskModel{count: 1, nameless: true, vendor: "QEMU", name: "QEMU NVMe Ctrl", bytes: bytes, media: "SSD", protocol: protocolNVMe})
 	}
 	return m
 }
@@ -87,7 +85,7 @@ func (m *Machine) build() {
 		chassis.Name += "-" + m.systemID()
 	}
 	for _, d := range m.diskList() {
-		chassis.Disks = append(chassis.Disks, ChassisDisk{Serial: d.serial, EUI64: d.wwid[len("eui."):], Bytes: d.bytes})
+		chassis.Disks = append(chassis.Disks, ChassisDisk{Serial: d.serial, Bytes: d.bytes})
 	}
 	m.computer = c.New(chassis)
 	m.override.Mode = m.computer.Modes()[0]

@@ -48,6 +48,7 @@ type diskModel struct {
 	vendor, name    string
 	bytes           int64
 	media, protocol string
+	nameless        bool // it has no worldwide name
 	rpm             int
 }
 
@@ -132,7 +133,11 @@ func (v inventory) diskList() []drive {
 	for _, m := range v.disks {
 		for range m.count {
 			part := fmt.Sprintf("disk %d", len(out))
-			out = append(out, drive{diskModel: m, slot: len(out), serial: v.partSerial(part), wwid: v.worldwideName(m.protocol, part)})
+			d := drive{diskModel: m, slot: len(out), serial: v.partSerial(part)}
+			if !m.nameless {
+				d.wwid = v.worldwideName(m.protocol, part)
+			}
+			out = append(out, d)
 		}
 	}
 	return out

@@ -52,7 +52,10 @@ func driveID(d drive) string { return ids("Disk", d.slot+1)[d.slot] }
 // durableName is the disk's worldwide name as Redfish spells it (DSP0268, DurableNameFormat): an EUI-64 with colons, an NAA
 // name without.
 func (d drive) durableName() (name, format string) {
-	format, digits, _ := strings.Cut(d.wwid, ".")
+	format, digits, found := strings.Cut(d.wwid, ".")
+	if !found {
+		return "", ""
+	}
 	if format == "naa" {
 		return strings.ToUpper(digits), "NAA"
 	}
@@ -96,15 +99,16 @@ func getDrive(m *Machine, r *http.Request) (object, error) {
 	if m.mirrored && i < 2 {
 		volumes = links(m.volumesURI(), volumeIDs(m))
 	}
-	name, format := d.durableName()
 	drive := object{
 		"@odata.id": r.URL.Path, "@odata.type": "#Drive.v1_20_0.Drive", "Id": driveID(d), "Name": namedAfter("Disk", i),
 		"Manufacturer": d.vendor, "Model": d.name, "SerialNumber": d.serial, "PartNumber": d.name, "Revision": "1.0",
 		"CapacityBytes": d.bytes, "BlockSizeBytes": 512, "MediaType": d.media, "Protocol": d.protocol,
 		"FailurePredicted": false, "Status": healthy(),
-		"Identifiers":      []object{{"DurableName": name, "DurableNameFormat": format}},
 		"PhysicalLocation": object{"PartLocation": object{"LocationOrdinalValue": i, "LocationType": "Bay"}},
 		"Links":            object{"Chassis": link(m.chassisURI()), "Volumes": volumes, "Volumes@odata.count": len(volumes)},
+	}
+	if name, format := d.durableName(); name != "" {
+		drive["Identifiers"] = []object{{"DurableName": name, "DurableNameFormat": format}}
 	}
 	if d.rpm > 0 {
 		drive["RotationSpeedRPM"] = d.rpm

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -62,6 +63,7 @@ func TestDHCP(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			flags := "--dhcp=server --dhcp-interface=br0 " + c.flags
 			if c.beside {
+				inFullRuns(t) // TestBesideAnotherServer
 				flags = "--dhcp=proxy --dhcp-interface=br0"
 				serveBeside(t)
 			}
@@ -117,7 +119,7 @@ func runInside(t *testing.T, name string) {
 	if _, part, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); some {
 		name += "/" + part
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+name, "-test.v", "-test.timeout=25m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+name, "-test.v", "-test.timeout=25m", fmt.Sprintf("-test.short=%v", testing.Short()))
 	cmd.Env = append(os.Environ(), insideVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

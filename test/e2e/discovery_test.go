@@ -82,18 +82,24 @@ func (d *discovered) why(ctx context.Context) string {
 	return b.String()
 }
 
+// buildAgent compiles metalprobe.
+func buildAgent(t *testing.T, architecture string) string {
+	t.Helper()
+	agent := filepath.Join(t.TempDir(), "metalprobe")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", agent, "../../cmd/metalprobe")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the agent: %v\n%s", err, out)
+	}
+	return agent
+}
+
 // buildProbe builds the discovery image of the kernel that these tests use.
 func buildProbe(t *testing.T) discovery.Image {
 	t.Helper()
 	image, modules := kernel(t)
-	agent := filepath.Join(t.TempDir(), "metalprobe")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", agent, "../../cmd/metalprobe")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v\n%s", err, out)
-	}
 	built, err := discovery.Build(discovery.Parts{
-		Kernel: discovery.Kernel{Image: image, Modules: modules, Version: filepath.Base(modules)}, Agent: agent,
+		Kernel: discovery.Kernel{Image: image, Modules: modules, Version: filepath.Base(modules)}, Agent: buildAgent(t, "amd64"),
 		Stub: "/usr/lib/systemd/boot/efi/linuxx64.efi.stub", CommandLine: "console=ttyS0,115200 farrier.lldp-duration=1s",
 	})
 	if err != nil {
@@ -107,6 +113,7 @@ func TestDiscoveryImage(t *testing.T) {
 	if os.Getenv(switchVariable) == "" {
 		t.Skipf("boots real firmware, which takes minutes: runs where %s is set, as `make e2e` does", switchVariable)
 	}
+	inFullRuns(t) // TestInspection boots the image, too
 	flags := func(prefixes string, more ...string) func(*lab) []string {
 		return func(l *lab) []string {
 			return append([]string{"--boot-url", l.url, "--mac-prefixes-file", prefixes}, more...)

@@ -12,10 +12,14 @@
 //
 // Discovery boots the image that Farrier builds, for a machine whose BMC is simulated; with Secure Boot it is signed with the key of the package ovmf.
 //
-// DHCP and TFTP have a bridge in a network namespace of their own, for which the tests need root. There a simulated BMC that takes an address becomes a Server, and
+// Where the product itself answers DHCP, machines are on a bridge in a network namespace, behind a switch that speaks LLDP: BIOS and UEFI with a TPM of swtpm (TestInspection), ARM64,
+// IPv6 alone, and beside dnsmasq as the server that leases. Debian's Ignition applies what our script names. What these boot is unpacked from packages below bin/e2e.
+//
+// DHCP and TFTP alone have a bridge in a network namespace of their own, for which the tests need root. There a simulated BMC that takes an address becomes a Server, and
 // other DHCP servers are found; neither needs QEMU.
 //
 // Virtual machines of the product itself (--sim-vm) are in a network namespace, too. There the product switches them on and off, through the simulated BMCs in front of them.
 //
-// The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need.
+// The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need. It ends with the seconds that each machine took, and keeps serial line and packets
+// of machines whose tests have failed.
 package e2e

@@ -58,14 +58,14 @@ func initramfs(t *testing.T, marker string) []byte {
 // tenant is a guest that leaves something on its disk and stays, at an address of its network.
 type tenant struct{ address, pattern string }
 
-// trustingInitramfs also holds the authorities, PEM, that the guest trusts.
-func trustingInitramfs(t *testing.T, marker string, authorities []byte) []byte {
+// trustingInitramfs also holds the authorities, PEM, that the guest trusts, and more files.
+func trustingInitramfs(t *testing.T, marker string, authorities []byte, more ...cpio.Record) []byte {
 	t.Helper()
-	return tenantInitramfs(t, marker, authorities, tenant{})
+	return tenantInitramfs(t, marker, authorities, tenant{}, more...)
 }
 
 // tenantInitramfs also holds what the guest does beside saying who it is.
-func tenantInitramfs(t *testing.T, marker string, authorities []byte, as tenant) []byte {
+func tenantInitramfs(t *testing.T, marker string, authorities []byte, as tenant, more ...cpio.Record) []byte {
 	t.Helper()
 	guest := filepath.Join(t.TempDir(), "init")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", guest, "./guest")
@@ -91,6 +91,7 @@ func tenantInitramfs(t *testing.T, marker string, authorities []byte, as tenant)
 	for _, m := range modules {
 		records = append(records, cpio.StaticFile("modules/"+m+".ko", string(module(t, folder, m)), 0o644))
 	}
+	records = append(records, more...)
 	var archive bytes.Buffer
 	w := cpio.Newc.Writer(&archive)
 	if err := cpio.WriteRecords(w, records); err != nil {

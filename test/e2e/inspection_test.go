@@ -38,7 +38,8 @@ func TestInspection(t *testing.T) {
 		d := newDiscovery(t, func(prefixes string) *lab {
 			return newSegmentLab(t, func(l *lab) []string {
 				reference := l.registry.Reference("probe", "1")
-				predicted = buildProbeFor(t, reference)
+				image, _ := kernel(t)
+				predicted = buildProbeFor(t, reference, "--root", filepath.Join(filepath.Dir(image), ".."), "--command-line", "console=ttyS0,115200 consoleblank=0 panic=60")
 				return append(leases(), "--mac-prefixes-file", prefixes, "--probe-os-image", reference)
 			})
 		})
@@ -50,12 +51,10 @@ func TestInspection(t *testing.T) {
 }
 
 // buildProbeFor has the product build the discovery image, and returns the PCR 11 that it predicts.
-func buildProbeFor(t *testing.T, reference string) string {
+func buildProbeFor(t *testing.T, reference string, flags ...string) string {
 	t.Helper()
-	image, _ := kernel(t)
 	files := t.TempDir()
-	out, problem, code := product.Ask(t, product.Farrier, "image", "build", reference, "--plain-http", "--root", filepath.Join(filepath.Dir(image), ".."), "--files", files,
-		"--command-line", "console=ttyS0,115200 consoleblank=0 panic=60")
+	out, problem, code := product.Ask(t, product.Farrier, append([]string{"image", "build", reference, "--plain-http", "--files", files}, flags...)...)
 	if code != 0 {
 		t.Fatalf("farrier image build: %s%s", out, problem)
 	}

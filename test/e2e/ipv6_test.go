@@ -25,6 +25,9 @@ func TestIPv6Only(t *testing.T) {
 		{"OVMF HTTP boot", uefiHTTP},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			if m.how == uefiHTTP {
+				inFullRuns(t) // OVMF tries IPv4 for a minute before
+			}
 			tellOfNeighbor(t, segmentTap)
 			d := newDiscovery(t, func(prefixes string) *lab {
 				return newSegmentLabAt(t, segmentAddress6, func(*lab) []string {

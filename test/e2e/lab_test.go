@@ -129,7 +129,12 @@ func (l *lab) create(obj client.Object) {
 // ignition makes a Secret with an ignition of its own, and returns what a machine says when it has read it.
 func (l *lab) ignition(name string) (answer string) {
 	l.t.Helper()
-	payload := fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":%q}]}}`, name)
+	return l.ignitionOf(name, fmt.Sprintf(`{"ignition":{"version":"3.4.0"},"passwd":{"users":[{"name":%q}]}}`, name))
+}
+
+// ignitionOf makes it of this document.
+func (l *lab) ignitionOf(name, payload string) (answer string) {
+	l.t.Helper()
 	l.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, StringData: map[string]string{"ignition": payload}})
 	return fmt.Sprintf("200 sha256:%x", sha256.Sum256([]byte(payload)))
 }

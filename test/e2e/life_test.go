@@ -122,6 +122,10 @@ func (c *claimed) runs() {
 		c.t.Errorf("%s has the ignition %q, not %q", c.claim.Name, got, c.ignition)
 	}
 	c.says("occupied")
+	// The probe, on a machine that was on when it was claimed, heard the graceful shutdown. The tenant hears none and is forced off.
+	if text, err := os.ReadFile(filepath.Join(c.folder(), "console.log")); !strings.Contains(string(text), "power button pressed") {
+		c.t.Errorf("the probe of %s was forced off, %v", c.claim.Name, err)
+	}
 	if found := c.traces(); found != 3 {
 		c.t.Errorf("the pattern of %s is on the disk %d times, want 3", c.claim.Name, found)
 	}

@@ -33,13 +33,7 @@ type machines struct {
 // newMachines starts the product as a user would: it makes network, DHCP, TFTP, discovery image and BMCs.
 func newMachines(t *testing.T, args ...string) *machines {
 	t.Helper()
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := netlink.LinkSetUp(lo); err != nil {
-		t.Fatal(err)
-	}
+	loopbackUp(t)
 	image, _ := kernel(t)
 	m := &machines{t: t, data: filepath.Join(t.TempDir(), "data")}
 	m.args = append([]string{"--discovery-root", filepath.Join(filepath.Dir(image), ".."), "--boot-address", ":8082"}, args...)
@@ -55,6 +49,18 @@ func newMachines(t *testing.T, args ...string) *machines {
 		}
 	})
 	return m
+}
+
+// loopbackUp: a new namespace has a loopback device that is down.
+func loopbackUp(t *testing.T) {
+	t.Helper()
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.LinkSetUp(lo); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serverName is that of a machine, counted from 1.
@@ -115,7 +121,8 @@ func TestKilledDuringABoot(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	m := newMachines(t, "--sim-vm", "1")
+	// A machine that goes off is switched on again when it has been silent for some minutes, half of this time at most.
+	m := newMachines(t, "--sim-vm", "1", "--discovery-timeout", "6m")
 	m.eventually("the machine boots", func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(m.data, "sim-vm", "sim-0001", "console.log"))
 		if err != nil || !strings.Contains(string(text), "iPXE initialising devices") {
@@ -134,8 +141,11 @@ func TestKilledDuringABoot(t *testing.T) {
 		}
 		return nil
 	})
+	begin := time.Now()
 	m.Product = product.Start(t, m.data, m.args...)
+	t.Logf("ready again after %.0f s", time.Since(begin).Seconds())
 	m.await(serverName(1), metalv1.ServerStateAvailable)
+	t.Logf("available after %.0f s", time.Since(begin).Seconds())
 	m.Stop()
 	if left := m.qemu(); len(left) > 0 {
 		t.Errorf("processes of QEMU after an orderly stop: %v", left)
@@ -146,16 +156,7 @@ func TestKilledDuringABoot(t *testing.T) {
 }
 
 // qemu lists the processes of QEMU that have a file of this product.
-func (m *machines) qemu() (processes []string) {
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, path := range lines {
-		line, _ := os.ReadFile(path) // a process that has gone meanwhile
-		if strings.HasPrefix(string(line), "qemu-system-") && strings.Contains(string(line), m.data) {
-			processes = append(processes, path)
-		}
-	}
-	return processes
-}
+func (m *machines) qemu() []string { return qemuOf(m.data) }
 
 // agrees compares what the BMC says of a machine with what the probe found on it.
 func (m *machines) agrees(s *metalv1.Server) {

@@ -22,6 +22,7 @@ const (
 	uefiHTTP                   // OVMF's own HTTP boot (UEFI 2.10 §24.7); the card has no iPXE
 	uefiSecure                 // the same with Secure Boot, and the snakeoil key of the package ovmf in its database
 	uefiPXE                    // OVMF's own PXE, over TFTP; the card has no iPXE
+	armHTTP                    // AAVMF's HTTP boot, on ARM64; the card has no iPXE
 )
 
 // patience is how long a machine may take to say what is awaited. Software emulation on a busy machine is slow;
@@ -84,6 +85,9 @@ func startOn(t *testing.T, how firmware, who identity, network, card, family str
 	case uefiSecure:
 		args = append(args, "-machine", "q35,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on")
 		args = append(args, flash(t, "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd", variables)...)
+	case armHTTP:
+		args = append(args, "-machine", "virt", "-cpu", "cortex-a72")
+		args = append(args, flash(t, "/usr/share/AAVMF/AAVMF_CODE.fd", "/usr/share/AAVMF/AAVMF_VARS.fd", variables)...)
 	case uefiHTTP, uefiIPXE, uefiPXE:
 		args = append(args, "-machine", "q35")
 		args = append(args, ovmf(t, variables)...)
@@ -98,20 +102,24 @@ func startOn(t *testing.T, how firmware, who identity, network, card, family str
 			}
 		}
 	}
-	return run(t, append(append(args, "-device", card), more...), who.uuid)
+	program := "qemu-system-x86_64"
+	if how == armHTTP {
+		program = "qemu-system-aarch64"
+	}
+	return run(t, program, append(append(args, "-device", card), more...), who.uuid)
 }
 
 // run starts QEMU.
-func run(t *testing.T, args []string, uuid string) *vm {
+func run(t *testing.T, program string, args []string, uuid string) *vm {
 	t.Helper()
 	m := &vm{t: t, on: time.Now(), exited: make(chan struct{})}
 	capture := filepath.Join(t.TempDir(), "capture.pcap")
 	args = append(args, "-object", "filter-dump,id=capture,netdev=n0,maxlen=256,file="+capture)
-	cmd := exec.Command("qemu-system-x86_64", args...)
+	cmd := exec.Command(program, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stdout, cmd.Stderr = m, m
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v (Debian packages qemu-system-x86, ipxe-qemu)", err)
+		t.Fatalf("%v (Debian packages qemu-system-x86, ipxe-qemu; qemu-system-arm)", err)
 	}
 	go func() {
 		_ = cmd.Wait()
@@ -131,12 +139,12 @@ func ovmf(t *testing.T, variables nvram) []string {
 	return flash(t, "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd", variables)
 }
 
-// flash is a firmware of the package ovmf, with a copy of its variables.
+// flash is a firmware of the packages ovmf and qemu-efi-aarch64, with a copy of its variables.
 func flash(t *testing.T, code, vars string, variables nvram) []string {
 	t.Helper()
 	store, err := os.ReadFile(vars)
 	if err != nil {
-		t.Fatalf("%v (Debian package ovmf)", err)
+		t.Fatalf("%v (Debian packages ovmf, qemu-efi-aarch64)", err)
 	}
 	if variables.bootURL != "" || variables.trusted != nil {
 		variables.writeTo(t, store)

@@ -103,3 +103,27 @@ func (b *Binary) build() (path string, err error) {
 	}
 	return path, nil
 }
+
+// With is the program as it is installed beside other files.
+func (b *Binary) With(t *testing.T, files map[string][]byte) *Binary {
+	t.Helper()
+	path, err := b.file()
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := &Binary{name: b.name, path: filepath.Join(t.TempDir(), b.name)}
+	installed.once.Do(func() {})
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(installed.path, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(installed.path), name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return installed
+}

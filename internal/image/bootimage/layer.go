@@ -35,23 +35,16 @@ func Bytes(mediaType, title string, content []byte) Layer {
 
 // File is a layer with the content of a file, which is read twice: for its digest, and when it is pushed.
 func File(mediaType, title, path string) (Layer, error) {
-	f, err := os.Open(path)
+	f, size, err := openFile(path)
 	if err != nil {
 		return Layer{}, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return Layer{}, err
-	}
-	if !info.Mode().IsRegular() || info.Size() == 0 {
-		return Layer{}, fmt.Errorf("%s: %w", path, errEmpty)
-	}
 	sum, err := digest.FromReader(f)
 	if err != nil {
 		return Layer{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return Layer{describe(mediaType, title, sum, info.Size()), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
+	return Layer{describe(mediaType, title, sum, size), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }
 
 var errEmpty = errors.New("is empty or no file")

@@ -29,9 +29,12 @@ type Place struct {
 	Name    string // as it was asked for
 	Ref     registry.Reference
 	Layout  string // the folder; empty: a registry
-	store   oras.Target
+	store   *target
 	version string // tag or digest
 }
+
+// target is where the bytes are. All copies of a place have the same, for a layout that is locked is read again.
+type target struct{ oras.Target }
 
 // Options say how to talk to a registry.
 type Options struct {
@@ -62,7 +65,7 @@ func Open(ctx context.Context, text string, o Options, create bool) (Place, erro
 			return Place{}, err
 		}
 	}
-	return Place{Name: text, Ref: ref, store: repository, version: ref.Version()}, nil
+	return Place{Name: text, Ref: ref, store: &target{repository}, version: ref.Version()}, nil
 }
 
 // dockerLogin is a client with the credentials that docker login and podman login have stored in ~/.docker/config.json, or its helpers.
@@ -93,7 +96,7 @@ func openLayout(ctx context.Context, text, folder string, create bool) (Place, e
 	if err != nil {
 		return Place{}, fmt.Errorf("image %s: %w", text, err)
 	}
-	return Place{Name: text, Ref: ref, Layout: folder, store: store, version: tag}, nil
+	return Place{Name: text, Ref: ref, Layout: folder, store: &target{store}, version: tag}, nil
 }
 
 // maxManifest bounds a manifest, as package registry does.
@@ -101,24 +104,32 @@ const maxManifest = 4 << 20
 
 // Find tells what the image offers a machine of an architecture.
 func (p Place) Find(ctx context.Context, architecture string) (registry.Image, error) {
-	return registry.ResolveFrom(ctx, p.Ref, architecture, func(ctx context.Context, version string) (string, []byte, error) {
-		described, r, err := oras.Fetch(ctx, p.store, version, oras.DefaultFetchOptions)
-		if err != nil {
-			return "", nil, fmt.Errorf("image %s: %w", p.Name, err)
-		}
-		defer func() { _ = r.Close() }()
-		body, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
-		if err != nil {
-			return "", nil, fmt.Errorf("image %s: manifest: %w", p.Name, err)
-		}
-		if len(body) > maxManifest {
-			return "", nil, fmt.Errorf("image %s: manifest is larger than %d bytes", p.Name, maxManifest)
-		}
-		if got := registry.DigestOf(body); got != described.Digest.String() {
-			return "", nil, fmt.Errorf("image %s: %w", p.Name, registry.ErrCorrupt)
-		}
-		return described.MediaType, body, nil
-	})
+	return registry.ResolveFrom(ctx, p.Ref, architecture, p.fetch)
+}
+
+// Architectures tells for which architectures there is an image, and the digest of what the reference names; none: it is one image.
+func (p Place) Architectures(ctx context.Context) (digest string, architectures []string, err error) {
+	return registry.ArchitecturesFrom(ctx, p.Ref, p.fetch)
+}
+
+// fetch reads a manifest and verifies it.
+func (p Place) fetch(ctx context.Context, version string) (mediaType string, body []byte, err error) {
+	described, r, err := oras.Fetch(ctx, p.store, version, oras.DefaultFetchOptions)
+	if err != nil {
+		return "", nil, fmt.Errorf("image %s: %w", p.Name, err)
+	}
+	defer func() { _ = r.Close() }()
+	body, err = io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return "", nil, fmt.Errorf("image %s: manifest: %w", p.Name, err)
+	}
+	if len(body) > maxManifest {
+		return "", nil, fmt.Errorf("image %s: manifest is larger than %d bytes", p.Name, maxManifest)
+	}
+	if got := registry.DigestOf(body); got != described.Digest.String() {
+		return "", nil, fmt.Errorf("image %s: %w", p.Name, registry.ErrCorrupt)
+	}
+	return described.MediaType, body, nil
 }
 
 // maxRead bounds a layer that is read into memory.

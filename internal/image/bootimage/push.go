@@ -19,30 +19,45 @@ type Image struct {
 	Annotations  map[string]string
 }
 
-// Push puts an image where a reference names it, and returns its digest. What is there already is not sent again.
+// Push puts an image where a reference names it, in the place of what is there, and returns its digest. Files that are there already are not sent again.
 func (p Place) Push(ctx context.Context, image Image) (string, error) {
+	unlock, err := p.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	own, err := p.upload(ctx, image)
+	if err != nil {
+		return "", err
+	}
+	if err := p.store.Tag(ctx, own, p.version); err != nil {
+		return "", fmt.Errorf("push %s: tag: %w", p.Name, err)
+	}
+	return own.Digest.String(), nil
+}
+
+// upload sends everything of an image; no tag names it yet.
+func (p Place) upload(ctx context.Context, image Image) (ocispec.Descriptor, error) {
+	none := ocispec.Descriptor{}
 	if p.Ref.Digest != "" {
-		return "", fmt.Errorf("push %s: a digest cannot be chosen, want a tag", p.Name)
+		return none, fmt.Errorf("push %s: a digest cannot be chosen, want a tag", p.Name)
 	}
 	for _, layer := range image.Layers {
 		if err := p.send(ctx, layer); err != nil {
-			return "", fmt.Errorf("push %s: layer %s: %w", p.Name, layer.descriptor.Annotations[ocispec.AnnotationTitle], err)
+			return none, fmt.Errorf("push %s: layer %s: %w", p.Name, layer.descriptor.Annotations[ocispec.AnnotationTitle], err)
 		}
 	}
 	manifest, config, err := image.manifest()
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	if err := p.send(ctx, config); err != nil {
-		return "", fmt.Errorf("push %s: configuration: %w", p.Name, err)
+		return none, fmt.Errorf("push %s: configuration: %w", p.Name, err)
 	}
 	if err := p.send(ctx, manifest); err != nil {
-		return "", fmt.Errorf("push %s: manifest: %w", p.Name, err)
+		return none, fmt.Errorf("push %s: manifest: %w", p.Name, err)
 	}
-	if err := p.store.Tag(ctx, manifest.descriptor, p.version); err != nil {
-		return "", fmt.Errorf("push %s: tag: %w", p.Name, err)
-	}
-	return manifest.descriptor.Digest.String(), nil
+	return manifest.descriptor, nil
 }
 
 func (p Place) send(ctx context.Context, layer Layer) error {

@@ -86,6 +86,9 @@ func Build(p Parts) (Image, error) {
 	if image.Architecture == "" {
 		return Image{}, fmt.Errorf("kernel %s: not a kernel of amd64 or arm64 that firmware starts", p.Kernel.Image)
 	}
+	if says := uki.Size(kernel); int64(len(kernel)) < says {
+		return Image{}, fmt.Errorf("kernel %s: is cut off: it has %d bytes, and its header says %d", p.Kernel.Image, len(kernel), says)
+	}
 	if told := versionOf(kernel); told != "" && told != p.Kernel.Version {
 		return Image{}, fmt.Errorf("kernel %s is version %s, and its modules are of %s", p.Kernel.Image, told, p.Kernel.Version)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/farrier-dev/farrier/internal/image/bootimage"
+	"github.com/farrier-dev/farrier/internal/image/layout"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -122,5 +124,32 @@ func TestLayoutsThatCannotBeUsed(t *testing.T) {
 				t.Errorf("%v; want %v with %q, and no path of this host", err, c.means, c.says)
 			}
 		})
+	}
+}
+
+// A boot server elsewhere has no folder, and is told to ask who shares it.
+func TestASharedFolderIsAMirror(t *testing.T) {
+	folder, _ := laidOut(t)
+	shared, err := localregistry.StartLayouts(t.Context(), "127.0.0.1:0", layout.In(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shared.Stop() })
+	client := newClient(t, registry.Options{
+		AllowedRegistries: []string{registry.DiscoveryRegistry}, PlainHTTP: []string{shared.Address()},
+		Mirrors: map[string][]string{registry.DiscoveryRegistry: {shared.Address()}},
+	})
+	plan, err := find(t.Context(), client, "discovery.localhost/os:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := registry.Reference{Registry: plan.Registry, Repository: plan.Repository, Digest: plan.Digest}
+	opened, err := client.Blob(t.Context(), client.Anonymous, registry.BlobPart{Ref: ref, Digest: plan.Kernel.Digest, Offset: 4, Size: plan.Kernel.Size})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(opened)
+	if err != nil || string(content[opened.Skip:]) != "kernel" || opened.Close() != nil {
+		t.Errorf("%q, %v", content, err)
 	}
 }

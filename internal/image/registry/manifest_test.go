@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,4 +108,28 @@ func FuzzDecodeManifest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What an index offers is what forArchitecture finds, and nothing of what tools put beside images.
+func TestArchitecturesOfAnIndex(t *testing.T) {
+	entry := func(architecture string, annotations map[string]string) ocispec.Descriptor {
+		d := ocispec.Descriptor{Annotations: annotations}
+		if architecture != "" {
+			d.Platform = &ocispec.Platform{OS: "linux", Architecture: architecture}
+		}
+		return d
+	}
+	m := manifest{Manifests: []ocispec.Descriptor{
+		entry("x86_64", nil), entry("amd64", nil), entry("unknown", nil), entry("", nil), entry("", map[string]string{"cname": "metal_pxe-x", "architecture": "arm64"}),
+		entry("", map[string]string{"cname": "kvm", "architecture": "riscv64"}),
+	}}
+	got := m.architectures()
+	if want := []string{"amd64", "arm64"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, architecture := range got {
+		if _, err := m.forArchitecture(architecture); err != nil {
+			t.Error(err)
+		}
+	}
 }

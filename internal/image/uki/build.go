@@ -56,7 +56,7 @@ func Build(p Parts) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("EFI stub: %w", err)
 	}
-	if stub.Section(magicSection) == nil {
+	if !isStub(p.Stub, stub) {
 		return nil, errors.New("EFI stub: not systemd's: has no section " + magicSection)
 	}
 	if got := KernelArchitecture(p.Kernel); got != h.architecture {
@@ -64,6 +64,18 @@ func Build(p Parts) ([]byte, error) {
 	}
 	w := writer{header: h, stub: p.Stub}
 	return w.write(stub.Sections, p.sections())
+}
+
+// isStub reports whether a program is systemd's stub. That of arm64 before systemd 253 has the text behind its sections, where nothing is loaded from.
+func isStub(content []byte, file *pe.File) bool {
+	if file.Section(magicSection) != nil {
+		return true
+	}
+	end := 0
+	for _, s := range file.Sections {
+		end = max(end, int(min(int64(s.Offset)+int64(s.Size), int64(len(content)))))
+	}
+	return file.Machine == pe.IMAGE_FILE_MACHINE_ARM64 && stubVersion.Match(content[end:])
 }
 
 func orUnknown(architecture string) string {

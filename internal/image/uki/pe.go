@@ -1,6 +1,7 @@
 package uki
 
 import (
+	"bytes"
 	"debug/pe"
 	"encoding/binary"
 	"fmt"
@@ -63,6 +64,23 @@ func parseHeader(content []byte, file *pe.File) (header, error) {
 		return header{}, fmt.Errorf("ends within its section table")
 	}
 	return h, nil
+}
+
+// Size is how large a PE file is by what its beginning says: to the end of its last section, and of its signatures. 0: that does not say it.
+func Size(head []byte) int64 {
+	file, err := pe.NewFile(bytes.NewReader(head))
+	if err != nil {
+		return 0
+	}
+	var end int64
+	for _, section := range file.Sections {
+		end = max(end, int64(section.Offset)+int64(section.Size))
+	}
+	if optional, ok := file.OptionalHeader.(*pe.OptionalHeader64); ok && optional.NumberOfRvaAndSizes > pe.IMAGE_DIRECTORY_ENTRY_SECURITY {
+		signatures := optional.DataDirectory[pe.IMAGE_DIRECTORY_ENTRY_SECURITY]
+		end = max(end, int64(signatures.VirtualAddress)+int64(signatures.Size))
+	}
+	return end
 }
 
 func align(n, to uint32) uint32 { return (n + to - 1) &^ (to - 1) }

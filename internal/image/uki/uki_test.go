@@ -108,6 +108,23 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+// The stub of arm64 of Debian 12 (systemd 252) has sections for code and data alone, and the text that names it behind them.
+func TestBuildWithPlainStub(t *testing.T) {
+	plain := func(machine uint16) []byte {
+		stub := emptyStub(machine, "252.39")
+		stub[0x40+atSectionCount]-- // that of the text
+		return stub
+	}
+	content := build(t, parts(plain(pe.IMAGE_FILE_MACHINE_ARM64), "arm64"))
+	isSound(t, content)
+	if image, err := Read(content); err != nil || image.Architecture != "arm64" || image.Section(SectionKernel) == nil {
+		t.Errorf("%+v, %v", image, err)
+	}
+	if _, err := Build(parts(plain(pe.IMAGE_FILE_MACHINE_AMD64), "amd64")); err == nil {
+		t.Error("a stub of amd64 without the section was taken")
+	}
+}
+
 // isSound checks what firmware checks: sections in order, none over another or over the headers, all within the image.
 func isSound(t *testing.T, content []byte) {
 	t.Helper()

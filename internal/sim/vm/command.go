@@ -116,17 +116,15 @@ func (s spec) card(p plan) []string {
 	return append(args, "-netdev", "tap,id=n0,ifname="+s.tap+",script=no,downscript=no", "-device", option("virtio-net-pci", card...))
 }
 
+// drives are NVMe disks. Firmware finds one in its boot order only where controller and namespace are one device of QEMU; that has no worldwide name.
 func (s spec) drives(p plan) (args []string) {
 	for i, d := range s.Disks {
 		id := strconv.Itoa(i)
-		namespace := []string{"drive", "d" + id, "bus", "nvme" + id, "eui64", "0x" + d.EUI64}
+		disk := []string{"id", "nvme" + id, "drive", "d" + id, "serial", d.Serial}
 		if at := p.index(sim.BootDisk); at >= 0 && i == 0 && p.uri == "" {
-			namespace = append(namespace, "bootindex", strconv.Itoa(at))
+			disk = append(disk, "bootindex", strconv.Itoa(at))
 		}
-		args = append(args,
-			"-drive", option("if=none,format=raw,discard=unmap,id=d"+id, "file", s.disk(i)),
-			"-device", option("nvme", "id", "nvme"+id, "serial", d.Serial),
-			"-device", option("nvme-ns", namespace...))
+		args = append(args, "-drive", option("if=none,format=raw,discard=unmap,id=d"+id, "file", s.disk(i)), "-device", option("nvme", disk...))
 	}
 	return args
 }

@@ -11,7 +11,7 @@ import (
 var testSpec = spec{
 	Chassis: sim.Chassis{
 		Name: "sim-0001", UUID: "6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0001", Serial: "S1", Manufacturer: "Anvil, Inc.", Model: "VM", MAC: "02:fa:45:00:00:01", MemoryMiB: 768,
-		Disks: []sim.ChassisDisk{{Serial: "D1", EUI64: "0011223344556677", Bytes: 1 << 30}, {Serial: "D2", EUI64: "8899aabbccddeeff", Bytes: 1 << 30}},
+		Disks: []sim.ChassisDisk{{Serial: "D1", Bytes: 1 << 30}, {Serial: "D2", Bytes: 1 << 30}},
 	},
 	tap: "tap0", dir: "/data,here/sim-0001",
 }
@@ -30,14 +30,14 @@ func TestArguments(t *testing.T) {
 				"-accel tcg", "-m 768", "-uuid 6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0001", "-sandbox on,spawn=deny", "-no-reboot",
 				"manufacturer=Anvil,, Inc.,product=VM,serial=S1,uuid=6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0001", "uefi=off",
 				"tap,id=n0,ifname=tap0,script=no,downscript=no", "virtio-net-pci,netdev=n0,mac=02:fa:45:00:00:01,bootindex=0",
-				"id=d0,file=/data,,here/sim-0001/disk1.img", "nvme,id=nvme0,serial=D1", "nvme-ns,drive=d0,bus=nvme0,eui64=0x0011223344556677,bootindex=1",
-				"nvme,id=nvme1,serial=D2", "socket,id=qmp,fd=3",
+				"id=d0,file=/data,,here/sim-0001/disk1.img", "nvme,id=nvme0,drive=d0,serial=D1,bootindex=1",
+				"nvme,id=nvme1,drive=d1,serial=D2", "socket,id=qmp,fd=3",
 			},
-			[]string{"pflash", "romfile", "tpm", "bus=nvme1,eui64=0x8899aabbccddeeff,bootindex", "fw_cfg"},
+			[]string{"pflash", "romfile", "tpm", "serial=D2,bootindex", "fw_cfg"},
 		},
 		"disk first": {
 			Kind{Firmware: UEFI}, plan{uefi: true, order: []sim.BootTarget{disk, network}},
-			[]string{"mac=02:fa:45:00:00:01,bootindex=1", "eui64=0x0011223344556677,bootindex=0", "file=" + ovmfCode, "if=pflash,format=raw,file=/own.fd", "uefi=on"},
+			[]string{"mac=02:fa:45:00:00:01,bootindex=1", "serial=D1,bootindex=0", "file=" + ovmfCode, "if=pflash,format=raw,file=/own.fd", "uefi=on"},
 			[]string{"smm=on", "romfile"},
 		},
 		"HTTP boot": {
@@ -51,7 +51,7 @@ func TestArguments(t *testing.T) {
 		"Secure Boot and TPM": {
 			Kind{Firmware: SecureBoot, TPM: true}, plan{uefi: true, order: []sim.BootTarget{network}},
 			[]string{"smm=on", "file=" + secureCode, "property=secure,value=on", "socket,id=tpm,fd=4", "tpm-crb,tpmdev=tpm0"},
-			[]string{"eui64=0x0011223344556677,bootindex"},
+			[]string{"serial=D1,bootindex"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

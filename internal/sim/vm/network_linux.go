@@ -143,7 +143,7 @@ func disable(path string) error {
 	return os.WriteFile(path, []byte("0"), 0)
 }
 
-// start starts a program in the namespace. The channel tells how it ended.
+// start starts a program in the namespace. The channel tells how it ended, and is closed.
 func (n *network) start(cmd *exec.Cmd) (<-chan error, error) {
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -157,6 +157,7 @@ func (n *network) start(cmd *exec.Cmd) (<-chan error, error) {
 		started <- err
 		if err == nil {
 			ended <- cmd.Wait()
+			close(ended)
 		}
 	}()
 	return ended, <-started

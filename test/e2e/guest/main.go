@@ -11,9 +11,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -29,6 +31,9 @@ const (
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == labeller {
+		return
+	}
 	if err := run(); err != nil {
 		say("failed", err.Error())
 	}
@@ -67,12 +72,68 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(realIgnition); err == nil {
+		return applied()
+	}
 	for field := range strings.FieldsSeq(string(line)) {
 		if url, ok := strings.CutPrefix(field, parameter); ok {
 			return ignition(url)
 		}
 	}
 	return nil
+}
+
+// labeller is what this program is called where Ignition runs it.
+const labeller = "setfiles"
+
+// realIgnition is there in machines that apply their ignition.
+const realIgnition = "/usr/bin/ignition"
+
+// applied has Ignition find its config by the kernel's command line, and apply it to an empty system.
+func applied() error {
+	if err := network(); err != nil {
+		return err
+	}
+	for _, m := range []struct{ kind, at string }{{"tmpfs", "/sysroot"}, {"devtmpfs", "/dev"}, {"tmpfs", "/run"}} {
+		if err := os.MkdirAll(m.at, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	// Debian's Ignition gives files the labels of SELinux, by a program that it takes from the initramfs. The system here has none.
+	if err := os.MkdirAll("/sysroot/etc/selinux", 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile("/sysroot/etc/selinux/config", []byte("SELINUX=disabled\nSELINUXTYPE=none\n"), 0o644); err != nil {
+		return err
+	}
+	for _, stage := range []string{"fetch", "files"} {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		cmd := exec.CommandContext(ctx, realIgnition, "--platform=metal", "--stage="+stage, "--root=/sysroot", "--config-cache=/run/ignition.json", "--log-to-stdout")
+		cmd.Env = []string{"PATH=/usr/bin"}
+		out, err := cmd.CombinedOutput()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("ignition, stage %s: %w\n%s", stage, err, out)
+		}
+	}
+	return filepath.WalkDir("/sysroot/etc/farrier", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		say("file "+strings.TrimPrefix(path, "/sysroot"), fmt.Sprintf("%v %q", info.Mode(), content))
+		return nil
+	})
 }
 
 // ignition fetches what the command line names.
