@@ -108,6 +108,7 @@ func TestVirtualMachines(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
+	inFullRuns(t) // TestLife
 	begin := time.Now()
 	m := newMachines(t, "--sim-vm", "1")
 	s := m.await(serverName(1), metalv1.ServerStateAvailable)
