@@ -108,6 +108,7 @@ func TestVirtualMachines(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
+	inFullRuns(t) // TestLife
 	for name, args := range map[string][]string{
 		"bios": {"--sim-vm", "1"},
 		// The firmware boots the URL that only the BMC was told: without it the machine would get no secrets.

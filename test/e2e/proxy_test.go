@@ -38,6 +38,9 @@ func TestBesideAnotherServer(t *testing.T) {
 		{"OVMF HTTP boot", uefiHTTP, ""},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			if m.how == biosIPXE {
+				inFullRuns(t) // iPXE is in the next one, too
+			}
 			leaseByDnsmasq(t, program, "beside1")
 			tellOfNeighbor(t, segmentTap) // else it is listened for
 			d := newDiscovery(t, func(prefixes string) *lab {

@@ -185,6 +185,7 @@ func (m *vm) says(key string) string {
 		case <-time.After(100 * time.Millisecond):
 		case <-m.exited:
 			if value, ok := m.said(key); ok {
+				m.reached()
 				return value
 			}
 			m.t.Fatalf("the machine went off without having said %q", key)
