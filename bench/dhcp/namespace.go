@@ -37,17 +37,26 @@ func runInside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
+	// Some systems let everybody have a namespace, and nobody do anything there.
+	for _, command := range []string{"ip link add probe0 type veth peer name probe1", "ip link set lo up"} {
+		words := strings.Fields(command)
+		if out, err := inside(exec.CommandContext(ctx, words[0], words[1:]...)).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s: %w: %s", errNoNamespace, command, err, out)
+		}
+	}
+	cmd := inside(exec.CommandContext(ctx, self, os.Args[1:]...))
 	cmd.Env = append(os.Environ(), insideVariable+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// inside has a command run in a network namespace of its own.
+func inside(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%w: %w", errNoNamespace, err)
-	}
-	return cmd.Wait()
+	return cmd
 }
 
 // startMachines makes the segment and starts the process of the machines at its other end.

@@ -109,11 +109,22 @@ func TestVirtualMachines(t *testing.T) {
 		return
 	}
 	inFullRuns(t) // TestLife
-	begin := time.Now()
-	m := newMachines(t, "--sim-vm", "1")
-	s := m.await(serverName(1), metalv1.ServerStateAvailable)
-	t.Logf("available after %.0f s", time.Since(begin).Seconds())
-	m.agrees(s)
+	for name, args := range map[string][]string{
+		"bios": {"--sim-vm", "1"},
+		// The firmware boots the URL that only the BMC was told: without it the machine would get no secrets.
+		"uefi with a TPM": {"--sim-vm", "1", "--sim-vm-firmware", "uefi+tpm", "--boot-identity", "bmc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := time.Now()
+			m := newMachines(t, args...)
+			s := m.await(serverName(1), metalv1.ServerStateAvailable)
+			t.Logf("available after %.0f s", time.Since(begin).Seconds())
+			if tpm := m.agrees(s).TPM; (tpm != nil) != strings.HasSuffix(name, "TPM") {
+				t.Errorf("TPM %+v", tpm)
+			}
+			m.Stop()
+		})
+	}
 }
 
 // TestKilledDuringABoot: the product is killed while a machine boots. QEMU and the network go with it, and when it is started again on its data directory it discovers the machine anew.
@@ -159,8 +170,8 @@ func TestKilledDuringABoot(t *testing.T) {
 // qemu lists the processes of QEMU that have a file of this product.
 func (m *machines) qemu() []string { return qemuOf(m.data) }
 
-// agrees compares what the BMC says of a machine with what the probe found on it.
-func (m *machines) agrees(s *metalv1.Server) {
+// agrees compares what the BMC says of a machine with what the probe found on it, which it returns.
+func (m *machines) agrees(s *metalv1.Server) inspection.Report {
 	m.t.Helper()
 	var record corev1.ConfigMap
 	if err := m.Get(m.t.Context(), client.ObjectKey{Namespace: "farrier-system", Name: s.Name + "-inspection"}, &record); err != nil {
@@ -198,4 +209,5 @@ func (m *machines) agrees(s *metalv1.Server) {
 			}
 		}
 	}
+	return found
 }

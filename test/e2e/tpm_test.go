@@ -39,7 +39,7 @@ echo certificate > "$folder/$kind.cert"
 func newTPM(t *testing.T) emulatedTPM {
 	t.Helper()
 	// A socket's path has at most 107 bytes, and those of tests are longer.
-	folder, err := os.MkdirTemp("", "e2e-tpm-") //nolint:usetesting // its names are too long
+	folder, err := os.MkdirTemp("", "e2e-tpm-") //nolint:usetesting // for that reason
 	if err != nil {
 		t.Fatal(err)
 	}
