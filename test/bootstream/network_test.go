@@ -176,6 +176,7 @@ func changeWhile(t *testing.T, m *manager, leaves func(int) bool, holds func() b
 	generation := 2
 	await.True(t, "the faults of all lines", func() bool {
 		generation++
+		m.observed.Store(uint64(generation)) // which is the version of the entry
 		machine := random.IntN(fleetSize)
 		if e := entryOf(t, machine, generation); leaves(machine) && generation%2 == 0 {
 			m.view.Delete(e.Name)

@@ -79,6 +79,8 @@ type manager struct {
 	asked atomic.Int32
 	// gaps counts boot servers that were told that they have fallen behind.
 	gaps atomic.Int32
+	// observed is the resource version up to which it has seen objects: no entry of its view is of a newer one.
+	observed atomic.Uint64
 }
 
 // nobody takes what boot servers tell.
@@ -117,6 +119,7 @@ func (p *pki) startManagerWith(o managerOptions, table ...string) *manager {
 	}
 	authorizer := peer.NewAuthorizer(o.shown, names)
 	m := &manager{view: bootview.New(), journal: bootstream.NewJournal(), authorizer: authorizer}
+	m.observed.Store(o.observed)
 	records.NewSource(m.journal).ObserveView(m.view)
 	m.server = bootstream.NewServer(bootstream.ServerOptions{
 		Journal: m.journal, Receiver: nobody{}, Heartbeat: o.heartbeat, Logger: testr.New(p.t),
@@ -125,7 +128,7 @@ func (p *pki) startManagerWith(o managerOptions, table ...string) *manager {
 			m.asked.Add(1)
 			return bootstream.Peer{Name: who.Name, Site: who.Site}, err
 		},
-		Observed: func() map[string]uint64 { return map[string]uint64{"IPXEBootConfig": o.observed} },
+		Observed: func() map[string]uint64 { return map[string]uint64{"IPXEBootConfig": m.observed.Load()} },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
