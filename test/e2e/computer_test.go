@@ -32,6 +32,7 @@ func TestComputer(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
+	inFullRuns(t) // TestLife
 	loopbackUp(t)
 	settings := emulator.Settings{
 		Machines: 1, Kinds: []emulator.Kind{{Firmware: emulator.UEFI}}, MemoryMiB: 512, Disks: []int64{16 << 20},

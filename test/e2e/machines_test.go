@@ -133,6 +133,7 @@ func TestKilledDuringABoot(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
+	inFullRuns(t) // it takes minutes until a machine that went off is booted again
 	// A machine that goes off is switched on again when it has been silent for some minutes, half of this time at most.
 	m := newMachines(t, "--sim-vm", "1", "--discovery-timeout", "6m")
 	m.eventually("the machine boots", func(context.Context) error {
