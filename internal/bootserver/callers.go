@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // How long an address stands for the machine that has fetched its script from there, and how long what was asked for before a script

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"sync"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // maxHeard is how many tokens are remembered: the machines that report within the time in which an

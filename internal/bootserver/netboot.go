@@ -5,8 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // DHCP and TFTP ask the boot server in process what a machine gets, so that they never tell it anything else than HTTP does.

@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/bootfiles"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/netboot/bootfiles"
 )
 
 var (

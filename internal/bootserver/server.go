@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/bootfiles"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/netboot/bootfiles"
 )
 
 // timeouts of a connection. There is no http.Server.ReadTimeout: it would also end

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 const (

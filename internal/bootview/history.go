@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // Bounds of a History. Together they are some 50 MB, of a fleet that boots all the time.

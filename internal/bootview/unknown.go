@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/vcontext/report"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // FormatButane is the value of an ignition Secret's key "format" that asks for

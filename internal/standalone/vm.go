@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/sim/vm"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 )
 
 // Without other flags Farrier answers virtual machines on their own network; flags that are given win.

@@ -16,10 +16,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/metadata"
 	"github.com/farrier-dev/farrier/internal/controller/reportintake"
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/host/neighbour"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 )
 
 // newBootServer makes the boot server. It knows the view, the image cache and the two ways back, and no

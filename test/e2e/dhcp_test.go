@@ -22,8 +22,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/link"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 )
 
 // insideVariable says that this process is in a network namespace of its own.

@@ -18,7 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/link"
 	"github.com/farrier-dev/farrier/test/product"
 )
 

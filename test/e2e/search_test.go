@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 	"github.com/farrier-dev/farrier/test/product"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// plumbing is what the queue of the resolver stands on (internal/resolver). None of it knows an API or an object.
+// plumbing is what the queue of the resolver stands on (internal/cache/resolver). None of it knows an API or an object.
 var plumbing = []string{
 	"k8s.io/utils/clock", "k8s.io/client-go/util/workqueue", "k8s.io/apimachinery/pkg/util/runtime", "k8s.io/apimachinery/pkg/util/sets", "k8s.io/klog/v2",
 }

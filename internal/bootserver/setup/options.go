@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 )
 
 // Options is what flags say about answering machines. Fields are named after the flags (flags.go); errors name those.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 )
 
 // Settings are options after they were checked. What is not said of them here is in the options that they were made of.

@@ -8,7 +8,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"

@@ -20,7 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	endpoints "github.com/farrier-dev/farrier/internal/controller/endpoint"
-	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 type lab struct {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // action is what is done about a client.

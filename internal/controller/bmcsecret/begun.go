@@ -3,7 +3,7 @@ package bmcsecret
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // keptBegun bounds how many attempts are known that are written down and not yet made.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 

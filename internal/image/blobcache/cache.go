@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/farrier-dev/farrier/internal/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
+	"github.com/farrier-dev/farrier/internal/cache/resolver"
 	"github.com/farrier-dev/farrier/internal/image/registry"
-	"github.com/farrier-dev/farrier/internal/resolver"
 )
 
 // Cache has layers of images for machines. It keeps them on disk, verified. It downloads each layer once however many machines ask for

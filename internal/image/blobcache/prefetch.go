@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/resolver"
+	"github.com/farrier-dev/farrier/internal/cache/resolver"
 )
 
 // newPrefetch returns what fetches pinned blobs that are not there, one after the other. Machines do not wait for it: they start a

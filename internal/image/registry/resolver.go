@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/resolver"
+	"github.com/farrier-dev/farrier/internal/cache/resolver"
 )
 
 // Request asks what an image offers a machine.

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/resolver"
+	"github.com/farrier-dev/farrier/internal/cache/resolver"
 )
 
 const (

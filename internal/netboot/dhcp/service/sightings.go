@@ -7,10 +7,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 )
 
 // linesAMinute is how many lines of one kind the log gets.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 )
 
 // The ports of DHCP (RFC 2131 §4.1) and of proxyDHCP (PXE 2.1 §2.2.4).

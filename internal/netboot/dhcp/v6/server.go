@@ -11,10 +11,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 	"github.com/farrier-dev/farrier/internal/inbound/udp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 )
 
 // limits are what an IPv6 host has to be able to put together (RFC 8200 §5), and more, and room for the requests of a hall that is switched on.

@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
-	v6 "github.com/farrier-dev/farrier/internal/dhcp/v6"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/link"
+	v6 "github.com/farrier-dev/farrier/internal/netboot/dhcp/v6"
 )
 
 const (

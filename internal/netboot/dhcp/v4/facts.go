@@ -8,8 +8,8 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // The options that decide, by number: RFC 2132, 3004, 4578, and iPXE's own.

@@ -15,13 +15,13 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/bootfiles"
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
-	"github.com/farrier-dev/farrier/internal/dhcp/link"
-	v4 "github.com/farrier-dev/farrier/internal/dhcp/v4"
-	v6 "github.com/farrier-dev/farrier/internal/dhcp/v6"
-	"github.com/farrier-dev/farrier/internal/tftp"
+	"github.com/farrier-dev/farrier/internal/netboot/bootfiles"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/link"
+	v4 "github.com/farrier-dev/farrier/internal/netboot/dhcp/v4"
+	v6 "github.com/farrier-dev/farrier/internal/netboot/dhcp/v6"
+	"github.com/farrier-dev/farrier/internal/netboot/tftp"
 )
 
 // DebianBootFiles is where Debian's package ipxe has its boot programs.

@@ -15,7 +15,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/utils/clock"
 
-	v4 "github.com/farrier-dev/farrier/internal/dhcp/v4"
+	v4 "github.com/farrier-dev/farrier/internal/netboot/dhcp/v4"
 )
 
 // ether stands for a segment.

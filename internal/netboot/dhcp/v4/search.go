@@ -6,7 +6,7 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // A Search asks a segment which DHCP servers there are, as a client would that takes nothing. Its zero value asks nobody.

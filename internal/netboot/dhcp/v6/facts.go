@@ -7,8 +7,8 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // ethernet is the hardware type of Ethernet.

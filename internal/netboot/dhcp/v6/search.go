@@ -5,7 +5,7 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // A Search asks a segment which DHCPv6 servers there are, as a client would that takes nothing. Its zero value asks nobody.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 )
 
 // ourCard is that of the interface which a search is on.

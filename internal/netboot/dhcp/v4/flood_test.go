@@ -13,8 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 )
 
 // hall is a segment with many machines. Those whose MAC address begins like knownPrefix are known; what is sent to whom is counted.

@@ -14,8 +14,8 @@ import (
 
 	testingclock "k8s.io/utils/clock/testing"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 	"github.com/farrier-dev/farrier/test/golden"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/farrier-dev/farrier/internal/dhcp"
-	"github.com/farrier-dev/farrier/internal/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/identity"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 )
 
 // The values of --dhcp and --dhcp-unknown.
