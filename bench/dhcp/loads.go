@@ -60,8 +60,8 @@ func loads(c config) []request {
 	return []request{
 		{Name: "known machines without an address", Port: dhcpPort, Known: c.Known, KnownRate: c.Rate, Once: true, Duration: time.Duration(c.Known) * time.Second / time.Duration(c.Rate)},
 		{Name: "known machines", Port: dhcpPort, Known: c.Known, KnownRate: c.Rate, Duration: c.Duration},
-		{Name: "half of them strangers", Port: dhcpPort, Known: c.Known, KnownRate: c.Rate / 2, Strangers: c.Rate / 2, Duration: c.Duration},
-		{Name: "9 of 10 strangers", Port: dhcpPort, Known: c.Known, KnownRate: few, Strangers: c.Rate - few, Duration: c.Duration},
+		{Name: "half of them strangers", Port: dhcpPort, Known: c.Known, KnownRate: c.Rate / 2, Strangers: c.Rate / 2, As: inventor, Duration: c.Duration},
+		{Name: "9 of 10 strangers", Port: dhcpPort, Known: c.Known, KnownRate: few, Strangers: c.Rate - few, As: inventor, Duration: c.Duration},
 		{Name: "9 of 10 from one stranger", Port: dhcpPort, Known: c.Known, KnownRate: few, Strangers: c.Rate - few, As: loud, Duration: c.Duration},
 		{Name: "9 of 10 from strangers that decline", Port: dhcpPort, Known: c.Known, KnownRate: few, Strangers: c.Rate - few, As: decliner, Take: true, Duration: c.Duration},
 	}

@@ -166,7 +166,7 @@ func (r *relay) catchUp(since time.Duration) {
 
 // discover asks for the next machine.
 func (r *relay) discover(of bool) {
-	m := machine{}
+	var m machine
 	switch {
 	case of:
 		m = known(r.next % r.Known)

@@ -74,7 +74,11 @@ func startProduct(ctx context.Context, c config, folder string) (_ *product, err
 // awaitKnown waits until the boot server knows every machine.
 func awaitKnown(ctx context.Context, machines int, boot string) error {
 	for n, end := 0, time.Now().Add(startTimeout); n < machines; {
-		response, err := http.Get(boot + "/ipxe/" + known(n).text())
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, boot+"/ipxe/"+known(n).text(), http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return err
 		}
