@@ -94,6 +94,9 @@ func TestBootServerAway(t *testing.T) {
 		{"away-uefi", uefiIPXE, "6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0012"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
+			if m.how == uefiIPXE {
+				inFullRuns(t) // the script is the same
+			}
 			ignition := l.ignition(m.name)
 			plan := l.push(m.name, localregistry.Image{Kernel: linux, Initramfs: initramfs(t, m.name)})
 			l.overIPXE(m.name, m.uuid, plan)

@@ -61,6 +61,9 @@ func TestDHCP(t *testing.T) {
 		{"HTTP boot of OVMF beside another server", uefiHTTP, true, "", []string{"DHCP offer: boot file", "HTTP /httpboot/r/os/sha256-01.efi"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.how == uefiIPXE {
+				inFullRuns(t) // TestIPXE boots the card's EFI driver
+			}
 			flags := "--dhcp=server --dhcp-interface=br0 " + c.flags
 			if c.beside {
 				inFullRuns(t) // TestBesideAnotherServer

@@ -23,6 +23,7 @@ func TestInspection(t *testing.T) {
 	}
 	newSegment(t)
 	t.Run("bios", func(t *testing.T) {
+		inFullRuns(t) // TestLife inspects one
 		d := newDiscovery(t, func(prefixes string) *lab {
 			return newSegmentLab(t, func(*lab) []string {
 				return slices.Concat(leases(), ownDiscovery(t), []string{"--mac-prefixes-file", prefixes})
