@@ -30,9 +30,8 @@ const (
 	// Pauses between attempts to find out where to report, and to report.
 	leastTry, mostTry = time.Second, 30 * time.Second
 
-	// driverWait is how often devices are looked for that have appeared, and driverSettle how long disks and links have to appear before the first report.
-	driverWait   = 500 * time.Millisecond
-	driverSettle = 3 * time.Second
+	// driverWait is how often devices are looked for that have appeared.
+	driverWait = 250 * time.Millisecond
 )
 
 // Discover is the second process. It returns its exit status.
@@ -94,19 +93,21 @@ func keepDrivers(ctx context.Context, logger logr.Logger, settled chan<- struct{
 		logger.Error(err, "kernel version not known")
 	}
 	l := newLoader(filepath.Join("/lib/modules", unix.ByteSliceToString(name.Release[:])))
-	last, open, count := time.Now(), true, 0
+	still, told, count, seen := newStillness(time.Now()), false, 0, ""
 	for ctx.Err() == nil {
-		loaded, failed := l.forDevices(func() []string { return modaliases("/sys/devices") })
-		for file, err := range failed {
-			logger.Error(err, "driver not loaded", "file", file)
+		events, news := kernelEvents(), false
+		if events == "" || events != seen { // to look through all devices takes a large machine a while
+			seen = events
+			loaded, failed := l.forDevices(func() []string { return modaliases("/sys/devices") })
+			for file, err := range failed {
+				logger.Error(err, "driver not loaded", "file", file)
+			}
+			count, news = count+len(loaded), len(loaded) > 0
 		}
-		if count += len(loaded); len(loaded) > 0 {
-			last = time.Now()
-		}
-		if open && time.Since(last) > driverSettle {
+		if !told && still.look(time.Now(), news, events) {
 			logger.Info("drivers loaded", "count", count)
 			close(settled)
-			open = false
+			told = true
 		}
 		sleep(ctx, driverWait)
 	}
