@@ -177,8 +177,9 @@ func (s *stand) deleted(t *testing.T) {
 		return ""
 	})
 	until(t, "its connection is closed", func() string {
-		if n := s.Stats(removed).OpenConnections; n != 0 {
-			return fmt.Sprintf("%d are open", n)
+		if stats := s.Stats(removed); stats.OpenConnections != 0 {
+			_, observed := s.fleet.Observe(s.key(removed))
+			return fmt.Sprintf("%+v, with the fleet: %t", stats, observed)
 		}
 		return ""
 	})
