@@ -247,6 +247,9 @@ func TestLeaving(t *testing.T) {
 				s.pass(time.Minute)
 				s.Settle(t, s.Reconciler, "b")
 				s.expect("an old picture of the object")
+				if _, bound := s.Registry.Key(&s.Wake, "b"); bound {
+					t.Error("an old picture of the object binds it again")
+				}
 				s.Remove(t, controllertest.Read[metalv1.BMC](t, s.API, "b"))
 				s.Step(t, s.Reconciler, "b")
 				if _, bound := s.Registry.Key(&s.Wake, "b"); bound || len(s.known) != 0 {
@@ -255,6 +258,31 @@ func TestLeaving(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLeavingWithoutEvents: an old picture of a BMC that had no subscriptions does not bind it again either.
+func TestLeavingWithoutEvents(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.URL, s.Receiver = "", nil
+		s.Settle(t, s.Reconciler, "b")
+		s.leave()
+		s.Settle(t, s.Reconciler, "b")
+		if _, bound := s.Registry.Key(&s.Wake, "b"); bound {
+			t.Error("an old picture of the object binds it again")
+		}
+	})
+}
+
+// TestTheLastObjectEndsTheActor: a BMC that only this controller still listens to is not polled for ever once its object is gone.
+func TestTheLastObjectEndsTheActor(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.settle()
+		s.Remove(t, controllertest.Read[metalv1.BMC](t, s.API, "b"))
+		s.Step(t, s.Reconciler, "b")
+		if _, there := s.Fleet.Observe(s.key); there {
+			t.Error("the actor goes on without an object")
+		}
+	})
 }
 
 func TestAnEventWakesTheActor(t *testing.T) {

@@ -89,7 +89,9 @@ func (r *Reconciler) forget(s subject) {
 	r.mu.Lock()
 	delete(r.known, s.id)
 	r.mu.Unlock()
-	r.Registry.Unbind(r.source(s), s.name)
+	if key, last := r.Registry.Unbind(r.source(s), s.name); last {
+		r.Fleet.Remove(key)
+	}
 	if r.Receiver != nil {
 		r.Receiver.Forget(s.id)
 	}
@@ -106,14 +108,14 @@ func (r *Reconciler) unsubscribe(s subject, key fleet.Key) (over bool, err error
 	if r.Receiver != nil {
 		r.Receiver.Forget(s.id)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.memory(s)
+	m.deleted = true // before it is unbound: a look that is under way would bind it again
 	r.Registry.Unbind(r.source(s), s.name)
 	if r.URL == "" && !s.linked {
 		return true, nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := r.memory(s)
-	m.deleted = true
 	ended := m.take(r.Fleet, key, r.Clock.Now())
 	observation, known := r.Fleet.Observe(key)
 	switch {
