@@ -477,7 +477,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/sim/vm",
-		may:     []string{"internal/sim", "internal/sim/vm/nvram"},
+		may:     []string{"internal/sim", "internal/sim/vm/nvram", "internal/host/atomicfile"},
 		never:   append([]string{module + "/internal/netboot/dhcp"}, kubernetes...),
 		because: "virtual machines find out what Farrier does as others do, over their network",
 	},
@@ -512,7 +512,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/standalone",
-		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/netboot/dhcp/service", "internal/controlplane",
+		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/netboot/dhcp/lease", "internal/netboot/dhcp/service", "internal/controlplane",
 			"internal/controlplane/crds", "internal/system", "internal/admission"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/farrier-dev/farrier/internal/netboot/dhcp/lease"
 	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
 	"github.com/farrier-dev/farrier/internal/sim/vm"
 )
@@ -60,7 +61,7 @@ func (o *Options) CompleteVM(given func(flag string) bool) {
 // rangeBeside are the addresses of a network but the first, the last and that of this host: the larger part on one side of it.
 func rangeBeside(at netip.Prefix) string {
 	first := at.Masked().Addr().Next()
-	last := lastOf(at)
+	last := lease.Broadcast(at).Prev()
 	own := at.Addr()
 	if below, above := distance(first, own), distance(own, last); above >= below {
 		first = own.Next()
@@ -68,16 +69,6 @@ func rangeBeside(at netip.Prefix) string {
 		last = own.Prev()
 	}
 	return first.String() + "-" + last.String()
-}
-
-// lastOf is the last address of an IPv4 network that a host can have.
-func lastOf(p netip.Prefix) netip.Addr {
-	bytes := p.Masked().Addr().As4()
-	for i := range bytes {
-		hostBits := min(max(8*(i+1)-p.Bits(), 0), 8)
-		bytes[i] |= byte(1<<hostBits - 1)
-	}
-	return netip.AddrFrom4(bytes).Prev()
 }
 
 func distance(from, to netip.Addr) int64 {

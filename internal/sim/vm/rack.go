@@ -1,11 +1,11 @@
 package vm
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/farrier-dev/farrier/internal/host/atomicfile"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/vm/nvram"
 )
@@ -120,10 +120,5 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	// Half a file must not be taken for one at the next start.
-	partial := to + ".new"
-	if err := os.WriteFile(partial, content, 0o600); err != nil {
-		return errors.Join(err, os.Remove(partial))
-	}
-	return os.Rename(partial, to)
+	return atomicfile.Write(to, content, 0o600) // half a file must not be taken for one at the next start
 }
