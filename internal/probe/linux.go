@@ -26,6 +26,8 @@ type Linux struct {
 	Addresses func() ([]Link, error)
 	// LLDP hears the neighbours. Nil: they are not reported.
 	LLDP *Listener
+	// Settle waits until links have the addresses that they are going to get. Nil: they have them.
+	Settle func(context.Context)
 	// ethtool asks the driver of a link, and endorsement the TPM. Nil: only where FS is the real one.
 	ethtool     func(link string) ethtoolInfo
 	endorsement func() (string, error)
@@ -45,17 +47,20 @@ var _ Hardware = Linux{}
 // Collect looks at everything once.
 func (l Linux) Collect(ctx context.Context) (inspection.Report, error) {
 	l = l.withDefaults()
-	links, err := l.Addresses()
-	if err != nil {
-		return inspection.Report{}, fmt.Errorf("network interfaces: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return inspection.Report{}, err
-	}
 	tree := tree{l.FS}
 	var neighbors inspection.LLDP
 	if l.LLDP != nil {
 		neighbors = l.LLDP.Hear(ctx, func() map[int]linkState { return l.linkStates(tree) })
+	}
+	if l.Settle != nil {
+		l.Settle(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return inspection.Report{}, err
+	}
+	links, err := l.Addresses() // after all that takes time, during which links get addresses
+	if err != nil {
+		return inspection.Report{}, fmt.Errorf("network interfaces: %w", err)
 	}
 	return inspection.Report{
 		SystemInfo:        systemInfo(tree),

@@ -151,7 +151,7 @@ func (d *discovery) once(ctx context.Context) (err error) {
 		return err
 	}
 	d.logger.Info("reporting", "systemUUID", at.serverUUID)
-	machine := probe.Linux{LLDP: d.listener}
+	machine := probe.Linux{LLDP: d.listener, Settle: d.links.settle}
 	return probe.Run(ctx, probe.Config{
 		RegistryURL: at.registryURL, ServerUUID: at.serverUUID, Version: version.String(), Disks: machine, HTTPClient: client, Logger: d.logger,
 		Timeout: giveUp,
@@ -181,7 +181,7 @@ func macs() []string {
 	var with, without []string
 	for _, link := range links {
 		switch {
-		case link.Flags&net.FlagLoopback != 0 || len(link.HardwareAddr) != 6:
+		case !isNetwork(link):
 		case hasCarrier(link.Name):
 			with = append(with, link.HardwareAddr.String())
 		default:

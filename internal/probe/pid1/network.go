@@ -41,7 +41,7 @@ type network struct {
 	asks bool
 
 	mu      sync.Mutex
-	begun   map[int]bool
+	begun   map[int]time.Time       // since when links are kept, by index
 	servers map[source][]netip.Addr // of names
 	offers  map[source]string
 }
@@ -50,7 +50,7 @@ type network struct {
 type source struct{ link, family int }
 
 func newNetwork(logger logr.Logger, asks bool) *network {
-	return &network{logger: logger, asks: asks, begun: map[int]bool{}, servers: map[source][]netip.Addr{}, offers: map[source]string{}}
+	return &network{logger: logger, asks: asks, begun: map[int]time.Time{}, servers: map[source][]netip.Addr{}, offers: map[source]string{}}
 }
 
 // run looks for links until the context ends.
@@ -74,22 +74,29 @@ func (n *network) look(ctx context.Context) {
 		return
 	}
 	for _, link := range links {
-		n.mu.Lock()
-		begun := n.begun[link.Index]
-		n.begun[link.Index] = true
-		n.mu.Unlock()
-		if begun {
+		if !n.begin(link.Index) {
 			continue
 		}
 		if err := up(link.Index); err != nil {
 			n.logger.Error(err, "link not brought up", "link", link.Name)
 		}
-		if link.Flags&net.FlagLoopback == 0 && len(link.HardwareAddr) == 6 {
+		if isNetwork(link) {
 			n.logger.Info("network link found", "link", link.Name, "mac", link.HardwareAddr.String())
 			go n.keep(ctx, link)
 			go n.keep6(ctx, link)
 		}
 	}
+}
+
+// begin notes that a link is kept from now on, and reports whether it was not before.
+func (n *network) begin(index int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, begun := n.begun[index]; begun {
+		return false
+	}
+	n.begun[index] = time.Now()
+	return true
 }
 
 func up(index int) error {
