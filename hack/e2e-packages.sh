@@ -20,6 +20,7 @@ missing() {
 	command -v openssl >/dev/null || echo openssl
 	command -v swtpm >/dev/null || echo swtpm
 	command -v swtpm_setup >/dev/null || echo swtpm-tools
+	[ -e /lib/systemd/systemd ] || echo systemd
 	command -v qemu-system-aarch64 >/dev/null || echo qemu-system-arm
 	[ -e /usr/share/AAVMF/AAVMF_CODE.fd ] || echo qemu-efi-aarch64
 }
@@ -38,6 +39,7 @@ absent() {
 	[ -e "$unpacked/usr/lib/ipxe/snponly.efi" ] || echo . ipxe
 	[ -e "$unpacked/usr/lib/dracut/modules.d/30ignition/ignition" ] || echo . ignition
 	[ -e "$unpacked/bin/busybox" ] || echo . busybox-static
+	[ -e "$unpacked/usr/bin/kubectl" ] || echo . kubernetes-client
 	[ -n "$(kernel_arm64)" ] || echo arm64 linux-image-cloud-arm64
 	[ -e "$unpacked/arm64/usr/lib/systemd/boot/efi/linuxaa64.efi.stub" ] || echo arm64 systemd-boot-efi
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func plugIn(t *testing.T, conn *net.UDPConn, mac [6]byte) netip.Addr {
 	t.Helper()
 	host := []byte("\x0c\x07idrac-1\x3c\x05iDRAC")
 	offer := ask(t, conn, mac, append([]byte{53, 1, 1}, host...))
-	taken := append([]byte{53, 1, 3, 54, 4, 192, 0, 2, 1, 50, 4}, offer[16:20]...)
+	taken := slices.Concat([]byte{53, 1, 3, 54, 4}, read(offer).options[54], []byte{50, 4}, offer[16:20])
 	return netip.AddrFrom4([4]byte(ask(t, conn, mac, append(taken, host...))[16:20]))
 }
 

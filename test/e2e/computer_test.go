@@ -33,6 +33,7 @@ func TestComputer(t *testing.T) {
 		return
 	}
 	inFullRuns(t) // TestLife
+	tabulate(t)
 	loopbackUp(t)
 	settings := emulator.Settings{
 		Machines: 1, Kinds: []emulator.Kind{{Firmware: emulator.UEFI}}, MemoryMiB: 512, Disks: []int64{16 << 20},

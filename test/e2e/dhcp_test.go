@@ -139,9 +139,15 @@ func newSegment(t *testing.T) {
 		"link add beside0 type veth peer name beside1", "link set beside0 master br0", "link set beside0 up", "link set beside1 up", "addr add " + besideAddress + "/24 dev beside1",
 		"tuntap add dev " + segmentTap + " mode tap", "link set " + segmentTap + " master br0", "link set " + segmentTap + " up", "link set br0 up",
 	} {
-		if out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			t.Fatalf("ip %s: %v\n%s (Debian package iproute2)", args, err, out)
-		}
+		ip(t, args)
+	}
+}
+
+// ip runs a command of iproute2.
+func ip(t *testing.T, args string) {
+	t.Helper()
+	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v\n%s (Debian package iproute2)", args, err, out)
 	}
 }
 

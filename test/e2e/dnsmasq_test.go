@@ -114,8 +114,14 @@ func runDnsmasq(t *testing.T, program string) {
 // leaseByDnsmasq has dnsmasq lease addresses of the segment until the test ends, and name what the flags say.
 func leaseByDnsmasq(t *testing.T, program, card string, flags ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append(flags, "--no-daemon", "--conf-file=/dev/null", "--port=0", "--interface="+card, "--bind-interfaces", "--no-ping",
-		"--user=root", "--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"), "--dhcp-range=192.0.2.100,192.0.2.110,1h")...)
+	startDnsmasq(t, program, append(flags, "--interface="+card, "--dhcp-range=192.0.2.100,192.0.2.110,1h")...)
+}
+
+// startDnsmasq runs dnsmasq, as a DHCP server alone, until the test ends.
+func startDnsmasq(t *testing.T, program string, flags ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append(flags, "--no-daemon", "--conf-file=/dev/null", "--port=0", "--bind-interfaces", "--no-ping",
+		"--user=root", "--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"))...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

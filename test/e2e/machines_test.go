@@ -33,6 +33,7 @@ type machines struct {
 // newMachines starts the product as a user would: it makes network, DHCP, TFTP, discovery image and BMCs.
 func newMachines(t *testing.T, args ...string) *machines {
 	t.Helper()
+	tabulate(t)
 	loopbackUp(t)
 	image, _ := kernel(t)
 	m := &machines{t: t, data: filepath.Join(t.TempDir(), "data")}
