@@ -51,7 +51,7 @@ func (a *actor) poll(ctx context.Context) error {
 			o.keepOnly(readings)
 			o.Others, o.Unread = others, unread
 		}
-		o.answered(now)
+		a.answered(o, now)
 		o.Symptoms = symptoms
 		for _, r := range readings {
 			a.enter(o, r, now)
@@ -136,8 +136,9 @@ func (a *actor) watching(uri string) *watched {
 }
 
 // answered notes a success of the BMC.
-func (o *Observation) answered(now time.Time) {
+func (a *actor) answered(o *Observation, now time.Time) {
 	o.Sequence++
+	o.Certificate = a.certificate
 	o.Time, o.Err, o.ErrSince = now, nil, time.Time{}
 	o.Circuit, o.Retry, o.Failures = CircuitClosed, time.Time{}, 0
 }
@@ -196,7 +197,7 @@ func (a *actor) readManager(ctx context.Context) error {
 	now = a.options.Clock.Now()
 	a.schedule.done(&a.schedule.manager, now, a.options.RefreshInterval)
 	a.publish(func(o *Observation) {
-		o.answered(now)
+		a.answered(o, now)
 		o.Manager = m
 	})
 	return nil
@@ -228,7 +229,7 @@ func (a *actor) readInventory(ctx context.Context) error {
 		}
 		a.schedule.done(&w.inventory, now, interval)
 		a.publish(func(o *Observation) {
-			o.answered(now)
+			a.answered(o, now)
 			if s, ok := o.System(w.uri); ok && (s.Inventory == nil || !reflect.DeepEqual(*s.Inventory, inv)) {
 				s.Inventory = &inv
 			}
