@@ -17,13 +17,14 @@ type reading struct {
 	err    error
 }
 
-// poll reads the systems where that is due, and their list before where that is.
+// poll reads the systems where that is due, and their list before where that is, or where no system is known: a BMC that is asked nothing has not answered.
 func (a *actor) poll(ctx context.Context) error {
 	now := a.options.Clock.Now()
 	listing := !now.Before(a.schedule.list.at)
 	if !listing && now.Before(a.schedule.pollAt) {
 		return nil
 	}
+	listing = listing || len(a.watched) == 0
 	uris := make([]string, 0, len(a.watched))
 	for _, w := range a.watched {
 		uris = append(uris, w.uri)
