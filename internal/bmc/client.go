@@ -68,6 +68,9 @@ func NewClient(endpoint Endpoint, credentials Credentials, options Options) *Cli
 	if options.Transport == nil {
 		c.options.Transport = NewTransport(options)
 	}
+	if !options.Certificate.IsZero() {
+		c.options.Transport = options.Certificate.transport(c.options.Transport)
+	}
 	c.connection = newConnection(endpoint, c.options)
 	return c
 }

@@ -49,6 +49,10 @@ type Error struct {
 	StatusCode int
 	// Handshake: there is no connection because one side refused the TLS handshake of the other.
 	Handshake bool
+	// Certificate is the fingerprint of the certificate that was refused, as openssl prints it; empty: none was shown. Accepted is the
+	// one that was expected; zero: one of an authority was.
+	Certificate string
+	Accepted    AcceptedCertificate
 	// RetryAfter is what the BMC asked for, zero if it did not.
 	RetryAfter time.Duration
 	// MessageID names the message of the BMC's registry without its prefix and
@@ -103,6 +107,7 @@ func (c *Client) transportError(op string, err error) *Error {
 	e := &Error{Kind: KindConnection, Endpoint: c.endpoint.Key(), Op: op, Message: cause(err), Err: err}
 	if untrusted(err) {
 		e.Kind = KindUntrusted
+		e.Certificate, e.Accepted = shownCertificate(err)
 		return e
 	}
 	_, e.Handshake = errors.AsType[handshakeError](err)
@@ -132,8 +137,9 @@ func inHandshake(err error) error {
 // sends one.
 func untrusted(err error) bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, unaccepted := errors.AsType[*certificateError](err)
 	_, other := errors.AsType[tls.RecordHeaderError](err)
-	return certificate || other
+	return certificate || unaccepted || other
 }
 
 // cause tells an error of the network without the addresses and local ports that

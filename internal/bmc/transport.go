@@ -29,6 +29,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// BodyLimit is the largest answer read, in bytes. 4 MiB where zero.
 	BodyLimit int64
+	// Certificate is the one that a person has accepted; then neither RootCAs nor InsecureSkipVerify counts.
+	Certificate AcceptedCertificate
 	// InsecureSkipVerify accepts any certificate.
 	InsecureSkipVerify bool
 	// RootCAs verify certificates, the system's where nil.

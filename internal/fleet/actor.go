@@ -35,10 +35,11 @@ type actor struct {
 	history   []CommandStatus // the last commands, in the order of submission
 
 	// All below belongs to the actor's goroutine.
-	client   Client
-	schedule schedule
-	watched  []*watched
-	commands []*command // not ended, in the order of submission
+	client      Client
+	certificate bmc.AcceptedCertificate // that the client trusts
+	schedule    schedule
+	watched     []*watched
+	commands    []*command // not ended, in the order of submission
 }
 
 // watched is what the actor keeps of a system besides the observation.
@@ -89,8 +90,15 @@ func (a *actor) awaitFirstContact(ctx context.Context) (leave func()) {
 // disconnect closes the connection if nothing is due for longer than an unused connection is kept: the 30 seconds serve
 // requests that follow soon, and for ten thousand idle BMCs they would keep thousands of unused connections.
 func (a *actor) disconnect(ctx context.Context, at time.Time) {
+	if ctx.Err() == nil && at.Sub(a.options.Clock.Now()) > a.options.IdleTimeout {
+		a.closeConnection(ctx)
+	}
+}
+
+// closeConnection closes the connection and keeps the session.
+func (a *actor) closeConnection(ctx context.Context) {
 	client, ok := a.client.(interface{ Disconnect(context.Context) error })
-	if !ok || ctx.Err() != nil || at.Sub(a.options.Clock.Now()) <= a.options.IdleTimeout {
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
@@ -156,6 +164,9 @@ func (a *actor) failed(err error) {
 			o.ErrSince = now
 		}
 		o.Err, o.Circuit, o.Retry, o.Failures = err, a.schedule.circuit(), a.schedule.notBefore, a.schedule.failures
+		if judged(err) {
+			o.Certificate = a.certificate
+		}
 		for _, c := range a.commands {
 			a.report(o, c.status)
 		}
@@ -213,17 +224,22 @@ func (a *actor) receive(ctx context.Context) {
 	}
 }
 
-// renew takes over new credentials. Where a job of ours made them so, the client has them
+// renew takes over new credentials, and another accepted certificate. Where a job of ours made the credentials so, the client has them
 // already, and its session lives.
 func (a *actor) renew(ctx context.Context, spec Spec, now time.Time) {
 	if a.client != nil {
 		a.schedule.reset(now)
-		if a.uses(ctx, spec.Credentials) {
+		switch {
+		case spec.Certificate != a.certificate:
+			// Whoever was trusted so far may be so no longer: to delete the session would be to connect once more, and to show its token.
+			a.closeConnection(ctx)
+		case a.uses(ctx, spec.Credentials):
 			return
+		default:
+			a.hangUp(ctx) // one session at a time
 		}
-		a.hangUp(ctx) // one session at a time
 	}
-	a.client = a.options.NewClient(spec)
+	a.client, a.certificate = a.options.NewClient(spec), spec.Certificate
 }
 
 // choose says to the client which manager is meant. The one that was read already is not read again.

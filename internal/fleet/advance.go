@@ -76,7 +76,7 @@ func (a *actor) advanceSystem(ctx context.Context, c *command) error {
 		a.schedule.polledNow(now) // this was the poll
 	}
 	a.publish(func(o *Observation) {
-		o.answered(now)
+		a.answered(o, now)
 		a.enter(o, reading{uri: c.System, system: s}, now)
 		a.report(o, c.status)
 	})

@@ -22,6 +22,8 @@ type Key string
 type Spec struct {
 	Endpoint    bmc.Endpoint
 	Credentials bmc.Credentials
+	// Certificate is the one that a person has accepted; zero: authorities decide, or nobody does.
+	Certificate bmc.AcceptedCertificate
 	// ManagerUUID says which manager is meant where the BMC shows several; empty: its own choice.
 	ManagerUUID string
 }
@@ -137,7 +139,11 @@ func (f *Fleet) redfish() func(Spec) Client {
 		OnRequest:          f.metrics.request,
 	}
 	o.Transport = bmc.NewTransport(o)
-	return func(s Spec) Client { return bmc.NewClient(s.Endpoint, s.Credentials, o) }
+	return func(s Spec) Client {
+		o := o
+		o.Certificate = s.Certificate
+		return bmc.NewClient(s.Endpoint, s.Credentials, o)
+	}
 }
 
 // Run works until ctx ends, then deletes the sessions and returns.
@@ -180,8 +186,8 @@ func (f *Fleet) start(ctx context.Context, a *actor) {
 	})
 }
 
-// Ensure sees to it that the BMC is looked after with these credentials. Where
-// they are new to it, it is tried at once.
+// Ensure sees to it that the BMC is looked after with these credentials, and is trusted for this certificate. Where
+// either is new to it, it is tried at once.
 func (f *Fleet) Ensure(s Spec) Key {
 	key := Key(s.Endpoint.Key())
 	f.mu.Lock()

@@ -17,11 +17,12 @@ func (a *actor) observation() *Observation {
 func (a *actor) setSpec(s Spec) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	renewed, chosen := a.spec.Credentials != s.Credentials, a.spec.ManagerUUID != s.ManagerUUID
+	renewed, chosen := a.spec.Credentials != s.Credentials || a.spec.Certificate != s.Certificate, a.spec.ManagerUUID != s.ManagerUUID
 	if !renewed && !chosen {
 		return
 	}
-	a.spec = &Spec{Endpoint: a.spec.Endpoint, Credentials: s.Credentials, ManagerUUID: s.ManagerUUID}
+	s.Endpoint = a.spec.Endpoint
+	a.spec = &s
 	a.renewed, a.chosen = a.renewed || renewed, a.chosen || chosen
 	a.wake()
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -23,6 +24,8 @@ type Observation struct {
 	Circuit  Circuit
 	Retry    time.Time
 	Failures int
+	// Certificate is the accepted one by which the BMC was judged when it last showed its certificate, or answered.
+	Certificate bmc.AcceptedCertificate
 	// LockedBy is the holder of the exclusive lock, "" where there is none.
 	LockedBy string
 	// Job is the newest job or reset of the BMC itself; its ID is empty where there was none.
@@ -84,7 +87,7 @@ func (o *Observation) clone() *Observation {
 // every poll and are none: ten thousand idle BMCs wake nobody.
 func (o *Observation) differs(old *Observation) bool {
 	if (o.Sequence == 0) != (old.Sequence == 0) || !sameError(o.Err, old.Err) ||
-		o.Circuit != old.Circuit || o.LockedBy != old.LockedBy || !o.Job.same(old.Job) ||
+		o.Circuit != old.Circuit || o.Certificate != old.Certificate || o.LockedBy != old.LockedBy || !o.Job.same(old.Job) ||
 		o.Manager != old.Manager || len(o.Systems) != len(old.Systems) || !sameError(o.Unread, old.Unread) || o.Symptoms != old.Symptoms ||
 		!slices.Equal(o.Others, old.Others) {
 		return true
@@ -104,6 +107,12 @@ func (s *SystemObservation) differs(old *SystemObservation) bool {
 	a, b := s.System, old.System
 	a.ETag, b.ETag = "", ""
 	return !reflect.DeepEqual(a, b)
+}
+
+// judged reports whether an error came after a TLS handshake, or because of one: an answer, or a certificate that is not good.
+func judged(err error) bool {
+	e, ok := errors.AsType[*bmc.Error](err)
+	return ok && (e.StatusCode != 0 || e.Kind == bmc.KindUntrusted)
 }
 
 // sameError reports whether two errors tell of the same failure: an error is made anew with each request. It compares what they wrap, and

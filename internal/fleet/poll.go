@@ -17,13 +17,14 @@ type reading struct {
 	err    error
 }
 
-// poll reads the systems where that is due, and their list before where that is.
+// poll reads the systems where that is due, and their list before where that is, or where no system is known: a BMC that is asked nothing has not answered.
 func (a *actor) poll(ctx context.Context) error {
 	now := a.options.Clock.Now()
 	listing := !now.Before(a.schedule.list.at)
 	if !listing && now.Before(a.schedule.pollAt) {
 		return nil
 	}
+	listing = listing || len(a.watched) == 0
 	uris := make([]string, 0, len(a.watched))
 	for _, w := range a.watched {
 		uris = append(uris, w.uri)
@@ -51,7 +52,7 @@ func (a *actor) poll(ctx context.Context) error {
 			o.keepOnly(readings)
 			o.Others, o.Unread = others, unread
 		}
-		o.answered(now)
+		a.answered(o, now)
 		o.Symptoms = symptoms
 		for _, r := range readings {
 			a.enter(o, r, now)
@@ -136,8 +137,9 @@ func (a *actor) watching(uri string) *watched {
 }
 
 // answered notes a success of the BMC.
-func (o *Observation) answered(now time.Time) {
+func (a *actor) answered(o *Observation, now time.Time) {
 	o.Sequence++
+	o.Certificate = a.certificate
 	o.Time, o.Err, o.ErrSince = now, nil, time.Time{}
 	o.Circuit, o.Retry, o.Failures = CircuitClosed, time.Time{}, 0
 }
@@ -196,7 +198,7 @@ func (a *actor) readManager(ctx context.Context) error {
 	now = a.options.Clock.Now()
 	a.schedule.done(&a.schedule.manager, now, a.options.RefreshInterval)
 	a.publish(func(o *Observation) {
-		o.answered(now)
+		a.answered(o, now)
 		o.Manager = m
 	})
 	return nil
@@ -228,7 +230,7 @@ func (a *actor) readInventory(ctx context.Context) error {
 		}
 		a.schedule.done(&w.inventory, now, interval)
 		a.publish(func(o *Observation) {
-			o.answered(now)
+			a.answered(o, now)
 			if s, ok := o.System(w.uri); ok && (s.Inventory == nil || !reflect.DeepEqual(*s.Inventory, inv)) {
 				s.Inventory = &inv
 			}

@@ -64,6 +64,30 @@ func TestIdleCost(t *testing.T) {
 	}
 }
 
+// A BMC without systems is asked for them at each poll: one that was asked nothing has not answered.
+func TestABMCWithoutSystemsIsAsked(t *testing.T) {
+	s := newStand(t, nil)
+	s.bmc.systems = nil
+	s.runFor(time.Hour)
+	if o := s.observation(); o.Err != nil || o.Sequence == 0 {
+		t.Fatalf("observation %+v", o)
+	}
+	s.bmc.diary = nil
+	s.bmc.fail = failOn("list", &bmc.Error{Kind: bmc.KindTimeout, Op: "GET"})
+	s.runFor(s.fleet.options.PollInterval + time.Second)
+	if o := s.observation(); bmc.KindOf(o.Err) != bmc.KindTimeout {
+		t.Errorf("it no longer answers, and that is not seen: %v after %v", o.Err, s.bmc.calls())
+	}
+	s.bmc.fail = nil
+	s.runFor(time.Hour)
+	s.bmc.diary = nil
+	const intervals = 30
+	s.runFor(intervals * s.fleet.options.PollInterval)
+	if n := len(s.bmc.calls()); n < intervals || n > intervals*6/5 {
+		t.Errorf("%d calls in %d intervals", n, intervals)
+	}
+}
+
 // BMCs that were met together do not stay together.
 func TestPollsAreSpread(t *testing.T) {
 	first := map[time.Duration]int{}

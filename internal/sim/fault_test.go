@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -290,7 +291,7 @@ func TestFaultsOfTLS(t *testing.T) {
 		case "expired":
 			invalid, ok := errors.AsType[x509.CertificateInvalidError](err)
 			return ok && invalid.Reason == x509.Expired
-		case "name":
+		case "name", "self-signed":
 			_, ok := errors.AsType[x509.HostnameError](err)
 			return ok
 		case "authority":
@@ -300,13 +301,26 @@ func TestFaultsOfTLS(t *testing.T) {
 			return err != nil && strings.Contains(err.Error(), "tls: internal error")
 		}
 	}
-	for _, value := range []string{"alert", "expired", "name", "authority"} {
+	// What is remembered of a certificate stays true.
+	shown := func() []byte {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+		conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(rack.baseURL(0), "https://"))
+		if err != nil {
+			return nil
+		}
+		defer conn.Close()
+		return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw
+	}
+	for _, value := range []string{"alert", "expired", "name", "authority", "self-signed"} {
 		id := rack.inject(t, fault.Spec{Kind: fault.TLSFailure, Value: value})
 		if err := get(0); !is(value, err) {
 			t.Errorf("%s: error %v", value, err)
 		}
 		if err := get(1); err != nil {
 			t.Errorf("%s: the neighbour: %v", value, err)
+		}
+		if first, second := shown(), shown(); !bytes.Equal(first, second) || (first == nil) != (value == "alert") {
+			t.Errorf("%s: certificate %x, then %x", value, first, second)
 		}
 		rack.clear(t, id)
 		if err := get(0); err != nil {

@@ -26,11 +26,10 @@ type authority struct {
 	server      *ecdsa.PrivateKey
 	// foreign signs where a fault wants a certificate that nobody trusts.
 	foreign *ecdsa.PrivateKey
-	now     func() time.Time
 }
 
 func newAuthority(now func() time.Time) (*authority, error) {
-	a := &authority{now: now}
+	a := &authority{}
 	for _, key := range []**ecdsa.PrivateKey{&a.key, &a.server, &a.foreign} {
 		var err error
 		if *key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -61,7 +60,8 @@ func (r *Rack) CABundle() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.authority.certificate.Raw})
 }
 
-// issue makes the certificate of a BMC, spoilt in the way that a fault names.
+// issue makes the certificate of a BMC, spoilt in the way that a fault names. It is the same each time, as whoever remembers its
+// fingerprint expects: signatures are made without randomness (RFC 6979).
 func (a *authority) issue(b *bmc, spoilt string) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(int64(b.index) + 2), Subject: pkix.Name{CommonName: hostName(b)},
@@ -72,13 +72,16 @@ func (a *authority) issue(b *bmc, spoilt string) (*tls.Certificate, error) {
 	signer, parent := a.key, *a.certificate
 	switch spoilt {
 	case "expired":
-		template.NotAfter = a.now().Add(-time.Minute)
+		template.NotAfter = template.NotBefore.Add(time.Minute)
 	case "name":
 		template.DNSNames, template.IPAddresses = []string{"another.example"}, nil
 	case "authority":
 		signer, parent.PublicKey = a.foreign, a.foreign.Public()
+	case "self-signed": // as it comes from a factory, which knows no address
+		template.DNSNames, template.IPAddresses = nil, nil
+		signer, parent = a.server, *template
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, &parent, a.server.Public(), signer)
+	der, err := x509.CreateCertificate(nil, template, &parent, a.server.Public(), signer)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of BMC %d: %w", b.index+1, err)
 	}

@@ -26,6 +26,7 @@ const (
 	rotated
 	restarted
 	removed
+	selfSigned
 )
 
 // changeCredentials does what people do with credentials, and gets wrong. Each password has the marker in it,
@@ -74,6 +75,7 @@ func (s *stand) changeCredentials(t *testing.T) {
 	})
 	t.Run("another protocol", s.otherProtocol)
 	t.Run("deleted", s.deleted)
+	t.Run("certificate accepted", s.acceptCertificates)
 }
 
 // setSecret changes a BMCSecret as a whole.

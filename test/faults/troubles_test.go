@@ -75,6 +75,7 @@ var troubles = []trouble{
 	{name: "TLS certificate expired", kind: fault.TLSFailure, value: "expired", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "certificate has expired")},
 	{name: "TLS certificate of another host", kind: fault.TLSFailure, value: "name", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "certificate")},
 	{name: "TLS certificate of an unknown authority", kind: fault.TLSFailure, value: "authority", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "--bmc-ca-file")},
+	{name: "TLS certificate of its own", kind: fault.TLSFailure, value: "self-signed", noticed: disconnected, says: failed(metalv1.ReasonUntrusted, "farrier.dev/certificate=")},
 	{name: "session loss", kind: fault.SessionLoss, says: degraded(metalv1.ReasonSessionsLost, "every request needs a login")},
 	{name: "session table full", kind: fault.SessionTableFull, noticed: loggedOut, says: failed("", "Others use all sessions of the BMC")},
 	{name: "no sessions", kind: fault.NoSessions, noticed: loggedOut, says: basic("offers no sessions"), after: metAnew},

@@ -184,6 +184,11 @@ const (
 	// ssh-keygen -l prints it (SHA256:…), or the key in the form of authorized_keys. Farrier sends no password to a server with
 	// another key, nor without this annotation.
 	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"
+
+	// AnnotationCertificate, on a BMC or a Server with an inline BMC, holds the SHA-256 fingerprint of the TLS certificate that a
+	// person has accepted, as openssl x509 -noout -fingerprint -sha256 prints it. Farrier trusts this certificate, whatever its
+	// name, dates and issuer are, and no other. A value that is no fingerprint trusts none.
+	AnnotationCertificate = "farrier.dev/certificate"
 )
 
 // Ways of cleaning, the values of AnnotationCleanup.

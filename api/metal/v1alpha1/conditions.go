@@ -86,6 +86,8 @@ const (
 	ConditionSecure = "ConnectionSecure"
 	// ReasonVerified is a reason of ConditionSecure: TLS, with a verified certificate.
 	ReasonVerified = "CertificateVerified"
+	// ReasonCertificateAccepted is a reason of ConditionSecure: TLS, with the one certificate that a person has accepted.
+	ReasonCertificateAccepted = "CertificateAccepted"
 	// ReasonPlainHTTP is a reason of ConditionSecure: no TLS.
 	ReasonPlainHTTP = "PlainHTTP"
 	// ReasonNotVerified is a reason of ConditionSecure: TLS, with a certificate that nobody verifies.

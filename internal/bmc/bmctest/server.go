@@ -1,6 +1,7 @@
 package bmctest
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -73,7 +74,14 @@ func New(tb testing.TB) *Server {
 // NewTLS starts one that speaks https with a certificate of its own authority.
 func NewTLS(tb testing.TB) *Server {
 	tb.Helper()
+	return NewTLSWith(tb, nil)
+}
+
+// NewTLSWith starts one that speaks https as config says.
+func NewTLSWith(tb testing.TB, config *tls.Config) *Server {
+	tb.Helper()
 	s := build()
+	s.HTTP.TLS = config
 	s.HTTP.StartTLS()
 	tb.Cleanup(s.HTTP.Close)
 	return s

@@ -12,12 +12,13 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // advice says what a person can do about an error that the BMC gave; secret is the name of its
-// BMCSecret. It depends on the kind of the error alone, so that the same failure keeps the same words.
-func advice(err error, secret string) string {
+// BMCSecret, and counts the object whose credentials are used. It depends on the fields of the error alone, so that the same failure keeps the same words.
+func advice(err error, secret string, counts connection.Candidate) string {
 	e, ok := errors.AsType[*bmc.Error](err)
 	if !ok {
 		return ""
@@ -37,8 +38,14 @@ func advice(err error, secret string) string {
 		return "The BMC reports an internal error. Check its log, or restart it"
 	case e.Kind == bmc.KindTimeout:
 		return "The BMC hangs, is overloaded, or the network drops packets. Restart the BMC if other services on it answer"
+	case !e.Accepted.IsZero():
+		return connection.HowToAccept(err, counts)
 	case e.Kind == bmc.KindUntrusted, e.Handshake:
-		return "The certificate is not trusted. Check the BMC's certificate and address, and --bmc-ca-file. --insecure-skip-bmc-verify sends the password to whoever answers"
+		todo := "The certificate is not trusted. Check the BMC's certificate and address, and --bmc-ca-file. --insecure-skip-bmc-verify sends the password to whoever answers"
+		if accept := connection.HowToAccept(err, counts); accept != "" {
+			todo += ". " + accept
+		}
+		return todo
 	case e.Kind == bmc.KindConnection:
 		return "Check the BMC's power and network, and its address, port and scheme in spec"
 	case e.Kind == bmc.KindProtocol:

@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -32,11 +33,15 @@ func TestAdvice(t *testing.T) {
 		{&bmc.Error{Kind: bmc.KindTimeout}, metalv1.ReasonConnectionFailed, "hangs"},
 		{&bmc.Error{Kind: bmc.KindConnection, Handshake: true, Message: "remote error: tls: internal error"}, metalv1.ReasonConnectionFailed, "--bmc-ca-file"},
 		{&bmc.Error{Kind: bmc.KindUntrusted, Message: "x509: certificate signed by unknown authority"}, metalv1.ReasonUntrusted, "--insecure-skip-bmc-verify"},
+		{&bmc.Error{Kind: bmc.KindUntrusted, Certificate: "AA:BB"}, metalv1.ReasonUntrusted, "--bmc-ca-file"},
+		{&bmc.Error{Kind: bmc.KindUntrusted, Certificate: "AA:BB"}, metalv1.ReasonUntrusted, ", then: kubectl annotate bmc b farrier.dev/certificate=AA:BB"},
+		{&bmc.Error{Kind: bmc.KindUntrusted, Certificate: "AA:BB", Accepted: bmc.AcceptCertificate(firstCertificate)}, metalv1.ReasonUntrusted, "kubectl annotate --overwrite bmc b farrier.dev/certificate=AA:BB"},
+		{&bmc.Error{Kind: bmc.KindUntrusted, Certificate: "AA:BB", Accepted: bmc.AcceptCertificate("")}, metalv1.ReasonUntrusted, "The annotation farrier.dev/certificate is no SHA-256 fingerprint (32 pairs"},
 		{&bmc.Error{Kind: bmc.KindConnection, Message: "connection refused"}, metalv1.ReasonConnectionFailed, "power and network"},
 		{fmt.Errorf("inventory: %w", &bmc.Error{Kind: bmc.KindProtocol}), metalv1.ReasonUnknownError, "not from a working Redfish service"},
 		{errors.New("of another kind"), metalv1.ReasonUnknownError, "of another kind"},
 	} {
-		c := condition(fleet.Observation{Err: tc.err}, nil, "s")
+		c := condition(fleet.Observation{Err: tc.err}, nil, "s", connection.Candidate{Name: "b"})
 		if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.HasPrefix(c.Message, tc.err.Error()) || !strings.Contains(c.Message, tc.says) {
 			t.Errorf("%v: %s: %s", tc.err, c.Reason, c.Message)
 		}

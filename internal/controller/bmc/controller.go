@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
@@ -73,9 +74,12 @@ type scope struct {
 	observation fleet.Observation
 	// overriddenBy is the object whose other credentials are used for this BMC; empty: these are used.
 	overriddenBy string
-	login        login
-	reset        *reset
-	resetErr     error
+	// counts is the object whose credentials are used for this BMC, and certificate the one that its annotation accepts.
+	counts      connection.Candidate
+	certificate bmc.AcceptedCertificate
+	login       login
+	reset       *reset
+	resetErr    error
 	// rotating is nil unless a rotation is under way.
 	rotating *rotating
 	// unused names a BMCSecret that a rotation has made and spec does not name, where the BMC refuses its password.
@@ -119,6 +123,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	}
 	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
 	s.target, s.unresolved = connection.Resolve(ctx, r, secrets, s.obj)
+	s.certificate = s.target.Certificate
 	r.backings.Note(s.obj.Name, s.target.Secret)
 	if reconcileerror.IsTransient(s.unresolved) {
 		return s.unresolved // says nothing about the BMC
@@ -175,15 +180,19 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observe returns what the fleet knows of the BMC, and ends the actor of an address that it had before. It says
-// who has other credentials for the BMC, which are used.
-func (r *Reconciler) observe(obj *metalv1.BMC, spec fleet.Spec) (o fleet.Observation, by string) {
+// observe notes what the fleet knows of the BMC and whose credentials are used for it, and ends the actor of an address that it had before.
+func (r *Reconciler) observe(s *scope) {
+	connected := r.connect(s.obj, s.target.Spec)
+	s.observation, _ = r.Fleet.Observe(connected.Key)
+	s.overriddenBy, s.counts, s.certificate = connected.Instead, connected.Counts, connected.Certificate
+}
+
+func (r *Reconciler) connect(obj *metalv1.BMC, spec fleet.Spec) connection.Connected {
 	connected := r.Registry.Connect(&r.Wake, connection.Candidate{Name: obj.Name, Created: obj.CreationTimestamp.Time}, spec)
 	if connected.Last {
 		r.Fleet.Remove(connected.Before)
 	}
-	o, _ = r.Fleet.Observe(connected.Key)
-	return o, connected.Instead
+	return connected
 }
 
 // adopt sets the finalizer and strips owner references of other installations: the garbage

@@ -31,7 +31,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	text, tried := s.target.Secret.Annotations[metalv1.AnnotationDefaultCredentials]
 	withNext := s.rotating != nil && s.rotating.next // a rotation's, and nobody's default
 	if !tried || withNext || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
-		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
+		r.observe(s)
 		return nil
 	}
 	trial, defaults, err := r.trialOf(ctx, s, text)
@@ -43,7 +43,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 		if err := r.writeTrial(ctx, s, nil, nil); err != nil {
 			return err
 		}
-		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
+		r.observe(s)
 		return nil
 	}
 	s.login = login{trial: &next, defaults: defaults, until: until}
@@ -65,7 +65,7 @@ func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 			next.Tried(defaults), until.UTC().Format(time.RFC3339))
 		return nil
 	}
-	s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
+	r.observe(s)
 	return r.keepAccepted(ctx, s)
 }
 

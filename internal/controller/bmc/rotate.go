@@ -207,7 +207,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 		next.next = false
 		keep()
 		s.target.Credentials.Password = p.stored.current()
-		s.observation, s.overriddenBy = r.observe(s.obj, s.target.Spec)
+		r.observe(s)
 		return false, nil
 	case rotateRest:
 		keep()

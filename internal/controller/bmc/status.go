@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -32,13 +33,13 @@ func describe(s *scope, skipVerify bool) {
 		c.Type, c.ObservedGeneration = kind, obj.Generation
 		apimeta.SetStatusCondition(&status.Conditions, *c)
 	}
-	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name)
+	ready := condition(s.observation, s.unresolved, obj.Spec.BMCSecretRef.Name, s.counts)
 	ready.Message += s.hint()
 	set(metalv1.ConditionReady, &ready)
 	set(metalv1.ConditionReset, resetCondition(s))
 	set(metalv1.ConditionDegraded, withRefused(degradedCondition(status.Conditions, s.observation), s.refused))
 	if s.target.Endpoint.Host != "" {
-		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, skipVerify, s.observation))
+		set(metalv1.ConditionSecure, secureCondition(s.target.Endpoint, s.certificate, skipVerify, s.observation))
 	}
 	if s.target.Secret != nil {
 		set(metalv1.ConditionDefaultCredentials, s.login.condition())
@@ -81,8 +82,8 @@ func describeManager(s *scope) {
 	}
 }
 
-// condition is the Ready condition, with the reasons of the contract.
-func condition(o fleet.Observation, resolveErr error, secret string) metav1.Condition {
+// condition is the Ready condition, with the reasons of the contract. counts is the object whose credentials are used.
+func condition(o fleet.Observation, resolveErr error, secret string, counts connection.Candidate) metav1.Condition {
 	c := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionFalse}
 	var terminal reconcileerror.Terminal
 	switch {
@@ -92,7 +93,7 @@ func condition(o fleet.Observation, resolveErr error, secret string) metav1.Cond
 		c.Reason, c.Message = metalv1.ReasonUnknownError, resolveErr.Error()
 	case o.Err != nil:
 		c.Reason, c.Message = reasonOf(o.Err), o.Err.Error()
-		if todo := advice(o.Err, secret); todo != "" {
+		if todo := advice(o.Err, secret, counts); todo != "" {
 			c.Message += ". " + todo
 		}
 	case o.Time.IsZero():

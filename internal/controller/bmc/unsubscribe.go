@@ -35,7 +35,7 @@ func (r *Reconciler) unsubscribe(ctx context.Context, obj *metalv1.BMC) (over bo
 		if untried, err := r.untaken(ctx, obj, target.Secret); untried || err != nil {
 			return err == nil, err // nobody has logged in, and a login only to unsubscribe may lock an account
 		}
-		r.observe(obj, target.Spec)
+		r.connect(obj, target.Spec)
 		key = fleet.Key(target.Endpoint.Key())
 	}
 	return r.Unsubscriber.Unsubscribe(obj, key)

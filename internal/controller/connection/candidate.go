@@ -3,12 +3,13 @@ package connection
 import (
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// Candidate is an object with credentials for a BMC. If several objects name one BMC, the credentials of one are used for
-// all, because a BMC has one session: a BMC object goes before a Server with an inline BMC, then the older one, then the
+// Candidate is an object with credentials for a BMC. If several objects name one BMC, the credentials and the accepted certificate of one are
+// used for all, because a BMC has one session: a BMC object goes before a Server with an inline BMC, then the older one, then the
 // one whose name comes first. The status of the others says so.
 type Candidate struct {
 	// Inline is true of a Server.
@@ -48,7 +49,10 @@ type Connected struct {
 	// Before is the key that the candidate was bound to, and Last says that nobody listens to that any longer.
 	Before fleet.Key
 	Last   bool
-	// Instead is the candidate whose other credentials are used; empty if its own are used.
+	// Counts is the candidate whose credentials and accepted certificate are used, and Certificate the latter.
+	Counts      Candidate
+	Certificate bmc.AcceptedCertificate
+	// Instead names the candidate that counts if its credentials are other than those of the object; empty if they are the same.
 	Instead string
 }
 
@@ -66,6 +70,7 @@ func (r *Registry) Connect(source *trigger.Source, h Candidate, spec fleet.Spec)
 		r.wakeOthers(key, l)
 	}
 	counts := r.counts(key)
+	connected.Counts, connected.Certificate = counts.Candidate, counts.spec.Certificate
 	if counts.spec.Credentials != spec.Credentials {
 		connected.Instead = counts.String()
 	}

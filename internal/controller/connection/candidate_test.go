@@ -124,3 +124,32 @@ func TestCandidatesUnderLoad(t *testing.T) {
 		t.Errorf("the wrong credentials were used %d times", len(used))
 	}
 }
+
+// TestTheCertificateOfTheFirstCandidateCounts: one BMC is trusted by one rule, whose ever it is.
+func TestTheCertificateOfTheFirstCandidateCounts(t *testing.T) {
+	f := fleet.New(fleet.Options{})
+	r := NewRegistry(f)
+	source, woken := heard(t)
+	accepted, other := bmc.AcceptCertificate(strings.Repeat("AB", 32)), bmc.AcceptCertificate(strings.Repeat("CD", 32))
+	first, second := Candidate{Name: "b"}, Candidate{Inline: true, Name: "s"}
+	connect := func(c Candidate, certificate bmc.AcceptedCertificate) Connected {
+		spec := with("marker-1")
+		spec.Certificate = certificate
+		return r.Connect(source, c, spec)
+	}
+	connect(first, accepted)
+	if got := connect(second, other); got.Counts != first || got.Certificate != accepted || got.Instead != "" {
+		t.Errorf("%+v", got)
+	}
+	woken()
+	if got := connect(first, other); got.Counts != first || got.Certificate != other {
+		t.Errorf("%+v", got)
+	}
+	if got := woken(); !slices.Equal(got, []string{"s"}) {
+		t.Errorf("woken by another certificate: %v", got)
+	}
+	r.Withdraw(source, "b")
+	if got := connect(second, accepted); got.Counts != second || got.Certificate != accepted {
+		t.Errorf("%+v", got)
+	}
+}

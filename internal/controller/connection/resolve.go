@@ -74,6 +74,11 @@ func Endpoint(ip string, protocol metalv1.Protocol) (bmc.Endpoint, error) {
 	return bmc.Endpoint{Scheme: scheme, Host: host, Port: int(protocol.Port)}, nil
 }
 
+// InlineSpec is how the inline BMC of a Server is reached.
+func InlineSpec(server *metalv1.Server, endpoint bmc.Endpoint, credentials bmc.Credentials) fleet.Spec {
+	return fleet.Spec{Endpoint: endpoint, Credentials: credentials, Certificate: acceptedCertificate(server)}
+}
+
 // Target is everything that the fleet needs to know of a BMC, and where it comes from.
 type Target struct {
 	fleet.Spec
@@ -90,6 +95,7 @@ func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1
 	if t.Endpoint, err = Endpoint(t.Address.IP, obj.Spec.Protocol); err != nil {
 		return t, err
 	}
+	t.Certificate = acceptedCertificate(obj)
 	t.ManagerUUID = identity.MachineUUID(obj.Spec.BMCUUID)
 	t.Secret, t.Credentials, err = secrets.Read(ctx, obj.Spec.BMCSecretRef.Name)
 	return t, err

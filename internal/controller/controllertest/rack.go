@@ -47,7 +47,7 @@ func (r *Rack) start(t *testing.T) {
 	r.Fleet = fleet.New(fleet.Options{
 		Clock: r.Clock, Logger: logr.Discard(), Seed: 1,
 		NewClient: func(s fleet.Spec) fleet.Client {
-			return &connection{BMC: r.BMC(s.Endpoint.Key()), password: s.Credentials.Password.Reveal()}
+			return &connection{BMC: r.BMC(s.Endpoint.Key()), password: s.Credentials.Password.Reveal(), accepted: s.Certificate}
 		},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,6 +105,7 @@ type BMC struct {
 	systems   []bmc.System
 	parts     bmc.Inventory
 	password  string
+	shows     string // fingerprint of a certificate that no authority has signed, "": an authority has
 	err       error
 	resets    []string
 	overrides []string
@@ -182,6 +183,13 @@ func (b *BMC) Refuses(err error) {
 	b.refusal = err
 }
 
+// Shows gives the BMC a certificate that no authority has signed, with a fingerprint; "": one that an authority has signed.
+func (b *BMC) Shows(fingerprint string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shows = fingerprint
+}
+
 // Wants makes the BMC refuse every other password.
 func (b *BMC) Wants(password string) {
 	b.mu.Lock()
@@ -201,9 +209,13 @@ type connection struct {
 	*BMC
 	services
 	password string
+	accepted bmc.AcceptedCertificate
 }
 
 func (c *connection) answer(op string) error {
+	if trusted := c.shows == "" && c.accepted.IsZero() || c.shows != "" && c.accepted == bmc.AcceptCertificate(c.shows); !trusted && c.err == nil {
+		return &bmc.Error{Kind: bmc.KindUntrusted, Op: op, Message: "the certificate is not good", Certificate: c.shows, Accepted: c.accepted}
+	}
 	if c.asked == nil {
 		c.asked = map[string]int{}
 	}

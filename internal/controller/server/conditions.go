@@ -10,6 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -62,6 +63,12 @@ func reachable(v *View) metav1.Condition {
 	switch {
 	case v.Unreachable != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason(v.Unreachable, "BMCUnreachable"), v.Unreachable.Error()
+		if bmc.KindOf(v.Unreachable) == bmc.KindUntrusted {
+			ready.Reason = metalv1.ReasonUntrusted
+		}
+		if accept := connection.HowToAccept(v.Unreachable, v.Counts); accept != "" && v.Server.Spec.BMC != nil { // a BMC object says it itself
+			ready.Message += ". " + accept
+		}
 	case v.Missing:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC has no such system"
 	case v.System == nil:

@@ -18,7 +18,9 @@ type contact struct {
 	key fleet.Key
 	// overriddenBy is the object whose credentials are used in place of the server's own; empty: they are its own.
 	overriddenBy string
-	err          error
+	// counts is the object whose credentials are used for an inline BMC.
+	counts connection.Candidate
+	err    error
 }
 
 // connect binds a server to its BMC's actor, which it starts where the BMC is inline, and unbinds it from the one that it had
@@ -80,11 +82,11 @@ func (r *Reconciler) connectInline(ctx context.Context, server *metalv1.Server, 
 		return contact{err: err}
 	}
 	candidate := connection.Candidate{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
-	connected := r.Registry.Connect(&r.Wake, candidate, fleet.Spec{Endpoint: endpoint, Credentials: credentials})
+	connected := r.Registry.Connect(&r.Wake, candidate, connection.InlineSpec(server, endpoint, credentials))
 	if connected.Last {
 		r.Fleet.Remove(connected.Before)
 	}
-	return contact{key: connected.Key, overriddenBy: connected.Instead}
+	return contact{key: connected.Key, counts: connected.Counts, overriddenBy: connected.Instead}
 }
 
 // disconnectInline forgets that a server had an inline BMC.

@@ -28,7 +28,7 @@ import (
 // cache would switch a machine off or make something twice.
 func (r *Reconciler) gather(ctx context.Context, server *metalv1.Server, bmc contact) (*View, error) {
 	v := &View{
-		Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID, Key: bmc.key, Unreachable: bmc.err, OverriddenBy: bmc.overriddenBy,
+		Now: r.Clock.Now(), Policy: r.Policy, Server: server, NewID: r.NewID, Key: bmc.key, Unreachable: bmc.err, OverriddenBy: bmc.overriddenBy, Counts: bmc.counts,
 		Deferred: r.deferred.get(server.UID),
 	}
 	r.observe(v)

@@ -243,3 +243,28 @@ func TestASystemThatCannotBeToldWhatToBoot(t *testing.T) {
 		})
 	}
 }
+
+// TestTheCertificateOfAnInlineBMC is accepted at its Server, and at the BMC object where there is one.
+func TestTheCertificateOfAnInlineBMC(t *testing.T) {
+	fingerprint := strings.Repeat("A1:", 31) + "A1"
+	secure := inline("s")
+	secure.Spec.BMC.Address, secure.Spec.BMC.Protocol.Scheme = "10.0.0.3", metalv1.SchemeHTTPS
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		hw := s.rack.BMC("https://10.0.0.3:8000")
+		hw.Set(controllertest.System(uri, uuid))
+		hw.Shows(fingerprint)
+		server := s.look(t, "inline")
+		controllertest.Says(t, server.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonUntrusted,
+			"kubectl annotate server inline farrier.dev/certificate="+fingerprint)
+		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) {
+			metav1.SetMetaDataAnnotation(&o.ObjectMeta, metalv1.AnnotationCertificate, fingerprint)
+		})
+		server = s.look(t, "inline")
+		controllertest.Says(t, server.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Reachable")
+		controllertest.Change(t, s.API, "inline", func(o *metalv1.Server) { o.Annotations[metalv1.AnnotationCertificate] = "yes" })
+		server = s.look(t, "inline")
+		controllertest.Says(t, server.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonUntrusted,
+			"The annotation farrier.dev/certificate is no SHA-256 fingerprint", "kubectl annotate --overwrite server inline")
+	}, secure)
+}

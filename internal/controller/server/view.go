@@ -9,6 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -76,6 +77,8 @@ type View struct {
 	Unreachable error
 	// OverriddenBy is the object whose credentials are used for the inline BMC in place of this server's; empty: its own are.
 	OverriddenBy string
+	// Counts is the object whose credentials are used for the inline BMC.
+	Counts connection.Candidate
 	// Inspected is the ID of the attempt whose report is stored, and InspectedAt when it was; empty: none is.
 	Inspected   string
 	InspectedAt time.Time

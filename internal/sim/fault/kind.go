@@ -88,7 +88,7 @@ var kinds = []Info{
 	{Kind: Unavailable, What: "503 with Retry-After", Value: "seconds to wait", Default: "1", parse: count, requests: true},
 	{Kind: WrongJSON, What: "200 with a body that is not what was asked for", Value: "array, types (numbers for strings and so on) or html", Default: "array", parse: oneOf("array", "types", "html"), requests: true},
 	{Kind: TruncatedJSON, What: "200 with half of the body, and a Content-Length that agrees", requests: true},
-	{Kind: TLSFailure, What: "the TLS handshake fails, or the certificate is not good", Value: "alert, expired, name (of another host) or authority (an unknown one)", Default: "alert", parse: oneOf("alert", "expired", "name", "authority")},
+	{Kind: TLSFailure, What: "the TLS handshake fails, or the certificate is not good", Value: "alert, expired, name (of another host), authority (an unknown one) or self-signed (for no address)", Default: "alert", parse: oneOf("alert", "expired", "name", "authority", "self-signed")},
 	{Kind: SessionLoss, What: "sessions are forgotten", Value: "how many requests a session is good for", Default: "1", parse: count},
 	{Kind: SessionTableFull, What: "the session table is full of others' sessions", Value: "their Context", parse: text},
 	{Kind: NoSessions, What: "there is no session service, only Basic authentication", Value: "what a login is answered: 404, or 401 as is everything that comes without a password", Default: "404", parse: oneOf("404", "401")},
