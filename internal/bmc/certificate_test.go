@@ -153,6 +153,27 @@ func TestSpellingsOfAFingerprint(t *testing.T) {
 	}
 }
 
+func FuzzAcceptCertificate(f *testing.F) {
+	f.Add("sha256 Fingerprint=" + strings.Repeat("AB:", 31) + "AB")
+	f.Add("SHA256:" + strings.Repeat("0f", 32))
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		a := bmc.AcceptCertificate(text)
+		if a.IsZero() {
+			t.Fatalf("%q is taken for none", text)
+		}
+		if a.Malformed() {
+			return
+		}
+		if again := bmc.AcceptCertificate(a.String()); again != a {
+			t.Errorf("%q is %s, and that is %s", text, a, again)
+		}
+		if digits := strings.ReplaceAll(a.String(), ":", ""); !strings.Contains(strings.ToUpper(strings.ReplaceAll(text, ":", "")), digits) {
+			t.Errorf("%q has no digits %s", text, digits)
+		}
+	})
+}
+
 // TestWhatIsNoFingerprintTrustsNobody: neither authorities nor the opt-out count.
 func TestWhatIsNoFingerprintTrustsNobody(t *testing.T) {
 	authority := certificate.SelfSigned(t, func(*x509.Certificate) {})

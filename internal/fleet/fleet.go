@@ -140,9 +140,9 @@ func (f *Fleet) redfish() func(Spec) Client {
 	}
 	o.Transport = bmc.NewTransport(o)
 	return func(s Spec) Client {
-		o := o
-		o.Certificate = s.Certificate
-		return bmc.NewClient(s.Endpoint, s.Credentials, o)
+		own := o
+		own.Certificate = s.Certificate
+		return bmc.NewClient(s.Endpoint, s.Credentials, own)
 	}
 }
 

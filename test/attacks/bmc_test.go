@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -208,6 +209,39 @@ func TestACertificateThatIsNotTheBMCs(t *testing.T) {
 	if got := shell.told(); len(got) > 0 || asked.Load() > 0 {
 		t.Errorf("told over SSH: %q; over Redfish: %d requests", got, asked.Load())
 	}
+}
+
+// A person has accepted the certificate of a BMC, and somebody between shows another. Farrier, which verifies no certificate here, trusts the accepted one alone,
+// and gives the password over SSH no more than over Redfish. The same somebody is asked where his certificate is the accepted one: the test can tell.
+func TestACertificateThatIsNotTheAcceptedOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(thief.Close)
+	thief.Config.ErrorLog = nil
+	shell := startSSHThief(t)
+	b := startBMCs(t, "--bmc-failure-reset-delay", "1ms", "--insecure-skip-bmc-verify")
+	key, shown := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(shell.signer.PublicKey()))), bmc.Fingerprint(thief.Certificate())
+	b.add("victim", "127.0.0.1", metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTPS, Port: bmcPort(t, thief.Listener.Addr())}, shell.port,
+		map[string]string{metalv1.AnnotationSSHHostKey: key, metalv1.AnnotationCertificate: strings.Repeat("AB", 32)})
+	message := b.says("victim", metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonUntrusted)
+	if accept := "kubectl annotate --overwrite bmc victim farrier.dev/certificate=" + shown; !strings.HasSuffix(message, accept) {
+		t.Errorf("%q does not end with %q", message, accept)
+	}
+	b.change("victim", func(obj *metalv1.BMC) {
+		obj.Annotations[metalv1.AnnotationOperation] = metalv1.OperationForceRestartBMC
+	})
+	b.says("victim", metalv1.ConditionReset, metav1.ConditionFalse, metalv1.ReasonUntrusted)
+	if got := shell.told(); len(got) > 0 || asked.Load() > 0 {
+		t.Errorf("told over SSH: %q; over Redfish: %d requests", got, asked.Load())
+	}
+	b.change("victim", func(obj *metalv1.BMC) { obj.Annotations[metalv1.AnnotationCertificate] = shown })
+	b.Eventually("the accepted one is asked", func(context.Context) error {
+		if asked.Load() == 0 {
+			return errors.New("it is not")
+		}
+		return nil
+	})
 }
 
 // Whoever answers on the SSH port first may be anybody. The password is for the key that a person has accepted, and what has to be accepted is
