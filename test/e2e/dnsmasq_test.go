@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -124,13 +123,13 @@ func startDnsmasq(t *testing.T, program string, flags ...string) {
 		"--user=root", "--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"))...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	ended, err := startWithThread(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		<-ended
 		if t.Failed() {
 			t.Logf("dnsmasq: %s", said.String())
 		}

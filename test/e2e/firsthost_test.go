@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,15 +45,11 @@ func newFirstHost(t *testing.T) *firstHost {
 	cmd := exec.Command("testdata/first-rack/host.sh", append(args, strings.Fields(string(directories))...)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: hostNamespaces, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: hostNamespaces}
+	ended, err := startWithThread(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // killed at the end
-		close(ended)
-	}()
 	h := &firstHost{t: t, pid: cmd.Process.Pid}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -78,6 +75,26 @@ func newFirstHost(t *testing.T) *firstHost {
 	return h
 }
 
+// startWithThread starts a program that the kernel kills when this one dies. To the kernel that is the death of the thread which started it (prctl(2), PR_SET_PDEATHSIG), and
+// threads come and go; so this one waits for the end, which the channel tells.
+func startWithThread(cmd *exec.Cmd) (<-chan error, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: it ends with the program
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	return ended, <-started
+}
+
 // tree is the root of this repository.
 func tree(t *testing.T) string {
 	t.Helper()
@@ -92,7 +109,6 @@ func tree(t *testing.T) string {
 func (h *firstHost) command(script string) *exec.Cmd {
 	cmd := exec.CommandContext(h.t.Context(), "nsenter", "--target", strconv.Itoa(h.pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "bash", "-euo", "pipefail", "-c", "cd /root\n"+script)
 	cmd.Env = append(os.Environ(), "FARRIER_FIRST_RACK_TREE="+tree(h.t), "FARRIER_FIRST_RACK_UNPACKED="+filepath.Join(tree(h.t), "bin", "e2e"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
 
@@ -150,11 +166,12 @@ func (h *firstHost) follow(script string) *following {
 	f := &following{t: h.t, ended: make(chan struct{})}
 	cmd := h.command("set -x\n" + script)
 	cmd.Stdout, cmd.Stderr = f, f
-	if err := cmd.Start(); err != nil {
+	ended, err := startWithThread(cmd)
+	if err != nil {
 		h.t.Fatal(err)
 	}
 	go func() {
-		f.result = cmd.Wait()
+		f.result = <-ended
 		close(f.ended)
 	}()
 	h.t.Cleanup(func() {
