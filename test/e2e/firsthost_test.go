@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 	emulator "github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/test/product"
 )
@@ -309,7 +310,7 @@ func (r *firstRack) takeAddresses() {
 		var err error
 		if b.rack, err = sim.Start(r.t.Context(), sim.Options{
 			Servers: 1, Address: net.JoinHostPort(at.String(), "443"), Scheme: "https", Username: "root", Password: "calvin", Seed: int64(i + 1), Vendors: []sim.Vendor{sim.Dell},
-			Timing: sim.DefaultTiming, Computers: &computers, Logger: testr.New(r.t),
+			Faults: []fault.Spec{{Kind: fault.TLSFailure, Share: 1, Value: "self-signed"}}, Timing: sim.DefaultTiming, Computers: &computers, Logger: testr.New(r.t),
 		}); err != nil {
 			r.t.Fatal(err)
 		}
