@@ -32,6 +32,8 @@ rm -rf boot/* etc/farrier etc/systemd/system/* etc/systemd/network/* usr/local/b
 cp -a "$kernel"/boot/vmlinuz-* boot/
 cp -a "$kernel"/lib/modules/. lib/modules/
 echo -n > etc/machine-id
+mkdir -p etc/tmpfiles.d
+ln -sf /dev/null etc/tmpfiles.d/tmp.conf # systemd empties /tmp at its start, where this repository may be
 install -m 0755 "$here/apt-get" "$here/git" usr/local/sbin/
 
 mount -t proc proc proc
