@@ -96,7 +96,7 @@ func TestACertificateThatAPersonAccepts(t *testing.T) {
 					t.Error(err)
 				}
 				options.Certificate = other
-				refused(t, s, options)
+				_ = refused(t, s, options)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestTheLeafIsAccepted(t *testing.T) {
 	root := authority.TLS(t).Leaf
 	leaf.Certificate = append(leaf.Certificate, root.Raw)
 	s := bmctest.NewTLSWith(t, &tls.Config{Certificates: []tls.Certificate{leaf}})
-	refused(t, s, bmc.Options{RootCAs: authority.Pool(), Certificate: bmc.AcceptCertificate(bmc.Fingerprint(root))})
+	_ = refused(t, s, bmc.Options{RootCAs: authority.Pool(), Certificate: bmc.AcceptCertificate(bmc.Fingerprint(root))})
 }
 
 func TestSpellingsOfAFingerprint(t *testing.T) {
@@ -242,9 +242,9 @@ func TestWhichTLSSessionsAreResumed(t *testing.T) {
 					t.Error("without an accepted certificate no session is resumed, or that of one")
 				}
 			} else {
-				refused(t, s, with(bmc.AcceptedCertificate{}))
+				_ = refused(t, s, with(bmc.AcceptedCertificate{}))
 			}
-			refused(t, s, with(other))
+			_ = refused(t, s, with(other))
 			if resumes(start(mine)) {
 				t.Error("a session of another client is resumed")
 			}
