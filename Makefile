@@ -81,10 +81,13 @@ clean: ## Remove what was built
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race. Nor is there where neither the
 # package nor its tests have a goroutine, a lock or a server of their own (BESIDE).
+# The tests of the Helm chart are a module of their own. What they read is outside
+# of it, where the go command sees no change, so their results are not cached.
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." \
+		"cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
 		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages | xargs)"
 
@@ -141,6 +144,7 @@ check: ## Formatting and go vet: what can be said without running anything
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet $(FLAGS) -tags budget ./...
 	cd api && $(GO) vet $(FLAGS) ./...
+	cd hack/charttest && $(GO) vet $(FLAGS) ./...
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, at the version pinned here
@@ -168,7 +172,7 @@ generate: ## Generate deep copies, CRDs and lists of boot config kinds, Go from 
 
 # Compares with the working tree, not with the last commit: it also answers
 # before committing.
-GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' config/crd config/manager config/tenant config/webhook '*.pb.go' | sort | xargs cksum
+GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' config/crd config/manager config/tenant config/webhook charts/farrier/files '*.pb.go' | sort | xargs cksum
 
 .PHONY: verify-generated
 verify-generated: ## Fail unless what is generated is what the API types and the protocol say

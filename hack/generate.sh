@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes everything that is generated: from the types in api/ their deep copies
 # beside them, the CRDs in config/crd, and the kinds of boot configs that roles and
-# webhooks name; from the protocol of the boot stream its Go code. The generators are
+# webhooks name, with the copies in the Helm chart; from the protocol of the boot stream its Go code. The generators are
 # pinned here and stand outside go.mod, so that nobody who imports a package of ours
 # pays for them.
 set -euo pipefail
@@ -26,6 +26,11 @@ sed -i -E "/apiGroups: \[boot\.ironcore\.dev\]/,/resources:/ {
   s|resources: \[[^]/]*\]|resources: [$resources]|
   s|resources: \[[^]]*/status\]|resources: [$statuses]|
 }" manager/rbac.yaml tenant/role.yaml webhook/configurations.yaml
+
+# Helm packs nothing but what is in the folder of the chart, so the chart has copies.
+rm -rf ../charts/farrier/files
+mkdir -p ../charts/farrier/files/{crd,manager,webhook}
+for folder in crd manager webhook; do cp "$folder"/*.yaml "../charts/farrier/files/$folder"; done
 
 generators=$(mktemp -d)
 trap 'rm -rf "$generators"' EXIT

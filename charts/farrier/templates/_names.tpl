@@ -1,0 +1,60 @@
+{{/* Labels of every object. */}}
+{{- define "farrier.labels" -}}
+app.kubernetes.io/part-of: farrier
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+{{- end }}
+
+{{/* What selects the pods of the manager. config/webhook/service.yaml selects by the first alone. */}}
+{{- define "farrier.selector" -}}
+app.kubernetes.io/name: farrier-manager
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{/* The objects of a file of config/, of which the chart has a copy, in the namespace of the release. Takes a dict of the root, the
+     path, and what is left out: "Kind/name". */}}
+{{- define "farrier.objects" -}}
+{{- $root := .root }}
+{{- $without := .without }}
+{{- range $part := splitList "\n---\n" ($root.Files.Get .path) }}
+{{- $object := fromYaml $part }}
+{{- if not (has (printf "%s/%s" $object.kind $object.metadata.name) $without) }}
+{{- if hasKey $object.metadata "namespace" }}
+{{- $_ := set $object.metadata "namespace" $root.Release.Namespace }}
+{{- end }}
+{{- range (dig "subjects" list $object) }}
+{{- $_ := set . "namespace" $root.Release.Namespace }}
+{{- end }}
+{{- $_ := set $object.metadata "labels" (include "farrier.labels" $root | fromYaml) }}
+---
+{{ toYaml $object }}
+{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Where the certificate of the webhooks comes from: cert-manager or secret. */}}
+{{- define "farrier.certs" -}}
+{{- $mode := .Values.certs.mode }}
+{{- if eq $mode "auto" }}
+{{- if not (.Capabilities.APIVersions.Has "cert-manager.io/v1") }}
+{{- fail "certs.mode is auto, and this cluster has no cert-manager to issue the certificate of the webhooks: install cert-manager; or set certs.mode=secret with certs.secret.name and certs.secret.caBundle; or do without them by webhooks.enabled=false" }}
+{{- end }}
+{{- $mode = "cert-manager" }}
+{{- end }}
+{{- if eq $mode "secret" }}
+{{- if not .Values.certs.secret.name }}
+{{- fail "certs.secret.name: certs.mode is secret, so name the Secret of the certificate" }}
+{{- end }}
+{{- if not .Values.certs.secret.caBundle }}
+{{- fail "certs.secret.caBundle: certs.mode is secret, so give the authorities of the certificate in PEM" }}
+{{- end }}
+{{- end }}
+{{- $mode }}
+{{- end }}
+
+{{/* The Secret of the certificate of the webhooks. */}}
+{{- define "farrier.certSecret" -}}
+{{- if eq (include "farrier.certs" .) "secret" }}{{ .Values.certs.secret.name }}{{ else }}farrier-webhook-certificate{{ end }}
+{{- end }}

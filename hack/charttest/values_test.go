@@ -1,0 +1,139 @@
+package charttest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestRefused: what cannot work is refused before anything is applied, and the error names the value.
+func TestRefused(t *testing.T) {
+	for values, names := range map[string]string{
+		"replica: 3":                                   "replica",
+		"replicas: 0":                                  "/replicas",
+		"replicas: two":                                "/replicas",
+		"image: {tags: x}":                             "tags",
+		"image: {tag: 'a b'}":                          "/image/tag",
+		"image: {digest: 'sha256:12'}":                 "/image/digest",
+		"image: {pullPolicy: Sometimes}":               "/image/pullPolicy",
+		"imagePullSecrets: [{name: x}]":                "/imagePullSecrets/0",
+		"config: {Boot-URL: x}":                        "Boot-URL",
+		"config: {boot-url: {a: b}}":                   "/config/boot-url",
+		"mounts: [{name: a}]":                          "/mounts/0",
+		"mounts: [{name: a, secret: b, configMap: c}]": "/mounts/0",
+		"credentialNamespaces: ['*']":                  "/credentialNamespaces/0",
+		"data: {kind: hostPath}":                       "/data/kind",
+		"data: {size: much}":                           "/data/size",
+		"boot: {service: {type: ExternalName}}":        "/boot/service/type",
+		"boot: {service: {httpPort: 0}}":               "/boot/service/httpPort",
+		"boot: {service: {annotations: {a: 1}}}":       "/boot/service/annotations/a",
+		"metrics: {enabled: 'yes'}":                    "/metrics/enabled",
+		"certs: {mode: self-signed}":                   "/certs/mode",
+		"certs: {secret: {caBundle: LS0t}}":            "/certs/secret/caBundle",
+		"resources: {request: {}}":                     "request",
+		"tolerations: [{operator: Maybe}]":             "/tolerations/0/operator",
+		"boot: {http: false}":                          "boot.http, boot.https",
+		"boot: {service: {enabled: true}}":             "boot.service.enabled: needs replicas=1",
+		"config: {data-dir: /tmp}":                     "config.data-dir: the chart sets this flag itself: set data",
+		"config: {leader-elect: false}":                "config.leader-elect",
+		"config: {install-crds: true}":                 "config.install-crds",
+		"certs: {mode: secret}":                        "certs.secret.name",
+		"certs: {mode: secret, secret: {name: x}}":     "certs.secret.caBundle",
+	} {
+		if _, _, err := render(withCertManager, values); err == nil || !strings.Contains(err.Error(), names) {
+			t.Errorf("%s: the error does not have %q: %v", values, names, err)
+		}
+	}
+	if _, _, err := render(plain, ""); err == nil || !strings.Contains(err.Error(), "install cert-manager; or set certs.mode=secret with certs.secret.name and certs.secret.caBundle") {
+		t.Errorf("without cert-manager: %v", err)
+	}
+}
+
+// TestSchema: every object of the schema refuses what it does not name, or says what its keys hold; and every value of values.yaml has a comment.
+func TestSchema(t *testing.T) {
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(chart.Schema)
+	if objects, closed := strings.Count(text, `"type": "object"`), strings.Count(text, `"additionalProperties"`); objects != closed+1 { // global is Helm's
+		t.Errorf("%d objects, of which %d say what else may be in them", objects, closed)
+	}
+	values, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(values), "\n")
+	key := regexp.MustCompile(`^ *[a-zA-Z]+:`)
+	// The block is explained above it; these names say it all.
+	plainly := regexp.MustCompile(`^ +(enabled|requests|cpu|memory):`)
+	for i, line := range lines {
+		if key.MatchString(line) && !plainly.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(lines[i-1]), "#") {
+			t.Errorf("values.yaml:%d: no comment above %s", i+1, line)
+		}
+	}
+}
+
+// everything sets every kind of value that a flag can have, as a file of values that Helm has read.
+const everything = `
+boot: {https: true}
+config:
+  boot-url: ["http://192.0.2.1:8082", "hall-2=http://198.51.100.1:8082"]
+  allowed-registries: [ghcr.io, registry.example.org]
+  image-cache-size: 10737418240
+  max-connections: 4096
+  power-off-budget: 10m
+  enforce-power-off: false
+  boot-identity: mac
+  dhcp-dns: []
+`
+
+// TestTheManagerTakesTheFile: the built manager knows every flag of the file --config and takes every value.
+func TestTheManagerTakesTheFile(t *testing.T) {
+	file := one[*corev1.ConfigMap](t, rendered(t, withCertManager, everything), "farrier-manager").Data["farrier-manager.yaml"]
+	if !strings.Contains(file, "image-cache-size: 10737418240\n") {
+		t.Errorf("a large number has become another one:\n%s", file)
+	}
+	if out := start(t, file); strings.Contains(out, "--config:") {
+		t.Errorf("the manager refuses the file: %s\n%s", out, file)
+	}
+	// What the chart sets is in --help, too, and not among the flags that are kept for others.
+	help := start(t, "", "--help")
+	for line := range strings.Lines(file) {
+		if name, _, found := strings.Cut(line, ":"); found && !strings.HasPrefix(line, "-") && !strings.Contains(help, "--"+name+" ") {
+			t.Errorf("farrier-manager --help does not have --%s", name)
+		}
+	}
+	if out := start(t, file+"no-such-flag: 1\n"); !strings.Contains(out, "--config:") {
+		t.Errorf("the manager takes any file, so this test proves nothing: %s", out)
+	}
+}
+
+// start runs the built manager with a file of flags, without a Kubernetes API, and returns what it says.
+func start(t *testing.T, file string, arguments ...string) string {
+	t.Helper()
+	program := os.Getenv("FARRIER_TEST_MANAGER")
+	if program == "" {
+		t.Skip("FARRIER_TEST_MANAGER names no farrier-manager: make test sets it")
+	}
+	path := filepath.Join(t.TempDir(), "farrier-manager.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if len(arguments) == 0 {
+		arguments = []string{"--config", path, "--kubeconfig", filepath.Join(t.TempDir(), "none")}
+	}
+	out, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out)
+}
