@@ -164,7 +164,7 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 	}
 	registry, recorder := connection.NewRegistry(s.fleet), mgr.GetEventRecorder("farrier")
 	key := []byte("a key of this installation, only")
-	subscriptions := s.listen(t, mgr, key, logger)
+	subscriptions := s.listen(t, mgr, registry, key, logger)
 	bmcs := &bmc.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.namespace, Fleet: s.fleet, Registry: registry,
 		Recorder: recorder, Clock: clock.RealClock{}, Unsubscriber: subscriptions, Workers: 4,
@@ -190,7 +190,7 @@ func (s *stand) startControllers(t *testing.T, scheme *runtime.Scheme, logger lo
 }
 
 // listen opens the receiver of BMC events.
-func (s *stand) listen(t *testing.T, mgr ctrl.Manager, key []byte, logger logr.Logger) *subscription.Reconciler {
+func (s *stand) listen(t *testing.T, mgr ctrl.Manager, registry *connection.Registry, key []byte, logger logr.Logger) *subscription.Reconciler {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *stand) listen(t *testing.T, mgr ctrl.Manager, key []byte, logger logr.L
 	}
 	s.paths, s.receiver = bmcevents.NewPaths(key), "http://"+l.Addr().String()
 	r := &subscription.Reconciler{
-		Client: mgr.GetClient(), Fleet: s.fleet, Registry: connection.NewRegistry(s.fleet), Paths: s.paths, URL: s.receiver,
+		Client: mgr.GetClient(), Fleet: s.fleet, Registry: registry, Paths: s.paths, URL: s.receiver,
 		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: 4,
 	}
 	r.Receiver = bmcevents.New(bmcevents.Options{Paths: s.paths, Logger: logger.WithName("events"), Notify: r.Heard})

@@ -100,8 +100,11 @@ func (s *scope) again(d time.Duration) {
 // Reconcile looks at one BMC.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var obj metalv1.BMC
-	if err := r.Get(ctx, req.NamespacedName, &obj); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if err := r.Get(ctx, req.NamespacedName, &obj); apierrors.IsNotFound(err) {
+		r.forget(req.Name) // a look at an object that the cache still had may have bound it once more
+		return reconcile.Result{}, nil
+	} else if err != nil {
+		return reconcile.Result{}, err
 	}
 	s := &scope{obj: obj.DeepCopy()}
 	err := r.reconcile(ctx, s)
@@ -228,15 +231,20 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	if err := r.handOver(ctx, obj); err != nil {
 		return fmt.Errorf("record that BMC %q accepts its default credentials: %w", obj.Name, err)
 	}
-	if key, last := r.Registry.Unbind(&r.Wake, obj.Name); last {
-		r.Fleet.Remove(key)
-	}
+	r.forget(obj.Name)
 	r.resets.set(obj.UID, nil)
 	r.rotations.forget(obj.UID)
-	r.backings.Note(obj.Name, nil)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))
+}
+
+// forget unbinds a BMC that is gone, or about to be, and ends its actor unless another object needs it.
+func (r *Reconciler) forget(name string) {
+	if key, last := r.Registry.Unbind(&r.Wake, name); last {
+		r.Fleet.Remove(key)
+	}
+	r.backings.Note(name, nil)
 }
 
 // partWithServers deletes the Servers of a BMC that is being deleted.

@@ -75,6 +75,32 @@ func TestABMCIsUnsubscribedBeforeItsActorEnds(t *testing.T) {
 	}
 }
 
+// TestALookAtABMCThatIsGone: a cache that is behind shows the BMC once more after its finalizer was removed, and it is bound again to be unsubscribed.
+func TestALookAtABMCThatIsGone(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.bmc.Set(system(uri1, uuid1))
+		s.settle(t)
+		s.Remove(t, s.read(t))
+		stale := s.read(t)
+		s.Settle(t, s.Reconciler, "b")
+		if !controllertest.Gone[metalv1.BMC](t, s.API, "b") {
+			t.Fatal("it is not gone")
+		}
+		s.Reconciler.Unsubscriber = &unsubscriber{t: t, f: s.rack.Fleet, times: 2}
+		if err := s.Reconciler.reconcile(t.Context(), &scope{obj: stale}); err != nil {
+			t.Fatal(err)
+		}
+		if _, lives := s.rack.Fleet.Observe(address); !lives {
+			t.Fatal("this look began no actor, so the test shows nothing")
+		}
+		s.Settle(t, s.Reconciler, "b")
+		s.rack.Wait()
+		if _, lives := s.rack.Fleet.Observe(address); lives {
+			t.Error("the actor lives on")
+		}
+	})
+}
+
 func TestAFailedUnsubscribeKeepsTheBMC(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
