@@ -115,12 +115,24 @@ func TestDeletionWaitsForWhatIsUnderWay(t *testing.T) {
 	if controllertest.Gone[metalv1.BIOSSettings](t, s.API, "b") {
 		t.Fatal("gone in the middle")
 	}
+	stale := s.settings(t)
 	controllertest.Change(t, s.API, "b", func(b *metalv1.BIOSSettings) {
 		b.Annotations[metalv1.AnnotationOperation] = metalv1.OperationAllowInProgressDelete
 	})
 	s.Step(t, s.Reconciler, "b")
 	if !controllertest.Gone[metalv1.BIOSSettings](t, s.API, "b") || !controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "farrier-system/bios-b") {
 		t.Error("it is there still, or its maintenance is")
+	}
+	// A cache that is behind shows it once more.
+	if _, _, err := s.Reconciler.gather(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	if _, bound := s.Registry.Key(&s.Wake, "b"); !bound {
+		t.Fatal("this look bound nothing, so the test shows nothing")
+	}
+	s.Step(t, s.Reconciler, "b")
+	if key, bound := s.Registry.Key(&s.Wake, "b"); bound {
+		t.Errorf("bound to %s, and gone", key)
 	}
 }
 
