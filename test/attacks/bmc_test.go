@@ -164,14 +164,21 @@ func bmcPort(t *testing.T, at net.Addr) int32 {
 	return int32(at.(*net.TCPAddr).Port)
 }
 
-// The attack that was seen: somebody between us and a BMC answers in its place, with a certificate of his own, and waits until the password is
-// given over SSH. A person who asks for a restart by force does not help him either.
-func TestACertificateThatIsNotTheBMCs(t *testing.T) {
-	t.Parallel()
+// startTLSThief answers in the place of a BMC, with a certificate of his own, and counts what he is asked.
+func startTLSThief(t *testing.T) (*httptest.Server, *atomic.Int32) {
+	t.Helper()
 	var asked atomic.Int32
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(thief.Close)
 	thief.Config.ErrorLog = nil
+	return thief, &asked
+}
+
+// The attack that was seen: somebody between us and a BMC answers in its place, with a certificate of his own, and waits until the password is
+// given over SSH. A person who asks for a restart by force does not help him either.
+func TestACertificateThatIsNotTheBMCs(t *testing.T) {
+	t.Parallel()
+	thief, asked := startTLSThief(t)
 	shell := startSSHThief(t)
 	b := startBMCs(t, "--bmc-failure-reset-delay", "1ms")
 	b.add("victim", "127.0.0.1", metalv1.Protocol{Name: metalv1.ProtocolRedfish, Scheme: metalv1.SchemeHTTPS, Port: bmcPort(t, thief.Listener.Addr())}, shell.port,
@@ -215,10 +222,7 @@ func TestACertificateThatIsNotTheBMCs(t *testing.T) {
 // and gives the password over SSH no more than over Redfish. The same somebody is asked where his certificate is the accepted one: the test can tell.
 func TestACertificateThatIsNotTheAcceptedOne(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
-	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-	t.Cleanup(thief.Close)
-	thief.Config.ErrorLog = nil
+	thief, asked := startTLSThief(t)
 	shell := startSSHThief(t)
 	b := startBMCs(t, "--bmc-failure-reset-delay", "1ms", "--insecure-skip-bmc-verify")
 	key, shown := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(shell.signer.PublicKey()))), bmc.Fingerprint(thief.Certificate())

@@ -12,13 +12,11 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/testr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
@@ -142,23 +140,10 @@ func (h *firstHost) plug(cables ...string) {
 
 // following is a script that runs on the host.
 type following struct {
+	printout
 	t      *testing.T
-	mu     sync.Mutex
-	said   bytes.Buffer
 	ended  chan struct{}
 	result error
-}
-
-func (f *following) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.said.Write(p)
-}
-
-func (f *following) printed() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.said.String()
 }
 
 // follow runs a script, which ends with the first command that fails.
@@ -322,13 +307,4 @@ func (r *firstRack) uuids() (all []string) {
 		all = append(all, b.rack.BMCs()[0].UUID)
 	}
 	return all
-}
-
-func conditionOf(conditions []metav1.Condition, kind string) metav1.ConditionStatus {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c.Status
-		}
-	}
-	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -114,8 +116,8 @@ func (h *firstHost) has(rack *firstRack) {
 		h.t.Errorf("%d Servers, want %d", len(servers.Items), len(want))
 	}
 	for _, b := range bmcs.Items {
-		if secure := conditionOf(b.Status.Conditions, metalv1.ConditionSecure); secure != "True" {
-			h.t.Errorf("BMC %s: %s is %q: %+v", b.Name, metalv1.ConditionSecure, secure, b.Status.Conditions)
+		if !apimeta.IsStatusConditionTrue(b.Status.Conditions, metalv1.ConditionSecure) {
+			h.t.Errorf("BMC %s: %s is not true: %+v", b.Name, metalv1.ConditionSecure, b.Status.Conditions)
 		}
 	}
 	if got := strings.TrimSpace(h.run("systemctl is-enabled farrier")); got != "enabled" {

@@ -29,27 +29,31 @@ const (
 // a limit against hanging, not a measurement.
 const patience = 8 * time.Minute
 
-// vm is a machine of QEMU.
+// printout collects what a program prints while others read it.
+type printout struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *printout) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *printout) printed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+// vm is a machine of QEMU, and its serial line.
 type vm struct {
+	printout
 	t      *testing.T
 	on     time.Time     // when it was switched on
 	took   time.Duration // until it had done last what was awaited
-	mu     sync.Mutex
-	serial bytes.Buffer
 	exited chan struct{}
-}
-
-// Write collects the serial line.
-func (m *vm) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.serial.Write(p)
-}
-
-func (m *vm) printed() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.serial.String()
 }
 
 // identity is what a machine says of itself in SMBIOS (DSP0134 §7.2).

@@ -49,7 +49,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var obj metalv1.BIOSSettings
 	if err := r.Get(ctx, req.NamespacedName, &obj); apierrors.IsNotFound(err) {
-		r.forget(req.Name) // a look at an object that the cache still had may have bound it once more
+		r.Registry.Release(&r.Wake, req.Name) // a look at an object that the cache still had may have bound it once more
 		return reconcile.Result{}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
@@ -136,18 +136,11 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) er
 	if key, bound := r.Registry.Key(&r.Wake, obj.Name); bound {
 		r.Fleet.Unlock(key, holder(obj))
 	}
-	r.forget(obj.Name)
+	r.Registry.Release(&r.Wake, obj.Name)
 	r.memories.forget(obj.UID)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBIOSSettings)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))
-}
-
-// forget unbinds an object that is gone, or about to be, and ends the actor of its BMC unless another object needs it.
-func (r *Reconciler) forget(name string) {
-	if key, last := r.Registry.Unbind(&r.Wake, name); last {
-		r.Fleet.Remove(key)
-	}
 }
 
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.

@@ -241,9 +241,7 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 
 // forget unbinds a BMC that is gone, or about to be, and ends its actor unless another object needs it.
 func (r *Reconciler) forget(name string) {
-	if key, last := r.Registry.Unbind(&r.Wake, name); last {
-		r.Fleet.Remove(key)
-	}
+	r.Registry.Release(&r.Wake, name)
 	r.backings.Note(name, nil)
 }
 

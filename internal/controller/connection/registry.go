@@ -90,6 +90,13 @@ func (r *Registry) Unbind(source *trigger.Source, name string) (key fleet.Key, l
 	return key, len(r.byKey[key]) == 0
 }
 
+// Release unbinds an object, and ends the actor of its BMC unless another object is bound to it.
+func (r *Registry) Release(source *trigger.Source, name string) {
+	if key, last := r.Unbind(source, name); last {
+		r.fleet.Remove(key)
+	}
+}
+
 // Key returns the key that an object is bound to.
 func (r *Registry) Key(source *trigger.Source, name string) (fleet.Key, bool) {
 	r.mu.RLock()

@@ -97,9 +97,7 @@ func (r *Reconciler) disconnectInline(name string) {
 
 // unbind removes the actor of a server's BMC if no other object is bound to it.
 func (r *Reconciler) unbind(name string) {
-	if key, last := r.Registry.Unbind(&r.Wake, name); last {
-		r.Fleet.Remove(key)
-	}
+	r.Registry.Release(&r.Wake, name)
 }
 
 // unsubscribe removes what Farrier has left at the inline BMC of a server that is being deleted. One whose address or credentials

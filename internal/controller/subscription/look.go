@@ -89,9 +89,7 @@ func (r *Reconciler) forget(s subject) {
 	r.mu.Lock()
 	delete(r.known, s.id)
 	r.mu.Unlock()
-	if key, last := r.Registry.Unbind(r.source(s), s.name); last {
-		r.Fleet.Remove(key)
-	}
+	r.Registry.Release(r.source(s), s.name)
 	if r.Receiver != nil {
 		r.Receiver.Forget(s.id)
 	}
