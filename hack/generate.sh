@@ -29,8 +29,9 @@ sed -i -E "/apiGroups: \[boot\.ironcore\.dev\]/,/resources:/ {
 
 # Helm packs nothing but what is in the folder of the chart, so the chart has copies.
 rm -rf ../charts/farrier/files
-mkdir -p ../charts/farrier/files/{crd,manager,webhook}
+mkdir -p ../charts/farrier/files/{crd,manager,monitoring,webhook}
 for folder in crd manager webhook; do cp "$folder"/*.yaml "../charts/farrier/files/$folder"; done
+cp monitoring/{rules.yaml,dashboard.json} ../charts/farrier/files/monitoring
 
 generators=$(mktemp -d)
 trap 'rm -rf "$generators"' EXIT

@@ -42,7 +42,8 @@ func TestObjects(t *testing.T) {
 	objects := rendered(t, withCertManager, "")
 	got := slices.DeleteFunc(names(objects), func(name string) bool { return strings.HasPrefix(name, "CustomResourceDefinition/") })
 	want := []string{
-		"Certificate/farrier-webhook", "ClusterRole/farrier-manager", "ClusterRole/farrier-manager-credentials", "ClusterRoleBinding/farrier-manager",
+		"Certificate/farrier-webhook", "ClusterRole/farrier-manager", "ClusterRole/farrier-manager-credentials", "ClusterRole/farrier-metrics-reader",
+		"ClusterRoleBinding/farrier-manager",
 		"ConfigMap/farrier-manager", "Deployment/farrier-manager", "Issuer/farrier-webhook", "MutatingWebhookConfiguration/farrier",
 		"PodDisruptionBudget/farrier-manager", "Role/farrier-manager", "RoleBinding/farrier-manager", "Service/farrier-metrics", "Service/farrier-webhook",
 		"ServiceAccount/farrier-manager", "ValidatingWebhookConfiguration/farrier",

@@ -16,36 +16,51 @@ import (
 // TestRefused: what cannot work is refused before anything is applied, and the error names the value.
 func TestRefused(t *testing.T) {
 	for values, names := range map[string]string{
-		"replica: 3":                                   "replica",
-		"replicas: 0":                                  "/replicas",
-		"replicas: two":                                "/replicas",
-		"image: {tags: x}":                             "tags",
-		"image: {tag: 'a b'}":                          "/image/tag",
-		"image: {digest: 'sha256:12'}":                 "/image/digest",
-		"image: {pullPolicy: Sometimes}":               "/image/pullPolicy",
-		"imagePullSecrets: [{name: x}]":                "/imagePullSecrets/0",
-		"config: {Boot-URL: x}":                        "Boot-URL",
-		"config: {boot-url: {a: b}}":                   "/config/boot-url",
-		"mounts: [{name: a}]":                          "/mounts/0",
-		"mounts: [{name: a, secret: b, configMap: c}]": "/mounts/0",
-		"credentialNamespaces: ['*']":                  "/credentialNamespaces/0",
-		"data: {kind: hostPath}":                       "/data/kind",
-		"data: {size: much}":                           "/data/size",
-		"boot: {service: {type: ExternalName}}":        "/boot/service/type",
-		"boot: {service: {httpPort: 0}}":               "/boot/service/httpPort",
-		"boot: {service: {annotations: {a: 1}}}":       "/boot/service/annotations/a",
-		"metrics: {enabled: 'yes'}":                    "/metrics/enabled",
-		"certs: {mode: self-signed}":                   "/certs/mode",
-		"certs: {secret: {caBundle: LS0t}}":            "/certs/secret/caBundle",
-		"resources: {request: {}}":                     "request",
-		"tolerations: [{operator: Maybe}]":             "/tolerations/0/operator",
-		"boot: {http: false}":                          "boot.http, boot.https",
-		"boot: {service: {enabled: true}}":             "boot.service.enabled: needs replicas=1",
-		"config: {data-dir: /tmp}":                     "config.data-dir: the chart sets this flag itself: set data",
-		"config: {leader-elect: false}":                "config.leader-elect",
-		"config: {install-crds: true}":                 "config.install-crds",
-		"certs: {mode: secret}":                        "certs.secret.name",
-		"certs: {mode: secret, secret: {name: x}}":     "certs.secret.caBundle",
+		"replica: 3":                                          "replica",
+		"replicas: 0":                                         "/replicas",
+		"replicas: two":                                       "/replicas",
+		"image: {tags: x}":                                    "tags",
+		"image: {tag: 'a b'}":                                 "/image/tag",
+		"image: {digest: 'sha256:12'}":                        "/image/digest",
+		"image: {pullPolicy: Sometimes}":                      "/image/pullPolicy",
+		"imagePullSecrets: [{name: x}]":                       "/imagePullSecrets/0",
+		"config: {Boot-URL: x}":                               "Boot-URL",
+		"config: {boot-url: {a: b}}":                          "/config/boot-url",
+		"mounts: [{name: a}]":                                 "/mounts/0",
+		"mounts: [{name: a, secret: b, configMap: c}]":        "/mounts/0",
+		"credentialNamespaces: ['*']":                         "/credentialNamespaces/0",
+		"data: {kind: hostPath}":                              "/data/kind",
+		"data: {size: much}":                                  "/data/size",
+		"boot: {service: {type: ExternalName}}":               "/boot/service/type",
+		"boot: {service: {httpPort: 0}}":                      "/boot/service/httpPort",
+		"boot: {service: {annotations: {a: 1}}}":              "/boot/service/annotations/a",
+		"metrics: {enabled: 'yes'}":                           "/metrics/enabled",
+		"certs: {mode: self-signed}":                          "/certs/mode",
+		"certs: {secret: {caBundle: LS0t}}":                   "/certs/secret/caBundle",
+		"resources: {request: {}}":                            "request",
+		"tolerations: [{operator: Maybe}]":                    "/tolerations/0/operator",
+		"boot: {http: false}":                                 "boot.http, boot.https",
+		"boot: {service: {enabled: true}}":                    "boot.service.enabled: needs replicas=1",
+		"config: {data-dir: /tmp}":                            "config.data-dir: the chart sets this flag itself: set data",
+		"config: {leader-elect: false}":                       "config.leader-elect",
+		"config: {install-crds: true}":                        "config.install-crds",
+		"certs: {mode: secret}":                               "certs.secret.name",
+		"bootServers: {enabled: true, kind: StatefulSet}":     "/bootServers/kind",
+		"bootServers: {enabled: true, site: 'hall 2'}":        "/bootServers/site",
+		"bootServers: {enabled: true, site: north}":           "bootServers.site: config.boot-url has no URL",
+		"bootServers: {enabled: true, config: {dhcp: proxy}}": "bootServers.config.dhcp: needs bootServers.hostNetwork=true",
+		"bootServers: {enabled: true, hostNetwork: true, config: {dhcp: server}}":                                                             "needs bootServers.replicas=1",
+		"bootServers: {enabled: true, config: {managers: [a:1]}}":                                                                             "bootServers.config.managers",
+		"bootServers: {enabled: true, config: {view-key-file: /x}}":                                                                           "set bootServers.viewKeySecret",
+		"bootServers: {enabled: true, data: {kind: existing}}":                                                                                "bootServers.data.claimName",
+		"bootServers: {enabled: true, data: {kind: existing, claimName: a}}":                                                                  "needs bootServers.kind=Deployment and bootServers.replicas=1",
+		"bootServers: {enabled: true, ports: {http: 0}}":                                                                                      "/bootServers/ports/http",
+		"bootServers: {enabled: true, service: {externalTrafficPolicy: Global}}":                                                              "/bootServers/service/externalTrafficPolicy",
+		"bootStream: {enabled: true, certs: {mode: secret}}":                                                                                  "bootStream.certs.managerSecret",
+		"bootServers: {enabled: true}\nbootStream: {certs: {mode: secret, managerSecret: a}}":                                                 "bootStream.certs.bootServersSecret",
+		"config: {boot-stream-address: ':1'}":                                                                                                 "config.boot-stream-address: the chart sets this flag itself: set bootStream.enabled",
+		"bootServers: {enabled: true, metrics: {enabled: true}}\nbootStream: {certs: {mode: secret, managerSecret: a, bootServersSecret: b}}": "bootServers.metrics.secret",
+		"certs: {mode: secret, secret: {name: x}}":                                                                                            "certs.secret.caBundle",
 	} {
 		if _, _, err := render(withCertManager, values); err == nil || !strings.Contains(err.Error(), names) {
 			t.Errorf("%s: the error does not have %q: %v", values, names, err)
@@ -53,6 +68,9 @@ func TestRefused(t *testing.T) {
 	}
 	if _, _, err := render(plain, ""); err == nil || !strings.Contains(err.Error(), "install cert-manager; or set certs.mode=secret with certs.secret.name and certs.secret.caBundle") {
 		t.Errorf("without cert-manager: %v", err)
+	}
+	if _, _, err := render(plain, "{webhooks: {enabled: false}, bootServers: {enabled: true}}"); err == nil || !strings.Contains(err.Error(), "make them with 'farrier cert' and set bootStream.certs.mode=secret") {
+		t.Errorf("boot servers without cert-manager: %v", err)
 	}
 }
 
@@ -119,16 +137,22 @@ func TestTheManagerTakesTheFile(t *testing.T) {
 // start runs the built manager with a file of flags, without a Kubernetes API, and returns what it says.
 func start(t *testing.T, file string, arguments ...string) string {
 	t.Helper()
-	program := os.Getenv("FARRIER_TEST_MANAGER")
-	if program == "" {
-		t.Skip("FARRIER_TEST_MANAGER names no farrier-manager: make test sets it")
+	if len(arguments) > 0 {
+		return ran(t, "FARRIER_TEST_MANAGER", arguments...)
 	}
 	path := filepath.Join(t.TempDir(), "farrier-manager.yaml")
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if len(arguments) == 0 {
-		arguments = []string{"--config", path, "--kubeconfig", filepath.Join(t.TempDir(), "none")}
+	return ran(t, "FARRIER_TEST_MANAGER", "--config", path, "--kubeconfig", filepath.Join(t.TempDir(), "none"))
+}
+
+// ran runs a built program, which a variable names, and returns what it says.
+func ran(t *testing.T, variable string, arguments ...string) string {
+	t.Helper()
+	program := os.Getenv(variable)
+	if program == "" {
+		t.Skip(variable + " names no program: make test sets it")
 	}
 	out, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput()
 	var exit *exec.ExitError

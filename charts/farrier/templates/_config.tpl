@@ -6,6 +6,20 @@
 {{- end }}
 {{- end }}
 
+{{/* Flags of a dict, as the file --config wants them. */}}
+{{- define "farrier.flags" -}}
+{{- range $flag, $value := . }}
+{{- if kindIs "slice" $value }}
+{{ $flag }}:{{ if not $value }} []{{ end }}
+{{- range $value }}
+- {{ include "farrier.scalar" . }}
+{{- end }}
+{{- else }}
+{{ $flag }}: {{ include "farrier.scalar" $value }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The file --config: what the chart sets, then what the user sets. */}}
 {{- define "farrier.config" -}}
 {{- $values := .Values }}
@@ -16,7 +30,9 @@
   "kubeconfig" "the manager uses the account of its pod" "leader-elect" "managers that are replaced run beside each other" "install-crds" "set crds.install"
   "manager-namespace" "it is the namespace of the release" "data-dir" "set data" "health-address" "the probes of the pod need it"
   "boot-address" "set boot.http" "boot-tls-address" "set boot.https" "metrics-address" "set metrics.enabled" "metrics-plain" "set metrics.enabled"
-  "webhook-address" "set webhooks.enabled" "webhook-cert-file" "set certs" "webhook-key-file" "set certs" }}
+  "webhook-address" "set webhooks.enabled" "webhook-cert-file" "set certs" "webhook-key-file" "set certs"
+  "boot-stream-address" "set bootStream.enabled" "boot-stream-certificates-dir" "set bootStream.certs"
+  "boot-stream-join-address" "set bootStream.joinSecret" "boot-stream-authority-dir" "set bootStream.joinSecret" }}
 {{- range $flag, $why := $own }}
 {{- if hasKey $values.config $flag }}
 {{- fail (printf "config.%s: the chart sets this flag itself: %s" $flag $why) }}
@@ -37,14 +53,6 @@ webhook-address: ":9443"
 webhook-cert-file: /etc/farrier/webhook/tls.crt
 webhook-key-file: /etc/farrier/webhook/tls.key
 {{- end }}
-{{- range $flag, $value := $values.config }}
-{{- if kindIs "slice" $value }}
-{{ $flag }}:{{ if not $value }} []{{ end }}
-{{- range $value }}
-- {{ include "farrier.scalar" . }}
-{{- end }}
-{{- else }}
-{{ $flag }}: {{ include "farrier.scalar" $value }}
-{{- end }}
-{{- end }}
+{{- include "farrier.bootStream.flags" . }}
+{{- include "farrier.flags" (omit $values.config "boot-servers") }}
 {{- end }}

@@ -58,3 +58,28 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "farrier.certSecret" -}}
 {{- if eq (include "farrier.certs" .) "secret" }}{{ .Values.certs.secret.name }}{{ else }}farrier-webhook-certificate{{ end }}
 {{- end }}
+
+{{/* An image. Takes a dict of root and image. */}}
+{{- define "farrier.image" -}}
+{{ .image.repository }}{{ if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The volume of data of kind emptyDir or claim. */}}
+{{- define "farrier.dataVolume" -}}
+{{- if eq .kind "claim" -}}
+ephemeral:
+  volumeClaimTemplate:
+    spec:
+      accessModes:
+        - ReadWriteOnce
+      {{- with .storageClassName }}
+      storageClassName: {{ . }}
+      {{- end }}
+      resources:
+        requests:
+          storage: {{ .size }}
+{{- else -}}
+emptyDir:
+  sizeLimit: {{ .size }}
+{{- end }}
+{{- end }}
