@@ -7,12 +7,13 @@ MODULE  := github.com/farrier-dev/farrier
 BIN     := bin
 PREFIX  ?= /usr/local
 VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 
 # One set of flags for all that is not raced: building, vetting, linting and
 # testing then share one build cache, and the Kubernetes API is compiled once.
 FLAGS   := -trimpath -buildvcs=false
 GO      := CGO_ENABLED=0 go
-LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION)
+LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION) -X $(MODULE)/internal/program/version.Commit=$(COMMIT)
 
 # The race detector needs cgo, and that a C compiler. Without one the tests run
 # all the same and say that they were not raced. `make check` vets everything,
@@ -68,7 +69,37 @@ demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--ser
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist
+
+##@ What users get
+
+# All platforms take minutes at the first build, because each compiles the Kubernetes API server.
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+GIVEN     := $(filter command environment,$(word 1,$(origin VERSION)))
+RELEASE    = cd hack/release && $(GO) run $(FLAGS) .
+OF         = $(if $(GIVEN),--version '$(VERSION)') --platforms '$(PLATFORMS)'
+
+.PHONY: release
+release: ## Make everything of VERSION=v0.1.0 in dist/: archives, images, packages, checksums
+	$(RELEASE) all $(OF)
+
+.PHONY: images
+images: ## Write container images as OCI layouts in dist/images
+	$(RELEASE) images $(OF)
+
+.PHONY: push-images
+push-images: ## Push those to REGISTRY=registry.example.org/farrier
+	$(RELEASE) push '$(REGISTRY)'
+
+.PHONY: deb
+deb: ## Make the Debian package of this machine's architecture in dist/
+	$(RELEASE) deb $(if $(GIVEN),--version '$(VERSION)') --platforms "linux/$$(go env GOARCH)"
+
+# What `make release` does, for this platform alone and of a tree as it is.
+.PHONY: release-smoke
+release-smoke: ## Test what makes releases, and make one for this platform in bin/
+	cd hack/release && $(GO) test $(FLAGS) -vet=off ./...
+	$(RELEASE) all --unreleased --platforms "$$(go env GOOS)/$$(go env GOARCH)" --dist '$(CURDIR)/$(BIN)/release-smoke'
 
 ##@ What keeps it right
 
@@ -152,6 +183,7 @@ check: ## Formatting and go vet: what can be said without running anything
 	$(GO) vet $(FLAGS) -tags budget ./...
 	cd api && $(GO) vet $(FLAGS) ./...
 	cd hack/charttest && $(GO) vet $(FLAGS) ./...
+	cd hack/release && $(GO) vet $(FLAGS) ./...
 	@set -e; for module in test/clients $(CLIENTS); do echo "cd $$module && $(GO) vet $(FLAGS) ./..."; ( cd $$module && $(GO) vet $(FLAGS) ./... ); done
 
 .PHONY: lint

@@ -120,7 +120,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/inbound/pages",
-		may:     []string{"internal/inbound", "internal/inbound/hostcheck"},
+		may:     []string{"internal/inbound", "internal/inbound/hostcheck", "internal/program/version"},
 		never:   kubernetes,
 		because: "what operators see of a program is served the same way, whichever it is",
 	},
@@ -584,6 +584,11 @@ var rooms = []room{
 		may:     []string{"internal/probe/command"},
 		never:   kubernetesClients,
 		because: "the agent is downloaded by every machine that is looked at: it has to stay small",
+	},
+	{
+		path:    "hack/manual",
+		may:     []string{"internal/cli", "internal/manager", "internal/bootserver/process", "internal/program/..."},
+		because: "the manual of a program is made of its flags, and needs nothing else of it",
 	},
 	{
 		path: "bench",

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -10,16 +9,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/program/usage"
-	"github.com/farrier-dev/farrier/internal/program/version"
 )
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid
 // command line.
 func Main(args []string, stdout, stderr io.Writer) int {
-	return usage.Main(newRoot(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return usage.Main(Command(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-func newRoot() *cobra.Command {
+// Command is the command line with all its subcommands, as its manual describes it.
+func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "farrier",
 		Short: "From racked metal to booted servers",
@@ -30,16 +29,4 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newEmergencyKubeconfig(), newVersion())
 	return root
-}
-
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "farrier "+version.String())
-			return err
-		},
-	}
 }

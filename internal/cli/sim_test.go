@@ -43,7 +43,7 @@ func (o *output) String() string {
 func farrier(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	root := newRoot()
+	root := Command()
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -58,7 +58,7 @@ func startSim(t *testing.T, args ...string) []string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var out output
-	root := newRoot()
+	root := Command()
 	root.SetArgs(append([]string{"sim", "--address", "0.0.0.0:0", "--admin-address", "127.0.0.1:0"}, args...))
 	root.SetOut(&out)
 	root.SetErr(&out)

@@ -22,7 +22,7 @@ import (
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid command line.
 func Main(args []string, stdout, stderr io.Writer) int {
-	return usage.Main(newCommand(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
+	return usage.Main(Command(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
 }
 
 // options are the flags of farrier-manager: its own and those of the system.
@@ -34,7 +34,8 @@ type options struct {
 	verbosity   int
 }
 
-func newCommand() *cobra.Command {
+// Command is the command line of farrier-manager, as its manual describes it.
+func Command() *cobra.Command {
 	o := options{Options: system.DefaultOptions()}
 	o.BootNamespaces = nil // the manager's: a cluster has tenants
 	cmd := &cobra.Command{

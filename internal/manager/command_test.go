@@ -9,7 +9,7 @@ import (
 )
 
 // TestAFileSetsEveryFlag: --config takes what the command line takes.
-func TestAFileSetsEveryFlag(t *testing.T) { configfiletest.EveryFlag(t, newCommand) }
+func TestAFileSetsEveryFlag(t *testing.T) { configfiletest.EveryFlag(t, Command) }
 
 // TestTheDocumentedFile: the example of docs/manager.md is one that this command takes, and it sets what it says.
 func TestTheDocumentedFile(t *testing.T) {
@@ -22,7 +22,7 @@ func TestTheDocumentedFile(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("docs/manager.md has no example of a file")
 	}
-	flags := configfiletest.Run(t, newCommand(), "--config", configfiletest.Write(t, []byte(file)))
+	flags := configfiletest.Run(t, Command(), "--config", configfiletest.Write(t, []byte(file)))
 	for line := range strings.Lines(file) {
 		if key, _, ok := strings.Cut(line, ":"); ok && !strings.HasPrefix(key, "-") && !flags[key].Changed {
 			t.Errorf("%q is not set", key)

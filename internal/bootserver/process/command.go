@@ -16,10 +16,11 @@ import (
 
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid command line.
 func Main(args []string, stdout, stderr io.Writer) int {
-	return usage.Main(newCommand(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
+	return usage.Main(Command(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM)
 }
 
-func newCommand() *cobra.Command {
+// Command is the command line of farrier-bootserver, as its manual describes it.
+func Command() *cobra.Command {
 	o := DefaultOptions()
 	verbosity := 0
 	cmd := &cobra.Command{

@@ -7,4 +7,4 @@ import (
 )
 
 // TestAFileSetsEveryFlag: --config takes what the command line takes.
-func TestAFileSetsEveryFlag(t *testing.T) { configfiletest.EveryFlag(t, newCommand) }
+func TestAFileSetsEveryFlag(t *testing.T) { configfiletest.EveryFlag(t, Command) }

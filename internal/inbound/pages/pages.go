@@ -48,10 +48,10 @@ func Profiles() http.Handler {
 	return profiles
 }
 
-// Metrics answers /metrics.
+// Metrics answers /metrics with what is registered, and with the version of the program.
 func Metrics(registry prometheus.Gatherer) http.Handler {
 	figures := http.NewServeMux()
-	figures.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 8}))
+	figures.Handle("/metrics", promhttp.HandlerFor(withBuild(registry), promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 8}))
 	return figures
 }
 

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, open func
 		return err
 	}
 	if o.version {
-		_, err := fmt.Fprintln(stdout, "metalprobe "+version.String())
+		_, err := fmt.Fprintln(stdout, "metalprobe "+version.Of().String())
 		return err
 	}
 	if o.dryRun != "" {

@@ -80,7 +80,7 @@ func TestParseOwnUUID(t *testing.T) {
 // TestVersionNeedsNothingElse: whoever asks an agent for its version names no boot server.
 func TestVersionNeedsNothingElse(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if err := run(t.Context(), []string{"--version"}, &stdout, &stderr, openFake); err != nil || stdout.String() != "metalprobe "+version.String()+"\n" {
+	if err := run(t.Context(), []string{"--version"}, &stdout, &stderr, openFake); err != nil || stdout.String() != "metalprobe "+version.Of().String()+"\n" {
 		t.Errorf("prints %q, says %q, %v", stdout.String(), stderr.String(), err)
 	}
 }

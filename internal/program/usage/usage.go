@@ -27,7 +27,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals 
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	prepare(root)
+	Prepare(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -43,10 +43,10 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals 
 	return failure
 }
 
-// prepare sets what a command and all its subcommands have in common.
-func prepare(cmd *cobra.Command) {
+// Prepare sets what a command and all its subcommands have in common.
+func Prepare(cmd *cobra.Command) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.Version = version.String()
+	cmd.Version = version.Of().String()
 	cmd.SetVersionTemplate("{{.Root.Name}} {{.Version}}\n")
 	cmd.InitDefaultHelpFlag()
 	cmd.InitDefaultVersionFlag()
@@ -54,7 +54,7 @@ func prepare(cmd *cobra.Command) {
 	cmd.Flags().Lookup("version").Usage = "print the version and exit"
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Error(flagError(cmd, err)) })
 	for _, below := range cmd.Commands() {
-		prepare(below)
+		Prepare(below)
 	}
 }
 

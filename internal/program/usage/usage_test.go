@@ -61,7 +61,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 func TestEveryCommandKnowsItsVersion(t *testing.T) {
 	for _, typed := range []string{"--version", "feed --version"} {
 		var stdout, stderr bytes.Buffer
-		if code := Main(stable(), strings.Fields(typed), &stdout, &stderr, syscall.SIGTERM); code != 0 || stdout.String() != "stable "+version.String()+"\n" {
+		if code := Main(stable(), strings.Fields(typed), &stdout, &stderr, syscall.SIGTERM); code != 0 || stdout.String() != "stable "+version.Of().String()+"\n" {
 			t.Errorf("stable %s: exit code %d, prints %q, says %q", typed, code, stdout.String(), stderr.String())
 		}
 	}

@@ -1,2 +1,2 @@
-// Package version holds the version of Farrier.
+// Package version says of what a program of Farrier is built: version, commit, Go and platform.
 package version

@@ -1,0 +1,6 @@
+// Command release makes what users get of a version: archives of the programs, container images, Debian packages, and bills of materials. `make release`,
+// `make images` and `make deb` call it.
+//
+// The order is: source says of what a release is made, changelog what it says of itself, program builds, and archive, image, debian, sbom and licenses
+// make files of what was built (work.go). The same commit, built with the same Go, gives the same bytes.
+package main
