@@ -88,7 +88,7 @@ func bare(o object) object {
 }
 
 // TestSameAsConfig: definitions, roles and webhooks are those of config/, but for the namespace. The chart leaves out the namespace, which is
-// that of the release, and the role for --install-crds, which it refuses. It grants nothing that config/manager does not.
+// that of the release, and the role for --install-crds, which it refuses. It grants nothing that config/manager does not. The right to change webhook configurations is there for certs.mode=self alone.
 func TestSameAsConfig(t *testing.T) {
 	objects := rendered(t, withCertManager, "")
 	key := func(o object) string { return o.GetObjectKind().GroupVersionKind().String() + " " + o.GetName() }
@@ -99,7 +99,7 @@ func TestSameAsConfig(t *testing.T) {
 	known := map[string]bool{}
 	for _, pattern := range []string{"crd/*.yaml", "manager/*.yaml", "webhook/*.yaml"} {
 		for _, want := range ofConfig(t, pattern) {
-			if _, isNamespace := want.(*corev1.Namespace); isNamespace || want.GetName() == "farrier-manager-crds" {
+			if _, isNamespace := want.(*corev1.Namespace); isNamespace || want.GetName() == "farrier-manager-crds" || want.GetName() == "farrier-manager-webhooks" {
 				continue
 			}
 			known[key(want)] = true
@@ -257,6 +257,25 @@ func TestCertificates(t *testing.T) {
 		}
 		if certificate.Spec.SecretName != secretOf(objects) {
 			t.Errorf("%q: the pods mount %s", values, secretOf(objects))
+		}
+	}
+	self := rendered(t, plain, "")
+	if got := secretOf(self); got != "" {
+		t.Errorf("the pods mount %s, which nobody makes", got)
+	}
+	if file := one[*corev1.ConfigMap](t, self, "farrier-manager").Data["farrier-manager.yaml"]; strings.Contains(file, "webhook-cert-file") || !strings.Contains(file, "webhook-address") {
+		t.Errorf("the managers do not make the certificate:\n%s", file)
+	}
+	if c := one[*admissionv1.MutatingWebhookConfiguration](t, self, "farrier"); c.Annotations != nil || c.Webhooks[0].ClientConfig.CABundle != nil {
+		t.Errorf("somebody else fills in the authority: %v", c)
+	}
+	role := one[*rbacv1.ClusterRole](t, self, "farrier-manager-webhooks")
+	if binding := one[*rbacv1.ClusterRoleBinding](t, self, role.Name); binding.RoleRef.Name != role.Name || binding.Subjects[0].Namespace != namespace {
+		t.Errorf("%+v", binding)
+	}
+	for _, values := range []string{"webhooks: {enabled: false}", secretMode, "certs: {mode: cert-manager}"} {
+		if all := names(rendered(t, plain, values)); slices.Contains(all, "ClusterRole/"+role.Name) || slices.Contains(all, "ClusterRoleBinding/"+role.Name) {
+			t.Errorf("%s: the manager may change webhook configurations", values)
 		}
 	}
 	objects := rendered(t, plain, secretMode)

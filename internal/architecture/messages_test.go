@@ -310,11 +310,12 @@ func named(t types.Type) string {
 
 // mayReadSentences are the functions that read a sentence without deciding by it what happens to a machine.
 var mayReadSentences = map[string]string{
-	"internal/controller/events.Differ":       "an event is sent once: the one place that compares what a condition says with what it said",
-	"internal/controller/controllertest.Says": "a test's expectation",
-	"internal/inbound/boottls.FromFiles":      "what is wrong with a file is logged once",
-	"internal/ipxeapi/profile.readable":       "an error of text/template has no fields; its text is shortened for people",
-	"internal/cli/timeline.conditions":        "a line for people does not repeat the reason",
-	"internal/cli/demo/scenario.resting":      "a line of a picture for people",
-	"internal/sim.bootInOrder":                "the simulator compares outcomes, which are typed; the sentence beside them comes from the same call",
+	"internal/controller/events.Differ":        "an event is sent once: the one place that compares what a condition says with what it said",
+	"internal/controller/controllertest.Says":  "a test's expectation",
+	"internal/inbound/boottls.FromFiles":       "what is wrong with a file is logged once",
+	"internal/admission/webhook/rotation.look": "what keeps a certificate from being renewed is logged once",
+	"internal/ipxeapi/profile.readable":        "an error of text/template has no fields; its text is shortened for people",
+	"internal/cli/timeline.conditions":         "a line for people does not repeat the reason",
+	"internal/cli/demo/scenario.resting":       "a line of a picture for people",
+	"internal/sim.bootInOrder":                 "the simulator compares outcomes, which are typed; the sentence beside them comes from the same call",
 }

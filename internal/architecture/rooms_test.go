@@ -460,7 +460,7 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
-			"internal/controller/index", "internal/inbound/...", "internal/host/..."},
+			"internal/controller/index", "internal/inbound/...", "internal/host/...", "internal/bootstream/authority"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
@@ -501,6 +501,11 @@ var rooms = []room{
 		path:    "internal/controlplane/testapi/apiserver",
 		may:     []string{"api", "internal/controlplane", "internal/admission"},
 		because: "this is that child process, and it admits what farrier up admits",
+	},
+	{
+		path:    "internal/controlplane/testapi/kubeapiserver",
+		may:     []string{"internal/controlplane"},
+		because: "this is the API server of a cluster, which knows nothing of Farrier",
 	},
 	{
 		path: "internal/system",

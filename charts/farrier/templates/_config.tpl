@@ -50,8 +50,10 @@ metrics-address: ":8443"
 {{- end }}
 {{- if $values.webhooks.enabled }}
 webhook-address: ":9443"
+{{- if ne (include "farrier.certs" .) "self" }}
 webhook-cert-file: /etc/farrier/webhook/tls.crt
 webhook-key-file: /etc/farrier/webhook/tls.key
+{{- end }}
 {{- end }}
 {{- include "farrier.bootStream.flags" . }}
 {{- include "farrier.flags" (omit $values.config "boot-servers") }}

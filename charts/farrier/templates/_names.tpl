@@ -34,14 +34,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
-{{/* Where the certificate of the webhooks comes from: cert-manager or secret. */}}
+{{/* Where the certificate of the webhooks comes from: cert-manager, self or secret. */}}
 {{- define "farrier.certs" -}}
 {{- $mode := .Values.certs.mode }}
 {{- if eq $mode "auto" }}
-{{- if not (.Capabilities.APIVersions.Has "cert-manager.io/v1") }}
-{{- fail "certs.mode is auto, and this cluster has no cert-manager to issue the certificate of the webhooks: install cert-manager; or set certs.mode=secret with certs.secret.name and certs.secret.caBundle; or do without them by webhooks.enabled=false" }}
-{{- end }}
-{{- $mode = "cert-manager" }}
+{{- $mode = ternary "cert-manager" "self" (.Capabilities.APIVersions.Has "cert-manager.io/v1") }}
 {{- end }}
 {{- if eq $mode "secret" }}
 {{- if not .Values.certs.secret.name }}
@@ -54,7 +51,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $mode }}
 {{- end }}
 
-{{/* The Secret of the certificate of the webhooks. */}}
+{{/* The Secret with the certificate of the webhooks, if it is mounted. */}}
 {{- define "farrier.certSecret" -}}
 {{- if eq (include "farrier.certs" .) "secret" }}{{ .Values.certs.secret.name }}{{ else }}farrier-webhook-certificate{{ end }}
 {{- end }}

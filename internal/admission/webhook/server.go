@@ -13,17 +13,21 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	controllerwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/farrier-dev/farrier/internal/admission"
+	"github.com/farrier-dev/farrier/internal/admission/webhook/rotation"
 	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 )
 
-// Options say where the webhooks are served and which files their certificate is in. The files are read again when they change.
+// Options say where the webhooks are served and which files their certificate is in. The files are read again when they change. Without files the
+// managers of an installation make the certificate (package rotation).
 type Options struct {
 	// Address is host:port; empty: no webhooks.
 	Address           string
@@ -33,7 +37,7 @@ type Options struct {
 // Bind binds the options to flags.
 func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Address, "webhook-address", "", "host:port of the admission webhooks of config/webhook (default: none)")
-	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for --webhook-address; Farrier reloads it when it changes")
+	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for --webhook-address; Farrier reloads it when it changes (default: Farrier makes one, and tells API servers by the webhook configurations \"farrier\")")
 	f.StringVar(&o.KeyFile, "webhook-key-file", "", "PEM private key of --webhook-cert-file, in the same directory")
 }
 
@@ -43,8 +47,16 @@ type Server struct {
 	options Options
 	// hosts are the names of its certificate.
 	hosts []string
+	// certificate is what API servers are shown; nil until Start or Beside says where it comes from.
+	certificate certificate
 	// Listener puts connections to a budget (package inbound); nil: to none.
 	Listener func(net.Listener) net.Listener
+}
+
+// certificate is what API servers are shown. Start keeps it up to date until its context ends.
+type certificate interface {
+	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Start(ctx context.Context) error
 }
 
 // Server makes the server, which is not started. It is nil without an address.
@@ -63,6 +75,10 @@ func (o *Options) Server() (*Server, error) {
 	if err != nil || number == 0 {
 		return nil, fmt.Errorf("--webhook-address: port %q is not a number from 1 to 65535", port)
 	}
+	server := &Server{Server: controllerwebhook.NewServer(controllerwebhook.Options{Host: host, Port: int(number)}), options: *o}
+	if o.CertFile == "" && o.KeyFile == "" {
+		return server, nil
+	}
 	if filepath.Dir(o.CertFile) != filepath.Dir(o.KeyFile) {
 		return nil, errors.New("--webhook-cert-file, --webhook-key-file: have to be in the same directory")
 	}
@@ -70,8 +86,8 @@ func (o *Options) Server() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
 	}
-	server := controllerwebhook.NewServer(controllerwebhook.Options{Host: host, Port: int(number)})
-	return &Server{Server: server, options: *o, hosts: pair.Leaf.DNSNames}, nil
+	server.hosts = pair.Leaf.DNSNames
+	return server, nil
 }
 
 // How long a request, its answer, and the end of the server may take; admission itself has its own deadline.
@@ -84,10 +100,14 @@ const (
 
 // Start implements manager.Runnable.
 func (s *Server) Start(ctx context.Context) error {
-	watcher, err := certwatcher.New(s.options.CertFile, s.options.KeyFile)
-	if err != nil {
-		return fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
+	if s.certificate == nil {
+		watcher, err := certwatcher.New(s.options.CertFile, s.options.KeyFile)
+		if err != nil {
+			return fmt.Errorf("--webhook-cert-file, --webhook-key-file: %w", err)
+		}
+		s.certificate = watcher
 	}
+	defer showExpiry(s.certificate)()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.options.Address)
 	if err != nil {
 		return fmt.Errorf("--webhook-address: %w", err)
@@ -97,12 +117,12 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	srv := inbound.Prepare(&http.Server{
 		Handler: hostcheck.Handler(s.WebhookMux(), s.hosts...), ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
-		TLSConfig: &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{GetCertificate: s.certificate.GetCertificate, MinVersion: tls.VersionTLS12},
 	})
 	watched, served := make(chan error, 1), make(chan error, 1)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { watched <- watcher.Start(watching) }()
+	go func() { watched <- s.certificate.Start(watching) }()
 	go func() { served <- srv.ServeTLS(listener, "", "") }()
 	select {
 	case err = <-served:
@@ -128,6 +148,17 @@ func Register(server controllerwebhook.Server, rules *admission.Rules, logger lo
 	}
 }
 
+// makesItsOwn has the certificate made and kept up to date by the managers themselves.
+func (s *Server) makesItsOwn(mgr manager.Manager, managerNamespace string, logger logr.Logger) error {
+	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("client for the certificate of the webhooks: %w", err)
+	}
+	s.hosts = []string{rotation.Name(managerNamespace)}
+	s.certificate = rotation.New(direct, managerNamespace, clock.RealClock{}, logger)
+	return nil
+}
+
 // Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server. foreignBoot says that somebody else
 // delivers boots.
 func Beside(server *Server, managerNamespace string, foreignBoot bool, logger logr.Logger) func(manager.Manager) error {
@@ -138,6 +169,11 @@ func Beside(server *Server, managerNamespace string, foreignBoot bool, logger lo
 		assignments := admission.NewAssignments()
 		if err := assignments.Follow(context.Background(), mgr.GetCache()); err != nil {
 			return err
+		}
+		if server.options.CertFile == "" {
+			if err := server.makesItsOwn(mgr, managerNamespace, logger); err != nil {
+				return err
+			}
 		}
 		Register(server, &admission.Rules{
 			ManagerNamespace: managerNamespace, ForeignBoot: foreignBoot, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,

@@ -66,8 +66,13 @@ type Authority struct {
 	pem         []byte
 }
 
-// New makes an authority, as PEM of its certificate and of its key. Whoever calls keeps both.
+// New makes the authority of a boot stream, as PEM of its certificate and of its key. Whoever calls keeps both.
 func New(now time.Time) (certPEM, keyPEM []byte, err error) {
+	return NewOf("boot stream", now, validity)
+}
+
+// NewOf makes an authority for something else, whose name is part of its own.
+func NewOf(what string, now time.Time, validity time.Duration) (certPEM, keyPEM []byte, err error) {
 	key, keyPEM, err := NewKey()
 	if err != nil {
 		return nil, nil, err
@@ -78,7 +83,7 @@ func New(now time.Time) (certPEM, keyPEM []byte, err error) {
 	}
 	template := &x509.Certificate{
 		// The serial number in the name tells two authorities apart while one replaces the other.
-		Subject:      pkix.Name{Organization: []string{"Farrier"}, CommonName: fmt.Sprintf("Farrier boot stream %x", serial.Bytes()[:4])},
+		Subject:      pkix.Name{Organization: []string{"Farrier"}, CommonName: fmt.Sprintf("Farrier %s %x", what, serial.Bytes()[:4])},
 		SerialNumber: serial, NotBefore: now.Add(-backdate), NotAfter: now.Add(validity),
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
 	}

@@ -21,11 +21,7 @@ import (
 )
 
 const (
-	// binaryVariable names a ready-made binary, for machines where building is somebody else's step.
-	binaryVariable = "FARRIER_TEST_CONTROLPLANE"
-
 	modulePath = "github.com/farrier-dev/farrier"
-	command    = "./internal/controlplane/testapi/apiserver"
 
 	// buildTimeout allows for the first build of the API server's packages on a small machine.
 	buildTimeout = 9 * time.Minute
@@ -34,23 +30,46 @@ const (
 	keepUnused = 24 * time.Hour
 )
 
-// sourceDirs are what the binary is made from: the control plane, and the admission rules with what they judge by.
-var sourceDirs = []string{
-	"internal/controlplane", "internal/admission", "internal/controller/index", "internal/bootview", "internal/identity", "internal/image",
-	"internal/ipxeapi/assignment", "internal/ipxeapi/profile", "api",
+// program is a server for tests.
+type program struct {
+	name string
+	// variable names a ready-made binary, for machines where building is somebody else's step.
+	variable string
+	command  string
+	// sources are the folders that the binary is made from.
+	sources []string
 }
 
-// build is a binary of the control plane and what was prepared with it.
+// embedded is the control plane of farrier up, with the admission rules and what they judge by.
+var embedded = program{
+	name: "apiserver", variable: "FARRIER_TEST_CONTROLPLANE", command: "./internal/controlplane/testapi/apiserver", sources: []string{
+		"internal/controlplane", "internal/admission", "internal/controller/index", "internal/bootview", "internal/identity", "internal/image",
+		"internal/ipxeapi/assignment", "internal/ipxeapi/profile", "api",
+	},
+}
+
+// full is the API server of a cluster.
+var full = program{
+	name: "kubeapiserver", variable: "FARRIER_TEST_KUBEAPISERVER", command: "./internal/controlplane/testapi/kubeapiserver", sources: []string{"internal/controlplane"},
+}
+
+// build is a binary of a program and what was prepared with it.
 type build struct {
+	program
 	root   string // of the module
 	cache  string
 	key    string // of the sources
 	binary string
 }
 
-// openBuild returns the binary of the current sources, building it when no test has before.
-var openBuild = sync.OnceValues(func() (*build, error) {
-	b := &build{}
+// openBuild and openFull return the binaries of the current sources, building them when no test has before.
+var (
+	openBuild = sync.OnceValues(embedded.open)
+	openFull  = sync.OnceValues(full.open)
+)
+
+func (p program) open() (*build, error) {
+	b := &build{program: p}
 	var err error
 	if b.root, err = moduleRoot(); err != nil {
 		return nil, err
@@ -58,20 +77,20 @@ var openBuild = sync.OnceValues(func() (*build, error) {
 	if b.cache, err = cacheDir(); err != nil {
 		return nil, err
 	}
-	if b.binary = os.Getenv(binaryVariable); b.binary != "" {
+	if b.binary = os.Getenv(p.variable); b.binary != "" {
 		info, err := os.Stat(b.binary)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", binaryVariable, err)
+			return nil, fmt.Errorf("%s: %w", p.variable, err)
 		}
 		b.key = fmt.Sprintf("%x-%x", info.Size(), info.ModTime().UnixNano())
 		return b, nil
 	}
-	if b.key, err = hashSources(b.root); err != nil {
+	if b.key, err = hashSources(b.root, p.sources); err != nil {
 		return nil, err
 	}
-	b.binary = filepath.Join(b.cache, "apiserver-"+b.key)
+	b.binary = filepath.Join(b.cache, p.name+"-"+b.key)
 	return b, b.once(b.binary, b.compile)
-})
+}
 
 // once makes the path unless it exists. Several test binaries come here at the same time; one of them makes it.
 func (b *build) once(path string, produce func(path string) error) error {
@@ -103,10 +122,10 @@ func (b *build) compile(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	// Never with the race detector, whatever the tests run with: a control plane built with it is five times slower.
-	compiler := exec.CommandContext(ctx, "go", "build", "-race=false", "-ldflags=-s -w", "-o", path, command)
+	compiler := exec.CommandContext(ctx, "go", "build", "-race=false", "-ldflags=-s -w", "-o", path, b.command)
 	compiler.Dir = b.root
 	if output, err := compiler.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", command, err, output)
+		return fmt.Errorf("building %s: %w\n%s", b.command, err, output)
 	}
 	return nil
 }
@@ -191,9 +210,9 @@ func moduleRoot() (string, error) {
 }
 
 // hashSources covers everything the binary is made from.
-func hashSources(root string) (string, error) {
+func hashSources(root string, folders []string) (string, error) {
 	files := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
-	for _, dir := range sourceDirs {
+	for _, dir := range folders {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 				files = append(files, path)

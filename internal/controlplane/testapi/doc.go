@@ -12,4 +12,6 @@
 // The binary is built once for all packages into the user's cache directory, and again when its sources change; FARRIER_TEST_CONTROLPLANE
 // names one to use instead. A data directory with the CRDs of config/crd is prepared once in the same place and copied for every server,
 // which is faster than installing them.
+//
+// LaunchKubernetes starts the API server of a cluster instead, with all its kinds: FARRIER_TEST_KUBEAPISERVER names its binary.
 package testapi

@@ -43,7 +43,18 @@ type Process struct {
 // Launch starts a control plane of the test's own with the flags of apiserver/main.go. It is killed at the end of the test.
 func Launch(t testing.TB, flags ...string) *Process {
 	t.Helper()
-	build, err := openBuild()
+	return launchFor(t, openBuild, flags)
+}
+
+// LaunchKubernetes starts a full kube-apiserver of the test's own with the flags of kubeapiserver/main.go. It is killed at the end of the test.
+func LaunchKubernetes(t testing.TB, flags ...string) *Process {
+	t.Helper()
+	return launchFor(t, openFull, flags)
+}
+
+func launchFor(t testing.TB, open func() (*build, error), flags []string) *Process {
+	t.Helper()
+	build, err := open()
 	if err != nil {
 		t.Fatalf("control plane for tests: %v", err)
 	}
