@@ -242,7 +242,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/blobcache",
-		may:     []string{"internal/image/registry", "internal/cache/resolver", "internal/cache/bounded"},
+		may:     []string{"internal/image/registry", "internal/cache/resolver", "internal/cache/bounded", "internal/host/diskspace"},
 		never:   kubernetes,
 		because: "a blob is bytes with a digest, whoever boots it",
 	},
@@ -320,6 +320,11 @@ var rooms = []room{
 		may:     []string{"internal/host/ownership"},
 		only:    stdlib,
 		because: "how much of a file is read, and whose a key is, does not depend on what is in it",
+	},
+	{
+		path:    "internal/host/diskspace",
+		only:    stdlib,
+		because: "how much room a disk has does not depend on what for",
 	},
 	{
 		path:    "internal/host/atomicfile",

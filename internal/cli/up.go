@@ -103,8 +103,7 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 		_ = s.Stop()
 		return err
 	case <-s.Done():
-		_ = s.Stop()
-		return errors.New("the Kubernetes API has stopped")
+		return errors.Join(errors.New("the Kubernetes API has stopped"), s.Stop())
 	}
 }
 

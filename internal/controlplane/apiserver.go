@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
@@ -64,6 +65,7 @@ type apiConfig struct {
 	encryption   string // path of the EncryptionConfiguration
 	etcdEndpoint string
 	plugins      []AdmissionPlugin
+	room         func() error // why nothing can be stored
 	audit        Audit
 	auditDir     string // where the log is, unless it is said elsewhere
 }
@@ -90,7 +92,7 @@ func newAPIServer(ctx context.Context, cfg apiConfig) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API server options: %w", err)
 	}
-	chain, err := configureChain(opts)
+	chain, err := configureChain(opts, cfg.room)
 	if err != nil {
 		return nil, fmt.Errorf("API server configuration: %w", err)
 	}
@@ -107,7 +109,7 @@ func newAPIServer(ctx context.Context, cfg apiConfig) (*apiServer, error) {
 }
 
 // configureChain derives the configuration of all three servers from one set of options.
-func configureChain(opts options.CompletedOptions) (*chainConfig, error) {
+func configureChain(opts options.CompletedOptions, room func() error) (*chainConfig, error) {
 	schemes := []*runtime.Scheme{legacyscheme.Scheme, apiextensionsapiserver.Scheme, aggregatorscheme.Scheme}
 	config, informers, storage, err := generic.BuildGenericConfig(opts, schemes, servedVersions(), generatedopenapi.GetOpenAPIDefinitions)
 	if err != nil {
@@ -116,6 +118,7 @@ func configureChain(opts options.CompletedOptions) (*chainConfig, error) {
 	// The hook makes some eighty roles of Kubernetes components that do not exist here, and takes a second of every first start. Ours: rbac.go.
 	config.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName)
 	config.EffectiveVersion = servedVersion{config.EffectiveVersion}
+	config.AddReadyzChecks(healthz.NamedCheck("disk", func(*http.Request) error { return room() }))
 	if err := openHealth(config); err != nil {
 		return nil, err
 	}

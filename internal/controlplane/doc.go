@@ -9,7 +9,12 @@
 //	datadir/        the lock and the format of the data directory
 //	pki/            the authority, the serving certificate, client certificates
 //	encryption.go   the key under which secrets rest in etcd
-//	etcd.go         the store
+//	store.go        the store with what guards it and keeps it up; startroom.go: whether the disk has room for a start
+//	etcd.go         the store itself
+//	diskguard/      nothing is handed to the store that might not fit on the disk
+//	room.go         refuses requests meanwhile
+//	upkeep.go       snapshots, defragmentation, and the end of the quota's alarm
+//	storeend.go     what happens if the store ends all the same
 //	apiserver.go    the three API servers in their chain: aggregator, built-in kinds, custom resources
 //	resources.go    the built-in kinds it serves
 //	certificates.go which certificates there are and what they prove

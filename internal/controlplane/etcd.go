@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,9 +13,11 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"google.golang.org/grpc"
 
 	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
+	"github.com/farrier-dev/farrier/internal/controlplane/diskguard"
 	"github.com/farrier-dev/farrier/internal/host/ownership"
 )
 
@@ -27,8 +30,10 @@ const (
 	etcdQuota = 8 << 30
 	// etcdDefragMegabytes is how much a start must be able to free before it takes the time to.
 	etcdDefragMegabytes = 64
-	// etcdSnapshotCount and etcdCatchUp bound the log entries kept in memory. There is no follower that would need them.
+	// etcdSnapshotCount and etcdCatchUp bound the log entries that a start reads again, and those kept in memory. There is no follower that would need
+	// them. Etcd itself counts to etcdNoSnapshot: upkeep.go says why.
 	etcdSnapshotCount = 1000
+	etcdNoSnapshot    = math.MaxInt64
 	etcdCatchUp       = 100
 	// etcdTick and etcdElection are milliseconds. A member that is alone elects itself after an election timeout, so it is kept short.
 	etcdTick     = 10
@@ -49,10 +54,14 @@ type etcdServer struct {
 	endpoint string
 	socket   socket
 	failed   chan error // yields one value when the store ends, however it does
+	end      *storeEnd
 }
 
+// interceptor stands before the store, and may refuse what it is asked.
+type interceptor = grpc.UnaryServerInterceptor
+
 // startEtcd returns when the store answers. The lock of the data directory must be held: etcd itself would wait for another holder without end.
-func startEtcd(ctx context.Context, dir *datadir.Dir) (*etcdServer, error) {
+func startEtcd(ctx context.Context, dir *datadir.Dir, quota int64, before interceptor) (*etcdServer, error) {
 	// Before etcd does, because the socket goes there: whoever may connect to it reads everything, and this directory is always private.
 	if _, err := dir.Private(etcdDir); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
@@ -61,14 +70,18 @@ func startEtcd(ctx context.Context, dir *datadir.Dir) (*etcdServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	server, err := embed.StartEtcd(etcdConfig(dir.Join(etcdDir), socket.path))
-	if err != nil {
+	e := &etcdServer{endpoint: "unix://" + socket.path, socket: socket, failed: make(chan error, 1), end: newStoreEnd()}
+	cfg := etcdConfig(dir.Join(etcdDir), socket.path)
+	cfg.QuotaBackendBytes = quota
+	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(before)}
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(e.end.logger())
+	wal.SegmentSizeBytes = diskguard.SegmentSize
+	if e.Etcd, err = e.end.await(func() (*embed.Etcd, error) { return embed.StartEtcd(cfg) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("etcd in %s: %w", dir.Join(etcdDir), err), socket.close())
 	}
-	e := &etcdServer{Etcd: server, endpoint: "unix://" + socket.path, socket: socket, failed: make(chan error, 1)}
 	go e.watch()
 	select {
-	case <-server.Server.ReadyNotify():
+	case <-e.Server.ReadyNotify():
 		return e, nil
 	case err = <-e.failed:
 	case <-ctx.Done():
@@ -91,14 +104,12 @@ func etcdConfig(dir, socket string) *embed.Config {
 	cfg.InitialCluster = etcdName + "=" + nowhere.String()
 	cfg.TickMs = etcdTick
 	cfg.ElectionMs = etcdElection
-	cfg.QuotaBackendBytes = etcdQuota
-	cfg.SnapshotCount = etcdSnapshotCount
+	cfg.SnapshotCount = etcdNoSnapshot
 	cfg.SnapshotCatchUpEntries = etcdCatchUp
 	cfg.BootstrapDefragThresholdMegabytes = etcdDefragMegabytes
 	cfg.WarningApplyDuration = etcdSlowApply
 	cfg.WarningUnaryRequestDuration = etcdSlowApply
 	cfg.EnableGRPCGateway = false
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapCore{}))
 	return cfg
 }
 
@@ -111,12 +122,18 @@ func (e *etcdServer) watch() {
 		e.failed <- err
 	case <-e.Server.StopNotify():
 		e.failed <- errors.New("its server stopped")
+	case <-e.end.done:
+		e.failed <- e.end.err
 	}
 }
 
+// stop closes the store, unless that has come to its end: what it holds then, it holds until the process ends.
 func (e *etcdServer) stop() error {
-	e.Close()
-	return e.socket.close()
+	_, err := e.end.await(func() (*embed.Etcd, error) {
+		e.Close()
+		return nil, nil
+	})
+	return errors.Join(err, e.socket.close())
 }
 
 // socket is where etcd listens.

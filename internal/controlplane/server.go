@@ -52,6 +52,8 @@ type Options struct {
 	// until somebody uses server-side apply on it.
 	UntrackedManagers []string
 	Logger            logr.Logger
+	// StoreQuota bounds the bytes of the store's database; zero: etcdQuota.
+	StoreQuota int64
 	// Clock dates certificates; the real one when nil.
 	Clock clock.WithTicker
 }
@@ -84,7 +86,7 @@ type Server struct {
 	kubeconfig string
 	issued     *certificates
 
-	etcd        *etcdServer
+	store       *Store
 	api         *apiServer
 	controllers *controllers
 	renewal     func()         // ends the renewal of the administrator's certificate
@@ -115,6 +117,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 // start assembles the parts in the order in which they depend on each other. Whatever it got to is undone by shutdown.
 func (s *Server) start(ctx context.Context, opts Options) error {
+	if err := roomToStart(opts.DataDir); err != nil {
+		return err
+	}
 	dir, err := datadir.Open(opts.DataDir)
 	if err != nil {
 		return err
@@ -136,7 +141,7 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	if s.etcd, err = startEtcd(ctx, dir); err != nil {
+	if s.store, err = startStore(ctx, dir, opts); err != nil {
 		return err
 	}
 	auditDir, err := dir.Private(auditDir)
@@ -147,8 +152,9 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 		listener:     listener,
 		certificates: certificates,
 		encryption:   encryption,
-		etcdEndpoint: s.etcd.endpoint,
-		plugins:      append(slices.Clone(opts.AdmissionPlugins), newFieldOwners(opts.UntrackedManagers)),
+		etcdEndpoint: s.store.etcd.endpoint,
+		plugins:      slices.Concat([]AdmissionPlugin{newRoomAdmission(s.Room)}, opts.AdmissionPlugins, []AdmissionPlugin{newFieldOwners(opts.UntrackedManagers)}),
+		room:         s.Room,
 		audit:        opts.Audit,
 		auditDir:     auditDir,
 	})
@@ -195,7 +201,7 @@ func (s *Server) supervise() {
 	case <-s.stop:
 	case <-s.api.done:
 		cause = endedByItself("the API server", s.api.err)
-	case err := <-s.etcd.failed:
+	case err := <-s.store.etcd.failed:
 		cause = endedByItself("etcd", err)
 	}
 	s.err = errors.Join(cause, s.shutdown())
@@ -222,8 +228,8 @@ func (s *Server) shutdown() error {
 	if s.api != nil {
 		errs = append(errs, s.api.stop(drainTimeout))
 	}
-	if s.etcd != nil {
-		errs = append(errs, s.etcd.stop())
+	if s.store != nil {
+		errs = append(errs, s.store.Stop())
 	}
 	for i := len(s.release) - 1; i >= 0; i-- {
 		errs = append(errs, s.release[i]())

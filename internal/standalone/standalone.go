@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/config"
@@ -113,6 +114,9 @@ func (s *System) startAPI(ctx context.Context) error {
 		return err
 	}
 	s.plane, s.Config = plane, plane.RESTConfig()
+	if err := metrics.Registry.Register(diskMetrics{plane}); err != nil {
+		return fmt.Errorf("metrics of the disk: %w", err)
+	}
 	s.APIURL, s.Kubeconfig, s.CAFile = plane.URL(), plane.Kubeconfig(), plane.CAFile()
 	if err := s.UseIssuer(plane); err != nil {
 		return err
@@ -154,6 +158,7 @@ func (s *System) Stop() error {
 			errs = append(errs, s.Registry.Stop())
 		}
 		if s.plane != nil {
+			metrics.Registry.Unregister(diskMetrics{s.plane})
 			errs = append(errs, s.plane.Stop())
 		}
 		s.stopErr = errors.Join(errs...)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/host/diskspace"
+
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
@@ -39,6 +41,7 @@ var (
 type store struct {
 	dir        string
 	max, share int64
+	space      func(string) (diskspace.Space, error) // what is left of the disk
 
 	mu       sync.Mutex
 	blobs    map[string]*stored // by digest
@@ -86,7 +89,7 @@ const touchAfter = time.Minute
 func openStore(dir string, maxBytes, share int64) (*store, error) {
 	s := &store{
 		dir: dir, max: maxBytes, share: min(share, maxBytes), recent: list.New(), reservations: make(map[*reservation]struct{}),
-		blobs: make(map[string]*stored), pins: make(map[string]int), partials: make(map[string]*partialBlob),
+		space: diskspace.Of, blobs: make(map[string]*stored), pins: make(map[string]int), partials: make(map[string]*partialBlob),
 	}
 	for _, dir := range []string{s.blobDir(false), s.blobDir(true), s.partialDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -294,6 +297,9 @@ func (s *store) reserve(size int64) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.leavesRoom(size); err != nil {
+		return err
+	}
 	s.evict(s.max - size)
 	if s.used+size > s.max {
 		return ErrCacheFull

@@ -58,6 +58,9 @@ func (s *store) grow(r *reservation, upTo int64) error {
 	if s.unneeded+n > s.share || s.used+n > s.max {
 		return ErrCacheFull
 	}
+	if err := s.leavesRoom(n); err != nil {
+		return err
+	}
 	s.used += n
 	s.unneeded += n
 	r.have += n

@@ -28,6 +28,7 @@ func main() {
 	flags.StringVar(&opts.DataDir, "data-dir", "", "data directory")
 	flags.StringVar(&opts.KubeconfigPath, "kubeconfig", "", "where to write the kubeconfig")
 	flags.StringVar(&opts.Address, "api-address", "127.0.0.1:0", "address of the API")
+	flags.Int64Var(&opts.StoreQuota, "store-quota", 0, "bound of the store's database, in bytes; 0: that of farrier up")
 	remove := flags.String("remove", "", "directory to remove when standard input ends")
 	labelRules := flags.Bool("label-rules", false, "run the admission plugin of plugin.go")
 	ruled := flags.Bool("rules", false, "run the admission rules of Farrier")
