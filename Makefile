@@ -112,7 +112,7 @@ release-smoke: ## Test what makes releases, and make one for this platform in bi
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race. Nor is there where neither the
 # package nor its tests have a goroutine, a lock or a server of their own (BESIDE).
-# The tests of the Helm chart are a module of their own. What they read is outside
+# The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked it. What they read is outside
 # of it, where the go command sees no change, so their results are not cached.
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
@@ -206,13 +206,13 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and lists of boot config kinds, Go from the boot stream's protocol, and docs/server-states.md
+generate: ## Generate deep copies, CRDs, lists of boot config kinds, kustomize bases, Go from the boot stream's protocol, and docs/server-states.md
 	hack/generate.sh
 	go generate ./internal/controller/server
 
 # Compares with the working tree, not with the last commit: it also answers
 # before committing.
-GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' config/crd config/manager config/tenant config/webhook charts/farrier/files '*.pb.go' | sort | xargs cksum
+GENERATED = git ls-files -co --exclude-standard -- 'api/**/zz_generated*' config/crd config/manager config/tenant config/webhook config/kustomize charts/farrier/files '*.pb.go' | sort | xargs cksum
 
 .PHONY: verify-generated
 verify-generated: ## Fail unless what is generated is what the API types and the protocol say

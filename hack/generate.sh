@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes everything that is generated: from the types in api/ their deep copies
 # beside them, the CRDs in config/crd, and the kinds of boot configs that roles and
-# webhooks name, with the copies in the Helm chart; from the protocol of the boot stream its Go code. The generators are
+# webhooks name, with the copies in the Helm chart, and of what that renders the kustomize bases; from the protocol of the boot stream its Go code. The generators are
 # pinned here and stand outside go.mod, so that nobody who imports a package of ours
 # pays for them.
 set -euo pipefail
@@ -32,6 +32,7 @@ rm -rf ../charts/farrier/files
 mkdir -p ../charts/farrier/files/{crd,manager,monitoring,webhook}
 for folder in crd manager webhook; do cp "$folder"/*.yaml "../charts/farrier/files/$folder"; done
 cp monitoring/{rules.yaml,dashboard.json} ../charts/farrier/files/monitoring
+(cd ../hack/charttest && CGO_ENABLED=0 go run -trimpath -buildvcs=false ./writebases)
 
 generators=$(mktemp -d)
 trap 'rm -rf "$generators"' EXIT

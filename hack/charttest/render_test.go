@@ -2,7 +2,6 @@ package charttest
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,16 +9,16 @@ import (
 	"testing"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"sigs.k8s.io/yaml"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+
+	"github.com/farrier-dev/farrier/hack/charttest/chart"
 )
 
 // chartDir and configDir are what is compared.
@@ -38,13 +37,16 @@ type object interface {
 // plain is a cluster without cert-manager.
 var plain = chartutil.VersionSet{"v1", "apps/v1"}
 
-// withCertManager is a cluster that has it.
-var withCertManager = append(slices.Clone(plain), "cert-manager.io/v1")
+// withCertManager is a cluster that has it; withPrometheus one that has the Prometheus operator, too.
+var (
+	withCertManager = append(slices.Clone(plain), "cert-manager.io/v1")
+	withPrometheus  = append(slices.Clone(withCertManager), "monitoring.coreos.com/v1")
+)
 
 // scheme has every type that the chart uses.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, certmanagerv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, certmanagerv1.AddToScheme, monitoringv1.AddToScheme} {
 		if err := add(s); err != nil {
 			panic(err)
 		}
@@ -54,42 +56,22 @@ var scheme = func() *runtime.Scheme {
 
 // render renders the chart as `helm install` does, with values as a file of -f has them, and returns its objects and the notes.
 func render(has chartutil.VersionSet, values string) (objects []object, notes string, err error) {
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		return nil, "", err
-	}
-	user := map[string]any{}
-	if err := yaml.Unmarshal([]byte(values), &user); err != nil {
-		return nil, "", err
-	}
-	release := chartutil.ReleaseOptions{Name: "farrier", Namespace: namespace, Revision: 1, IsInstall: true}
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	capabilities.APIVersions = has
-	all, err := chartutil.ToRenderValues(chart, user, release, capabilities)
-	if err != nil {
-		return nil, "", err
-	}
-	files, err := engine.Engine{Strict: true}.Render(chart, all)
+	return decoded(chart.Release{Dir: chartDir, Name: "farrier", Namespace: namespace, Has: has}, values)
+}
+
+// decoded renders a release and reads its objects strictly.
+func decoded(release chart.Release, values string) (objects []object, notes string, err error) {
+	documents, notes, err := release.Render(values)
 	if err != nil {
 		return nil, "", err
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasSuffix(path, "NOTES.txt") {
-			notes = files[path]
-			continue
+	for _, document := range documents {
+		o, _, err := decoder.Decode([]byte(document), nil, nil)
+		if err != nil {
+			return nil, "", fmt.Errorf("%w\n%s", err, document)
 		}
-		for document := range strings.SplitSeq(files[path], "\n---\n") {
-			document = strings.TrimPrefix(strings.TrimSpace(document), "---")
-			if strings.TrimSpace(document) == "" {
-				continue
-			}
-			decoded, _, err := decoder.Decode([]byte(document), nil, nil)
-			if err != nil {
-				return nil, "", fmt.Errorf("%s: %w\n%s", path, err, document)
-			}
-			objects = append(objects, decoded.(object))
-		}
+		objects = append(objects, o.(object))
 	}
 	return objects, notes, nil
 }

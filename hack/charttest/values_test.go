@@ -1,11 +1,14 @@
 package charttest
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +68,14 @@ func TestRefused(t *testing.T) {
 		if _, _, err := render(withCertManager, values); err == nil || !strings.Contains(err.Error(), names) {
 			t.Errorf("%s: the error does not have %q: %v", values, names, err)
 		}
+	}
+	for value, values := range map[string]string{"metrics.serviceMonitor.enabled": "metrics: {serviceMonitor: {enabled: true}}", "metrics.rules.enabled": "metrics: {rules: {enabled: true}}"} {
+		if _, _, err := render(withCertManager, values); err == nil || !strings.Contains(err.Error(), value+": this cluster has no Prometheus operator") {
+			t.Errorf("%s without the operator: %v", value, err)
+		}
+	}
+	if _, _, err := render(withPrometheus, "metrics: {enabled: false, serviceMonitor: {enabled: true}}"); err == nil || !strings.Contains(err.Error(), "needs metrics.enabled=true") {
+		t.Errorf("a monitor of nothing: %v", err)
 	}
 	if _, _, err := render(plain, "{webhooks: {enabled: false}, bootServers: {enabled: true}}"); err == nil || !strings.Contains(err.Error(), "make them with 'farrier cert' and set bootStream.certs.mode=secret") {
 		t.Errorf("boot servers without cert-manager: %v", err)
@@ -157,4 +168,81 @@ func ran(t *testing.T, variable string, arguments ...string) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// TestValuesAreKnown: values.yaml, the schema and docs/install.md have the same values. Of what users fill in the schema knows the form alone; the page names
+// each block.
+func TestValuesAreKnown(t *testing.T) {
+	c, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(c.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	inSchema, inValues := map[string]bool{}, map[string]bool{}
+	paths(schema, "", inSchema)
+	delete(inSchema, "global") // Helm's
+	leaves(c.Values, "", inSchema, inValues)
+	for _, both := range []struct {
+		have, lack map[string]bool
+		in, notIn  string
+	}{{inSchema, inValues, "the schema", "values.yaml"}, {inValues, inSchema, "values.yaml", "the schema"}} {
+		for path := range both.have {
+			// What pods ask for has no default but these.
+			if !both.lack[path] && !strings.Contains(path, "resources.limits") && !strings.HasSuffix(path, "ephemeral-storage") {
+				t.Errorf("%s is in %s and not in %s", path, both.in, both.notIn)
+			}
+		}
+	}
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range c.Values {
+		if !regexp.MustCompile("`" + name + "[`.:]").Match(page) {
+			t.Errorf("docs/install.md does not name the value %s", name)
+		}
+	}
+	for _, m := range regexp.MustCompile("`((?:"+strings.Join(slices.Sorted(maps.Keys(c.Values)), "|")+`)(?:\.[a-zA-Z]+)+)`).FindAllStringSubmatch(string(page), -1) {
+		if path := m[1]; !inValues[path] && !hasBelow(inValues, path) && !strings.HasPrefix(path, "config.") && !strings.HasPrefix(path, "bootServers.config.") {
+			t.Errorf("docs/install.md names %s, which is no value", path)
+		}
+	}
+}
+
+// paths notes what a schema knows: properties that have none of their own.
+func paths(schema map[string]any, at string, found map[string]bool) {
+	properties, _ := schema["properties"].(map[string]any)
+	for name, below := range properties {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		if _, more := below.(map[string]any)["properties"]; more {
+			paths(below.(map[string]any), path, found)
+		} else {
+			found[path] = true
+		}
+	}
+}
+
+// leaves notes the values of a file, down to where the schema ends.
+func leaves(values map[string]any, at string, known, found map[string]bool) {
+	for name, value := range values {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		if below, more := value.(map[string]any); more && !known[path] {
+			leaves(below, path, known, found)
+		} else {
+			found[path] = true
+		}
+	}
+}
+
+// hasBelow reports whether a path is that of a block.
+func hasBelow(paths map[string]bool, block string) bool {
+	for path := range paths {
+		if strings.HasPrefix(path, block+".") {
+			return true
+		}
+	}
+	return false
 }
