@@ -74,7 +74,7 @@ clean: ## Remove what was built
 ##@ What users get
 
 # All platforms take minutes at the first build, because each compiles the Kubernetes API server.
-PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/arm64
 GIVEN     := $(filter command environment,$(word 1,$(origin VERSION)))
 RELEASE    = cd hack/release && $(GO) run $(FLAGS) .
 OF         = $(if $(GIVEN),--version '$(VERSION)') --platforms '$(PLATFORMS)'

@@ -33,6 +33,10 @@ func write(dir, version string, at time.Time) error {
 	if dir == "" {
 		return errors.New("-dir: is required")
 	}
+	// Some defaults depend on who runs the program. The page is for whoever runs it as a service.
+	if err := os.Setenv("XDG_DATA_HOME", "/var/lib"); err != nil {
+		return err
+	}
 	for _, kind := range []string{"man", "bash", "zsh", "fish"} {
 		if err := os.MkdirAll(filepath.Join(dir, kind), 0o755); err != nil {
 			return err

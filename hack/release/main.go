@@ -38,7 +38,7 @@ func command() *cobra.Command {
 	f.StringVar(&o.root, "root", "../..", "folder of the repository")
 	f.StringVar(&o.dist, "dist", "", "folder to write to (default: dist in the repository)")
 	f.StringVar(&o.version, "version", "", "version, such as v0.1.0 (default: what git describes)")
-	f.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "platforms to build for, separated by commas")
+	f.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64,darwin/arm64", "platforms to build for, separated by commas")
 	all := &cobra.Command{
 		Use: "all", Short: "Everything, with checksums", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.work(cmd.Context(), (*work).everything) },

@@ -51,8 +51,10 @@ func (w *work) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{w.Release(ctx), checkChart(string(chart), w.Plain())}
-	if w.notes, err = changelog.Notes(string(page), w.Plain()); err != nil {
+	// A candidate says what the version that it leads to will say.
+	version, _, _ := strings.Cut(w.Plain(), "-")
+	errs := []error{w.Release(ctx), checkChart(string(chart), version)}
+	if w.notes, err = changelog.Notes(string(page), version); err != nil {
 		errs = append(errs, fmt.Errorf("CHANGELOG.md: %w", err))
 	}
 	return errors.Join(errs...)
@@ -182,11 +184,20 @@ func (w *work) archive(p program.Platform) error {
 	return create(filepath.Join(w.dist, name+".tar.gz"), func(f *os.File) error { return archive.Gzip(f, entries, w.Time) })
 }
 
-// packages writes the Debian packages.
+// packages writes the Debian packages, in place of those of an earlier version.
 func (w *work) packages(context.Context) error {
 	for _, p := range w.platforms {
 		if p.OS != "linux" {
 			continue
+		}
+		earlier, err := filepath.Glob(filepath.Join(w.dist, debian.Name+"_*_"+p.Arch+".deb"))
+		if err != nil {
+			return err
+		}
+		for _, file := range earlier {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
 		}
 		parts := debian.Parts{Programs: w.builds[p], Manual: w.manual, Licenses: w.licenses}
 		if err := create(filepath.Join(w.dist, debian.File(w.Source, p)), func(f *os.File) error { return debian.Write(f, w.Source, p, parts) }); err != nil {

@@ -26,9 +26,12 @@ func TestCheck(t *testing.T) {
 	write("CHANGELOG.md", "## [Unreleased]\n\n## [0.1.0] - 2026-02-03\n\n- First.\n")
 	write("charts/farrier/Chart.yaml", "version: 0.1.0\nappVersion: \"0.1.0\"\n")
 	good := source.Source{Root: root, Version: "v0.1.0", Commit: "abc"}
-	w := &work{Source: good}
-	if err := w.check(t.Context()); err != nil || w.notes != "- First.\n" {
-		t.Errorf("a release: %v, notes %q", err, w.notes)
+	for _, version := range []string{"v0.1.0", "v0.1.0-rc.1"} {
+		good.Version = version
+		w := &work{Source: good}
+		if err := w.check(t.Context()); err != nil || w.notes != "- First.\n" {
+			t.Errorf("%s: %v, notes %q", version, err, w.notes)
+		}
 	}
 	for version, parts := range map[string][]string{
 		"v0.2.0": {"CHANGELOG.md: no section ## [0.2.0]", "Chart.yaml: version is 0.1.0, want 0.2.0", "Chart.yaml: appVersion is 0.1.0, want 0.2.0"},

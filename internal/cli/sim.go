@@ -21,8 +21,8 @@ import (
 // maxSimServers is the number of BMCs that fit into the default network.
 const maxSimServers = 32000
 
-// defaultSimAdmin is where `farrier sim` listens for `farrier sim fault`.
-const defaultSimAdmin = "127.0.0.1:8001"
+// defaultSimAdmin is where `farrier sim` listens for `farrier sim fault`: below the ports of BMCs, which count up where they have one address.
+const defaultSimAdmin = "127.0.0.1:7999"
 
 // simOptions are the flags of `farrier sim`.
 type simOptions struct {

@@ -49,7 +49,7 @@ func TestExamplesWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := strings.NewReplacer(":8000", fmt.Sprintf(":%d", rack.Port()), "127.0.0.1:8001", admin.String())
+	here := strings.NewReplacer(":8000", fmt.Sprintf(":%d", rack.Port()), "127.0.0.1:7999", admin.String())
 	examples := blocks(readPage(t), "sh")
 	if len(examples) < 5 {
 		t.Fatalf("only %d examples", len(examples))

@@ -66,6 +66,8 @@ type Options struct {
 	Seed   int64
 	Logger logr.Logger
 	Clock  clock.Clock
+	// listenShared listens for all BMCs at once; nil: as this system can.
+	listenShared func(ctx context.Context, address string) (net.Listener, error)
 }
 
 // Timing is how long things take. Zero is no time at all.
@@ -214,6 +216,9 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.listenShared == nil {
+		o.listenShared = listenShared
+	}
 	return o
 }
 
@@ -228,7 +233,7 @@ func (r *Rack) listen(ctx context.Context) ([]net.Listener, error) {
 		return nil, fmt.Errorf("address %q: port: %w", r.opts.Address, err)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		l, err := listenShared(ctx, net.JoinHostPort("0.0.0.0", portText))
+		l, err := r.opts.listenShared(ctx, net.JoinHostPort("0.0.0.0", portText))
 		if err == nil {
 			r.shared = true
 			return []net.Listener{l}, nil
@@ -242,7 +247,14 @@ func (r *Rack) listen(ctx context.Context) ([]net.Listener, error) {
 	return r.listenEach(ctx, host, int(port))
 }
 
+// lastPort is the highest that there is.
+const lastPort = 1<<16 - 1
+
+// listenEach opens a listener for each BMC, at ports from the given one on.
 func (r *Rack) listenEach(ctx context.Context, host string, port int) ([]net.Listener, error) {
+	if last := port + r.opts.Servers - 1; port != 0 && last > lastPort {
+		return nil, fmt.Errorf("address %q: %d BMCs need the ports %d to %d, and %d is the last one", r.opts.Address, r.opts.Servers, port, last, lastPort)
+	}
 	var listeners []net.Listener
 	for i := range r.opts.Servers {
 		at := 0
@@ -252,7 +264,7 @@ func (r *Rack) listenEach(ctx context.Context, host string, port int) ([]net.Lis
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(at)))
 		if err != nil {
 			closeAll(listeners)
-			return nil, fmt.Errorf("address %q: %w", r.opts.Address, err)
+			return nil, fmt.Errorf("address %q: BMC %d of %d, each of which has a port of its own: %w", r.opts.Address, i+1, r.opts.Servers, err)
 		}
 		listeners = append(listeners, l)
 	}

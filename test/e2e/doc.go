@@ -22,6 +22,8 @@
 //
 // The commands of docs/first-rack.md run on a host of its own (testdata/first-rack/host.sh): namespaces, an overlay of this file system, and systemd.
 //
+// So does the Debian package, which is installed, upgraded and removed there (TestPackage).
+//
 // The tests run where FARRIER_E2E is set, which `make e2e` does after looking for what they need. It ends with the seconds that each machine took, and keeps serial line and packets
 // of machines whose tests have failed.
 package e2e

@@ -10,7 +10,7 @@ import (
 // User is whom programs run as, by number: Kubernetes refuses images without a number where runAsNonRoot is asked for.
 const User = 65532
 
-// dataDir is where `farrier up` and farrier-bootserver keep what has to last, unless they are told otherwise.
+// dataDir is where `farrier up` and farrier-bootserver keep what has to last, unless they are told otherwise: XDG_DATA_HOME leads there.
 const dataDir = "var/lib/farrier"
 
 // base is everything but the program: whom public registries are verified by, who runs it, where it may write. There is no shell, no package manager and

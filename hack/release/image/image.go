@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -89,7 +90,7 @@ func (i Image) build(s source.Source, p program.Platform, built map[string]strin
 	config.Architecture, config.OS, config.Created = p.Arch, p.OS, v1.Time{Time: s.Time}
 	config.Config = v1.Config{
 		User: fmt.Sprintf("%d:%[1]d", User), Entrypoint: []string{programDir + i.Name}, WorkingDir: "/",
-		Env: []string{"PATH=" + programDir[:len(programDir)-1], "HOME=/home/nonroot"}, Labels: i.annotations(s),
+		Env: []string{"PATH=" + programDir[:len(programDir)-1], "HOME=/home/nonroot", "XDG_DATA_HOME=/" + path.Dir(dataDir)}, Labels: i.annotations(s),
 	}
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func looksRight(t *testing.T, img v1.Image, arch string) {
 		t.Fatal(err)
 	}
 	if config.Architecture != arch || config.OS != "linux" || !config.Created.Equal(of.Time) || config.Config.User != "65532:65532" ||
-		strings.Join(config.Config.Entrypoint, " ") != "/usr/bin/farrier-manager" || config.Config.Labels["org.opencontainers.image.version"] != "0.1.0" {
+		strings.Join(config.Config.Entrypoint, " ") != "/usr/bin/farrier-manager" || !slices.Contains(config.Config.Env, "XDG_DATA_HOME=/var/lib") || config.Config.Labels["org.opencontainers.image.version"] != "0.1.0" {
 		t.Errorf("%s: %+v", arch, config)
 	}
 	files := map[string]*tar.Header{}

@@ -47,6 +47,7 @@ for node in null zero full random urandom tty; do
 	mount --bind "/dev/$node" "dev/$node"
 done
 ln -s /proc/self/fd dev/fd
+ln -s pts/ptmx dev/ptmx # for units with PrivateDevices
 
 pivot_root . old
 umount -l /old
