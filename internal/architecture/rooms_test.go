@@ -492,6 +492,12 @@ var rooms = []room{
 		because: "an API server that knows nothing of what is stored in it can be replaced by any other",
 	},
 	{
+		path:    "internal/backup",
+		may:     []string{"internal/host/..."},
+		never:   append(append([]string{}, kubernetes...), controlPlane...),
+		because: "what a backup file looks like does not depend on where its parts come from",
+	},
+	{
 		path:    "internal/controlplane/crds",
 		never:   controlPlane,
 		because: "definitions are installed in any Kubernetes API, not only in ours",
@@ -523,7 +529,7 @@ var rooms = []room{
 	{
 		path: "internal/standalone",
 		may: []string{"api", "config", "internal/bmc/macprefix", "internal/bmc", "internal/image/localregistry", "internal/image/discovery", "internal/image/layout", "internal/image/registry", "internal/program/version", "internal/sim", "internal/sim/vm", "internal/netboot/dhcp/lease", "internal/netboot/dhcp/service", "internal/controlplane",
-			"internal/controlplane/crds", "internal/system", "internal/admission"},
+			"internal/controlplane/crds", "internal/system", "internal/admission", "internal/backup", "internal/host/ownership"},
 		because: "a system with an API of its own; what is in it is wired elsewhere",
 	},
 	{
@@ -546,7 +552,7 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/controller", "internal/inspection", "internal/backup", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},

@@ -27,6 +27,6 @@ func Command() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newEmergencyKubeconfig(), newVersion())
 	return root
 }

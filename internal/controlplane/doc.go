@@ -14,6 +14,7 @@
 //	diskguard/      nothing is handed to the store that might not fit on the disk
 //	room.go         refuses requests meanwhile
 //	upkeep.go       snapshots, defragmentation, and the end of the quota's alarm
+//	snapshot.go     the store in one stream, and back
 //	storeend.go     what happens if the store ends all the same
 //	apiserver.go    the three API servers in their chain: aggregator, built-in kinds, custom resources
 //	resources.go    the built-in kinds it serves
@@ -38,6 +39,7 @@
 //
 //	version             format of the directory; a newer one is refused
 //	pid                 who holds the lock
+//	restoring           is there while a backup is restored; nobody opens the directory then
 //	etcd/               the store, and the socket that is its only listener
 //	encryption.yaml     the key of secrets and bmcsecrets, made once; without it they cannot be read
 //	pki/                certificates and keys

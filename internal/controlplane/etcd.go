@@ -142,9 +142,22 @@ type socket struct {
 	dir  string // made for the socket alone, or empty
 }
 
-// openSocket chooses the wanted path when a unix socket can have it, and otherwise one below the system's directory for temporary files. That
-// one is the same on every start, so a process that is killed leaves at most one behind.
+// openSocket makes way for a socket.
 func openSocket(wanted string) (socket, error) {
+	s, err := socketOf(wanted)
+	if err != nil {
+		return s, err
+	}
+	// A process that was killed left its socket behind. Nobody listens on it, since we hold the lock of the data directory.
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return s, fmt.Errorf("remove the etcd socket of an earlier process: %w", err)
+	}
+	return s, nil
+}
+
+// socketOf chooses the wanted path when a unix socket can have it, and otherwise one below the system's directory for temporary files. That
+// one is the same on every start, so a process that is killed leaves at most one behind.
+func socketOf(wanted string) (socket, error) {
 	s := socket{path: wanted}
 	if len(wanted) > socketPathLimit || !plainPath.MatchString(wanted) {
 		var err error
@@ -152,10 +165,6 @@ func openSocket(wanted string) (socket, error) {
 			return s, fmt.Errorf("create a directory for the etcd socket, because %s is too long or has characters that a socket path must not have: %w", wanted, err)
 		}
 		s.path = filepath.Join(s.dir, etcdSocket)
-	}
-	// A process that was killed left its socket behind. Nobody listens on it, since we hold the lock of the data directory.
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return s, fmt.Errorf("remove the etcd socket of an earlier process: %w", err)
 	}
 	return s, nil
 }

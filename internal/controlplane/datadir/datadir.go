@@ -23,7 +23,9 @@ const fileLimit = 64
 
 const (
 	versionFile = "version"
-	holderFile  = "pid"
+	// unfinished is there while a backup is restored.
+	unfinished = "restoring"
+	holderFile = "pid"
 )
 
 // ErrInUse is wrapped by the error of Open when another process holds the directory.
@@ -58,13 +60,55 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// claim takes the lock first: only its holder may look at the rest.
-func (d *Dir) claim() error {
+// Lock locks a directory that is there, whatever is in it, and changes nothing.
+func Lock(path string) (*Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s (--data-dir): %w", path, err)
+	}
+	handle, err := os.Open(abs)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s (--data-dir) cannot be opened: %w", abs, ownership.Explain(abs, err))
+	}
+	d := &Dir{path: abs, lock: handle}
+	if err := d.hold(); err != nil {
+		return nil, errors.Join(err, handle.Close())
+	}
+	return d, nil
+}
+
+// Holds reports whether a directory is a data directory of Farrier, of whatever format.
+func Holds(path string) bool {
+	content, err := readSmall(filepath.Join(path, versionFile))
+	version, parseErr := strconv.Atoi(content)
+	return err == nil && parseErr == nil && version > 0
+}
+
+// Unfinished says that what is in the directory is not whole, until Finished: nobody else opens it.
+func (d *Dir) Unfinished() error {
+	return WriteFile(d.Join(unfinished), []byte("a backup is being restored here\n"))
+}
+
+// Finished ends Unfinished.
+func (d *Dir) Finished() error { return os.Remove(d.Join(unfinished)) }
+
+func (d *Dir) hold() error {
 	switch err := syscall.Flock(int(d.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return fmt.Errorf("data directory %s (--data-dir) is %w by %s", d.path, ErrInUse, d.holder())
 	case err != nil:
 		return fmt.Errorf("data directory %s (--data-dir) cannot be locked: %w", d.path, err)
+	}
+	return nil
+}
+
+// claim takes the lock first: only its holder may look at the rest.
+func (d *Dir) claim() error {
+	if err := d.hold(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(d.Join(unfinished)); err == nil {
+		return fmt.Errorf("data directory %s (--data-dir): the restore of a backup did not come to its end; 'farrier reset' empties the directory", d.path)
 	}
 	switch version, err := d.version(); {
 	case err != nil:
