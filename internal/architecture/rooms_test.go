@@ -223,8 +223,13 @@ var rooms = []room{
 		because: "a layout is files in a folder, whoever serves them",
 	},
 	{
+		path:    "internal/image/signature",
+		only:    stdlib,
+		because: "whether a key has signed bytes depends on nothing but the three",
+	},
+	{
 		path:    "internal/image/registry",
-		may:     []string{"internal/cache/resolver", "internal/image/layout"},
+		may:     []string{"internal/cache/resolver", "internal/cache/bounded", "internal/image/layout", "internal/image/signature"},
 		never:   kubernetes,
 		because: "images come from OCI registries; objects that name them are the controllers' business",
 	},
@@ -270,7 +275,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/image/imagetest",
-		may:     []string{"internal/image/localregistry"},
+		may:     []string{"internal/image/localregistry", "internal/image/signature"},
 		never:   kubernetes,
 		because: "odd registries are for tests alone",
 	},
@@ -435,8 +440,8 @@ var rooms = []room{
 	},
 	{
 		path: "internal/bootserver/setup",
-		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/blobcache", "internal/inbound/...",
-			"internal/host/ownership", "internal/netboot/dhcp", "internal/netboot/dhcp/service"},
+		may: []string{"internal/bootserver", "internal/bootview/booturl", "internal/image/registry", "internal/image/signature", "internal/image/blobcache", "internal/inbound/...",
+			"internal/host/boundedfile", "internal/host/ownership", "internal/netboot/dhcp", "internal/netboot/dhcp/service"},
 		never:   kubernetes,
 		because: "the flags of boot servers are the same with and without Kubernetes",
 	},

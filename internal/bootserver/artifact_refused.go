@@ -22,6 +22,7 @@ var blobFailures = []struct {
 	{registry.ErrInvalidReference, http.StatusBadRequest},
 	{registry.ErrInvalidDigest, http.StatusBadRequest},
 	{registry.ErrNotAllowed, http.StatusForbidden},
+	{registry.ErrUnsigned, http.StatusForbidden},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout},
 	{registry.ErrUnreachable, http.StatusBadGateway},
 	{registry.ErrDenied, http.StatusBadGateway},

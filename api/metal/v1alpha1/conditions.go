@@ -173,6 +173,8 @@ const (
 
 	// ReasonValidationFailed is a reason of ConditionImageValidation: the image cannot be booted.
 	ReasonValidationFailed = "ValidationFailed"
+	// ReasonImageNotSigned is a reason of ConditionImageValidation: signatures are required, and no trusted key has signed the image.
+	ReasonImageNotSigned = "ImageNotSigned"
 )
 
 // Conditions of a ServerClaim.

@@ -60,6 +60,8 @@ func (o *Options) BindRegistries(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowedRegistries, "allowed-registries", o.AllowedRegistries, "registries that images may come from, host or host:port")
 	f.StringSliceVar(&o.RegistryMirrors, "registry-mirrors", nil, "registry=mirror pairs; Farrier asks the mirror first, without the credentials of the registry (default: none)")
 	f.StringSliceVar(&o.PlainHTTPRegistries, "plain-http-registries", nil, "registries and mirrors that Farrier connects to without TLS (default: none)")
+	f.BoolVar(&o.RequireSignedImages, "require-signed-images", false, "boot only images that a key of --image-signature-keys has signed, in the format of cosign; images of local folders need no signature")
+	f.StringSliceVar(&o.ImageSignatureKeys, "image-signature-keys", nil, "PEM files of public keys for --require-signed-images; one of the keys has to have signed an image (default: none)")
 	f.StringVar(&o.ImageLayouts, "image-layouts", "", "folder of OCI image layouts: the one in NAME is the image layouts.localhost/NAME:TAG, without a registry (docs/discovery-image.md) (default: none)")
 	f.StringSliceVar(&o.AllowedRegistryNetworks, "allowed-registry-networks", nil, "CIDRs of private networks that registries may redirect to, such as that of a separate blob storage; named registries and mirrors may be in any network (default: none, because the registry chooses the target)")
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/go-logr/logr"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/host/ownership"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/image/signature"
 )
 
 // imagesDir is the folder of the data directory for cached layers.
@@ -30,7 +32,7 @@ func (s *Settings) Registries(logger logr.Logger) registry.Options {
 	}
 	return registry.Options{
 		AllowedRegistries: s.o.AllowedRegistries, PlainHTTP: s.o.PlainHTTPRegistries, AllowedNetworks: s.registryNetworks, Mirrors: s.mirrors, Layouts: layouts,
-		Logger: logger,
+		SignatureKeys: s.signatureKeys, Logger: logger,
 	}
 }
 
@@ -54,6 +56,29 @@ func (s *Settings) checkLayouts() error {
 	}
 	if err != nil {
 		return fmt.Errorf("--image-layouts: %w", err)
+	}
+	return nil
+}
+
+// checkSignatureKeys reads the keys that have to have signed images.
+func (s *Settings) checkSignatureKeys() error {
+	const flag = "--image-signature-keys"
+	switch {
+	case s.o.RequireSignedImages && len(s.o.ImageSignatureKeys) == 0:
+		return fmt.Errorf("--require-signed-images: %s names no key", flag)
+	case !s.o.RequireSignedImages && len(s.o.ImageSignatureKeys) > 0:
+		return fmt.Errorf("%s: has no effect without --require-signed-images", flag)
+	}
+	for _, path := range s.o.ImageSignatureKeys {
+		text, err := boundedfile.Read(path, boundedfile.Certificates)
+		if err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		keys, err := signature.ParseKeys(text)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", flag, path, err)
+		}
+		s.signatureKeys = s.signatureKeys.Join(keys)
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ type Options struct {
 	RegistryMirrors []string
 	// AllowedRegistryNetworks are CIDRs where registries may redirect to, beside the public internet.
 	AllowedRegistryNetworks []string
+	// RequireSignedImages refuses images that no key of the files ImageSignatureKeys has signed.
+	RequireSignedImages bool
+	ImageSignatureKeys  []string
 	// ImageLayouts is a folder of OCI image layouts, which are images of registry.LayoutRegistry; empty: none. OtherLayouts are such folders that no
 	// flag names, by registry.
 	ImageLayouts   string

@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/image/signature"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
 	"github.com/farrier-dev/farrier/internal/netboot/dhcp/service"
@@ -34,6 +35,7 @@ type Settings struct {
 	trustPrivate     bool
 	registryNetworks []netip.Prefix
 	mirrors          map[string][]string
+	signatureKeys    signature.Keys
 }
 
 // nobody, in --trusted-forwarders, is the way to trust not even private networks.
@@ -145,7 +147,7 @@ func (s *Settings) checkImages() error {
 	if s.mirrors, err = registry.ParseMirrors("--registry-mirrors", s.o.RegistryMirrors); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, s.checkLayouts())
+	errs = append(errs, s.checkLayouts(), s.checkSignatureKeys())
 	if s.o.UnneededImageCacheSize < 0 || s.o.UnneededImageCacheSize > s.o.ImageCacheSize {
 		errs = append(errs, fmt.Errorf("--unneeded-image-cache-size: %d is not between 0 and --image-cache-size, %d", s.o.UnneededImageCacheSize, s.o.ImageCacheSize))
 	}

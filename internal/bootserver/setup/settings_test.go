@@ -4,10 +4,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+
+	"github.com/farrier-dev/farrier/internal/image/imagetest"
+	"github.com/farrier-dev/farrier/internal/image/signature"
 )
 
 func TestForwarderFlag(t *testing.T) {
@@ -160,6 +165,10 @@ func TestWhatCannotWork(t *testing.T) {
 		"a file of layouts":      {func(o *Options) { o.ImageLayouts = "/dev/null" }, "--image-layouts: /dev/null is not a folder"},
 		"everybody's layouts":    {func(o *Options) { o.ImageLayouts = os.TempDir() }, "--image-layouts: " + os.TempDir() + ": every user"},
 		"a folder of layouts":    {func(o *Options) { o.ImageLayouts = "." }, ""},
+		"signatures of nobody":   {func(o *Options) { o.RequireSignedImages = true }, "--require-signed-images: "},
+		"keys for nothing":       {func(o *Options) { o.ImageSignatureKeys = []string{"/nowhere"} }, "--image-signature-keys: has no effect"},
+		"no file of keys":        {func(o *Options) { o.RequireSignedImages, o.ImageSignatureKeys = true, []string{"/nowhere"} }, "--image-signature-keys: "},
+		"a file without keys":    {func(o *Options) { o.RequireSignedImages, o.ImageSignatureKeys = true, []string{"/dev/null"} }, "--image-signature-keys: /dev/null: "},
 		"no directory":           {func(o *Options) { o.DataDir = "/dev/null" }, "--data-dir: "},
 	} {
 		o := Default()
@@ -169,5 +178,27 @@ func TestWhatCannotWork(t *testing.T) {
 		if (err != nil) != (c.flag != "") || err != nil && !strings.HasPrefix(err.Error(), c.flag) {
 			t.Errorf("%s: %v, want %q", name, err, c.flag)
 		}
+	}
+}
+
+// TestSignatureKeys: the keys of all files count.
+func TestSignatureKeys(t *testing.T) {
+	o := Default()
+	o.DataDir, o.RequireSignedImages = filepath.Join(t.TempDir(), "data"), true
+	var keys signature.Keys
+	for _, name := range []string{"a", "b"} {
+		signer := imagetest.NewSigner(t)
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, signer.Public, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o.ImageSignatureKeys, keys = append(o.ImageSignatureKeys, path), keys.Join(signer.Keys(t))
+	}
+	s, err := o.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Registries(logr.Discard()).SignatureKeys; !reflect.DeepEqual(got, keys) {
+		t.Errorf("%v, want %v", got, keys)
 	}
 }

@@ -21,8 +21,10 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/image/signature"
 )
 
 const (
@@ -48,6 +50,12 @@ type stand struct {
 
 func newStand(t *testing.T, objects ...client.Object) *stand {
 	t.Helper()
+	return newStandThatTrusts(t, signature.Keys{}, objects...)
+}
+
+// newStandThatTrusts is a stand with images that one of the keys has to have signed, if there are any.
+func newStandThatTrusts(t *testing.T, keys signature.Keys, objects ...client.Object) *stand {
+	t.Helper()
 	s := &stand{
 		API:   controllertest.NewAPI(t, append(objects, newServer())...),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
@@ -65,7 +73,7 @@ func newStand(t *testing.T, objects ...client.Object) *stand {
 	t.Cleanup(func() { _ = remote.Stop() })
 	images, err := registry.NewResolver(registry.Options{
 		AllowedRegistries: []string{remote.Address()}, PlainHTTP: []string{remote.Address()},
-		Refresh: time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
+		Refresh: time.Millisecond, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, SignatureKeys: keys,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -303,6 +311,30 @@ func TestARegistryThatIsAwayKeepsTheLastGoodAnswer(t *testing.T) {
 	}
 	s.registry.SetAway(false)
 	controllertest.Says(t, s.woken(t).Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionTrue, "Validated")
+}
+
+// TestAnImageHasToBeSigned: what nobody signed does not boot, and a tag that moves to such an image leaves the last signed one.
+func TestAnImageHasToBeSigned(t *testing.T) {
+	signer := imagetest.NewSigner(t)
+	s := newStandThatTrusts(t, signer.Keys(t))
+	p := s.push(t, "1", kernel)
+	s.Add(t, newConfig(p.Reference))
+	config := s.resolved(t)
+	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionFalse, metalv1.ReasonImageNotSigned, p.Digest+" has no signature")
+	checkState(t, config, metalv1.ServerBootConfigurationStateError, "not signed")
+	if w := s.Writes("IPXEBootConfig"); len(w) != 0 {
+		t.Errorf("it is delivered: %v", w)
+	}
+
+	imagetest.PushSimple(t, s.registry.Address()+"/os", p.Digest, signer.SimpleLayer(t, p.Digest))
+	s.woken(t)
+	config = s.delivered(t)
+	checkState(t, config, metalv1.ServerBootConfigurationStateReady, p.Digest)
+
+	s.push(t, "1", squashfs)
+	config = s.woken(t)
+	checkState(t, config, metalv1.ServerBootConfigurationStateReady, p.Digest)
+	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionTrue, metalv1.ReasonImageNotSigned, "last signed image")
 }
 
 func TestARegistryThatIsAwayFromTheStart(t *testing.T) {

@@ -137,9 +137,10 @@ func describe(v *view) {
 }
 
 // meanwhile says what a machine is given that boots by itself while it is not known what it should be given: what it
-// was given before. A machine that restarts should not lose its system to a mistyped tag.
+// was given before. A machine that restarts should not lose its system to a mistyped tag. An image that is not signed may be the
+// previous one itself, which the boot server then refuses.
 func (v *view) meanwhile() string {
-	if v.known || !slices.ContainsFunc(v.children, func(c child) bool { return c.have != nil }) {
+	if v.known || errors.Is(v.image.Err, registry.ErrUnsigned) || !slices.ContainsFunc(v.children, func(c child) bool { return c.have != nil }) {
 		return ""
 	}
 	return "; until then the boot server delivers the previous image"
@@ -159,6 +160,10 @@ func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, rea
 		set(metalv1.ConditionImageValidation, metav1.ConditionUnknown, "Resolving", "")
 	case errors.As(v.image.Err, &missing):
 		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, metalv1.ReasonValidationFailed, v.image.Err.Error())
+	case errors.Is(v.image.Err, registry.ErrUnsigned) && v.image.Plan.Digest == "":
+		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, metalv1.ReasonImageNotSigned, v.image.Err.Error())
+	case errors.Is(v.image.Err, registry.ErrUnsigned):
+		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, metalv1.ReasonImageNotSigned, "Using the last signed image: "+v.image.Err.Error())
 	case v.image.Err != nil && v.image.Plan.Digest == "":
 		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, "ImageNotResolved", v.image.Err.Error())
 	case v.image.Err != nil:

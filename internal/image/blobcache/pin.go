@@ -3,6 +3,7 @@ package blobcache
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -179,9 +180,16 @@ func (b *Cache) upstreamFor(needed bool) *registry.Client {
 	return b.strangers
 }
 
-// admit refuses a blob that a pull secret opened, where it is not pinned, unless the registry gives it to anybody.
+// admit refuses a blob that is not pinned, where a pull secret opened it and the registry does not give it to anybody, or where images
+// have to be signed: of a pinned one alone it is known that its image is.
 func (b *Cache) admit(ctx context.Context, key blobKey, ref registry.Reference) error {
-	if !b.private(key) || b.needed(key) {
+	if b.needed(key) {
+		return nil
+	}
+	if b.upstream.RequiresSignatures() {
+		return fmt.Errorf("%w: no boot configuration names an image of %s with blob %s", registry.ErrUnsigned, ref.Name(), key.digest)
+	}
+	if !b.private(key) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(b.opts.Timeout, headTimeout))

@@ -1,8 +1,10 @@
 package blobcache
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -204,4 +206,34 @@ func TestPrefetchTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitStored(t, s.Cache, plan)
+}
+
+// TestWhereImagesHaveToBeSignedOnlyPinnedBlobsAreServed: of others it is not known of which image they are.
+func TestWhereImagesHaveToBeSignedOnlyPinnedBlobsAreServed(t *testing.T) {
+	remote, signer := imagetest.StartRegistry(t), imagetest.NewSigner(t)
+	image := imagetest.Tiny("a")
+	pushed := imagetest.Push(t, remote, "v1", image)
+	o := registryOptions(remote)
+	o.SignatureKeys = signer.Keys(t)
+	s := startBlobs(t, o)
+	address := s.layerURL(remote, pushed.Kernel)
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		if got := request(t, method, address, nil); got.Status != http.StatusForbidden {
+			t.Errorf("%s without a boot configuration: %d %s", method, got.Status, got.Body)
+		}
+	}
+	// Not even by an image that is signed: the next request may be for a blob of another.
+	repository := remote.Address() + "/org/os"
+	imagetest.PushSimple(t, repository, pushed.Digest, signer.SimpleLayer(t, pushed.Digest))
+	named := s.URL + "/image?" + url.Values{"imageName": {repository}, "version": {"v1"}, "layerName": {localregistry.KernelType}}.Encode()
+	if got := get(t, named); got.Status != http.StatusForbidden {
+		t.Errorf("by the name of the layer: %d %s", got.Status, got.Body)
+	}
+	plan := resolve(t, o.Options, registry.Request{Reference: pushed.Reference}).Plan
+	if err := s.Pin("ns/c", registry.Pin{Plan: plan}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, address); got.Status != http.StatusOK || !bytes.Equal(got.Body, image.Kernel) {
+		t.Errorf("for a boot configuration: %d %s", got.Status, got.Body)
+	}
 }

@@ -47,7 +47,7 @@ func (b *Cache) Unfetched() map[string]UnfetchedError {
 
 // causes are the errors that people can do something about.
 var causes = []error{
-	registry.ErrNotAllowed, registry.ErrNotFound, registry.ErrDenied, registry.ErrCorrupt, ErrCacheFull, ErrTooLarge, context.DeadlineExceeded, registry.ErrUnreachable,
+	registry.ErrNotAllowed, registry.ErrUnsigned, registry.ErrNotFound, registry.ErrDenied, registry.ErrCorrupt, ErrCacheFull, ErrTooLarge, context.DeadlineExceeded, registry.ErrUnreachable,
 }
 
 // errUnfetched is the cause of an error that is none of them, such as one of the disk.

@@ -30,6 +30,8 @@ var (
 	ErrUnreachable = errors.New("registry unreachable")
 	// ErrCorrupt reports content that does not match its digest.
 	ErrCorrupt = errors.New("content does not match its digest")
+	// ErrUnsigned reports an image that no trusted key has signed.
+	ErrUnsigned = errors.New("image is not signed by a trusted key")
 )
 
 // Client is the client of all registries. It uses GET only (some registries
@@ -39,6 +41,7 @@ type Client struct {
 	plain   map[string]bool
 	mirrors mirrors
 	layouts layouts
+	signers *signers
 	client  *http.Client
 	// Anonymous keeps tokens between calls.
 	Anonymous *auth.Client
@@ -76,6 +79,7 @@ func NewClient(o Options) (*Client, error) {
 		plain:     plain,
 		mirrors:   mirrors,
 		layouts:   newLayouts(o.Layouts),
+		signers:   newSigners(o.SignatureKeys),
 		client:    client,
 		Anonymous: &auth.Client{Client: client, Cache: auth.NewCache()},
 	}, nil
@@ -146,13 +150,15 @@ func readManifest(resp *http.Response, version string) (fetched, error) {
 type Image struct {
 	Ref    Reference
 	Digest string
+	// Index is the digest of the index that led to it; empty: none did.
+	Index  string
 	Layers []Layer
 	// Discovery reports whether it is a discovery image of Farrier's.
 	Discovery bool
 }
 
 // Resolve finds the image that a reference names for an architecture. Every
-// manifest on the way is verified.
+// manifest on the way is verified, and so is its signature where one is required.
 func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference, architecture string) (Image, error) {
 	if err := u.Check(ref); err != nil {
 		return Image{}, err
@@ -161,10 +167,16 @@ func (u *Client) Resolve(ctx context.Context, client *auth.Client, ref Reference
 		got, err := u.manifest(ctx, client, ref, version)
 		return got.mediaType, got.body, err
 	})
-	if _, ok := u.layouts[ref.Registry]; ok && err == nil {
-		err = u.layouts.complete(ctx, image)
+	if err != nil {
+		return Image{}, err
 	}
-	return image, err
+	if _, ok := u.layouts[ref.Registry]; ok {
+		return image, u.layouts.complete(ctx, image)
+	}
+	if err := u.checkSigned(ctx, client, image); err != nil {
+		return Image{}, err
+	}
+	return image, nil
 }
 
 // ResolveFrom is Resolve where manifests come from elsewhere. fetch returns the type and the bytes of the manifest of a version (tag or digest), verified.
@@ -173,7 +185,9 @@ func ResolveFrom(ctx context.Context, ref Reference, architecture string, fetch 
 	if err != nil {
 		return Image{}, err
 	}
+	index := ""
 	if m.isIndex() {
+		index = digest
 		entry, err := m.forArchitecture(canonicalArchitecture(architecture))
 		if err != nil {
 			return Image{}, fmt.Errorf("%s: %w", ref, err)
@@ -185,7 +199,7 @@ func ResolveFrom(ctx context.Context, ref Reference, architecture string, fetch 
 			return Image{}, fmt.Errorf("%s: %w: an index leads to another index", ref, ErrInvalidManifest)
 		}
 	}
-	return Image{Ref: ref, Digest: digest, Layers: m.layers(), Discovery: m.Annotations[AnnotationDiscovery] != ""}, nil
+	return Image{Ref: ref, Digest: digest, Index: index, Layers: m.layers(), Discovery: m.Annotations[AnnotationDiscovery] != ""}, nil
 }
 
 func fetchManifest(ctx context.Context, ref Reference, version string, fetch func(context.Context, string) (string, []byte, error)) (manifest, string, error) {

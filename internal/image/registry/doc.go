@@ -5,6 +5,8 @@
 // references, in the background, into Plans: which layers of the image are kernel, initramfs, squashfs and UKI. Nobody waits for it; it
 // keeps the last good answer while a registry is away, and reports that it is away.
 //
+// Where signatures are required, it finds those of an image (signatures.go), and package signature verifies them.
+//
 // A folder of image layouts can stand for a registry (layouts.go): all others see no difference.
 //
 // LayerURL and UKIURL turn a Plan into the URLs that machines are given, ParseURL reads them again.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/farrier-dev/farrier/internal/image/bootimage"
+	"github.com/farrier-dev/farrier/internal/image/imagetest"
 	"github.com/farrier-dev/farrier/internal/image/layout"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
@@ -151,5 +152,14 @@ func TestASharedFolderIsAMirror(t *testing.T) {
 	content, err := io.ReadAll(opened)
 	if err != nil || string(content[opened.Skip:]) != "kernel" || opened.Close() != nil {
 		t.Errorf("%q, %v", content, err)
+	}
+}
+
+// TestFoldersNeedNoSignature: whoever may write there decides what machines boot.
+func TestFoldersNeedNoSignature(t *testing.T) {
+	folder, _ := laidOut(t)
+	client := newClient(t, registry.Options{Layouts: map[string]string{registry.LayoutRegistry: folder}, SignatureKeys: imagetest.NewSigner(t).Keys(t)})
+	if _, err := find(t.Context(), client, "layouts.localhost/os:1"); err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/image/signature"
 )
 
 // DefaultRegistry is the registry that is allowed when none is named.
@@ -27,6 +29,8 @@ type Options struct {
 	Mirrors map[string][]string
 	// Layouts are folders of image layouts, by the registry that references to them name: LayoutRegistry or DiscoveryRegistry.
 	Layouts map[string]string
+	// SignatureKeys have to have signed every image, unless it is of a folder. Default: none, so signatures do not matter.
+	SignatureKeys signature.Keys
 	// RootCAs are trusted for TLS to registries. Default: the system's.
 	RootCAs *x509.CertPool
 	// Architecture is used for a machine whose own is not known. Default: amd64.

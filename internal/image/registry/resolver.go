@@ -140,7 +140,7 @@ func meaning(err error) any {
 	}
 	for _, class := range []error{
 		ErrNotAllowed, ErrNotFound, ErrDenied, ErrUnreachable, ErrCorrupt,
-		ErrInvalidManifest, ErrNoArchitecture, ErrPullSecret, context.DeadlineExceeded,
+		ErrInvalidManifest, ErrNoArchitecture, ErrPullSecret, ErrUnsigned, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, class) {
 			return class
