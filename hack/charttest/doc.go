@@ -4,6 +4,7 @@
 //
 //	chart_test.go        the manager
 //	bootservers_test.go  boot servers, and the boot stream between both
+//	follow_test.go       the built programs with the files of the chart: boot servers follow managers
 //	network_test.go      NetworkPolicies
 //	monitoring_test.go   how Prometheus and Grafana find what they need
 //	alerts_test.go       the alerts and the dashboard themselves

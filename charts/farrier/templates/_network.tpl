@@ -8,14 +8,11 @@
     {{- end }}
 {{- end }}
 
-{{/* From networks; nothing, which means everybody, where there are none. */}}
-{{- define "farrier.from" -}}
-{{- with . -}}
-from:
-  {{- range . }}
-  - ipBlock:
-      cidr: {{ . | quote }}
-  {{- end }}
+{{/* Networks. */}}
+{{- define "farrier.blocks" -}}
+{{- range . }}
+- ipBlock:
+    cidr: {{ . | quote }}
 {{- end }}
 {{- end }}
 
@@ -27,8 +24,5 @@ from:
     - port: 53
       protocol: TCP
 - to:
-    {{- range . }}
-    - ipBlock:
-        cidr: {{ . | quote }}
-    {{- end }}
+    {{- include "farrier.blocks" . | trim | nindent 4 }}
 {{- end }}

@@ -24,7 +24,8 @@ func Open(path string) (*Dir, error) {
 	return &Dir{root}, nil
 }
 
-// File opens a boot program by its path in the directory. A link could be to anything, and to open a pipe would wait for its other end.
+// File opens a boot program by its path in the directory. Links are followed within it, as those of a ConfigMap that a pod mounts; os.Root refuses others.
+// To open a pipe would wait for its other end.
 func (d *Dir) File(path string) (*os.File, fs.FileInfo, error) {
 	if !d.Has(path) {
 		return nil, nil, ErrNotFound
@@ -45,7 +46,7 @@ func (d *Dir) Has(path string) bool {
 	if !Allowed(path) {
 		return false
 	}
-	info, err := d.root.Lstat(path)
+	info, err := d.root.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 

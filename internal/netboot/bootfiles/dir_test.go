@@ -57,3 +57,32 @@ func TestNothingOutsideOfTheDirectory(t *testing.T) {
 		t.Error("a directory that there is not")
 	}
 }
+
+// TestAMountedConfigMap: a pod sees the files of a ConfigMap as links to files in a hidden folder.
+func TestAMountedConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "..2026"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "..2026", "snponly.efi"), []byte("efi"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"..data": "..2026", "snponly.efi": "..data/snponly.efi"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	f, info, err := d.File("snponly.efi")
+	if err != nil || info.Size() != 3 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	_ = f.Close()
+	if _, _, err := d.File("..data/snponly.efi"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a hidden folder: %v", err)
+	}
+}
