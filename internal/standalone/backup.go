@@ -48,10 +48,7 @@ func isDataDir(dataDir string) error {
 	if _, err := os.Stat(dataDir); err != nil {
 		return fmt.Errorf("data directory %s (--data-dir): %w", dataDir, ownership.Explain(dataDir, err))
 	}
-	if !datadir.Holds(dataDir) {
-		return fmt.Errorf("data directory %s (--data-dir): farrier up has never run there", dataDir)
-	}
-	return nil
+	return datadir.Check(dataDir)
 }
 
 // keepFiles adds the files of a data directory.

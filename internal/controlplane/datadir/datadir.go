@@ -77,11 +77,17 @@ func Lock(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Holds reports whether a directory is a data directory of Farrier, of whatever format.
-func Holds(path string) bool {
-	content, err := readSmall(filepath.Join(path, versionFile))
-	version, parseErr := strconv.Atoi(content)
-	return err == nil && parseErr == nil && version > 0
+// Check refuses a directory that is no data directory of Farrier, of whatever format, or that cannot be read.
+func Check(path string) error {
+	file := filepath.Join(path, versionFile)
+	content, err := readSmall(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("data directory %s (--data-dir): %w", path, ownership.Explain(file, err))
+	}
+	if version, invalid := strconv.Atoi(content); err != nil || invalid != nil || version < 1 {
+		return fmt.Errorf("data directory %s (--data-dir): farrier up has never run there", path)
+	}
+	return nil
 }
 
 // Unfinished says that what is in the directory is not whole, until Finished: nobody else opens it.

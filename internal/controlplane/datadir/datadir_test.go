@@ -167,3 +167,80 @@ func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 		t.Errorf("the refused directory was touched: %v", entries)
 	}
 }
+
+func TestCheckKnowsADataDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "never run") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "version"), []byte("mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "never run") {
+		t.Errorf("somebody else's: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(fmt.Sprintln(Version+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); err != nil {
+		t.Errorf("that of a newer version: %v", err)
+	}
+	if os.Geteuid() == 0 {
+		return // root reads everything
+	}
+	if err := os.Chmod(filepath.Join(dir, "version"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("one that cannot be read: %v", err)
+	}
+}
+
+// TestLockLocksAndChangesNothing: who has locked a directory keeps others out, and has not touched it.
+func TestLockLocksAndChangesNothing(t *testing.T) {
+	path := t.TempDir()
+	dir, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !errors.Is(err, ErrInUse) {
+		t.Errorf("opened beside: %v", err)
+	}
+	if _, err := Lock(path); !errors.Is(err, ErrInUse) {
+		t.Errorf("locked twice: %v", err)
+	}
+	if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(filepath.Join(path, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory that is missing: %v", err)
+	}
+}
+
+// TestAnUnfinishedDirectoryIsNotOpened: what a restore has left half is not taken for the whole.
+func TestAnUnfinishedDirectoryIsNotOpened(t *testing.T) {
+	path := t.TempDir()
+	dir, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dir.Unfinished(), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "farrier reset") || !strings.Contains(err.Error(), path) {
+		t.Errorf("%v, want how to go on", err)
+	}
+	if dir, err = Lock(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dir.Finished(), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	dir.Close()
+}
