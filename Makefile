@@ -29,6 +29,7 @@ RACED      = CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=50 go test -race $(FL
 TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m -p 3
 TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
 
+GOVULNCHECK_VERSION   := v1.9.0
 GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
@@ -194,6 +195,10 @@ lint: $(GOLANGCI_LINT) ## Run golangci-lint, at the version pinned here
 $(GOLANGCI_LINT):
 	GOBIN='$(CURDIR)/$(BIN)' $(GO) install $(FLAGS) github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	mv $(BIN)/golangci-lint $@
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what is linked, where their database can be reached
+	hack/vulncheck.sh $(GOVULNCHECK_VERSION)
 
 .PHONY: fuzz-smoke
 fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
