@@ -7,6 +7,8 @@ const (
 	LabelMaintenanceNeeded = "metal.ironcore.dev/maintenance-needed"
 	// LabelMaintenanceApproved approves the maintenance. The owner of the claim writes it.
 	LabelMaintenanceApproved = "metal.ironcore.dev/maintenance-approved"
+	// LabelMaintenanceApproval is the name of LabelMaintenanceApproved until metal-operator 0.5. Clients of that time write it.
+	LabelMaintenanceApproval = "metal.ironcore.dev/maintenance-approval"
 	// LabelMaintenanceRequested asks for a maintenance. The owner of the claim writes it.
 	LabelMaintenanceRequested = "metal.ironcore.dev/maintenance-requested"
 )

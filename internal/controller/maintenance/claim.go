@@ -29,7 +29,7 @@ func (r *Reconciler) askOwner(ctx context.Context, claim *metalv1.ServerClaim, r
 	} else if _, asked := claim.Labels[metalv1.LabelMaintenanceNeeded]; asked {
 		delete(wanted.Labels, metalv1.LabelMaintenanceNeeded)
 		delete(wanted.Annotations, metalv1.AnnotationMaintenanceReason)
-		delete(wanted.Labels, metalv1.LabelMaintenanceApproved)
+		turn.Forget(wanted)
 	}
 	if maps.Equal(claim.Labels, wanted.Labels) && maps.Equal(claim.Annotations, wanted.Annotations) {
 		return nil

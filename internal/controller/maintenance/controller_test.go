@@ -74,7 +74,9 @@ func TestTheOwnerIsAskedAndAnswers(t *testing.T) {
 	if _, asked := claim.Labels[metalv1.LabelMaintenanceNeeded]; !asked || claim.Annotations[metalv1.AnnotationMaintenanceReason] != "a fan is loud" {
 		t.Errorf("labels %v, annotations %v", claim.Labels, claim.Annotations)
 	}
-	controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) { c.Labels[metalv1.LabelMaintenanceApproved] = "true" })
+	controllertest.Change(t, s.API, "ns/c", func(c *metalv1.ServerClaim) {
+		c.Labels[metalv1.LabelMaintenanceApproved], c.Labels[metalv1.LabelMaintenanceApproval] = "true", "true"
+	})
 	s.is(t, "ns/m", metalv1.ServerMaintenanceStateInMaintenance, metalv1.ReasonMaintenanceGranted)
 	if ref := s.server(t).Spec.ServerMaintenanceRef; ref == nil || ref.Name != "m" {
 		t.Fatalf("the server is not had: %v", ref)
@@ -87,7 +89,7 @@ func TestTheOwnerIsAskedAndAnswers(t *testing.T) {
 	s.letsGo(t)
 	s.Settle(t, s.Reconciler, "ns/m")
 	claim = s.claim(t)
-	for _, label := range []string{metalv1.LabelMaintenanceNeeded, metalv1.LabelMaintenanceApproved} {
+	for _, label := range []string{metalv1.LabelMaintenanceNeeded, metalv1.LabelMaintenanceApproved, metalv1.LabelMaintenanceApproval} {
 		if _, left := claim.Labels[label]; left {
 			t.Errorf("the claim still has the label %s", label)
 		}

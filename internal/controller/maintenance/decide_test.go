@@ -55,6 +55,7 @@ func claimWith(labels map[string]string) *metalv1.ServerClaim {
 
 func TestDecide(t *testing.T) {
 	approval := map[string]string{metalv1.LabelMaintenanceApproved: "true"}
+	former := map[string]string{metalv1.LabelMaintenanceApproval: "true"}
 	for name, tc := range map[string]struct {
 		view   view
 		state  metalv1.ServerMaintenanceState
@@ -66,6 +67,7 @@ func TestDecide(t *testing.T) {
 		"claimed, not asked yet":   {view{server: serverIn("Reserved", claimedServer), claim: claimWith(nil)}, "Pending", metalv1.ReasonWaitingForApproval, false},
 		"claimed, refused":         {view{server: serverIn("Reserved", claimedServer), claim: claimWith(map[string]string{metalv1.LabelMaintenanceApproved: "false"})}, "Pending", metalv1.ReasonWaitingForApproval, false},
 		"claimed, approved":        {view{server: serverIn("Reserved", claimedServer), claim: claimWith(approval)}, "InMaintenance", metalv1.ReasonMaintenanceGranted, true},
+		"claimed, as before 0.6":   {view{server: serverIn("Reserved", claimedServer), claim: claimWith(former)}, "InMaintenance", metalv1.ReasonMaintenanceGranted, true},
 		"claimed, enforced":        {view{obj: newMaintenance("m", enforced), server: serverIn("Reserved", claimedServer), claim: claimWith(nil)}, "InMaintenance", metalv1.ReasonMaintenanceGranted, true},
 		"claimed, status wiped":    {view{obj: newMaintenance("m", enforced), server: serverIn("", claimedServer), claim: claimWith(nil)}, "InMaintenance", metalv1.ReasonMaintenanceGranted, true},
 		"its claim is gone":        {view{server: serverIn("Reserved", claimedServer)}, "Pending", metalv1.ReasonWaitingForServer, false},

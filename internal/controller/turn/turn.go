@@ -35,8 +35,25 @@ func Approved(m *metalv1.ServerMaintenance, claim *metalv1.ServerClaim) bool {
 	if claim == nil || !NeedsApproval(m) {
 		return true
 	}
-	value, set := claim.Labels[metalv1.LabelMaintenanceApproved]
-	return set && value != "false"
+	agreed := false
+	for _, name := range approvals {
+		value, set := claim.Labels[name]
+		if value == "false" {
+			return false
+		}
+		agreed = agreed || set
+	}
+	return agreed
+}
+
+// approvals are the labels that approve. Until metal-operator 0.5 it was the second, which clients of that time still write.
+var approvals = []string{metalv1.LabelMaintenanceApproved, metalv1.LabelMaintenanceApproval}
+
+// Forget removes the approval from a claim.
+func Forget(claim *metalv1.ServerClaim) {
+	for _, name := range approvals {
+		delete(claim.Labels, name)
+	}
 }
 
 // Waits reports whether a maintenance would take the server if it were its turn.

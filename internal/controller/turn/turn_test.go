@@ -30,6 +30,9 @@ func TestFirst(t *testing.T) {
 	approval := func(value string) *metalv1.ServerClaim {
 		return &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{metalv1.LabelMaintenanceApproved: value}}}
 	}
+	former := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{metalv1.LabelMaintenanceApproval: "true"}}}
+	torn := approval("false")
+	torn.Labels[metalv1.LabelMaintenanceApproval] = "true"
 	type queue = []metalv1.ServerMaintenance
 	for name, tc := range map[string]struct {
 		queue queue
@@ -45,6 +48,8 @@ func TestFirst(t *testing.T) {
 		"who has ended, failed, is ignored": {queue{maintenance("a", ended), maintenance("b", failed), maintenance("c", ignored), maintenance("d", later)}, nil, "", "d"},
 		"nobody has agreed":                 {queue{maintenance("a"), maintenance("b", enforced, later)}, &metalv1.ServerClaim{}, "", "b"},
 		"its owner has refused":             {queue{maintenance("a")}, approval("false"), "", ""},
+		"its owner has agreed as before":    {queue{maintenance("a"), maintenance("b")}, former, "", "a"},
+		"its owner has agreed and refused":  {queue{maintenance("a")}, torn, "", ""},
 		"its owner has agreed":              {queue{maintenance("a"), maintenance("b")}, approval("true"), "", "a"},
 		"who asks counts in any case":       {queue{maintenance("a", failed), maintenance("b")}, nil, "a", "a"},
 	} {
