@@ -3,9 +3,9 @@ package farrier
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,41 +30,55 @@ type Farrier struct {
 // Up starts a Farrier with as many simulated machines, and ends it with the test.
 func Up(t *testing.T, machines int) *Farrier {
 	t.Helper()
+	return run(t, "--registry-address", "127.0.0.1:0", "--sim-address", "127.0.0.1:0", "--sim", strconv.Itoa(machines))
+}
+
+// Empty starts a Farrier that knows the make of BMCs from a file, and has no machines.
+func Empty(t *testing.T, prefixes string) *Farrier {
+	t.Helper()
+	return run(t, "--mac-prefixes-file", prefixes)
+}
+
+func run(t *testing.T, args ...string) *Farrier {
+	t.Helper()
+	args = append([]string{"up", "--data-dir", t.TempDir(), "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0",
+		"--bmc-fast-poll", "100ms", "--discovery-root", "none"}, args...)
+	values := Ready(t, "farrier up", args...)
+	if values["kubeconfig"] == "" {
+		t.Fatalf("farrier up tells no kubeconfig: %v", values)
+	}
+	return &Farrier{Kubeconfig: values["kubeconfig"], Image: values["registry"] + "/farrier/sample:latest"}
+}
+
+// Ready starts a command of farrier, and returns what its line says in which it tells that it is ready.
+func Ready(t *testing.T, name string, args ...string) map[string]string {
+	t.Helper()
 	program := os.Getenv(binary)
 	if program == "" {
 		t.Fatalf("%s names no farrier: run these tests with make clients", binary)
 	}
-	ready := make(chan string, 1)
-	p := Start(t, "farrier up", func(line string) {
-		if fields, ok := strings.CutPrefix(line, "ready "); ok {
-			ready <- fields
+	ready := make(chan map[string]string, 1)
+	p := start(t, name, syscall.SIGTERM, func(line string) {
+		fields, ok := strings.CutPrefix(line, "ready ")
+		if !ok {
+			return
 		}
-	}, program, "up", "--data-dir", t.TempDir(), "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0",
-		"--registry-address", "127.0.0.1:0", "--sim-address", "127.0.0.1:0", "--sim", fmt.Sprint(machines),
-		"--bmc-fast-poll", "100ms", "--discovery-root", "none")
+		values := map[string]string{}
+		for _, field := range strings.Fields(fields) {
+			key, value, _ := strings.Cut(field, "=")
+			values[key] = value
+		}
+		ready <- values
+	}, program, args...)
 	select {
-	case line := <-ready:
-		return read(t, line)
+	case values := <-ready:
+		return values
 	case <-p.exited:
-		t.Fatal("farrier up has ended")
+		t.Fatalf("%s has ended", name)
 	case <-time.After(patience):
-		t.Fatal("farrier up is not ready")
+		t.Fatalf("%s is not ready", name)
 	}
 	return nil
-}
-
-// read takes what the line says in which Farrier tells that it is ready.
-func read(t *testing.T, line string) *Farrier {
-	t.Helper()
-	values := map[string]string{}
-	for _, field := range strings.Fields(line) {
-		key, value, _ := strings.Cut(field, "=")
-		values[key] = value
-	}
-	if values["kubeconfig"] == "" || values["registry"] == "" {
-		t.Fatalf("farrier up says neither kubeconfig nor registry: %s", line)
-	}
-	return &Farrier{Kubeconfig: values["kubeconfig"], Image: values["registry"] + "/farrier/sample:latest"}
 }
 
 // Process is a program that runs, and ends with the test.
@@ -72,8 +86,14 @@ type Process struct {
 	exited chan struct{} // closed at its end
 }
 
-// Start runs a program. line, if there is one, is told of each line that it prints. All lines are shown if the test fails.
-func Start(t *testing.T, name string, line func(string), program string, args ...string) *Process {
+// Start runs the program of a client, and kills it with the test: machine-controller does not end when it is asked to.
+func Start(t *testing.T, name, program string, args ...string) *Process {
+	t.Helper()
+	return start(t, name, syscall.SIGKILL, func(string) {}, program, args...)
+}
+
+// start runs a program that a signal ends. line is told of each line that it prints. All lines are shown if the test fails.
+func start(t *testing.T, name string, signal syscall.Signal, line func(string), program string, args ...string) *Process {
 	t.Helper()
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...) // it is stopped in order, after the test
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -92,17 +112,15 @@ func Start(t *testing.T, name string, line func(string), program string, args ..
 		for lines := bufio.NewReader(output); ; {
 			text, err := lines.ReadString('\n')
 			printed.WriteString(text)
-			if line != nil && err == nil {
-				line(strings.TrimSuffix(text, "\n"))
-			}
 			if err != nil {
 				break
 			}
+			line(strings.TrimSuffix(text, "\n"))
 		}
 		_ = command.Wait() // how it ended matters to nobody: the tests judge what it did
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = command.Process.Signal(signal) // it may have ended
 		select {
 		case <-p.exited:
 		case <-time.After(patience):
@@ -115,28 +133,6 @@ func Start(t *testing.T, name string, line func(string), program string, args ..
 		}
 	})
 	return p
-}
-
-// Build compiles a program of a module that the calling module requires, with the flags of the Makefile.
-func Build(t *testing.T, program string) string {
-	t.Helper()
-	file := t.TempDir() + "/program"
-	command := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", file, program)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", program, err, output)
-	}
-	return file
-}
-
-// Module is the folder of a module that the calling module requires.
-func Module(t *testing.T, path string) string {
-	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
-	if err != nil {
-		t.Fatalf("go list -m %s: %v", path, err)
-	}
-	return strings.TrimSpace(string(output))
 }
 
 // Eventually looks until a check returns nil, and fails the test with its last error otherwise.

@@ -3,7 +3,6 @@ package mcm
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	machinev1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/farrier-dev/farrier/test/clients/farrier"
+	"github.com/farrier-dev/farrier/test/clients/objects"
 )
 
 // machine is what Gardener asks the driver for, in the forms that its calls want.
@@ -36,15 +36,15 @@ func machineOf(t *testing.T, name string, spec providerv1.ProviderSpec) machine 
 		t.Fatal(err)
 	}
 	return machine{
-		machine: &machinev1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}},
+		machine: &machinev1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: objects.Namespace, Name: name}},
 		class: &machinev1.MachineClass{
-			ObjectMeta:   metav1.ObjectMeta{Namespace: namespace, Name: "class"},
+			ObjectMeta:   metav1.ObjectMeta{Namespace: objects.Namespace, Name: "class"},
 			Provider:     providerv1.ProviderName,
 			ProviderSpec: runtime.RawExtension{Raw: raw},
-			SecretRef:    &corev1.SecretReference{Namespace: namespace, Name: "class"},
+			SecretRef:    &corev1.SecretReference{Namespace: objects.Namespace, Name: "class"},
 		},
 		secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "class"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: objects.Namespace, Name: "class"},
 			Data:       map[string][]byte{"userData": []byte("#!/bin/sh\necho joined\n")},
 		},
 	}
@@ -72,10 +72,10 @@ func driverOf(t *testing.T, f *farrier.Farrier, policy cmd.NodeNamePolicy) drive
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at != namespace {
+	if at != objects.Namespace {
 		t.Fatalf("the kubeconfig is for the namespace %s", at)
 	}
-	return metal.NewDriver(clients, namespace, policy)
+	return metal.NewDriver(clients, objects.Namespace, policy)
 }
 
 // code is what the machine controller reads from the driver's error.
@@ -94,11 +94,11 @@ func code(t *testing.T, err error) codes.Code {
 // TestDriver takes one machine through its life: create, boot, maintenance that its owner approves, release.
 func TestDriver(t *testing.T) {
 	f := farrier.Up(t, 3)
-	objects := objectsOf(t, f)
+	o := objects.Of(t, f)
 	drive := driverOf(t, f, cmd.NodeNamePolicyServerClaimName)
 	labels := map[string]string{"shoot-name": "blue"}
 	worker := machineOf(t, "worker-1", providerv1.ProviderSpec{Image: f.Image, Labels: labels})
-	const providerID = "ironcore-metal://" + namespace + "/worker-1"
+	const providerID = "ironcore-metal://" + objects.Namespace + "/worker-1"
 
 	created, err := drive.CreateMachine(t.Context(), worker.create())
 	if err != nil {
@@ -107,8 +107,8 @@ func TestDriver(t *testing.T) {
 	if created.ProviderID != providerID || created.NodeName != "worker-1" {
 		t.Errorf("created: %+v", created)
 	}
-	claim, server := objects.bound("worker-1")
-	objects.serverIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOffPowerState)
+	claim, server := o.Bound("worker-1")
+	o.ServerIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOffPowerState)
 	if claim.Labels["shoot-name"] != "blue" {
 		t.Errorf("the claim's labels are %v", claim.Labels)
 	}
@@ -119,8 +119,8 @@ func TestDriver(t *testing.T) {
 	if _, err := drive.InitializeMachine(t.Context(), worker.initialize()); err != nil {
 		t.Fatal(err)
 	}
-	objects.booted("worker-1")
-	objects.serverIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOnPowerState)
+	o.Booted("worker-1")
+	o.ServerIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOnPowerState)
 	runs := func() {
 		t.Helper()
 		told, err := drive.GetMachineStatus(t.Context(), worker.status())
@@ -137,17 +137,20 @@ func TestDriver(t *testing.T) {
 		t.Errorf("list: %v, %v", list, err)
 	}
 
-	maintenance := objects.maintain(claim, server.Name)
-	objects.serverIs(server.Name, metalv1.ServerStateMaintenance, metalv1.ServerOffPowerState)
-	runs() // the machine controller does not replace a machine that is in maintenance
-	objects.endMaintenance(maintenance, claim)
-	objects.serverIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOnPowerState)
+	// cloud-provider-metal approves by the label that its version of metal-operator names.
+	for _, approval := range []string{metalv1.ServerMaintenanceApprovedLabelKey, metalv1.ServerMaintenanceApprovalKey} {
+		maintenance := o.Maintain(claim, server.Name, approval)
+		o.ServerIs(server.Name, metalv1.ServerStateMaintenance, metalv1.ServerOffPowerState)
+		runs() // the machine controller does not replace a machine that is in maintenance
+		o.EndMaintenance(maintenance, claim, approval)
+		o.ServerIs(server.Name, metalv1.ServerStateReserved, metalv1.ServerOnPowerState)
+	}
 
 	if _, err := drive.DeleteMachine(t.Context(), worker.delete()); err != nil {
 		t.Fatal(err)
 	}
-	objects.released(server.Name)
-	objects.gone(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "worker-1"}})
+	o.Released(server.Name)
+	o.Gone(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: objects.Namespace, Name: "worker-1"}})
 	if _, err := drive.GetMachineStatus(t.Context(), worker.status()); code(t, err) != codes.NotFound {
 		t.Errorf("the status of a machine that is gone: %v", err)
 	}
@@ -159,7 +162,6 @@ func TestDriver(t *testing.T) {
 // TestNodeNames holds the policies by which nodes are called: the driver reads the names from the server that Farrier binds.
 func TestNodeNames(t *testing.T) {
 	f := farrier.Up(t, 2)
-	objects := objectsOf(t, f)
 	for _, c := range []struct {
 		policy cmd.NodeNamePolicy
 		name   func(*metalv1.Server) string
@@ -168,6 +170,7 @@ func TestNodeNames(t *testing.T) {
 		{cmd.NodeNamePolicyBMCName, func(s *metalv1.Server) string { return s.Spec.BMCRef.Name }},
 	} {
 		t.Run(string(c.policy), func(t *testing.T) {
+			o := objects.Of(t, f)
 			drive := driverOf(t, f, c.policy)
 			worker := machineOf(t, "worker", providerv1.ProviderSpec{Image: f.Image})
 			var created *driver.CreateMachineResponse
@@ -178,19 +181,14 @@ func TestNodeNames(t *testing.T) {
 				}
 				return err
 			})
-			_, server := objects.bound("worker")
+			_, server := o.Bound("worker")
 			if want := c.name(server); created.NodeName != want {
 				t.Errorf("the node is called %s, want %s", created.NodeName, want)
 			}
 			if _, err := drive.DeleteMachine(t.Context(), worker.delete()); err != nil {
 				t.Fatal(err)
 			}
-			objects.released(server.Name)
+			o.Released(server.Name)
 		})
 	}
-}
-
-// describe is an object's name and what a test wants to know of it.
-func describe(server *metalv1.Server) string {
-	return fmt.Sprintf("%s is %s, power %s, claim %v", server.Name, server.Status.State, server.Status.PowerState, server.Spec.ServerClaimRef)
 }
