@@ -21,6 +21,7 @@ missing() {
 	command -v swtpm >/dev/null || echo swtpm
 	command -v swtpm_setup >/dev/null || echo swtpm-tools
 	[ -e /lib/systemd/systemd ] || echo systemd
+	command -v adduser >/dev/null || echo adduser
 	command -v qemu-system-aarch64 >/dev/null || echo qemu-system-arm
 	[ -e /usr/share/AAVMF/AAVMF_CODE.fd ] || echo qemu-efi-aarch64
 }
