@@ -184,6 +184,8 @@ registry-mirrors: [ghcr.io=mirror.example.org]
 plain-http-registries: [mirror.example.org]
 allowed-registry-networks: [192.0.2.0/24]
 image-server-url: "http://192.0.2.9"
+require-signed-images: false
+image-signature-keys: []
 no-assignment: 404
 ignition-access: token
 boot-identity: token

@@ -63,7 +63,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* The file --config of boot servers: what the chart sets, what has to be as at the manager, then what the user sets. */}}
 {{- define "farrier.bootServers.config" -}}
 {{- $b := .Values.bootServers }}
-{{- $shared := pick .Values.config "allowed-registries" "registry-mirrors" "plain-http-registries" "allowed-registry-networks" "image-server-url"
+{{- $shared := pick .Values.config "allowed-registries" "registry-mirrors" "plain-http-registries" "allowed-registry-networks" "require-signed-images" "image-signature-keys" "image-server-url"
   "no-assignment" "ignition-access" "boot-identity" "boot-secrets-deadline" "boot-secrets-need-tls" "allow-unauthenticated-probe" "trusted-forwarders" "metadata" }}
 {{- with include "farrier.bootServers.urls" . | fromYamlArray }}
 {{- $shared = set $shared "boot-url" . }}
