@@ -34,7 +34,7 @@ GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 # The tests that take longest begin first, lest the end waits for one of them alone.
-LONG_TESTS := test/acceptance test/attacks test/manager internal/cli/demo test/faults internal/controller/claim internal/controller/server internal/fleet \
+LONG_TESTS := test/acceptance test/attacks test/manager test/cluster internal/cli/demo test/faults internal/controller/claim internal/controller/server internal/fleet \
 	internal/controlplane/acceptance test/bootstream internal/bootserver/process internal/probe/disk internal/image/blobcache internal/sim
 
 # What makes a package one in which something runs beside something else.
@@ -116,7 +116,7 @@ release-smoke: ## Test what makes releases, and make one for this platform in bi
 # The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked it. What they read is outside
 # of it, where the go command sees no change, so their results are not cached.
 .PHONY: test
-test: build $(BIN)/test-controlplane $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
+test: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." \
 		"cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
@@ -133,13 +133,23 @@ budgets: build $(BIN)/test-controlplane ## Run the tests of budgets of memory an
 # Tests run these programs as child processes. Without the variables they would
 # build their own, with other flags, and compile everything a second time.
 TESTENV = FARRIER_TEST_CONTROLPLANE='$(CURDIR)/$(BIN)/test-controlplane' FARRIER_TEST_BINARY='$(CURDIR)/$(BIN)/farrier' FARRIER_TEST_MANAGER='$(CURDIR)/$(BIN)/farrier-manager' \
-	FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds'
+	FARRIER_TEST_BOOTSERVER='$(CURDIR)/$(BIN)/farrier-bootserver' FARRIER_TEST_CERTMANAGER='$(CURDIR)/$(BIN)/cert-manager-crds' \
+	FARRIER_TEST_KUBEAPISERVER='$(CURDIR)/$(BIN)/test-kubeapiserver' FARRIER_TEST_HELM='$(CURDIR)/$(BIN)/helm'
 
 # The go command touches what it finds up to date; a copy that keeps its time
 # keeps the results of tests that read it cached.
-.PHONY: $(BIN)/test-controlplane
+.PHONY: $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm
 $(BIN)/test-controlplane:
 	$(GO) build $(FLAGS) -ldflags '-s -w' -o $@.new ./internal/controlplane/testapi/apiserver
+	@cmp -s $@.new $@ || cp $@.new $@
+
+$(BIN)/test-kubeapiserver:
+	$(GO) build $(FLAGS) -ldflags '-s -w' -o $@.new ./internal/controlplane/testapi/kubeapiserver
+	@cmp -s $@.new $@ || cp $@.new $@
+
+# Helm itself, of the version whose library renders the chart in hack/charttest.
+$(BIN)/helm:
+	cd hack/charttest && $(GO) build $(FLAGS) -ldflags '-s -w' -o '$(CURDIR)/$@.new' helm.sh/helm/v3/cmd/helm
 	@cmp -s $@.new $@ || cp $@.new $@
 
 # The definitions of cert-manager are in its module, of the version that hack/certmanager pins.

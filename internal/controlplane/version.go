@@ -14,6 +14,10 @@ const kubernetesModule = "k8s.io/kubernetes"
 // flags; without them the API says v0.0.0-master, which kubectl version cannot parse.
 type servedVersion struct{ compatibility.EffectiveVersion }
 
+// Served is an effective version that answers so.
+func Served(v compatibility.EffectiveVersion) compatibility.EffectiveVersion { return servedVersion{v} }
+
+// Info implements compatibility.EffectiveVersion.
 func (v servedVersion) Info() *apimachineryversion.Info {
 	info := v.EffectiveVersion.Info()
 	build, ok := debug.ReadBuildInfo()

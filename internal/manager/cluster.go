@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -89,7 +90,14 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 	if len(absent) > 0 {
 		return fmt.Errorf("missing CRDs: %s; apply config/crd, or start with --install-crds", strings.Join(absent, ", "))
 	}
-	return checkNamespace(ctx, asking, o.ManagerNamespace)
+	c, err := client.New(asking, client.Options{Scheme: system.Scheme()})
+	if err != nil {
+		return err
+	}
+	if err := checkNamespace(ctx, c, o.ManagerNamespace); err != nil {
+		return err
+	}
+	return checkAlone(ctx, c, o.ManagerNamespace)
 }
 
 // started asks whether the API has started: before that it knows neither CRDs nor roles, and what it says of them means nothing.
@@ -131,14 +139,10 @@ func missing(api discovery.DiscoveryInterface, wanted []*apiextensionsv1.CustomR
 	return slices.Compact(absent), nil
 }
 
-func checkNamespace(ctx context.Context, config *rest.Config, name string) error {
-	c, err := client.New(config, client.Options{Scheme: system.Scheme()})
-	if err != nil {
-		return err
-	}
+func checkNamespace(ctx context.Context, c client.Client, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	err := c.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("--manager-namespace: namespace %q does not exist", name)
@@ -146,6 +150,36 @@ func checkNamespace(ctx context.Context, config *rest.Config, name string) error
 		return nil // no right to read it: whatever needs an object in it reports what is missing
 	case err != nil:
 		return fmt.Errorf("--manager-namespace: %w", err)
+	}
+	return nil
+}
+
+// checkAlone refuses to run beside another installation: both would act on every BMC, each with a Lease of its own. The older one stays, which is that
+// of the older keys; nobody can date a Secret back.
+func checkAlone(ctx context.Context, c client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := c.List(ctx, list, client.MatchingFields{"metadata.name": system.KeysSecret})
+	if apierrors.IsForbidden(err) {
+		return nil // whatever needs Secrets reports that
+	}
+	if err != nil {
+		return fmt.Errorf("Secrets called %s: %w", system.KeysSecret, err)
+	}
+	var own *metav1.PartialObjectMetadata
+	for i := range list.Items {
+		if list.Items[i].Namespace == namespace {
+			own = &list.Items[i]
+		}
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.Namespace != namespace && (own == nil || other.CreationTimestamp.Before(&own.CreationTimestamp)) {
+			return fmt.Errorf("another Farrier is installed in the namespace %[1]q, which has an older Secret %[2]s: two of them would both act on every BMC. "+
+				"Run this one there (--manager-namespace %[1]s); or, if that one is gone for good, delete that Secret", other.Namespace, system.KeysSecret)
+		}
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (s *System) addProfiles(c *controllers, config *rest.Config) error {
 	initial := ipxeapi.NewInitial(s.profiles, mgr.GetCache())
 	c.profiles = &ipxeapi.Profiles{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), View: s.profiles, Webhooks: webhooks, Key: s.keys.derived("config ids"),
-		Grants: c.namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: keysSecret},
+		Grants: c.namespaces.Of, KeysSecret: types.NamespacedName{Namespace: s.settings.ManagerNamespace, Name: KeysSecret},
 		ConfigMaps: maps, Initial: initial, Workers: workers,
 	}
 	c.assignments = &ipxeapi.Assignments{Client: mgr.GetClient(), View: s.profiles, Grants: c.namespaces.Of, Initial: initial, Workers: workers}

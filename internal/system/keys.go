@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// keysSecret is the Secret in the manager's namespace from which all tokens are derived.
-	keysSecret = "farrier-keys"
+	// KeysSecret is the Secret in the manager's namespace from which all tokens are derived. It is as old as the installation.
+	KeysSecret = "farrier-keys"
 	tokenKey   = "boot-token"
 )
 
@@ -28,11 +28,11 @@ type keys struct{ token []byte }
 // scripts of machines that are booting must stay good.
 func ensureKeys(ctx context.Context, c client.Client, namespace string) (keys, error) {
 	var secret corev1.Secret
-	name := client.ObjectKey{Namespace: namespace, Name: keysSecret}
+	name := client.ObjectKey{Namespace: namespace, Name: KeysSecret}
 	err := c.Get(ctx, name, &secret)
 	if apierrors.IsNotFound(err) {
 		secret = corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: keysSecret},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: KeysSecret},
 			Data:       map[string][]byte{tokenKey: ignition.NewKey()},
 		}
 		if err = c.Create(ctx, &secret); apierrors.IsAlreadyExists(err) {

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -49,6 +51,7 @@ type Server struct {
 	hosts []string
 	// certificate is what API servers are shown; nil until Start or Beside says where it comes from.
 	certificate certificate
+	logger      logr.Logger
 	// Listener puts connections to a budget (package inbound); nil: to none.
 	Listener func(net.Listener) net.Listener
 }
@@ -75,7 +78,7 @@ func (o *Options) Server() (*Server, error) {
 	if err != nil || number == 0 {
 		return nil, fmt.Errorf("--webhook-address: port %q is not a number from 1 to 65535", port)
 	}
-	server := &Server{Server: controllerwebhook.NewServer(controllerwebhook.Options{Host: host, Port: int(number)}), options: *o}
+	server := &Server{Server: controllerwebhook.NewServer(controllerwebhook.Options{Host: host, Port: int(number)}), options: *o, logger: logr.Discard()}
 	if o.CertFile == "" && o.KeyFile == "" {
 		return server, nil
 	}
@@ -88,6 +91,14 @@ func (o *Options) Server() (*Server, error) {
 	}
 	server.hosts = pair.Leaf.DNSNames
 	return server, nil
+}
+
+// connections takes what net/http says of connections that fail: anybody may make one, and an API server without the authority makes many.
+type connections struct{ logger logr.Logger }
+
+func (c connections) Write(line []byte) (int, error) {
+	c.logger.V(1).Info("connection to the webhooks failed", "message", strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // How long a request, its answer, and the end of the server may take; admission itself has its own deadline.
@@ -117,6 +128,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	srv := inbound.Prepare(&http.Server{
 		Handler: hostcheck.Handler(s.WebhookMux(), s.hosts...), ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog:  log.New(connections{s.logger}, "", 0),
 		TLSConfig: &tls.Config{GetCertificate: s.certificate.GetCertificate, MinVersion: tls.VersionTLS12},
 	})
 	watched, served := make(chan error, 1), make(chan error, 1)
@@ -170,6 +182,7 @@ func Beside(server *Server, managerNamespace string, foreignBoot bool, logger lo
 		if err := assignments.Follow(context.Background(), mgr.GetCache()); err != nil {
 			return err
 		}
+		server.logger = logger
 		if server.options.CertFile == "" {
 			if err := server.makesItsOwn(mgr, managerNamespace, logger); err != nil {
 				return err

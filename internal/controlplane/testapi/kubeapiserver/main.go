@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
@@ -114,7 +115,33 @@ func run(ctx context.Context, o own, server *options.ServerRunOptions) (err erro
 		return err
 	}
 	go announce(ctx, url, path)
-	return app.Run(ctx, completed)
+	return serve(ctx, completed)
+}
+
+// serve is kube-apiserver's own Run, but for the version that it tells: without Kubernetes' linker flags that is one that Helm takes for an old one.
+func serve(ctx context.Context, completed options.CompletedOptions) error {
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return err
+	}
+	for _, generic := range []*genericapiserver.Config{
+		config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	} {
+		generic.EffectiveVersion = controlplane.Served(generic.EffectiveVersion)
+	}
+	ready, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	chain, err := app.CreateServerChain(ready)
+	if err != nil {
+		return err
+	}
+	prepared, err := chain.PrepareRun()
+	if err != nil {
+		return err
+	}
+	return prepared.Run(ctx)
 }
 
 // configure makes a server of its own world: its store, its certificates, its accounts, and RBAC. Nobody routes its Services, so it need not say
