@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +42,28 @@ type cluster struct {
 	t        *testing.T
 	api      *testapi.Process
 	services *services
+	warnings *warnings
+}
+
+// warnings are what the API server warns of.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+}
+
+// heard returns what the API server has warned of since the last time.
+func (w *warnings) heard() (said []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said, w.said = w.said, nil
+	return said
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -52,7 +75,11 @@ func newCluster(t *testing.T) *cluster {
 			t.Logf("kube-apiserver printed:\n%s", api.Output())
 		}
 	})
-	return &cluster{Running: lab.At(t, api.RESTConfig()), t: t, api: api, services: s}
+	c := &cluster{t: t, api: api, services: s, warnings: &warnings{}}
+	administrator := api.RESTConfig()
+	administrator.WarningHandler = c.warnings
+	c.Running = lab.At(t, administrator)
+	return c
 }
 
 // in is the cluster under the eyes of a subtest.
@@ -103,6 +130,7 @@ func (c *cluster) install(values ...string) {
 		args = append(args, "--set", value)
 	}
 	c.helm(args...)
+	c.served()
 }
 
 // accountConfig is a kubeconfig of a service account, with a token as its pods get one.
@@ -150,23 +178,34 @@ type manager struct {
 	lacks bool
 }
 
-var managers atomic.Uint32
+var addresses atomic.Uint32
+
+// address is one of this host that no other pod of the test has.
+func address() string {
+	n := addresses.Add(1)
+	return netip.AddrFrom4([4]byte{127, 97, byte(n >> 8), byte(n)}).String()
+}
+
+// flags writes the flags that the chart made for a program into a file, as its pods find it.
+func (c *cluster) flags(program string) string {
+	c.t.Helper()
+	var flags corev1.ConfigMap
+	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: program}, &flags); err != nil {
+		c.t.Fatal(err)
+	}
+	file := filepath.Join(c.t.TempDir(), program+".yaml")
+	if err := os.WriteFile(file, []byte(flags.Data[program+".yaml"]), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	return file
+}
 
 // manage starts a manager. In place of a pod it has an address of this host and a folder, and flags of the test's own.
 func (c *cluster) manage(args ...string) *manager {
 	c.t.Helper()
-	var flags corev1.ConfigMap
-	if err := c.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: "farrier-manager"}, &flags); err != nil {
-		c.t.Fatal(err)
-	}
-	file := filepath.Join(c.t.TempDir(), "farrier-manager.yaml")
-	if err := os.WriteFile(file, []byte(flags.Data["farrier-manager.yaml"]), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-	n := managers.Add(1)
-	m := &manager{t: c.t, ip: netip.AddrFrom4([4]byte{127, 97, byte(n >> 8), byte(n)}).String()}
+	m := &manager{t: c.t, ip: address()}
 	args = append([]string{
-		"--config", file, "--kubeconfig", c.accountConfig(namespace, "farrier-manager"), "--data-dir", c.t.TempDir(),
+		"--config", c.flags("farrier-manager"), "--kubeconfig", c.accountConfig(namespace, "farrier-manager"), "--data-dir", c.t.TempDir(),
 		"--health-address", m.ip + ":8081", "--boot-address", m.ip + ":8082", "--metrics-address", m.ip + ":8443", "--webhook-address", m.webhook(),
 	}, args...)
 	m.Process = product.Run(c.t, product.Manager, "manager", nil, args...)
@@ -190,11 +229,17 @@ func (m *manager) boot() string { return "http://" + m.ip + ":8082" }
 // ready waits until the probe of a pod would say so.
 func (m *manager) ready() {
 	m.t.Helper()
-	product.Eventually(m.t, "the manager is ready", func(ctx context.Context) error {
-		if m.Ended() {
+	isReady(m.t, m.Process, m.ip)
+}
+
+// isReady waits until the probe of a pod at an address would say so.
+func isReady(t *testing.T, p *product.Process, ip string) {
+	t.Helper()
+	product.Eventually(t, "the pod at "+ip+" is ready", func(ctx context.Context) error {
+		if p.Ended() {
 			return errors.New("it has ended")
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.ip+":8081/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ip+":8081/readyz", nil)
 		if err != nil {
 			return err
 		}

@@ -60,12 +60,17 @@ func (c *cluster) crds() []unstructured.Unstructured {
 	return list.Items
 }
 
-// served waits until the API serves all kinds, as far as clients can know.
+// served waits until the API serves all kinds: a manager that comes earlier ends, and its pod is started again.
 func (c *cluster) served() {
 	c.t.Helper()
-	product.Eventually(c.t, "the kinds are served", func(ctx context.Context) error {
-		return c.List(ctx, &metalv1.ServerList{})
-	})
+	for _, definition := range c.crds() {
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(group + "/v1alpha1")
+		list.SetKind(kind + "List")
+		product.Eventually(c.t, kind+" is served", func(ctx context.Context) error { return c.List(ctx, list) })
+	}
 }
 
 // TestReleases: a release of the chart with earlier definitions is upgraded, rolled back, upgraded again and uninstalled; the definitions follow, and objects
@@ -166,7 +171,7 @@ func TestOneToACluster(t *testing.T) {
 	}
 }
 
-// TestServerSideApply: the API server takes every object of the chart as it is, with no field that it does not know.
+// TestServerSideApply: the API server takes every object of the chart as it is, with no field that it does not know, and without a warning.
 func TestServerSideApply(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -195,6 +200,9 @@ func TestServerSideApply(t *testing.T) {
 				}
 				if err := c.apply(o); err != nil {
 					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+				}
+				if said := c.warnings.heard(); len(said) > 0 {
+					t.Errorf("%s %s: the API server warns: %v", o.GetKind(), o.GetName(), said)
 				}
 			}
 		})

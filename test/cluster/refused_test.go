@@ -27,7 +27,6 @@ func TestManagerRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.install()
-	c.served()
 	account := c.accountConfig(namespace, "farrier-manager")
 	c.namespace("nobody")
 	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "nobody", Name: "nobody"}}); err != nil {
@@ -115,7 +114,6 @@ func TestOneManagerToACluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.install()
-	c.served()
 	first := c.manage()
 	first.ready()
 	c.namespace("elsewhere")

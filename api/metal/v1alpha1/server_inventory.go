@@ -58,7 +58,6 @@ type NetworkInterface struct {
 
 	// IPs are the addresses of the interface.
 	// +optional
-	// +kubebuilder:validation:items:Format=ip
 	IPs []string `json:"ips,omitempty"`
 
 	// MACAddress of the interface.
