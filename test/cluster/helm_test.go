@@ -171,7 +171,7 @@ func TestOneToACluster(t *testing.T) {
 	}
 }
 
-// TestServerSideApply: the API server takes every object of the chart as it is, with no field that it does not know, and without a warning.
+// TestServerSideApply: the API server takes every object of the chart and of the bases for kustomize as it is, with no field that it does not know, and without a warning.
 func TestServerSideApply(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -191,21 +191,40 @@ func TestServerSideApply(t *testing.T) {
 			if len(objects) < 20 {
 				t.Fatalf("%d objects only", len(objects))
 			}
-			for _, o := range objects {
-				if strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
-					continue // the definitions of Prometheus' operator are not here
-				}
-				if o.GetNamespace() != "" {
-					c.namespace(o.GetNamespace())
-				}
-				if err := c.apply(o); err != nil {
-					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
-				}
-				if said := c.warnings.heard(); len(said) > 0 {
-					t.Errorf("%s %s: the API server warns: %v", o.GetKind(), o.GetName(), said)
-				}
-			}
+			c.in(t).applyAll(objects)
 		})
+	}
+	bases, err := filepath.Glob("../../config/kustomize/*/objects.yaml")
+	if err != nil || len(bases) < 3 {
+		t.Fatalf("bases for kustomize: %v, %v", bases, err)
+	}
+	for _, base := range bases {
+		t.Run(base, func(t *testing.T) {
+			text, err := os.ReadFile(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.in(t).applyAll(parse(t, string(text)))
+		})
+	}
+}
+
+// applyAll applies objects in their order.
+func (c *cluster) applyAll(objects []*unstructured.Unstructured) {
+	c.t.Helper()
+	for _, o := range objects {
+		if strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
+			continue // the definitions of Prometheus' operator are not here
+		}
+		if o.GetNamespace() != "" {
+			c.namespace(o.GetNamespace())
+		}
+		if err := c.apply(o); err != nil {
+			c.t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+		if said := c.warnings.heard(); len(said) > 0 {
+			c.t.Errorf("%s %s: the API server warns: %v", o.GetKind(), o.GetName(), said)
+		}
 	}
 }
 

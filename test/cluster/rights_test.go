@@ -34,7 +34,7 @@ const (
 // The lines of both tables. hack/charttest compares the first with the roles.
 var (
 	mayRow    = regexp.MustCompile("(?m)^\\| ([^|]+) \\| ([^|]+) \\| `([^`]+)` \\| `([^`|]+)` \\|")
-	mayNotRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\| `([^`]+)` \\| ([^|]+) \\| `([^`|]+)` \\|")
+	mayNotRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\| `([^`]+)` \\| ([^|`][^|]*) \\| `([^`|]+)` \\|")
 )
 
 // accounts are who the tables speak of.
@@ -103,7 +103,7 @@ func (r right) asked(t *testing.T) (all []authorizationv1.SelfSubjectAccessRevie
 		places, ask.Name = everywhere, "another"
 	case "the namespace of the release":
 		places = []string{namespace}
-	case "`credentialNamespaces`":
+	case "`credentialNamespaces`", "in namespaces of `credentialNamespaces`":
 		places = []string{granted}
 	case "the tenant's namespace":
 		places = []string{tenants}
