@@ -152,7 +152,7 @@ func (c *cluster) aged() *x509.Certificate {
 	now := time.Now()
 	issuedAt := now.Add(-50 * day)
 	data := map[string][]byte{}
-	make := func(name string, at time.Time) *authority.Authority {
+	made := func(name string, at time.Time) *authority.Authority {
 		cert, key, err := authority.NewOf("webhooks", at, 360*day)
 		if err != nil {
 			c.t.Fatal(err)
@@ -165,8 +165,8 @@ func (c *cluster) aged() *x509.Certificate {
 		}
 		return a
 	}
-	old := make("authority", now.Add(-241*day))
-	make("next", now.Add(-3*time.Hour))
+	old := made("authority", now.Add(-241*day))
+	made("next", now.Add(-3*time.Hour))
 	key, keyPEM, err := authority.NewKey()
 	if err != nil {
 		c.t.Fatal(err)
