@@ -31,12 +31,14 @@ var (
 
 // operations warns of an operation that nobody knows. It is not refused: the contract is that the controller removes it with an event.
 func operations(_ context.Context, c *check) error {
-	operation, set := c.Object.GetAnnotations()[metalv1.AnnotationOperation]
+	operation, set := metalv1.OperationOf(c.Object)
 	if !set || slices.Contains(operationWords, operation) {
 		return nil
 	}
-	if c.Old != nil && c.Old.GetAnnotations()[metalv1.AnnotationOperation] == operation {
-		return nil
+	if c.Old != nil {
+		if before, _ := metalv1.OperationOf(c.Old); before == operation {
+			return nil
+		}
 	}
 	c.warn(annotation(metalv1.AnnotationOperation), "%.64q is not an operation and will be removed", operation)
 	return nil

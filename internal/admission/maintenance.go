@@ -65,7 +65,8 @@ func settingsNames(_ context.Context, c *check, now, before *metalv1.BIOSSetting
 // settingsInProgress refuses to change what settings ask for while they are on their way to the BIOS, unless the operation says that this is
 // meant: the part of the flow that is under way is broken off.
 func settingsInProgress(_ context.Context, c *check, now, before *metalv1.BIOSSettings) error {
-	if c.created() || now.Annotations[metalv1.AnnotationOperation] == metalv1.OperationAllowInProgressUpdate {
+	operation, _ := metalv1.OperationOf(now)
+	if c.created() || operation == metalv1.OperationAllowInProgressUpdate {
 		return nil
 	}
 	// Status says it to people, and a rule is for people: the controller takes up whatever it finds.

@@ -86,7 +86,7 @@ func existing(f facts) plan {
 	ours := &f.same[at]
 	has, err := netip.ParseAddr(strings.TrimSpace(ours.Spec.IP))
 	switch {
-	case ours.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore || !ours.DeletionTimestamp.IsZero():
+	case metalv1.IsIgnored(ours) || !ours.DeletionTimestamp.IsZero():
 		return plan{reason: reasonIgnored}
 	case err == nil && slices.Contains(f.seen.Held, has.Unmap()):
 		return plan{reason: reasonUpToDate}

@@ -47,6 +47,12 @@ var words = [standings]struct{ reason, one, several string }{
 	deleting:      {ReasonServerNotClaimable, "is being deleted", "being deleted"},
 }
 
+// parks reports whether a server is parked, or asked to be.
+func parks(s *metalv1.Server) bool {
+	operation, _ := metalv1.OperationOf(s)
+	return operation == metalv1.OperationPark || s.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue
+}
+
 // standingOf judges a server by itself.
 func standingOf(s *metalv1.Server) standing {
 	switch {
@@ -56,7 +62,7 @@ func standingOf(s *metalv1.Server) standing {
 		return taken
 	case s.Spec.Unclaimable:
 		return unclaimable
-	case s.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue, s.Annotations[metalv1.AnnotationOperation] == metalv1.OperationPark:
+	case parks(s):
 		return parked
 	case s.Annotations[metalv1.AnnotationClaimedBy] != "":
 		return unclean

@@ -59,12 +59,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (reconcile.Result, error) {
-	operation := obj.Annotations[metalv1.AnnotationOperation]
+	operation, _ := metalv1.OperationOf(obj)
 	deleting := deleting(obj)
 	if deleting && (progressOf(obj).abandonable() || operation == metalv1.OperationAllowInProgressDelete) {
 		return reconcile.Result{}, r.finalize(ctx, obj)
 	}
-	if operation == metalv1.OperationIgnore || operation == metalv1.OperationIgnorePropagated {
+	if metalv1.IsIgnored(obj) {
 		return reconcile.Result{}, nil
 	}
 	if done, err := r.adopt(ctx, obj, deleting); done || err != nil {
@@ -91,7 +91,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BIOSSettings) (
 func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.BIOSSettings, deleting bool) (bool, error) {
 	before := obj.DeepCopy()
 	changed := !deleting && controllerutil.AddFinalizer(obj, metalv1.FinalizerBIOSSettings)
-	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	operation, asked := metalv1.OperationOf(obj)
 	known := true
 	switch operation {
 	case metalv1.OperationAllowInProgressDelete:

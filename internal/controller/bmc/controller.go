@@ -118,7 +118,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	if done, err := r.adopt(ctx, s.obj); done || err != nil {
 		return err
 	}
-	if s.obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if metalv1.IsIgnored(s.obj) {
 		return nil
 	}
 	if done, err := r.operate(ctx, s.obj); done || err != nil {

@@ -320,7 +320,7 @@ func TestAnIgnoredBMCIsLeftAlone(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.settle(t)
 		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) {
-			b.Annotations = map[string]string{metalv1.AnnotationOperation: metalv1.OperationIgnore}
+			b.Annotations = map[string]string{metalv1.AnnotationOperation: "ignore-reconciliation"} // by its former name
 		})
 		s.bmc.Fails(&bmc.Error{Kind: bmc.KindTimeout})
 		s.ForgetWrites()

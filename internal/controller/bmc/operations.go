@@ -69,7 +69,7 @@ func (r *resets) fail(uid types.UID, at time.Time) {
 // operate takes the operation that the annotation asks for. It reports whether there was one: its
 // write wakes the BMC again.
 func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error) {
-	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	operation, asked := metalv1.OperationOf(obj)
 	if !asked {
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error
 func (r *Reconciler) begin(ctx context.Context, obj *metalv1.BMC, operation string) error {
 	before := obj.DeepCopy()
 	started := operation + "@" + obj.ResourceVersion
-	if obj.Annotations[metalv1.AnnotationOperation] == operation {
+	if asked, _ := metalv1.OperationOf(obj); asked == operation {
 		delete(obj.Annotations, metalv1.AnnotationOperation)
 	}
 	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, metalv1.AnnotationOperationStarted, started)

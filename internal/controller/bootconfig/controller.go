@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) (result reconcile.Result, err error) {
-	if !config.DeletionTimestamp.IsZero() || config.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !config.DeletionTimestamp.IsZero() || metalv1.IsIgnored(config) {
 		return result, nil
 	}
 	v := view{config: config}

@@ -26,7 +26,7 @@ func (p *Pending) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err := p.Get(ctx, req.NamespacedName, &config); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if config.Status.State != "" || !config.DeletionTimestamp.IsZero() || config.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if config.Status.State != "" || !config.DeletionTimestamp.IsZero() || metalv1.IsIgnored(&config) {
 		return reconcile.Result{}, nil
 	}
 	before := config.DeepCopy()

@@ -103,7 +103,7 @@ func (a Attempts) put(in *source) {
 // say writes into the status of a boot configuration that no boot server knows its attempt, as long as that is so. It returns for how long it is too
 // early to say.
 func (a Attempts) say(ctx context.Context, in *source, config *metalv1.ServerBootConfiguration) (early time.Duration, err error) {
-	if !config.DeletionTimestamp.IsZero() || config.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !config.DeletionTimestamp.IsZero() || metalv1.IsIgnored(config) {
 		return 0, nil
 	}
 	before := config.DeepCopy()

@@ -74,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerClaim) (a
 	if !obj.DeletionTimestamp.IsZero() {
 		return 0, r.finalize(ctx, obj)
 	}
-	if ignored(obj) {
+	if metalv1.IsIgnored(obj) {
 		r.withdraw(client.ObjectKeyFromObject(obj))
 		return 0, nil
 	}

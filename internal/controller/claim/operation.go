@@ -9,19 +9,10 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
-// ignored reports whether an annotation asks to leave a claim alone, set on it or propagated to it.
-func ignored(obj *metalv1.ServerClaim) bool {
-	switch obj.Annotations[metalv1.AnnotationOperation] {
-	case metalv1.OperationIgnore, metalv1.OperationIgnorePropagated:
-		return true
-	}
-	return false
-}
-
 // dropOperation removes an operation with an event: claims have none. It reports whether there was one; the write triggers the claim
 // again.
 func (r *Reconciler) dropOperation(ctx context.Context, obj *metalv1.ServerClaim) (bool, error) {
-	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	operation, asked := metalv1.OperationOf(obj)
 	if !asked {
 		return false, nil
 	}

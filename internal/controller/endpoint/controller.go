@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !endpoint.DeletionTimestamp.IsZero() {
 		return reconcileerror.Handle(ctx, reconcile.Result{}, r.release(ctx, endpoint.DeepCopy()))
 	}
-	if endpoint.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if metalv1.IsIgnored(&endpoint) {
 		return reconcile.Result{}, nil
 	}
 	condition, err := r.recognise(ctx, &endpoint)

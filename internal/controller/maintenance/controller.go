@@ -40,7 +40,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerMaintenan
 	if !obj.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, obj)
 	}
-	if obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if metalv1.IsIgnored(obj) {
 		return nil
 	}
 	if done, err := r.adopt(ctx, obj); done || err != nil {
@@ -65,7 +65,7 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.ServerMaintenan
 func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.ServerMaintenance) (bool, error) {
 	before := obj.DeepCopy()
 	added := controllerutil.AddFinalizer(obj, metalv1.FinalizerServerMaintenance)
-	operation, asked := obj.Annotations[metalv1.AnnotationOperation]
+	operation, asked := metalv1.OperationOf(obj)
 	delete(obj.Annotations, metalv1.AnnotationOperation)
 	if !added && !asked {
 		return false, nil

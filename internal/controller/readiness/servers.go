@@ -38,7 +38,7 @@ func (r *Servers) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 }
 
 func (r *Servers) reconcile(ctx context.Context, server *metalv1.Server) error {
-	if !server.DeletionTimestamp.IsZero() || server.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !server.DeletionTimestamp.IsZero() || metalv1.IsIgnored(server) {
 		return nil
 	}
 	var rules metalv1.ServerReadinessRuleList

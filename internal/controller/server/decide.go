@@ -26,7 +26,7 @@ func decide(v *View) (phase, Plan) {
 		return ph, Plan{Attempt: attempt, Interim: true}
 	}
 	var requested Plan
-	if operation, asked := v.Server.Annotations[metalv1.AnnotationOperation]; asked {
+	if operation, asked := metalv1.OperationOf(v.Server); asked {
 		answer, done := decideOperation(v, operation)
 		if done {
 			answer.Interim = true

@@ -36,7 +36,7 @@ func (r *Reconciler) reconcile(ctx context.Context, server *metalv1.Server) (rec
 	if done, err := r.adopt(ctx, server); done || err != nil {
 		return reconcile.Result{}, err
 	}
-	if server.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if metalv1.IsIgnored(server) {
 		return reconcile.Result{}, nil
 	}
 	bmc, err := r.connect(ctx, server)

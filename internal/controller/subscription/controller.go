@@ -64,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile.Result, error) {
-	if !obj.DeletionTimestamp.IsZero() || obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !obj.DeletionTimestamp.IsZero() || metalv1.IsIgnored(obj) {
 		return reconcile.Result{}, nil
 	}
 	key, err := r.keyOf(ctx, obj)

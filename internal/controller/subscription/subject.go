@@ -94,7 +94,7 @@ func (r *Reconciler) reconcileServer(ctx context.Context, req reconcile.Request)
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	if !obj.DeletionTimestamp.IsZero() || obj.Annotations[metalv1.AnnotationOperation] == metalv1.OperationIgnore {
+	if !obj.DeletionTimestamp.IsZero() || metalv1.IsIgnored(&obj) {
 		return reconcile.Result{}, nil
 	}
 	key, ours := r.inlineKey(&obj)

@@ -58,7 +58,7 @@ func Forget(claim *metalv1.ServerClaim) {
 
 // Waits reports whether a maintenance would take the server if it were its turn.
 func Waits(m *metalv1.ServerMaintenance, claim *metalv1.ServerClaim) bool {
-	return m.DeletionTimestamp.IsZero() && m.Annotations[metalv1.AnnotationOperation] != metalv1.OperationIgnore &&
+	return m.DeletionTimestamp.IsZero() && !metalv1.IsIgnored(m) &&
 		m.Status.State != metalv1.ServerMaintenanceStateFailed && Approved(m, claim)
 }
 
