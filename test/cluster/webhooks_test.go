@@ -52,10 +52,14 @@ func TestWebhooks(t *testing.T) {
 	first.ready()
 	product.Eventually(t, "the API server has claims judged", c.judged)
 
-	var lease coordinationv1.Lease
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "farrier-manager"}, &lease); err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		t.Errorf("the manager does not lead: %v, %v", lease.Spec, err)
-	}
+	product.Eventually(t, "the manager leads", func(ctx context.Context) error {
+		var lease coordinationv1.Lease
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "farrier-manager"}, &lease)
+		if err == nil && (lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "") {
+			err = errors.New("nobody holds the Lease")
+		}
+		return err
+	})
 	// Another version of the chart's objects leaves the authority where it is.
 	before := c.announced()
 	c.helm("upgrade", "farrier", chart, "--set", "podAnnotations.a=b")

@@ -58,6 +58,7 @@ type NetworkInterface struct {
 
 	// IPs are the addresses of the interface.
 	// +optional
+	// +kubebuilder:validation:items:Format=ip
 	IPs []string `json:"ips,omitempty"`
 
 	// MACAddress of the interface.
