@@ -53,7 +53,7 @@ func read(file *bufio.Reader, identities []age.Identity, sink Sink) error {
 	}
 	packed, err := gzip.NewReader(plain)
 	if err != nil {
-		return fmt.Errorf("is no backup of Farrier, or %w: %v", ErrDamaged, err)
+		return fmt.Errorf("is no backup of Farrier, or %w: %w", ErrDamaged, err)
 	}
 	r := &reader{archive: tar.NewReader(packed), sink: sink, sums: map[string]string{}}
 	if err := r.readAll(); err != nil {
