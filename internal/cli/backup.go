@@ -99,8 +99,8 @@ func newReset() *cobra.Command {
 Machines stay as they are: what runs, runs on.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return standalone.Reset(dataDir, func(found []standalone.Found) (bool, error) {
-				out := cmd.OutOrStdout()
+			out := cmd.OutOrStdout()
+			err := standalone.Reset(dataDir, func(found []standalone.Found) (bool, error) {
 				for _, f := range found {
 					fmt.Fprintf(out, "%8d KiB  %s\n", (f.Bytes+1023)>>10, f.Path)
 				}
@@ -115,6 +115,10 @@ Machines stay as they are: what runs, runs on.`,
 				}
 				return true, nil
 			})
+			if err == nil {
+				_, err = fmt.Fprintf(out, "deleted: %s is empty\n", dataDir)
+			}
+			return err
 		},
 	}
 	cmd.Flags().SortFlags = false

@@ -37,6 +37,11 @@ var (
 func routeLogs(logger logr.Logger) {
 	sink.Store(&logger)
 	quiet.Store(false)
+	captureLogs()
+}
+
+// captureLogs keeps what other people's code logs from standard error. Without routeLogs it is dropped.
+func captureLogs() {
 	routeOnce.Do(func() {
 		klog.SetLoggerWithOptions(logr.New(klogSink{}), klog.WriteKlogBuffer(klogBuffer))
 		grpclog.SetLoggerV2(grpcLogger{})

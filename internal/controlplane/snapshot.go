@@ -25,6 +25,7 @@ const restoredRevision = 1_000_000_000
 // SnapshotStore hands out a consistent snapshot of the store in a data directory, whether its control plane runs or not. Who may read the directory may do
 // this: the store listens in there.
 func SnapshotStore(ctx context.Context, dataDir string, take func(io.Reader) error) (err error) {
+	captureLogs()
 	dir, err := datadir.Open(dataDir)
 	if errors.Is(err, datadir.ErrInUse) {
 		path, err := filepath.Abs(dataDir)
@@ -63,6 +64,7 @@ func takeSnapshot(ctx context.Context, endpoint string, take func(io.Reader) err
 
 // RestoreStore makes the store of a data directory, which has none, of a file with a snapshot.
 func RestoreStore(file, dataDir string) error {
+	captureLogs()
 	wal.SegmentSizeBytes = diskguard.SegmentSize
 	dir := filepath.Join(dataDir, etcdDir)
 	cfg := etcdConfig(dir, filepath.Join(dir, etcdSocket))

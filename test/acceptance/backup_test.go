@@ -55,8 +55,8 @@ func TestBackupUnderLoadIsRestoredElsewhere(t *testing.T) {
 		}
 		return nil
 	})
-	if _, stderr, code := product.Ask(t, product.Farrier, "backup", "--data-dir", l.DataDir, "--passphrase-file", passphrase, file); code != 0 {
-		t.Fatalf("backup: %s", stderr)
+	if _, stderr, code := product.Ask(t, product.Farrier, "backup", "--data-dir", l.DataDir, "--passphrase-file", passphrase, file); code != 0 || stderr != "" {
+		t.Fatalf("backup: %d %s", code, stderr)
 	}
 	stop()
 	load.Wait()
@@ -167,7 +167,7 @@ func TestRestoreTakesNothingThatIsWrong(t *testing.T) {
 	p.Stop()
 	says(ask(1, "reset", "--data-dir", data), "Type yes", "nothing was deleted")
 	says(ask(1, "reset", "--data-dir", t.TempDir(), "--yes"), "never run")
-	says(ask(0, "reset", "--data-dir", data, "--yes"), filepath.Join(data, "etcd"))
+	says(ask(0, "reset", "--data-dir", data, "--yes"), filepath.Join(data, "etcd"), "is empty")
 	if entries, err := os.ReadDir(data); err != nil || len(entries) > 0 {
 		t.Errorf("a reset left %v, %v", entries, err)
 	}
