@@ -71,6 +71,7 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 		return client.IgnoreNotFound(err)
 	}
 	r.tell(ctx, before, obj)
+	countWait(before, obj, r.Clock.Now())
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,23 +24,50 @@ type census struct {
 type counted struct {
 	state metalv1.ServerState
 	late  bool
+	// since is when this process saw the server enter the state; zero: it was in it already.
+	since time.Time
 }
 
 var (
+	changes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "farrier_server_transitions_total",
+		Help: "Servers that went from one state to another.",
+	}, []string{"from", "to"})
+	stays = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "farrier_server_state_duration_seconds",
+		Help:    "How long servers were in a state that they have left, of those that this process saw entering it.",
+		Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600},
+	}, []string{"state"})
+
 	serversDesc = prometheus.NewDesc("farrier_servers", "Servers by state.", []string{"state"}, nil)
 	lateDesc    = prometheus.NewDesc("farrier_servers_late", "Servers that have been longer in their state than is usual, or whose machine does not follow a power command.", []string{"state"}, nil)
 )
 
-// note says where a server is, and whether it has just become late.
-func (c *census) note(name string, is counted) (becameLate bool) {
+func init() { metrics.Registry.MustRegister(changes, stays) }
+
+// note takes down where a server is at a time, and reports whether it has just become late.
+func (c *census) note(name string, state metalv1.ServerState, late bool, now time.Time) (becameLate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
 		c.by = map[string]counted{}
 	}
-	was := c.by[name]
+	was, known := c.by[name]
+	is := counted{state: state, late: late, since: was.since}
+	if known && was.state != state {
+		is.since = now
+		left(was, state, now)
+	}
 	c.by[name] = is
-	return is.late && (!was.late || was.state != is.state)
+	return late && (!was.late || was.state != state)
+}
+
+// left counts a server that has left a state for another.
+func left(was counted, to metalv1.ServerState, now time.Time) {
+	changes.WithLabelValues(string(was.state), string(to)).Inc()
+	if !was.since.IsZero() {
+		stays.WithLabelValues(string(was.state)).Observe(now.Sub(was.since).Seconds())
+	}
 }
 
 func (c *census) forget(name string) {

@@ -63,8 +63,8 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 // tellLate counts servers by state, and makes one event of each that becomes late.
 func (r *Reconciler) tellLate(v *View) {
 	late := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionLate)
-	is := counted{v.Server.Status.State, late != nil && late.Status == metav1.ConditionTrue}
-	if r.census.note(v.Server.Name, is) {
+	isLate := late != nil && late.Status == metav1.ConditionTrue
+	if r.census.note(v.Server.Name, v.Server.Status.State, isLate, v.Now) {
 		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, late.Reason, late.Reason, "%s", late.Message)
 	}
 }
