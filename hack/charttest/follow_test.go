@@ -22,7 +22,10 @@ import (
 const patience = 3 * time.Minute
 
 // A child is a program that runs until the test ends.
-type child struct{ lines chan string }
+type child struct {
+	lines chan string
+	ended chan struct{}
+}
 
 // run starts a program that a variable names; without the variable the test is skipped.
 func run(t *testing.T, variable string, arguments ...string) *child {
@@ -34,10 +37,18 @@ func run(t *testing.T, variable string, arguments ...string) *child {
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, arguments...)
 	read, write := io.Pipe()
 	command.Stdout, command.Stderr = write, write
+	if _, err := command.StdinPipe(); err != nil { // the API server ends with its standard input
+		t.Fatal(err)
+	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{lines: make(chan string, 1000)}
+	c := &child{lines: make(chan string, 1000), ended: make(chan struct{})}
+	go func() {
+		_ = command.Wait()
+		_ = write.Close()
+		close(c.ended)
+	}()
 	go func() {
 		for scanner := bufio.NewScanner(read); scanner.Scan(); {
 			select {
@@ -48,8 +59,7 @@ func run(t *testing.T, variable string, arguments ...string) *child {
 	}()
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
-		_ = command.Wait()
-		_ = write.Close()
+		<-c.ended
 	})
 	return c
 }
@@ -67,6 +77,19 @@ func (c *child) says(t *testing.T, text string) string {
 			before = append(before, line)
 		case <-end:
 			t.Fatalf("it does not say %q, but:\n%s", text, strings.Join(before, "\n"))
+		}
+	}
+}
+
+// said is what it has printed that nobody has read.
+func (c *child) said() string {
+	var lines []string
+	for {
+		select {
+		case line := <-c.lines:
+			lines = append(lines, line)
+		default:
+			return strings.Join(lines, "\n")
 		}
 	}
 }
@@ -118,14 +141,14 @@ func TestTheyFindEachOther(t *testing.T) {
 			t.Fatal(out)
 		}
 	}
-	api := run(t, "FARRIER_TEST_BINARY", "up", "--data-dir", filepath.Join(dir, "up"), "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--operator-address", "127.0.0.1:0")
-	api.says(t, "ready ")
+	api := run(t, "FARRIER_TEST_CONTROLPLANE", "--data-dir", filepath.Join(dir, "api"))
+	kubeconfig := strings.Fields(api.says(t, "ready "))[2]
 	stream, health := free(t), free(t)
-	run(t, "FARRIER_TEST_MANAGER", "--kubeconfig", filepath.Join(dir, "up", "kubeconfig"), "--config", fileOf(t, objects, "farrier-manager", map[string]any{
+	manager := run(t, "FARRIER_TEST_MANAGER", "--kubeconfig", kubeconfig, "--install-crds", "--config", fileOf(t, objects, "farrier-manager", map[string]any{
 		"manager-namespace": "default", "data-dir": filepath.Join(dir, "manager"), "health-address": "127.0.0.1:0", "boot-address": free(t),
 		"boot-stream-address": stream, "boot-stream-certificates-dir": filepath.Join(dir, "ca", "farrier-boot-stream."+namespace+".svc"),
 	}))
-	run(t, "FARRIER_TEST_BOOTSERVER", "--config", fileOf(t, objects, "farrier-bootserver", map[string]any{
+	bootServer := run(t, "FARRIER_TEST_BOOTSERVER", "--config", fileOf(t, objects, "farrier-bootserver", map[string]any{
 		"managers": []string{stream}, "data-dir": filepath.Join(dir, "boot"), "health-address": health, "boot-address": free(t),
 		"certificates-dir": filepath.Join(dir, "ca", "farrier-bootserver."+namespace+".svc"),
 	}))
@@ -135,6 +158,10 @@ func TestTheyFindEachOther(t *testing.T) {
 	for end := time.After(patience); ; {
 		select {
 		case <-tick.C:
+		case <-manager.ended:
+			t.Fatalf("the manager has ended: %s", manager.said())
+		case <-bootServer.ended:
+			t.Fatalf("the boot server has ended: %s", bootServer.said())
 		case <-end:
 			t.Fatalf("the boot server is not ready: %s", last)
 		}
