@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	readyTimeout = 60 * time.Second
+	readyTimeout = 3 * time.Minute // a limit against hanging: ten of them may start at once on two processors
 	stopTimeout  = 30 * time.Second
 	// outputLimit bounds what is kept of a child's standard error.
 	outputLimit = 64 << 10

@@ -36,7 +36,7 @@ const (
 	// issuer is that of service account tokens.
 	issuer = "https://kubernetes.default.svc"
 	// startTimeout bounds the start of the store. The test bounds everything.
-	startTimeout  = time.Minute
+	startTimeout  = 3 * time.Minute
 	readyInterval = 50 * time.Millisecond
 )
 
