@@ -79,18 +79,27 @@ func strictly(t *testing.T, path string, into any) {
 	}
 }
 
+// ruleGroup is a group of rules.yaml.
+type ruleGroup struct {
+	Name  string `json:"name"`
+	Rules []rule `json:"rules"`
+}
+
+// ruleGroups are the groups of rules.yaml, in order.
+func ruleGroups(t *testing.T) []ruleGroup {
+	t.Helper()
+	var file struct {
+		Groups []ruleGroup `json:"groups"`
+	}
+	strictly(t, filepath.Join(monitoringDir, "rules.yaml"), &file)
+	return file.Groups
+}
+
 // alerts are those of rules.yaml, by name.
 func alerts(t *testing.T) map[string]rule {
 	t.Helper()
-	var file struct {
-		Groups []struct {
-			Name  string `json:"name"`
-			Rules []rule `json:"rules"`
-		} `json:"groups"`
-	}
-	strictly(t, filepath.Join(monitoringDir, "rules.yaml"), &file)
 	all := map[string]rule{}
-	for _, group := range file.Groups {
+	for _, group := range ruleGroups(t) {
 		for _, r := range group.Rules {
 			if _, twice := all[r.Alert]; twice {
 				t.Errorf("%s is there twice", r.Alert)

@@ -3,27 +3,16 @@ package licenses
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// program builds a program that links libraries: tests have none recorded.
-func program(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "release")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", file, "..")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return file
-}
+	"github.com/farrier-dev/farrier/hack/release/programtest"
+)
 
 // TestOf: the licenses of the modules of a program are there, once each.
 func TestOf(t *testing.T) {
-	built := program(t)
+	built := programtest.Build(t)
 	text, err := Of(t.Context(), "../../..", []string{built, built})
 	if err != nil {
 		t.Fatal(err)

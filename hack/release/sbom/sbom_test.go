@@ -2,9 +2,6 @@ package sbom
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -12,23 +9,13 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
-)
 
-// program builds a program that links libraries: tests have none recorded.
-func program(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "release")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", file, "..")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return file
-}
+	"github.com/farrier-dev/farrier/hack/release/programtest"
+)
 
 // TestOf reads the bill of a program: modules, Go, and what depends on what; twice the same.
 func TestOf(t *testing.T) {
-	built := program(t)
+	built := programtest.Build(t)
 	subject := Subject{Name: "farrier", Version: "v0.1.0", Time: time.Unix(0, 0), Image: true, Files: map[string]string{"certificates": "v1"}}
 	text, err := Of(subject, built)
 	if err != nil {
