@@ -37,6 +37,7 @@ type options struct {
 // Command is the command line of farrier-manager, as its manual describes it.
 func Command() *cobra.Command {
 	o := options{Options: system.DefaultOptions()}
+	o.Program = "farrier-manager"
 	o.BootNamespaces = nil // the manager's: a cluster has tenants
 	cmd := &cobra.Command{
 		Use:   "farrier-manager",

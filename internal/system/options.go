@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
+	"github.com/farrier-dev/farrier/internal/otlp"
 )
 
 // Options is everything that can be said about a system. Fields are named after the flags (flags.go);
@@ -45,6 +46,9 @@ type Options struct {
 	// Kubernetes API knows and allows; without files the certificate is made anew at each start.
 	MetricsPlain                    bool
 	MetricsCertFile, MetricsKeyFile string
+	// OTLPEndpoint is the base URL of a collector of OpenTelemetry that gets a trace of each boot; empty: none does. Program is what it is told
+	// the spans come from.
+	OTLPEndpoint, Program string
 
 	ManagerNamespace string
 	MACPrefixesFile  string
@@ -104,6 +108,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Options:           setup.Default(),
+		Program:           "farrier",
 		ManagerNamespace:  "farrier-system",
 		Architecture:      "amd64",
 		BootNamespaces:    []string{AllNamespaces},
@@ -139,6 +144,8 @@ type settings struct {
 
 	webhookHosts content.Hosts
 
+	spans *otlp.Exporter // nil: nobody wants any
+
 	foreignBoot, foreignLifecycle bool
 
 	bootServers peer.Table
@@ -165,7 +172,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream(), s.checkTracing())
 	return s, errors.Join(errs...)
 }
 

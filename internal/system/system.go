@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,14 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/leadership"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/otlp"
 )
 
 // readyTimeout bounds the wait for the boot view to be complete. Its cost grows with the number of objects.
@@ -52,11 +55,14 @@ type System struct {
 	unknown bootview.UnknownMachines
 	// instances are what the metadata service tells; nil: it is off.
 	instances *bootview.Instances
-	throttle  *throttle.Throttle
-	images    *registry.Resolver
-	blobs     *blobcache.Cache
-	keys      keys
-	boot      *bootserver.Server
+	// spans go to --otlp-endpoint; nil: nowhere. trace follows boots.
+	spans    *otlp.Exporter
+	trace    *boottrace.Tracker
+	throttle *throttle.Throttle
+	images   *registry.Resolver
+	blobs    *blobcache.Cache
+	keys     keys
+	boot     *bootserver.Server
 	// bootListener and those after it are nil until they are needed, where others take turns with us.
 	bootListener, bootTLSListener, imageListener, eventsListener, operatorListener net.Listener
 	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
@@ -123,6 +129,8 @@ func New(options Options) (*System, error) {
 		logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}),
 		synced: make(chan struct{}), acted: make(chan struct{}), failed: make(chan error, 1),
 	}
+	s.spans = settings.spans
+	s.trace = boottrace.New(clock.RealClock{}, s.spans)
 	s.running, s.stopParts = context.WithCancel(context.Background())
 	s.turns, s.stopTurns = context.WithCancel(s.running)
 	ctrl.SetLogger(s.contact.explain(LowerVerbosity(options.Logger)))
@@ -183,7 +191,11 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range append(s.permanent(), streaming...) {
+	tracing, err := s.tracing()
+	if err != nil {
+		return err
+	}
+	for _, p := range slices.Concat(s.permanent(), streaming, tracing) {
 		s.run(p.name, p.run)
 	}
 	s.acting.Go(s.takeTurns)
@@ -381,6 +393,9 @@ func (s *System) Stop() error {
 		}
 		s.callers.unregister()
 		errs = append(errs, s.closeBootStream())
+		if s.spans != nil {
+			metrics.Registry.Unregister(s.spans)
+		}
 		if s.blobs != nil {
 			metrics.Registry.Unregister(s.blobs)
 			errs = append(errs, s.blobs.Close())

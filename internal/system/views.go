@@ -139,7 +139,7 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
 		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.boot.ByBMC(),
 		Alarms: c.alarms, WakeServer: s.wakeServer, PollSoon: s.pollSoon, Workers: workers,
-		Patience: deliveryPatience, Recorder: c.viewing.GetEventRecorder("farrier"),
+		Trace: s.trace, Patience: deliveryPatience, Recorder: c.viewing.GetEventRecorder("farrier"),
 	}
 }
 

@@ -33,6 +33,8 @@ type Entry struct {
 	Bad bool `json:"bad,omitempty"`
 	// Attempt is the ID of the boot attempt that it belongs to.
 	Attempt string `json:"attempt,omitempty"`
+	// Trace is the ID of the trace of that attempt in OpenTelemetry, of the order of a boot alone.
+	Trace string `json:"trace,omitempty"`
 
 	// Of a request or report: who asked, what was answered, how many bytes went over, and how often until when.
 	Address string     `json:"address,omitempty"`

@@ -15,6 +15,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
@@ -156,11 +157,13 @@ func (t *Timeline) attempt(config *metalv1.ServerBootConfiguration) {
 			t.Entries = append(t.Entries, Entry{Time: *at, Kind: KindBoot, What: what, Object: object, Detail: detail, Attempt: a.ID})
 		}
 	}
-	ordered := fmt.Sprintf("boot %d, attempt %s", a.Number, short(a.ID))
+	trace := boottrace.TraceID(a.ID)
+	ordered := fmt.Sprintf("boot %d, attempt %s, trace %s", a.Number, short(a.ID), trace)
 	if a.Clean != "" {
 		ordered += ", to clean (" + string(a.Clean) + ")"
 	}
 	step(a.Ordered, "boot ordered", ordered)
+	t.Entries[len(t.Entries)-1].Trace = trace
 	step(a.Off, "seen off", "")
 	step(a.Defaults, "BIOS defaults", "the BMC accepted the command")
 	step(a.Started, "seen on", "")

@@ -72,6 +72,7 @@ func (a Attempts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcileerror.Handle(ctx, reconcile.Result{}, err)
 	default:
 		in.server = &server
+		a.Trace.Learn(&server, &config, in.attempt)
 		a.put(&in)
 	}
 	early, err := a.say(ctx, &in, config.DeepCopy())

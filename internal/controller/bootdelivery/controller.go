@@ -25,6 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
+	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
@@ -59,6 +60,8 @@ type Delivery struct {
 	BMCIdentity bool
 	// Alarms are where attempts to have what is another's are told of; nil: nowhere.
 	Alarms *alarm.Board
+	// Trace follows boots; nil: nobody does.
+	Trace *boottrace.Tracker
 	// Workers is how many objects of each kind are rendered at the same time.
 	Workers int
 	// Stream tells how far entries have come at boot servers without Kubernetes, which answer the machines of those sites that Streamed names; nil:

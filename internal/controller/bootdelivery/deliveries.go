@@ -51,6 +51,7 @@ func (n *notes) source(kind string) *trigger.Source { return n.sources[kind] }
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
 func (d *Delivery) Delivered(delivery bootview.Delivery) {
 	now := d.Clock.Now()
+	d.Trace.Delivered(delivery)
 	if delivery.Kind == bootview.ReceivedReport && delivery.Status < 300 && delivery.Attempt != "" {
 		d.notes.reported.Add(delivery.Attempt, now)
 	}

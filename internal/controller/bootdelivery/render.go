@@ -84,6 +84,7 @@ func (d *Delivery) gather(ctx context.Context, in *source) error {
 			if err == nil {
 				in.server = &server
 			}
+			d.Trace.Learn(in.server, &config, in.attempt)
 		}
 	}
 	if in.left() {

@@ -133,6 +133,7 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 	if err := r.Patch(ctx, v.Boot, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("write the boot attempt: %w", err)
 	}
+	r.Trace.Wrote(v.Server, v.Boot, v.Attempt, p.Attempt)
 	return nil
 }
 

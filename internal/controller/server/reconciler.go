@@ -11,6 +11,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
+	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -61,6 +62,8 @@ type Reconciler struct {
 	DiscoveryTemplate string
 	// Wake brings observations and acknowledgements.
 	Wake trigger.Source
+	// Trace follows boots; nil: nobody does.
+	Trace *boottrace.Tracker
 	// Workers is how many servers are reconciled at the same time.
 	Workers int
 
