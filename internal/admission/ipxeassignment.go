@@ -15,7 +15,6 @@ import (
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
-	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
@@ -26,9 +25,6 @@ var knownLabels = []string{
 	assignment.KeyArchitecture, assignment.KeyCPU, "platform", "manufacturer", "product", "version", "board-serial", "boardserial", "domain", "gateway", "netmask", "dns",
 	"next-server", "filename", "user-class", "vendor-class", "dhcp-server", "busid", "chip", "bustype", "ifname", "family", "sku", "net", "memsize", "unixtime",
 }
-
-// architectures are those that iPXE is built for (https://ipxe.org/appnote/buildtargets).
-var architectures = []string{"i386", "x86_64", "arm32", "arm64", "loong64", "riscv32", "riscv64"}
 
 // assignmentSelectors refuses a selector that contradicts itself, however its keys are spelled, and warns of one that no machine matches.
 func assignmentSelectors(_ context.Context, c *check, now, before *ipxev1.Assignment) error {
@@ -88,26 +84,9 @@ func (c *check) selectorValue(at *field.Path, key, value string) {
 		c.refuse(field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("want at most %d bytes without control characters", assignment.MaxValue)))
 		return
 	}
-	canonical := assignment.CanonicalValue(key, value)
-	switch {
-	case canonical == "":
-		c.warn(at, "an empty value matches no machine")
-	case assignment.Placeholder(key, canonical):
-		c.warn(at, "%q is a placeholder of a vendor and identifies no machine", value)
-	case key == assignment.KeyUUID && !valid(identity.UUID, canonical):
-		c.warn(at, "%q is not a UUID and matches no machine", value)
-	case key == assignment.KeyMAC && !valid(identity.MAC, canonical):
-		c.warn(at, "%q is not a MAC address and matches no machine", value)
-	case key == assignment.KeyIP && !valid(identity.IP, canonical):
-		c.warn(at, "%q is not an IP address and matches no machine", value)
-	case (key == assignment.KeyArchitecture || key == assignment.KeyCPU) && !slices.Contains(architectures, canonical):
-		c.warn(at, "iPXE has no architecture %q; it has %s", value, strings.Join(architectures, ", "))
+	if why := assignment.Unmatched(key, value); why != "" {
+		c.warn(at, "%s", why)
 	}
-}
-
-func valid(parse func(string) (string, error), text string) bool {
-	_, err := parse(text)
-	return err == nil
 }
 
 func sameValues(key string, a, b []string) bool {

@@ -26,30 +26,27 @@ func (i *imports) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVarP(&i.Namespace, "namespace", "n", "default", "namespace of the Profiles and Assignments")
 	f.StringVarP(&i.output, "output", "o", "-", "file to write the manifests to; -: standard output")
-	f.BoolVar(&i.strict, "strict", false, "fail if a file cannot be converted")
+	f.BoolVar(&i.strict, "strict", false, "fail if a file or an object is left out")
 }
 
 // write writes the manifests to out, and the notes about them to errOut.
 func (i *imports) write(out, errOut io.Writer, r *importer.Result) error {
-	nothing := len(r.Profiles)+len(r.Assignments) == 0
-	if !nothing {
+	if !r.Empty() {
 		if err := i.writeManifests(out, r); err != nil {
 			return err
 		}
 	}
-	unused := 0
 	for _, note := range r.Notes {
 		fmt.Fprintln(errOut, note)
-		if note.Kind == importer.Unused {
-			unused++
-		}
 	}
-	fmt.Fprintf(errOut, "%d Profiles, %d Assignments; %d not used\n", len(r.Profiles), len(r.Assignments), unused)
-	if nothing {
-		return errors.New("found nothing to convert, wrote nothing")
-	}
-	if i.strict && unused > 0 {
-		return fmt.Errorf("files or objects that cannot be converted: %d", unused)
+	refused, foreign, unused := r.Count(importer.Refused), r.Count(importer.Foreign), r.Count(importer.Unused)
+	fmt.Fprintf(errOut, "%d Profiles, %d Assignments, %d other objects; left out: %d refused, %d foreign, %d unused\n",
+		len(r.Profiles), len(r.Assignments), len(r.Objects), refused, foreign, unused)
+	switch left := refused + foreign + unused; {
+	case r.Empty():
+		return errors.New("found nothing to import, wrote nothing")
+	case i.strict && left > 0:
+		return fmt.Errorf("--strict: files or objects left out: %d", left)
 	}
 	return nil
 }
@@ -114,28 +111,44 @@ manifests to standard output or a file, and one line to standard error for every
 func newImportManifests() *cobra.Command {
 	var i imports
 	cmd := &cobra.Command{
-		Use:   "manifests FILE...",
-		Short: "Convert Profiles and Assignments of later versions of their API",
+		Use:   "manifests FILE|DIR...",
+		Short: "Convert Profiles and Assignments of other versions of their API, and take objects of metal-operator and boot-operator",
 		Long: `Converts Profiles and Assignments of other API groups, with fields such as ipxeTemplate, subjectSelectors.uuidList and
-isDefault, to this version of the API. The file - is standard input.`,
+isDefault, to this version of the API. Takes objects of the groups metal.ironcore.dev and boot.ironcore.dev as they are.
+Writes one line to standard error for every object: what became of it, or why it is left out. A folder is read with those
+below it: .yaml, .yml and .json. The file - is standard input.`,
 		Example: `  kubectl get profiles,assignments -A -o yaml | farrier import manifests - -o imported.yaml`,
 		Args:    usage.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files := make([]importer.File, 0, len(args))
-			for _, arg := range args {
-				content, err := readFile(arg, cmd.InOrStdin())
-				if err != nil {
-					return fmt.Errorf("%s: %w", arg, err)
-				}
-				files = append(files, importer.File{Name: filepath.ToSlash(arg), Content: content})
-			}
-			r, err := importer.Manifests(files, i.Options)
+			files, err := manifestFiles(args, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return i.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), r)
+			return i.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), importer.Manifests(files, i.Options))
 		},
 	}
 	i.bind(cmd.Flags())
 	return cmd
+}
+
+// manifestFiles reads files, folders and, as "-", standard input.
+func manifestFiles(args []string, stdin io.Reader) ([]importer.File, error) {
+	var files []importer.File
+	for _, arg := range args {
+		paths, err := manifestPaths(arg)
+		if err != nil {
+			return nil, err
+		}
+		if len(paths) == 0 {
+			return nil, fmt.Errorf("%s: no .yaml, .yml or .json file in it", arg)
+		}
+		for _, path := range paths {
+			content, err := readFile(path, stdin)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			files = append(files, importer.File{Name: filepath.ToSlash(path), Content: content})
+		}
+	}
+	return files, nil
 }

@@ -27,7 +27,7 @@ func TestAnImportOfNothingFails(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := Main(args, &stdout, &stderr)
-		if code != 1 || !strings.Contains(stderr.String(), "found nothing to convert") || !strings.Contains(stderr.String(), name) {
+		if code != 1 || !strings.Contains(stderr.String(), "found nothing to import") || !strings.Contains(stderr.String(), name) {
 			t.Errorf("%v: exit code %d\n%s", args, code, stderr.String())
 		}
 		if _, err := os.Stat(output); err == nil {

@@ -59,11 +59,9 @@ func keyOf(obj client.Object) objectKey {
 func readObjects(paths []string, namespace string, stdin io.Reader) (*objects, error) {
 	o := &objects{byName: map[objectKey]client.Object{}, byKind: map[reflect.Type][]client.Object{}}
 	for _, path := range paths {
-		files := []string{path}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			if files, err = manifestsBelow(path); err != nil {
-				return nil, err
-			}
+		files, err := manifestPaths(path)
+		if err != nil {
+			return nil, err
 		}
 		for _, file := range files {
 			content, err := readFile(file, stdin)
@@ -76,6 +74,14 @@ func readObjects(paths []string, namespace string, stdin io.Reader) (*objects, e
 		}
 	}
 	return o, nil
+}
+
+// manifestPaths are the manifests of a folder, or the file itself.
+func manifestPaths(path string) ([]string, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return manifestsBelow(path)
+	}
+	return []string{path}, nil
 }
 
 func manifestsBelow(dir string) ([]string, error) {

@@ -1,6 +1,8 @@
 package assignment
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -27,7 +29,7 @@ const (
 
 // aliases are other spellings of keys, in lower case.
 var aliases = map[string]string{
-	"serialnumber": KeySerial, "serials": KeySerial,
+	"serialnumber": KeySerial, "serialnumbers": KeySerial, "serials": KeySerial,
 	"uuids": KeyUUID, "systemuuid": KeyUUID, "uuidlist": KeyUUID,
 	"arch": KeyArchitecture, "architecture": KeyArchitecture,
 	"macs": KeyMAC, "macaddress": KeyMAC,
@@ -92,4 +94,32 @@ func CanonicalValue(key, value string) string {
 // identifies none.
 func Placeholder(key, value string) bool {
 	return ClassOf(key) == Hardware && identity.Placeholder(value)
+}
+
+// builds are the architectures that iPXE is built for (https://ipxe.org/appnote/buildtargets).
+var builds = []string{"i386", "x86_64", "arm32", "arm64", "loong64", "riscv32", "riscv64"}
+
+// Unmatched says why no machine reports a value of a canonical key; empty: one may.
+func Unmatched(key, value string) string {
+	canonical := CanonicalValue(key, value)
+	switch {
+	case canonical == "":
+		return "an empty value matches no machine"
+	case Placeholder(key, canonical):
+		return fmt.Sprintf("%q is a placeholder of a vendor and identifies no machine", value)
+	case key == KeyUUID && !valid(identity.UUID, canonical):
+		return fmt.Sprintf("%q is not a UUID and matches no machine", value)
+	case key == KeyMAC && !valid(identity.MAC, canonical):
+		return fmt.Sprintf("%q is not a MAC address and matches no machine", value)
+	case key == KeyIP && !valid(identity.IP, canonical):
+		return fmt.Sprintf("%q is not an IP address and matches no machine", value)
+	case (key == KeyArchitecture || key == KeyCPU) && !slices.Contains(builds, canonical):
+		return fmt.Sprintf("iPXE has no architecture %q; it has %s", value, strings.Join(builds, ", "))
+	}
+	return ""
+}
+
+func valid(parse func(string) (string, error), text string) bool {
+	_, err := parse(text)
+	return err == nil
 }

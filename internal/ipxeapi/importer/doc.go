@@ -2,9 +2,9 @@
 // Assignments.
 //
 // [Matchbox] reads a data folder of matchbox: groups, profiles and the templates they refer
-// to (matchbox.go, matchbox_profile.go). [Manifests] reads later spellings of the iPXE API
-// (manifests.go). The [Result] has the objects, and a [Note] for every file that
-// could not be used and for every difference (result.go, ranking.go).
+// to (matchbox.go, matchbox_profile.go). [Manifests] reads manifests: it translates other spellings of the iPXE API (manifests.go and the file
+// of each kind), and takes objects of metal-operator and boot-operator as they are (manifests_object.go). The [Result] has the objects, and a
+// [Note] for each file or object: what became of it, how it differs, or why it is left out (result.go, ranking.go).
 //
-// The importer guesses nothing. It leaves out a file that these objects cannot express, and names it.
+// The importer guesses nothing. It leaves out a file that these objects cannot express, and names it with the field and the reason.
 package importer

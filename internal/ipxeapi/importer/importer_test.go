@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/farrier-dev/farrier/test/golden"
 )
 
@@ -47,21 +49,37 @@ func TestMatchboxOfSomethingElse(t *testing.T) {
 	}
 }
 
+// TestManifests: what becomes of the objects of later versions of the iPXE API, of metal-operator and of boot-operator, and what is said of mistakes.
 func TestManifests(t *testing.T) {
-	content, err := os.ReadFile("testdata/manifests/later.yaml")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"later", "same-group", "operators", "mistaken"} {
+		t.Run(name, func(t *testing.T) {
+			content, err := os.ReadFile("testdata/manifests/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkResult(t, name, Manifests([]File{{Name: name + ".yaml", Content: content}}, Options{Namespace: "default"}))
+		})
 	}
-	r, err := Manifests([]File{{Name: "later.yaml", Content: content}}, Options{Namespace: "default"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkResult(t, "later", r)
 }
 
-func TestManifestsOfNothing(t *testing.T) {
-	if _, err := Manifests([]File{{Name: "empty.yaml"}}, Options{}); err == nil {
-		t.Error("nothing was imported")
+// TestFilesOfNothing: each is named, with the kinds in it.
+func TestFilesOfNothing(t *testing.T) {
+	r := Manifests([]File{
+		{Name: "empty.yaml"},
+		{Name: "values.yaml", Content: []byte("replicas: 3\n")},
+		{Name: "app.yaml", Content: []byte("{apiVersion: apps/v1, kind: Deployment}\n---\n{apiVersion: v1, kind: Service}\n---\n{apiVersion: v1, kind: Service}\n")},
+	}, Options{})
+	want := []string{
+		"foreign: app.yaml: nothing in it that Farrier knows: 1 Deployment.apps, 2 Service",
+		"foreign: empty.yaml: nothing in it that Farrier knows: no object with a kind",
+		"foreign: values.yaml: nothing in it that Farrier knows: no object with a kind",
+	}
+	var got []string
+	for _, n := range r.Notes {
+		got = append(got, n.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !r.Empty() {
+		t.Errorf("nothing was imported: %v; notes (-want +got):\n%s", r.Empty(), diff)
 	}
 }
 
@@ -85,17 +103,4 @@ func TestMatchboxOfItsOwnExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkResult(t, "matchbox-example-assets", r)
-}
-
-// TestManifestsOfTheSameGroup in a later version's words come out in ours.
-func TestManifestsOfTheSameGroup(t *testing.T) {
-	content, err := os.ReadFile("testdata/manifests/same-group.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Manifests([]File{{Name: "same-group.yaml", Content: content}}, Options{Namespace: "default"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkResult(t, "same-group", r)
 }

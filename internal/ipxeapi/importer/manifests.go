@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +13,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
-	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
 )
 
 // File is a file of manifests.
@@ -27,61 +25,81 @@ type File struct {
 	Content []byte
 }
 
-// foreignAssignment has every spelling of an Assignment's fields.
-type foreignAssignment struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              ipxev1.AssignmentSpec `json:"spec"`
-	Status            map[string]any        `json:"status"`
-}
-
-// Manifests imports Profiles and Assignments of any group and in any spelling.
-func Manifests(files []File, o Options) (*Result, error) {
+// Manifests imports Profiles and Assignments of any group and in any spelling, and takes objects of Farrier's other kinds as they are.
+func Manifests(files []File, o Options) *Result {
 	r := newResult(o)
 	for _, file := range files {
-		documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file.Content)))
-		for number := 1; ; number++ {
-			document, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: document %d: %w", file.Name, number, err)
-			}
-			r.document(fmt.Sprintf("%s#%d", file.Name, number), document)
-		}
+		r.file(file)
 	}
-	if len(r.Profiles)+len(r.Assignments)+len(r.Notes) == 0 {
-		return nil, errors.New("there are no Profiles and no Assignments")
-	}
+	r.unselected()
 	r.rankManifests()
-	return r.finish(), nil
+	return r.finish()
 }
 
-func (r *Result) document(where string, document []byte) {
-	var head struct {
-		metav1.TypeMeta `json:",inline"`
-		Items           []runtime.RawExtension `json:"items"`
+// file imports the objects of one file, and names the kinds in it that Farrier has not.
+func (r *Result) file(file File) {
+	foreign, before := map[string]int{}, len(r.Notes)
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(file.Content)))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		where := fmt.Sprintf("%s#%d", file.Name, number)
+		if err != nil {
+			r.note(Refused, where, "%v", err)
+			break
+		}
+		r.document(where, document, foreign)
 	}
-	if err := yaml.Unmarshal(document, &head); err != nil {
-		r.note(Unused, where, "%v", err)
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(foreign)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", foreign[kind], kind))
+	}
+	switch {
+	case len(r.Notes) == before && len(kinds) == 0:
+		r.note(Foreign, file.Name, "nothing in it that Farrier knows: no object with a kind")
+	case len(r.Notes) == before:
+		r.note(Foreign, file.Name, "nothing in it that Farrier knows: %s", strings.Join(kinds, ", "))
+	case len(kinds) > 0:
+		r.note(Foreign, file.Name, "left out, for Farrier has no such kind: %s", strings.Join(kinds, ", "))
+	}
+}
+
+// document imports an object or a list of them, and counts the kinds that Farrier has not.
+func (r *Result) document(where string, written []byte, foreign map[string]int) {
+	document, err := yaml.YAMLToJSONStrict(written)
+	if err == nil && string(document) == "null" {
 		return
 	}
-	var err error
+	var head struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err == nil && json.Unmarshal(document, &head) != nil {
+		err = errors.New("want an object with apiVersion, kind and metadata")
+	}
+	if err != nil {
+		r.note(Refused, where, "%v", err)
+		return
+	}
+	gvk := head.GroupVersionKind()
 	switch {
 	case strings.HasSuffix(head.Kind, "List"):
 		for i, item := range head.Items {
-			r.document(fmt.Sprintf("%s.items[%d]", where, i), item.Raw)
+			r.document(fmt.Sprintf("%s.items[%d]", where, i), item, foreign)
 		}
 	case head.Kind == "Assignment":
 		err = r.importAssignment(where, document)
 	case head.Kind == "Profile":
 		err = r.importProfile(where, document)
+	case kinds.Recognizes(gvk):
+		err = r.take(where, gvk, document)
 	case head.Kind != "":
-		err = fmt.Errorf("a %s is neither Profile nor Assignment", head.Kind)
+		foreign[gvk.GroupKind().String()]++
 	}
 	if err != nil {
-		r.note(Unused, where, "%v", err)
+		r.note(Refused, where, "%s: %v", head.Kind, err)
 	}
 }
 
@@ -92,12 +110,7 @@ func (r *Result) meta(kind, where string, m metav1.ObjectMeta) (metav1.ObjectMet
 	}
 	labels := map[string]string{}
 	for key, value := range m.Labels {
-		if prefix, name, ok := strings.Cut(key, "/"); ok && strings.Contains(name, "/") {
-			legal := prefix + "/" + strings.ReplaceAll(name, "/", "-")
-			r.note(Changed, where, "label %q is written %q", key, legal)
-			key = legal
-		}
-		labels[key] = value
+		labels[r.legal(where, "label", key)] = value
 	}
 	for _, derived := range []string{"buildarch", "uuid"} {
 		// Later spellings keep copies of selectors in labels, as their index.
@@ -114,79 +127,30 @@ func (r *Result) meta(kind, where string, m metav1.ObjectMeta) (metav1.ObjectMet
 	return metav1.ObjectMeta{Namespace: namespace, Name: m.Name, Labels: labels}, nil
 }
 
+// legal is a label key as Kubernetes allows it: with one slash.
+func (r *Result) legal(where, what, key string) string {
+	prefix, name, ok := strings.Cut(key, "/")
+	if !ok || !strings.Contains(name, "/") {
+		return key
+	}
+	legal := prefix + "/" + strings.ReplaceAll(name, "/", "-")
+	r.note(Changed, where, "%s %q is written %q", what, key, legal)
+	return legal
+}
+
 func indexes(key, derived string) bool {
 	group, name, _ := strings.Cut(key, "/")
 	return group == "default-assignment" || strings.HasPrefix(group, derived+".") || strings.Contains(group, ".") && (name == derived || name == "default-assignment")
 }
 
-func (r *Result) importAssignment(where string, document []byte) error {
-	var f foreignAssignment
-	if err := yaml.UnmarshalStrict(document, &f); err != nil {
-		return err
+// told says what has become of an object: nothing else, or the object of this version that means the same.
+func (r *Result) told(where string, from metav1.TypeMeta, kind string, m metav1.ObjectMeta, spellings []string) {
+	if from.APIVersion != ipxev1.GroupVersion.String() {
+		spellings = append([]string{"apiVersion " + from.APIVersion}, spellings...)
 	}
-	meta, err := r.meta("Assignment", where, f.ObjectMeta)
-	if err != nil {
-		return err
-	}
-	a := &ipxev1.Assignment{
-		TypeMeta: metav1.TypeMeta{APIVersion: ipxev1.GroupVersion.String(), Kind: "Assignment"}, ObjectMeta: meta, Spec: f.Spec,
-	}
-	spec := &a.Spec
-	isDefault := spec.IsDefault != nil && *spec.IsDefault
-	spec.IsDefault = nil
-	switch {
-	case (spec.ProfileName == "") == (len(spec.ProfileSelectors) == 0):
-		return errors.New("spec: exactly one of profileName and profileSelectors needs to be set")
-	case len(spec.SubjectSelector) > 0 && len(spec.SubjectSelectors) > 0:
-		return errors.New("spec: at most one of subjectSelector and subjectSelectors can be set")
-	}
-	if len(spec.SubjectSelectors) > 0 {
-		selectors := assignment.NewSelector(nil, spec.SubjectSelectors)
-		maps.DeleteFunc(selectors, func(_ string, values []string) bool { return len(values) == 0 })
-		spec.SubjectSelectors = selectors
-	}
-	if isDefault {
-		r.defaults(where, a)
-	} else if len(spec.SubjectSelector)+len(spec.SubjectSelectors) == 0 {
-		return errors.New("spec.subjectSelectors: it selects nothing there, and would be the default of all machines here")
-	}
-	r.Assignments = append(r.Assignments, a)
-	return nil
-}
-
-// defaults makes an assignment the default of the architectures that it names, or of all machines. There it
-// served the machines with its UUIDs no differently.
-func (r *Result) defaults(where string, a *ipxev1.Assignment) {
-	for _, key := range slices.Sorted(maps.Keys(a.Spec.SubjectSelectors)) {
-		if key != assignment.KeyArchitecture {
-			delete(a.Spec.SubjectSelectors, key)
-			r.note(Changed, where, "isDefault: it is for all machines of its architecture, so %q is left out", key)
-		}
-	}
-	if len(a.Spec.SubjectSelectors) == 0 {
-		a.Spec.SubjectSelectors = nil // without labels it is the default of all machines anyway
+	if len(spellings) == 0 {
+		r.note(Taken, where, "%s %s/%s", kind, m.Namespace, m.Name)
 		return
 	}
-	yes := true
-	a.Spec.IsDefault = &yes
-}
-
-// rankManifests names assignments that more than one machine may get, and no rule of their authors tells apart: there the
-// first that a list happens to have is served.
-func (r *Result) rankManifests() {
-	index := assignment.NewIndex()
-	var all []*assignment.Assignment
-	for _, a := range r.Assignments {
-		selector, isDefault := spelling.Selector(&a.Spec)
-		compiled := &assignment.Assignment{
-			Namespace: a.Namespace, Name: a.Name, Priority: a.Spec.Priority, Profile: a.Spec.ProfileName, Selector: selector, Default: isDefault,
-		}
-		index.Put(compiled)
-		all = append(all, compiled)
-	}
-	for _, a := range all {
-		if c, conflicted := index.Conflicts(a); conflicted {
-			r.note(Ranking, a.Key(), "%s with %s: which comes first was left to chance; here it yields", strings.ToLower(string(c.Kind)), c.Peers[0].Key())
-		}
-	}
+	r.note(Translated, where, "%s %s/%s, from %s", kind, m.Namespace, m.Name, strings.Join(spellings, ", "))
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/spelling"
@@ -23,11 +23,14 @@ type foreignProfile struct {
 
 func (r *Result) importProfile(where string, document []byte) error {
 	var f foreignProfile
-	if err := yaml.UnmarshalStrict(document, &f); err != nil {
+	if err := decode(document, &f); err != nil {
 		return err
 	}
-	if f.Spec.IPXE != "" && f.Spec.IPXETemplate != "" {
+	switch {
+	case f.Spec.IPXE != "" && f.Spec.IPXETemplate != "":
 		return errors.New("spec: both ipxe and ipxeTemplate are set")
+	case f.Spec.IPXE+f.Spec.IPXETemplate == "":
+		return errors.New("spec.ipxe: required")
 	}
 	spec, problems := spelling.Profile(&f.Spec)
 	for _, p := range problems {
@@ -46,18 +49,33 @@ func (r *Result) importProfile(where string, document []byte) error {
 			c.Name = legal
 		}
 	}
-	return r.keepProfile(where, f.ObjectMeta, spec)
-}
-
-func (r *Result) keepProfile(where string, from metav1.ObjectMeta, spec ipxev1.ProfileSpec) error {
-	meta, err := r.meta("Profile", where, from)
+	meta, err := r.meta("Profile", where, f.ObjectMeta)
 	if err != nil {
 		return err
 	}
-	r.addProfile(where, &ipxev1.Profile{
+	if r.addProfile(where, &ipxev1.Profile{
 		TypeMeta: metav1.TypeMeta{APIVersion: ipxev1.GroupVersion.String(), Kind: "Profile"}, ObjectMeta: meta, Spec: spec,
-	})
+	}) {
+		r.told(where, f.TypeMeta, "Profile", meta, profileSpellings(&f.Spec))
+	}
 	return nil
+}
+
+// profileSpellings are the words of a Profile that this version has not.
+func profileSpellings(spec *ipxev1.ProfileSpec) []string {
+	var found []string
+	add := func(word string, said bool) {
+		if said && !slices.Contains(found, word) {
+			found = append(found, word)
+		}
+	}
+	add("ipxeTemplate", spec.IPXETemplate != "")
+	for i := range spec.AdditionalContent {
+		c := &spec.AdditionalContent[i]
+		add("objectRef", c.ObjectRef != nil)
+		add("postTransformations", len(c.PostTransformations) > 0)
+	}
+	return found
 }
 
 // sources is how many sources content has.

@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,12 +99,10 @@ func (m *matchbox) read(name string) ([]byte, error) {
 func (m *matchbox) decode(name string, into any) bool {
 	content, err := m.read(name)
 	if err == nil {
-		decoder := json.NewDecoder(bytes.NewReader(content))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(into)
+		err = decode(content, into)
 	}
 	if err != nil {
-		m.note(Unused, name, "%v", err)
+		m.note(Refused, name, "%v", err)
 	}
 	return err == nil
 }
@@ -127,7 +123,7 @@ func (m *matchbox) readGroups() ([]*group, error) {
 		}
 		g.selector = assignment.NewSelector(g.Selector, nil)
 		if key, impossible := g.selector.Impossible(); impossible {
-			m.note(Unused, file, "selector %q has no value that a machine could have", key)
+			m.note(Refused, file, "selector.%s: there is no value that a machine could have", key)
 			continue
 		}
 		groups = append(groups, g)
@@ -146,7 +142,7 @@ func (m *matchbox) readProfiles() error {
 			p.ID = strings.TrimSuffix(path.Base(file), ".json")
 		}
 		if other := m.profiles[p.ID]; other != nil {
-			m.note(Unused, file, "%s has the same id %q", other.file, p.ID)
+			m.note(Refused, file, "id: %s has the same, %q", other.file, p.ID)
 			continue
 		}
 		m.profiles[p.ID] = p
@@ -182,13 +178,13 @@ func (m *matchbox) profile(id string) *matchboxProfile {
 func (m *matchbox) assign(g *group) bool {
 	p := m.profile(g.Profile)
 	if p == nil {
-		m.note(Unused, g.file, "there is no profile %q", g.Profile)
+		m.note(Refused, g.file, "profile: there is no profile %q", g.Profile)
 		return false
 	}
 	p.wanted = true
 	name, ok := m.profileFor(g, p)
 	if !ok {
-		m.note(Unused, g.file, "its profile %q cannot be used", g.Profile)
+		m.note(Refused, g.file, "profile: %q cannot be used", g.Profile)
 		return false
 	}
 	for key := range g.selector {
@@ -208,6 +204,7 @@ func (m *matchbox) assign(g *group) bool {
 		}
 	}
 	m.Assignments = append(m.Assignments, g.made)
+	m.note(Translated, g.file, "Assignment %s/%s, of Profile %s", g.made.Namespace, g.made.Name, name)
 	return true
 }
 

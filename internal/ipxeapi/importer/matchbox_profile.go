@@ -40,28 +40,39 @@ func (m *matchbox) profileFor(g *group, p *matchboxProfile) (name string, ok boo
 	}
 	made.Name = m.name("Profile", p.file, wanted)
 	m.made[key] = made.Name
+	m.note(Translated, p.file, "Profile %s/%s", made.Namespace, made.Name)
+	for _, part := range p.parts() {
+		if part.id != "" {
+			m.note(Translated, path.Join(part.name, part.id), "content %q of Profile %s/%s", part.name, made.Namespace, made.Name)
+		}
+	}
 	return made.Name, true
+}
+
+// part is a config of a profile: its name, which is that of its folder too, and its file there.
+type part struct{ name, id string }
+
+func (p *matchboxProfile) parts() []part {
+	return []part{{"ignition", p.IgnitionID}, {"generic", p.GenericID}, {"cloud", p.CloudID}}
 }
 
 // contents are the configs of a profile; own says that they are of this group alone.
 func (m *matchbox) contents(g *group, p *matchboxProfile) (contents []ipxev1.AdditionalContent, own, ok bool) {
-	for _, part := range []struct{ name, dir, id string }{
-		{"ignition", "ignition", p.IgnitionID}, {"generic", "generic", p.GenericID}, {"cloud", "cloud", p.CloudID},
-	} {
+	for _, part := range p.parts() {
 		if part.id == "" {
 			continue
 		}
-		file := path.Join(part.dir, part.id)
+		file := path.Join(part.name, part.id)
 		raw, err := m.read(file)
 		if err != nil {
-			m.note(Unused, p.file, "%s_id: %v", part.name, err)
+			m.note(Refused, p.file, "%s_id: %v", part.name, err)
 			return nil, false, false
 		}
 		text := string(raw)
 		isJSON := part.name == "ignition" && (path.Ext(file) == ".ign" || path.Ext(file) == ".ignition")
 		if !isJSON && strings.Contains(text, "{{") {
 			if text, err = fill(text, g); err != nil {
-				m.note(Unused, file, "for %s: %v", g.file, err)
+				m.note(Refused, file, "for %s: %v", g.file, err)
 				return nil, false, false
 			}
 			own = true
@@ -69,7 +80,7 @@ func (m *matchbox) contents(g *group, p *matchboxProfile) (contents []ipxev1.Add
 		c := ipxev1.AdditionalContent{Name: part.name, Exposed: true, Inline: &text}
 		if part.name == "ignition" && !isJSON {
 			if variant(text) == "" {
-				m.note(Unused, file, "a Container Linux Config: translate it to Butane, which names its variant")
+				m.note(Refused, file, "a Container Linux Config: translate it to Butane, which names its variant")
 				return nil, false, false
 			}
 			c.Transform = ipxev1.TransformButane

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -17,12 +18,18 @@ import (
 // Kind says what a note is about.
 type Kind string
 
-// Kinds of notes.
+// Kinds of notes, in the order in which they are told: what was made first, what was left out last.
 const (
-	Unused  Kind = "unused"  // a file, or a part of one, that nothing was made of
-	Ranking Kind = "ranking" // machines that another profile is chosen for than before
-	Changed Kind = "changed" // something that works in another way now
+	Taken      Kind = "taken"      // an object that stays as it is
+	Translated Kind = "translated" // what a file or an object became
+	Changed    Kind = "changed"    // something that works in another way now
+	Ranking    Kind = "ranking"    // machines that another profile is chosen for than before
+	Unused     Kind = "unused"     // a file that nothing refers to
+	Foreign    Kind = "foreign"    // a file with objects of which Farrier has no kind
+	Refused    Kind = "refused"    // a file or an object that cannot be used, and why
 )
+
+var order = []Kind{Taken, Translated, Changed, Ranking, Unused, Foreign, Refused}
 
 // Note is something that whoever imports has to know.
 type Note struct {
@@ -44,18 +51,35 @@ type Options struct {
 
 // Result is what an import has made.
 type Result struct {
+	// Objects are those of other kinds that Farrier has, as they were.
+	Objects     []*unstructured.Unstructured
 	Profiles    []*ipxev1.Profile
 	Assignments []*ipxev1.Assignment
 	Notes       []Note
 
 	options Options
-	taken   map[string]string // names, by kind and name, with the file they come from
+	taken   map[string]string // where the object of a kind and a name comes from
+}
+
+// Empty reports whether nothing was imported.
+func (r *Result) Empty() bool { return len(r.Objects)+len(r.Profiles)+len(r.Assignments) == 0 }
+
+// Count counts the notes of some kinds.
+func (r *Result) Count(kinds ...Kind) int {
+	n := 0
+	for _, note := range r.Notes {
+		if slices.Contains(kinds, note.Kind) {
+			n++
+		}
+	}
+	return n
 }
 
 func newResult(o Options) *Result { return &Result{options: o, taken: map[string]string{}} }
 
 func (r *Result) note(kind Kind, file, format string, args ...any) {
-	r.Notes = append(r.Notes, Note{kind, file, fmt.Sprintf(format, args...)})
+	message := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // on one line
+	r.Notes = append(r.Notes, Note{kind, file, message})
 }
 
 // name makes a name that Kubernetes takes (RFC 1123) and nobody has.
@@ -92,7 +116,7 @@ func (r *Result) addProfile(file string, p *ipxev1.Profile) bool {
 		source.Configs[p.Spec.AdditionalContent[i].Name] = profile.Content{Inserted: !p.Spec.AdditionalContent[i].Exposed}
 	}
 	if _, err := profile.Compile(source, nil); err != nil {
-		r.note(Unused, file, "the script cannot be used: %v", err)
+		r.note(Refused, file, "the script cannot be used: %v", err)
 		return false
 	}
 	r.Profiles = append(r.Profiles, p)
@@ -104,7 +128,7 @@ func (r *Result) finish() *Result {
 	slices.SortStableFunc(r.Profiles, func(a, b *ipxev1.Profile) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Assignments, func(a, b *ipxev1.Assignment) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(r.Notes, func(a, b Note) int {
-		return cmp.Or(strings.Compare(string(b.Kind), string(a.Kind)), strings.Compare(a.File, b.File), strings.Compare(a.Message, b.Message))
+		return cmp.Or(slices.Index(order, a.Kind)-slices.Index(order, b.Kind), strings.Compare(a.File, b.File), strings.Compare(a.Message, b.Message))
 	})
 	r.Notes = slices.Compact(r.Notes) // groups that share a file find the same in it
 	return r
@@ -129,6 +153,11 @@ func (r *Result) YAML() ([]byte, error) {
 		out.WriteString("---\n")
 		out.Write(text)
 		return nil
+	}
+	for _, o := range r.Objects {
+		if err := write(o); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
 	}
 	for _, p := range r.Profiles {
 		if err := write(p); err != nil {
