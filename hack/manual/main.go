@@ -1,4 +1,5 @@
 // Command manual writes manual pages and completions of shells for all our programs, from their flags: DIR/man, DIR/bash, DIR/zsh and DIR/fish.
+// Its test writes docs/flags.md of the same flags.
 package main
 
 import (
@@ -42,8 +43,7 @@ func write(dir, version string, at time.Time) error {
 			return err
 		}
 	}
-	for _, cmd := range []*cobra.Command{cli.Command(), manager.Command(), process.Command()} {
-		usage.Prepare(cmd)
+	for _, cmd := range programs() {
 		header := doc.GenManHeader{Section: "1", Date: &at, Source: "Farrier " + version, Manual: "Farrier"}
 		cmd.DisableAutoGenTag = true // it would name the day on which the page was made
 		name := cmd.Name()
@@ -57,4 +57,13 @@ func write(dir, version string, at time.Time) error {
 		}
 	}
 	return nil
+}
+
+// programs are ours, as far as they are made of subcommands.
+func programs() []*cobra.Command {
+	all := []*cobra.Command{cli.Command(), manager.Command(), process.Command()}
+	for _, cmd := range all {
+		usage.Prepare(cmd)
+	}
+	return all
 }

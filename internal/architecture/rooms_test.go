@@ -613,7 +613,7 @@ var rooms = []room{
 	},
 	{
 		path:    "hack/manual",
-		may:     []string{"internal/cli", "internal/manager", "internal/bootserver/process", "internal/program/..."},
+		may:     []string{"internal/cli", "internal/manager", "internal/bootserver/process", "internal/probe/command", "internal/program/..."},
 		because: "the manual of a program is made of its flags, and needs nothing else of it",
 	},
 	{

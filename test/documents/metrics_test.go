@@ -69,3 +69,32 @@ func metrics(t *testing.T) []string {
 	}
 	return names
 }
+
+// mentioned are names of series in a text; those of a histogram end in _bucket, _sum or _count there.
+var mentioned = regexp.MustCompile(`\bfarrier_[a-z_]*[a-z]`)
+
+// TestMentionedMetrics fails for a series that a page, an alert or the dashboard names and the code does not have.
+func TestMentionedMetrics(t *testing.T) {
+	known := map[string]bool{}
+	for _, name := range metrics(t) {
+		for _, end := range []string{"", "_bucket", "_sum", "_count"} {
+			known[name+end] = true
+		}
+	}
+	texts := pages(t)
+	for _, file := range []string{"config/monitoring/rules.yaml", "config/monitoring/dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[file] = string(text)
+	}
+	delete(texts, "CHANGELOG.md") // tells of what is gone, too
+	for file, text := range texts {
+		for _, name := range mentioned.FindAllString(text, -1) {
+			if !known[name] {
+				t.Errorf("%s names %s, which is not in the code", file, name)
+			}
+		}
+	}
+}

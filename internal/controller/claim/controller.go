@@ -34,6 +34,7 @@ type Reconciler struct {
 	pool    *allocator.Pool
 	matcher *matcher
 	said    said
+	waiting waiting
 	steps   steps
 }
 
@@ -65,6 +66,7 @@ func (r *Reconciler) forget(name client.ObjectKey) {
 
 // withdraw removes the claim from those that wait. A server that was assumed for it is free for another.
 func (r *Reconciler) withdraw(name client.ObjectKey) {
+	r.waiting.forget(name)
 	if r.pool.Withdraw(name) {
 		r.matcher.wake()
 	}

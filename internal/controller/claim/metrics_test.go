@@ -1,10 +1,13 @@
 package claim
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -41,4 +44,34 @@ func waited(t *testing.T) *dto.Histogram {
 		t.Fatal(err)
 	}
 	return m.GetHistogram()
+}
+
+// TestClaimsThatWaitAreCountedByReason, and no longer when they are bound or gone.
+func TestClaimsThatWaitAreCountedByReason(t *testing.T) {
+	api := controllertest.NewAPI(t, busy("a"), newClaim("c"), newClaim("d"))
+	r := newReconciler(api)
+	counts := func(busy int) {
+		t.Helper()
+		want := fmt.Sprintf("# HELP farrier_claims_waiting Claims that have no server, by the reason that their condition Bound has.\n"+
+			"# TYPE farrier_claims_waiting gauge\n"+
+			"farrier_claims_waiting{reason=\"AllMatchingServersBusy\"} %d\nfarrier_claims_waiting{reason=\"NoMatchingServer\"} 0\n", busy)
+		if err := testutil.CollectAndCompare(&r.waiting, strings.NewReader(want)); err != nil {
+			t.Error(err)
+		}
+	}
+	counts(0)
+	api.Settle(t, r, "ns/c")
+	api.Settle(t, r, "ns/d")
+	api.Settle(t, r, "ns/d")
+	counts(2)
+	if err := api.Delete(t.Context(), readClaim(t, api, "d")); err != nil {
+		t.Fatal(err)
+	}
+	api.Settle(t, r, "ns/d")
+	counts(1)
+	api.Add(t, free("b"))
+	controllertest.ChangeStatus(t, api, "b", becomesFree)
+	r.clock.Step(time.Minute)
+	api.Settle(t, r, "ns/c")
+	counts(0)
 }

@@ -25,6 +25,7 @@ func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (tim
 	verdict := r.pool.Explain(obj)
 	last := apimeta.FindStatusCondition(obj.Status.Conditions, metalv1.ConditionBound)
 	now := r.Clock.Now()
+	r.waiting.note(name, verdict.Reason)
 	if last != nil && last.Status == metav1.ConditionFalse && last.Reason == verdict.Reason && last.ObservedGeneration == obj.Generation {
 		if rest := r.said.since(name, now).Add(repeatAfter).Sub(now); rest > 0 {
 			return rest, nil

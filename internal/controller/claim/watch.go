@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -20,8 +21,10 @@ import (
 // is synced when its handler has had all objects of the start.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.begin()
-	if err := mgr.Add(r.matcher); err != nil {
-		return err
+	for _, runs := range []manager.Runnable{r.matcher, &r.waiting} {
+		if err := mgr.Add(runs); err != nil {
+			return err
+		}
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("claim").

@@ -80,19 +80,9 @@ type options struct {
 }
 
 func (o *options) parse(args []string, stderr io.Writer, own func() string) error {
-	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
+	flags := o.flags()
 	flags.SetOutput(io.Discard) // an error is told once, by main
-	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server, without /register (required)")
-	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the only authorities that verify the boot server (default: the authorities of the system)")
-	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` of the machine (default: the one that the machine reports)")
-	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "pause before the second attempt to send a report; later pauses grow")
-	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "how long one request may take")
-	flags.DurationVar(&o.Timeout, "timeout", 0, "how long to try to send a report; 0: without end")
-	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "interval of the search for links that have come up while listening for LLDP")
-	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP before the first report; 0: not at all")
-	flags.Var(&o.dryRun, "dry-run", "print how each disk would be wiped and wipe nothing; -dry-run=metadata plans --cleanup=metadata (default: full)")
-	flags.BoolVar(&o.version, "version", false, "print the version and exit")
-	flags.Usage = func() {} // help is for whoever asks for it
+	flags.Usage = func() {}     // help is for whoever asks for it
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			flags.SetOutput(stderr)
@@ -105,6 +95,24 @@ func (o *options) parse(args []string, stderr io.Writer, own func() string) erro
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	return o.check(own)
+}
+
+// Flags are those of metalprobe, for whoever writes them down.
+func Flags() *flag.FlagSet { return (&options{lldp: &probe.Listener{}}).flags() }
+
+func (o *options) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("metalprobe", flag.ContinueOnError)
+	flags.StringVar(&o.RegistryURL, "registry-url", "", "base `URL` of the boot server, without /register (required)")
+	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `file` of the only authorities that verify the boot server (default: the authorities of the system)")
+	flags.StringVar(&o.ServerUUID, "server-uuid", "", "SMBIOS `UUID` of the machine (default: the one that the machine reports)")
+	flags.DurationVar(&o.Duration, "duration", probe.DefaultDuration, "pause before the second attempt to send a report; later pauses grow")
+	flags.DurationVar(&o.ClientTimeout, "registry-client-timeout", probe.DefaultClientTimeout, "how long one request may take")
+	flags.DurationVar(&o.Timeout, "timeout", 0, "how long to try to send a report; 0: without end")
+	flags.DurationVar(&o.lldp.Interval, "lldp-sync-interval", probe.DefaultLLDPInterval, "interval of the search for links that have come up while listening for LLDP")
+	flags.DurationVar(&o.lldp.Duration, "lldp-sync-duration", probe.DefaultLLDPDuration, "how long to listen for LLDP before the first report; 0: not at all")
+	flags.Var(&o.dryRun, "dry-run", "print how each disk would be wiped and wipe nothing; -dry-run=metadata plans --cleanup=metadata (default: full)")
+	flags.BoolVar(&o.version, "version", false, "print the version and exit")
+	return flags
 }
 
 func (o *options) check(own func() string) error {

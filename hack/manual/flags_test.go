@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/farrier-dev/farrier/internal/probe/command"
+	"github.com/farrier-dev/farrier/test/golden"
+)
+
+// TestThePageOfFlagsIsWhatTheProgramsSay: a flag that comes, goes or changes is on the page.
+func TestThePageOfFlagsIsWhatTheProgramsSay(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", "/var/lib") // some defaults depend on who runs the program
+	golden.Equal(t, "../../docs/flags.md", flagsPage(programs(), command.Flags()))
+}
