@@ -316,6 +316,5 @@ var mayReadSentences = map[string]string{
 	"internal/admission/webhook/rotation.look": "what keeps a certificate from being renewed is logged once",
 	"internal/ipxeapi/profile.readable":        "an error of text/template has no fields; its text is shortened for people",
 	"internal/cli/timeline.conditions":         "a line for people does not repeat the reason",
-	"internal/cli/demo/scenario.resting":       "a line of a picture for people",
 	"internal/sim.bootInOrder":                 "the simulator compares outcomes, which are typed; the sentence beside them comes from the same call",
 }

@@ -57,6 +57,7 @@ The list is the ConfigMap farrier-boot-servers of the manager's namespace. There
 	kubernetes.bind(f)
 	f.BoolVar(&utc, "utc", false, "print times in UTC (default: in the local time zone)")
 	f.StringVarP(&output, "output", "o", "table", "output format: table or json")
+	completeValues(cmd, "output", outputs...)
 	return cmd
 }
 

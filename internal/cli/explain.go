@@ -32,7 +32,7 @@ below the one before it, and the conflicts between them. The machine is a Server
 			return q.explain(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), args)
 		},
 	}
-	q.bind(cmd.Flags())
+	q.bind(cmd)
 	return cmd
 }
 

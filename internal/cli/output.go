@@ -3,14 +3,18 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
+// outputs are the formats of --output.
+var outputs = []string{"table", "json"}
+
 // checkOutput refuses what --output does not know.
 func checkOutput(format string) error {
-	if format != "table" && format != "json" {
+	if !slices.Contains(outputs, format) {
 		return usage.Errorf("--output: %q is neither table nor json", format)
 	}
 	return nil

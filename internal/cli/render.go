@@ -32,7 +32,7 @@ The IDs in URLs differ from those of a running system, which has its own key. We
 			return q.render(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args, strings.TrimRight(bootURL, "/"))
 		},
 	}
-	q.bind(cmd.Flags())
+	q.bind(cmd)
 	cmd.Flags().StringVar(&bootURL, "boot-url", bootURL, "base URL of the boot server in scripts")
 	return cmd
 }

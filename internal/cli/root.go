@@ -27,6 +27,20 @@ func Command() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newStatus(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newEmergencyKubeconfig(), newVersion())
+	if isPlugin() {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl farrier"}
+	}
+	explainPlainly(root)
 	return root
+}
+
+// explainPlainly has a command and all below it say of an API that does not answer nothing but that.
+func explainPlainly(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return plain(run(cmd, args)) }
+	}
+	for _, below := range cmd.Commands() {
+		explainPlainly(below)
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -30,14 +29,17 @@ type question struct {
 	timeout    time.Duration
 }
 
-func (q *question) bind(f *pflag.FlagSet) {
+func (q *question) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVarP(&q.labels, "label", "l", nil, "label of the machine, key=value, as its iPXE would report it; repeat the flag for more")
 	f.StringArrayVarP(&q.files, "filename", "f", nil, "manifests to read in place of a cluster: a file, a directory, or - for standard input; repeat the flag for more")
 	f.StringVarP(&q.namespace, "namespace", "n", "default", "namespace of manifests without one")
-	f.StringVar(&q.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG, then ~/.kube/config)")
+	f.StringVar(&q.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster "+whereKubeconfigs)
 	f.DurationVar(&q.timeout, "request-timeout", 30*time.Second, "how long one request to the cluster may take")
 	f.StringVarP(&q.output, "output", "o", "table", "output format: table or json")
+	completeValues(cmd, "output", outputs...)
+	completeNames(cmd, func() *cluster { return &cluster{kubeconfig: q.kubeconfig} }, "Server")
 }
 
 func (q *question) check() error {

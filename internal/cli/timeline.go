@@ -63,6 +63,8 @@ since its start, in memory.`,
 		},
 	}
 	t.bind(cmd.Flags())
+	completeNames(cmd, func() *cluster { return &t.kubernetes }, "Server")
+	completeValues(cmd, "output", outputs...)
 	return cmd
 }
 
@@ -205,7 +207,8 @@ func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server,
 	}
 	uuid, ok := operator.UUID(name)
 	if !ok {
-		return nil, "", fmt.Errorf("there is no Server %q", name)
+		names, _ := namesOf(ctx, api, "Server") // which one was meant is not worth another error
+		return nil, "", fmt.Errorf("there is no Server %q%s", name, usage.Meant(usage.SimilarTo(names, name), "%s"))
 	}
 	var all metalv1.ServerList
 	if err := api.List(ctx, &all); err != nil {

@@ -35,6 +35,7 @@ credentials of the kubeconfig. The boot server keeps the list in memory since it
 	t.bindAddress(cmd.Flags())
 	cmd.Flags().BoolVar(&t.utc, "utc", false, "print times in UTC (default: in the local time zone)")
 	cmd.Flags().StringVarP(&t.output, "output", "o", "table", "output format: table or json")
+	completeValues(cmd, "output", outputs...)
 	return cmd
 }
 

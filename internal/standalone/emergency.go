@@ -11,6 +11,13 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane/pki"
 )
 
+// What is known of the administrator's kubeconfig: the name of the file in a data directory, and that of the cluster, the user and the context
+// in it.
+const (
+	KubeconfigFile = controlplane.DefaultKubeconfig
+	ClusterName    = kubeconfig.Name
+)
+
 // EmergencyKubeconfig makes a kubeconfig that may do everything for an hour, from the authority in a data directory. The API's URL is that
 // of the kubeconfig there unless one is given. It touches nothing and needs no right in the API.
 func EmergencyKubeconfig(dataDir, url string, now time.Time) ([]byte, error) {

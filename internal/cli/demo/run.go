@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
-	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/cli/demo/scenario"
 	"github.com/farrier-dev/farrier/internal/cli/demo/show"
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // Run runs the demo. It returns an error that names the step which did not happen.
@@ -35,7 +34,7 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	if o.Output == OutputJSON {
 		wrote = result.WriteJSON(stdout)
 	} else {
-		wrote = result.WriteText(stdout, paintFor(stdout))
+		wrote = result.WriteText(stdout, screen.PaintFor(stdout))
 	}
 	stopped := l.stop()
 	if err != nil {
@@ -51,7 +50,7 @@ func present(run *scenario.Scenario, o Options, stdout, stderr io.Writer) (stop 
 	if o.Output == OutputJSON {
 		out = stderr
 	}
-	size := terminal(out)
+	size := screen.Terminal(out)
 	if size == nil && o.Output == OutputJSON {
 		return func() {}
 	}
@@ -59,7 +58,7 @@ func present(run *scenario.Scenario, o Options, stdout, stderr io.Writer) (stop 
 		size = nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	live := &show.Live{Out: out, Source: run, Clock: clock.RealClock{}, Start: run.Start(), Size: size, Paint: paintFor(out)}
+	live := &screen.Live{Out: out, Source: show.Moving{Story: run, Start: run.Start()}, Clock: clock.RealClock{}, Size: size, Paint: screen.PaintFor(out)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -69,24 +68,4 @@ func present(run *scenario.Scenario, o Options, stdout, stderr io.Writer) (stop 
 		cancel()
 		<-done
 	}
-}
-
-// terminal tells how to find the size of the terminal that w is; nil: it is none, or one that cannot move its cursor.
-func terminal(w io.Writer) func() (columns, height int) {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return func() (int, int) {
-		columns, height, err := term.GetSize(int(file.Fd()))
-		if err != nil || columns == 0 || height == 0 {
-			return 80, 24
-		}
-		return columns, height
-	}
-}
-
-// paintFor colours what a person reads on a terminal, unless they asked not to (no-color.org).
-func paintFor(w io.Writer) show.Paint {
-	return show.Paint(terminal(w) != nil && os.Getenv("NO_COLOR") == "")
 }

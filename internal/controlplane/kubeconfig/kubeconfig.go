@@ -37,8 +37,8 @@ const (
 	// lookInterval is how often it is asked whether a certificate is due, at most: a machine that slept finds out soon.
 	lookInterval = time.Minute
 
-	// name is that of cluster, user and context in the file.
-	name = "farrier"
+	// Name is that of cluster, user and context in the file.
+	Name = "farrier"
 )
 
 // Admin writes and renews an administrator's kubeconfig.
@@ -137,18 +137,18 @@ func Privileged(groups []string) bool {
 // Server is the API's URL that a kubeconfig names; empty when it cannot be read.
 func Server(path string) string {
 	config, err := clientcmd.LoadFromFile(path)
-	if err != nil || config.Clusters[name] == nil {
+	if err != nil || config.Clusters[Name] == nil {
 		return ""
 	}
-	return config.Clusters[name].Server
+	return config.Clusters[Name].Server
 }
 
 func compose(url string, authority []byte, who *clientcmdapi.AuthInfo) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: authority}
-	config.AuthInfos[name] = who
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	config.CurrentContext = name
+	config.Clusters[Name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: authority}
+	config.AuthInfos[Name] = who
+	config.Contexts[Name] = &clientcmdapi.Context{Cluster: Name, AuthInfo: Name}
+	config.CurrentContext = Name
 	content, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

@@ -33,15 +33,23 @@ func similarCommands(cmd *cobra.Command, typed string) []string {
 	return cmd.SuggestionsFor(typed)
 }
 
-// Similar returns the names of flags that are like what was typed, without those that the help does not show. How names are compared is
-// cobra's affair, which compares those of commands.
+// Similar returns the names of flags that are like what was typed, without those that the help does not show.
 func Similar(flags *pflag.FlagSet, typed string) []string {
-	var commands cobra.Command
+	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			commands.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+			names = append(names, f.Name)
 		}
 	})
+	return SimilarTo(names, typed)
+}
+
+// SimilarTo returns the names that are like what was typed. How names are compared is cobra's affair, which compares those of commands.
+func SimilarTo(names []string, typed string) []string {
+	var commands cobra.Command
+	for _, name := range names {
+		commands.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
 	commands.SuggestionsMinimumDistance = near
 	return commands.SuggestionsFor(typed)
 }

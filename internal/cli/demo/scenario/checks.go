@@ -7,19 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/cli/status"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // said is what a condition says when it is false; empty otherwise.
 func said(conditions []metav1.Condition, kind string) string {
-	c := apimeta.FindStatusCondition(conditions, kind)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return ""
-	}
-	if c.Message == "" {
-		return c.Reason
-	}
-	return c.Reason + ": " + c.Message
+	return status.Said(conditions, kind, metav1.ConditionFalse)
 }
 
 func holds(conditions []metav1.Condition, kind string) bool {
@@ -84,25 +78,25 @@ func (s *Scenario) serversDiscovered(state *State) verdict {
 
 // available reports whether a server waits for a claim: looked at, off, and with nothing left of what it did before.
 func available(server *metalv1.Server) finding {
-	status, spec := &server.Status, &server.Spec
-	free := status.State == metalv1.ServerStateAvailable && spec.BootConfigurationRef == nil &&
+	now, spec := &server.Status, &server.Spec
+	free := now.State == metalv1.ServerStateAvailable && spec.BootConfigurationRef == nil &&
 		spec.ServerClaimRef == nil && server.Annotations[metalv1.AnnotationClaimedBy] == ""
 	switch {
-	case status.State == metalv1.ServerStateError:
-		return broken("Error: %s", said(status.Conditions, metalv1.ConditionReady))
-	case said(status.Conditions, metalv1.ConditionReady) != "":
-		return broken("%s", said(status.Conditions, metalv1.ConditionReady))
-	case free && status.PowerState == metalv1.PowerStateOff:
+	case now.State == metalv1.ServerStateError:
+		return broken("Error: %s", said(now.Conditions, metalv1.ConditionReady))
+	case said(now.Conditions, metalv1.ConditionReady) != "":
+		return broken("%s", said(now.Conditions, metalv1.ConditionReady))
+	case free && now.PowerState == metalv1.PowerStateOff:
 		return done
 	case free:
-		return waiting("Available, and its power is %s", status.PowerState)
+		return waiting("Available, and its power is %s", now.PowerState)
 	}
 	for _, kind := range []string{metalv1.ConditionBootReady, metalv1.ConditionDiscovered} {
-		if why := said(status.Conditions, kind); why != "" {
-			return waiting("%s: %s", status.State, why)
+		if why := said(now.Conditions, kind); why != "" {
+			return waiting("%s: %s", now.State, why)
 		}
 	}
-	return waiting("%s", status.State)
+	return waiting("%s", now.State)
 }
 
 // latest is the newest boot that began at or after a moment.

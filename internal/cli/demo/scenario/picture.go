@@ -2,14 +2,11 @@ package scenario
 
 import (
 	"cmp"
-	"strings"
 	"time"
-
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/demo/show"
+	"github.com/farrier-dev/farrier/internal/cli/status"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -70,7 +67,8 @@ func row(state *State, p *Place, began map[string]time.Time, now time.Time) show
 		}
 		return r
 	}
-	r.Doing, r.Trouble = resting(server, claim)
+	activity := status.Facts{Server: server, Claim: claim}.Activity()
+	r.Doing, r.Trouble = activity.Doing, activity.Trouble
 	return r
 }
 
@@ -93,30 +91,4 @@ func underWay(boot *sim.BootRecord) string {
 		return string(last.What) + ": " + last.Error
 	}
 	return "got " + string(last.What) + ", " + show.Size(last.Bytes)
-}
-
-// resting says what a server waits for whose machine is off.
-func resting(server *metalv1.Server, claim *metalv1.ServerClaim) (doing string, trouble bool) {
-	conditions := server.Status.Conditions
-	if why := said(conditions, metalv1.ConditionReady); why != "" {
-		return why, true
-	}
-	if claim != nil && strings.HasPrefix(said(claim.Status.Conditions, metalv1.ConditionBootReady), "BootConfigurationError") {
-		return said(claim.Status.Conditions, metalv1.ConditionBootReady), true
-	}
-	if server.Status.State == metalv1.ServerStateAvailable {
-		return "", false
-	}
-	if apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionPoweringOn) {
-		return "powering on", false
-	}
-	if apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionWaitingForPowerOff) {
-		return "waits for the BMC to show it off", false
-	}
-	for _, kind := range []string{metalv1.ConditionBootReady, metalv1.ConditionDiscovered} {
-		if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
-			return c.Message, false
-		}
-	}
-	return "", false
 }

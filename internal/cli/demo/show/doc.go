@@ -4,10 +4,10 @@
 // Everything here is given what it shows and knows nothing of Kubernetes, BMCs or machines.
 // From moving to final:
 //
-//	live.go        redraws a Frame on a terminal, or prints Transitions as lines elsewhere
+//	live.go        what package screen shows of a demo: Frames on a terminal, Transitions as lines elsewhere
 //	frame.go       a Frame as lines that fit a terminal; rows.go chooses the rows if not all do
 //	transition.go  one change, as a line
 //	result.go      what came of the demo; its JSON form is documented there
 //	timeline.go    the same for people
-//	paint.go       the few colours, and widths of text; units.go times and sizes
+//	units.go       times and sizes
 package show

@@ -2,9 +2,9 @@ package show
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // Frame is the demo at one moment.
@@ -38,9 +38,6 @@ type Server struct {
 	Trouble bool
 }
 
-// states is the order in which servers are counted.
-var states = []string{"", "Initial", "Discovery", "Available", "Reserved", "Cleanup", "Released", "Maintenance", "Parked", "Error"}
-
 // The smallest terminal that a frame is drawn for. One that is smaller still shows a part of it.
 const (
 	minWidth  = 20
@@ -51,23 +48,23 @@ const (
 
 // Lines draws the frame for a terminal of the given size: at most one line less than it is high, so
 // that the cursor has a place below.
-func (f Frame) Lines(columns, height int, paint Paint) []string {
+func (f Frame) Lines(columns, height int, paint screen.Paint) []string {
 	columns, height = max(columns, minWidth), max(height, minHeight)
 	lines := f.heading(columns, height, paint)
 	shown, hidden := choose(f.Servers, height-1-len(lines)-1)
-	lines = append(lines, table(shown, columns, paint)...)
+	lines = append(lines, screen.Table(shown, columnsOfTable, columns, paint)...)
 	if len(hidden) > 0 {
-		lines = append(lines, paint.in(faint, fit(fmt.Sprintf("… and %d more: %s", len(hidden), tally(hidden)), columns)))
+		lines = append(lines, paint.In(screen.Faint, screen.Fit(fmt.Sprintf("… and %d more: %s", len(hidden), tally(hidden)), columns)))
 	}
 	return lines
 }
 
-func (f Frame) heading(columns, height int, paint Paint) []string {
+func (f Frame) heading(columns, height int, paint screen.Paint) []string {
 	title := fmt.Sprintf("farrier demo  %s", offset(f.Elapsed))
 	step := ""
 	switch {
 	case f.Failed != "":
-		step = "failed: " + clean(f.Failed)
+		step = "failed: " + screen.Clean(f.Failed)
 	case f.Number > f.Steps:
 		step = "done"
 	case f.Number > 0:
@@ -76,18 +73,18 @@ func (f Frame) heading(columns, height int, paint Paint) []string {
 			step += fmt.Sprintf(" %d/%d", f.Have, f.Want)
 		}
 	}
-	lines := []string{paint.in(bold, title)}
-	if room := columns - width(title) - 3; step != "" && room > 0 {
+	lines := []string{paint.In(screen.Bold, title)}
+	if room := columns - screen.Width(title) - 3; step != "" && room > 0 {
 		colour := ""
 		if f.Failed != "" {
-			colour = red
+			colour = screen.Red
 		}
-		lines[0] += "   " + paint.in(colour, fit(step, room))
+		lines[0] += "   " + paint.In(colour, screen.Fit(step, room))
 	}
-	if f.Hint != "" && width(f.Hint) <= columns && height >= roomy { // half a command is of no use
-		lines = append(lines, paint.in(faint, f.Hint))
+	if f.Hint != "" && screen.Width(f.Hint) <= columns && height >= roomy { // half a command is of no use
+		lines = append(lines, paint.In(screen.Faint, f.Hint))
 	}
-	return append(lines, "", fit(tally(f.Servers), columns), "")
+	return append(lines, "", screen.Fit(tally(f.Servers), columns), "")
 }
 
 // tally counts servers by state.
@@ -96,96 +93,30 @@ func tally(servers []Server) string {
 	for _, s := range servers {
 		count[s.State]++
 	}
-	var parts []string
-	for _, state := range states {
-		name := state
-		if name == "" {
-			name = "not found yet"
-		}
-		if n := count[state]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, name))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return screen.Tally(count)
 }
 
-// column is one column of the table.
-type column struct {
-	title string
-	// need is how wide a terminal must be for the column to be there.
-	need int
-	text func(Server) string
-	// right puts the text to the right.
-	right  bool
-	colour func(Server) string
-}
-
-var columnsOfTable = []column{
-	{title: "SERVER", text: func(s Server) string { return s.Name }},
-	{title: "MODEL", need: 110, text: func(s Server) string { return s.Model }},
-	{title: "POWER", need: 50, text: func(s Server) string { return s.Power }, colour: func(s Server) string {
+var columnsOfTable = []screen.Column[Server]{
+	{Title: "SERVER", Text: func(s Server) string { return s.Name }},
+	{Title: "MODEL", Need: 110, Text: func(s Server) string { return s.Model }},
+	{Title: "POWER", Need: 50, Text: func(s Server) string { return s.Power }, Colour: func(s Server) string {
 		if s.Power == "Off" {
-			return faint
+			return screen.Faint
 		}
 		return ""
 	}},
-	{title: "STATE", text: func(s Server) string { return s.State }, colour: func(s Server) string { return stateColour(s.State) }},
-	{title: "FOR", need: 40, right: true, text: func(s Server) string {
+	{Title: "STATE", Text: func(s Server) string { return s.State }, Colour: func(s Server) string { return screen.StateColour(s.State) }},
+	{Title: "FOR", Need: 40, Right: true, Text: func(s Server) string {
 		if s.State == "" {
 			return ""
 		}
-		return lasting(s.For)
-	}, colour: func(Server) string { return faint }},
-	{title: "CLAIM", need: 70, text: func(s Server) string { return s.Claim }},
-	{title: "DOING", need: 60, text: func(s Server) string { return s.Doing }, colour: func(s Server) string {
+		return screen.Lasting(s.For)
+	}, Colour: func(Server) string { return screen.Faint }},
+	{Title: "CLAIM", Need: 70, Text: func(s Server) string { return s.Claim }},
+	{Title: "DOING", Need: 60, Text: func(s Server) string { return s.Doing }, Colour: func(s Server) string {
 		if s.Trouble {
-			return red
+			return screen.Red
 		}
 		return ""
 	}},
-}
-
-// table draws servers, with the columns for which there is room and which are not empty.
-func table(servers []Server, columns int, paint Paint) []string {
-	const gap = 2
-	lines := make([]string, len(servers)+1)
-	used := 0
-	for _, c := range columnsOfTable {
-		if c.need > columns || !slices.ContainsFunc(servers, func(s Server) bool { return c.text(s) != "" }) {
-			continue
-		}
-		w := width(c.title)
-		for _, s := range servers {
-			w = max(w, width(clean(c.text(s))))
-		}
-		if used > 0 {
-			used += gap
-		}
-		if w = min(w, columns-used); w < 1 {
-			break
-		}
-		for i := range lines {
-			if used > 0 {
-				lines[i] += strings.Repeat(" ", gap)
-			}
-			text, colour := c.title, faint
-			if i > 0 {
-				text, colour = clean(c.text(servers[i-1])), ""
-				if c.colour != nil {
-					colour = c.colour(servers[i-1])
-				}
-			}
-			text = fit(text, w)
-			if c.right {
-				lines[i] += padLeft("", w-width(text)) + paint.in(colour, text)
-			} else {
-				lines[i] += paint.in(colour, text) + pad("", w-width(text))
-			}
-		}
-		used += w
-	}
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return lines
 }

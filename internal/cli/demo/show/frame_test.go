@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/test/golden"
 )
 
@@ -61,7 +62,7 @@ func TestFrame(t *testing.T) {
 		name          string
 		frame         Frame
 		width, height int
-		paint         Paint
+		paint         screen.Paint
 	}{
 		{"starting", starting, 80, 24, false},
 		{"small-80", small(), 80, 24, false},
@@ -92,7 +93,7 @@ func TestFrameFits(t *testing.T) {
 					t.Fatalf("%dx%d: %d lines", columns, height, len(lines))
 				}
 				for _, line := range lines {
-					if w := width(escape.ReplaceAllString(line, "")); w > columns {
+					if w := screen.Width(escape.ReplaceAllString(line, "")); w > columns {
 						t.Fatalf("%dx%d: line of %d columns: %q", columns, height, w, line)
 					}
 				}

@@ -1,17 +1,13 @@
 package show
 
 import (
-	"context"
-	"io"
-	"strconv"
-	"strings"
 	"time"
 
-	"k8s.io/utils/clock"
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
-// Source is what a Live shows.
-type Source interface {
+// Story is what happens in a demo while it runs.
+type Story interface {
 	// Changed is closed at the next change.
 	Changed() <-chan struct{}
 	// Transitions are all that happened so far but for the first n.
@@ -19,94 +15,24 @@ type Source interface {
 	Frame() Frame
 }
 
-// refresh is how often durations on a terminal move; redraw bounds how often anything does.
-const (
-	refresh = 200 * time.Millisecond
-	redraw  = 50 * time.Millisecond
-)
-
-// Live shows a demo while it runs.
-type Live struct {
-	Out    io.Writer
-	Source Source
-	Clock  clock.Clock
-	Start  time.Time
-	// Size tells the size of the terminal that Out is; nil means that it is none, and gets lines.
-	Size  func() (columns, height int)
-	Paint Paint
-
-	printed int // transitions
-	drawn   int // lines of the last frame
+// Moving is a story for a screen: frames on a terminal, transitions as lines elsewhere.
+type Moving struct {
+	Story
+	Start time.Time
 }
 
-// Run shows until the context ends, and then once more, so that the last word is seen.
-func (l *Live) Run(ctx context.Context) {
-	for {
-		changed := l.Source.Changed()
-		l.show()
-		if !l.wait(ctx, changed) {
-			l.show()
-			return
+// News implements screen.Source.
+func (m Moving) News(n int) (lines []string, all int) {
+	news := m.Transitions(n)
+	for _, t := range news {
+		if !t.Quiet {
+			lines = append(lines, t.Line(m.Start))
 		}
 	}
+	return lines, n + len(news)
 }
 
-// wait returns when there is something new to show; false: when the context has ended.
-func (l *Live) wait(ctx context.Context, changed <-chan struct{}) bool {
-	if l.Size == nil {
-		select {
-		case <-changed:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	soonest := l.Clock.NewTimer(redraw)
-	defer soonest.Stop()
-	select {
-	case <-soonest.C():
-	case <-ctx.Done():
-		return false
-	}
-	latest := l.Clock.NewTimer(refresh - redraw)
-	defer latest.Stop()
-	select {
-	case <-changed:
-	case <-latest.C():
-	case <-ctx.Done():
-		return false
-	}
-	return true
-}
-
-// show draws or prints. What cannot be written is not worth ending the demo for.
-func (l *Live) show() {
-	if l.Size == nil {
-		news := l.Source.Transitions(l.printed)
-		l.printed += len(news)
-		for _, t := range news {
-			if !t.Quiet {
-				_, _ = io.WriteString(l.Out, t.Line(l.Start)+"\n")
-			}
-		}
-		return
-	}
-	columns, height := l.Size()
-	lines := l.Source.Frame().Lines(columns, height, l.Paint)
-	_, _ = io.WriteString(l.Out, over(l.drawn, lines))
-	l.drawn = len(lines)
-}
-
-// over draws lines in place of the last n above the cursor: cursor to the preceding line (CPL), erase
-// in line (EL) after each, erase in page (ED) after all; ECMA-48 §8.3.13, §8.3.41, §8.3.39.
-func over(n int, lines []string) string {
-	var b strings.Builder
-	if n > 0 {
-		b.WriteString("\x1b[" + strconv.Itoa(n) + "F")
-	}
-	for _, line := range lines {
-		b.WriteString(line + "\x1b[K\n")
-	}
-	b.WriteString("\x1b[J")
-	return b.String()
+// Draw implements screen.Source.
+func (m Moving) Draw(columns, height int, paint screen.Paint) []string {
+	return m.Frame().Lines(columns, height, paint)
 }

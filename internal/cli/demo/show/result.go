@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // Result is what came of the demo. `farrier demo -o json` prints it as one object.
@@ -147,7 +149,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 
 // Failure is the closing line of a demo that failed.
 func (r *Result) Failure() string {
-	return fmt.Sprintf("demo failed at step %q: %s", r.FailedStep, clean(r.Why))
+	return fmt.Sprintf("demo failed at step %q: %s", r.FailedStep, screen.Clean(r.Why))
 }
 
 // success is the closing line of a demo that did not.

@@ -3,10 +3,12 @@ package show
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/test/golden"
 )
 
@@ -74,7 +76,7 @@ func TestWriteText(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		result *Result
-		paint  Paint
+		paint  screen.Paint
 	}{
 		"one": {result(), false}, "colours": {result(), true}, "failed": {failedResult(), false}, "many": {many, false},
 	} {
@@ -124,16 +126,32 @@ func TestUnits(t *testing.T) {
 			t.Errorf("took(%s) = %q, want %q", d, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0.0s", 9999 * ms: "9.9s", 10 * time.Second: "10s", 3601 * time.Second: "60m01s",
-	} {
-		if got := lasting(d); got != want {
-			t.Errorf("lasting(%s) = %q, want %q", d, got, want)
-		}
-	}
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 3 << 20: "3.0 MiB"} {
 		if got := Size(n); got != want {
 			t.Errorf("Size(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
+
+// TestMoving: what is quiet counts and is not told, and what comes from outside is harmless.
+func TestMoving(t *testing.T) {
+	m := Moving{Start: noon, Story: story{
+		{At: noon.Add(3200 * ms), Subject: "sim-0001-system-0", From: "Discovery", To: "Available"},
+		{At: noon.Add(3300 * ms), Subject: "Endpoint sim-0001", To: "created", Quiet: true},
+		{At: noon.Add(101 * time.Second), Subject: "sim-0001-system-0", Aspect: "power", To: "Off\n"},
+	}}
+	lines, all := m.News(0)
+	if want := []string{"    3.2s  sim-0001-system-0  Discovery → Available", "  101.0s  sim-0001-system-0  power Off "}; !slices.Equal(lines, want) || all != 3 {
+		t.Errorf("news %q of %d, want %q of 3", lines, all, want)
+	}
+	if lines, all = m.News(3); len(lines) > 0 || all != 3 {
+		t.Errorf("news %q of %d, want none of 3", lines, all)
+	}
+}
+
+// story is what has happened in a demo.
+type story []Transition
+
+func (story) Changed() <-chan struct{}         { return nil }
+func (s story) Transitions(n int) []Transition { return s[n:] }
+func (story) Frame() Frame                     { return Frame{} }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // maxTimelines is how many machines are told of one by one.
@@ -13,7 +15,7 @@ const maxTimelines = 3
 
 // WriteText writes the result for people: the timelines of the claimed machines, and, if all went
 // well, the closing line. The closing line of a failure is an error's to say.
-func (r *Result) WriteText(w io.Writer, paint Paint) error {
+func (r *Result) WriteText(w io.Writer, paint screen.Paint) error {
 	told := r.Claims
 	if len(told) > maxTimelines {
 		told = told[:1]
@@ -28,7 +30,7 @@ func (r *Result) WriteText(w io.Writer, paint Paint) error {
 		lines = append(append(lines, ""), phases(r.Claims, paint)...)
 	}
 	if r.OK {
-		lines = append(lines, "", paint.in(green, r.success()))
+		lines = append(lines, "", paint.In(screen.Green, r.success()))
 	}
 	if len(lines) == 0 {
 		return nil
@@ -40,31 +42,31 @@ func (r *Result) WriteText(w io.Writer, paint Paint) error {
 }
 
 // timeline tells what happened to one machine, when, and how long it took.
-func (c *ClaimHistory) timeline(paint Paint) []string {
+func (c *ClaimHistory) timeline(paint screen.Paint) []string {
 	title := "claim " + c.Name
 	if c.Server != "" {
 		title = c.Server + ", " + title
 	}
-	lines := []string{paint.in(bold, title), "", paint.in(faint, "       at     took")}
+	lines := []string{paint.In(screen.Bold, title), "", paint.In(screen.Faint, "       at     took")}
 	widest := 0
 	for _, e := range c.Events {
-		widest = max(widest, width(clean(e.What)))
+		widest = max(widest, screen.Width(screen.Clean(e.What)))
 	}
 	part := ""
 	for _, e := range c.Events {
 		if e.Part != part {
 			part = e.Part
-			lines = append(lines, "  "+paint.in(bold, part))
+			lines = append(lines, "  "+paint.In(screen.Bold, part))
 		}
 		lasted := ""
 		if time.Duration(e.Took) >= 50*time.Microsecond { // else it would read 0.0ms
 			lasted = took(time.Duration(e.Took))
 		}
-		line := paint.in(faint, fmt.Sprintf("%8.2fs%9s", seconds(e.Seconds), lasted)) + "  "
+		line := paint.In(screen.Faint, fmt.Sprintf("%8.2fs%9s", seconds(e.Seconds), lasted)) + "  "
 		if e.Detail == "" {
-			line += clean(e.What)
+			line += screen.Clean(e.What)
 		} else {
-			line += pad(clean(e.What), widest) + "  " + paint.in(faint, clean(e.Detail))
+			line += screen.Pad(screen.Clean(e.What), widest) + "  " + paint.In(screen.Faint, screen.Clean(e.Detail))
 		}
 		lines = append(lines, line)
 	}
@@ -72,46 +74,46 @@ func (c *ClaimHistory) timeline(paint Paint) []string {
 }
 
 // verdict says what the machine fetched beside what it should have.
-func (c *ClaimHistory) verdict(paint Paint) []string {
+func (c *ClaimHistory) verdict(paint screen.Paint) []string {
 	if len(c.Files) == 0 {
 		return nil
 	}
-	lines := []string{"  " + paint.in(bold, "fetched")}
+	lines := []string{"  " + paint.In(screen.Bold, "fetched")}
 	for _, f := range c.Files {
-		mark, colour, text := "ok", green, f.Expected
+		mark, colour, text := "ok", screen.Green, f.Expected
 		if !f.OK {
-			mark, colour, text = "no", red, f.Why
+			mark, colour, text = "no", screen.Red, f.Why
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.in(colour, mark), f.What, Size(f.Bytes), paint.in(faint, clean(text))))
+		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.In(colour, mark), f.What, Size(f.Bytes), paint.In(screen.Faint, screen.Clean(text))))
 	}
 	return lines
 }
 
 // lines tell what the record of the cleanup says of each disk, and what was and is on it.
-func (c *Cleanup) lines(paint Paint) []string {
+func (c *Cleanup) lines(paint screen.Paint) []string {
 	if c == nil {
 		return nil
 	}
-	title := "(" + clean(c.Mode) + ")"
+	title := "(" + screen.Clean(c.Mode) + ")"
 	if c.OK { // what went wrong is said disk by disk
-		title += ": " + clean(c.Summary)
+		title += ": " + screen.Clean(c.Summary)
 	}
-	lines := []string{"  " + paint.in(bold, "wiped") + " " + paint.in(faint, title)}
+	lines := []string{"  " + paint.In(screen.Bold, "wiped") + " " + paint.In(screen.Faint, title)}
 	path, serial, method := 0, 0, 0
 	for _, d := range c.Disks {
-		path, serial, method = max(path, width(clean(d.Path))), max(serial, width(clean(d.Serial))), max(method, width(clean(d.Method)))
+		path, serial, method = max(path, screen.Width(screen.Clean(d.Path))), max(serial, screen.Width(screen.Clean(d.Serial))), max(method, screen.Width(screen.Clean(d.Method)))
 	}
 	for _, d := range c.Disks {
-		mark, colour := "ok", green
+		mark, colour := "ok", screen.Green
 		if d.Why != "" || len(d.After) > 0 {
-			mark, colour = "no", red
+			mark, colour = "no", screen.Red
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s  %8s  %s", paint.in(colour, mark), pad(clean(d.Path), path),
-			pad(clean(d.Serial), serial), pad(clean(d.Method), method), took(time.Duration(d.Took)), clean(d.Result)))
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s  %8s  %s", paint.In(colour, mark), screen.Pad(screen.Clean(d.Path), path),
+			screen.Pad(screen.Clean(d.Serial), serial), screen.Pad(screen.Clean(d.Method), method), took(time.Duration(d.Took)), screen.Clean(d.Result)))
 		if d.Why != "" {
-			lines = append(lines, "      "+paint.in(red, clean(d.Why)))
+			lines = append(lines, "      "+paint.In(screen.Red, screen.Clean(d.Why)))
 		}
-		lines = append(lines, "      "+paint.in(faint, "before: "+found(d.Before)), "      "+paint.in(faint, "after:  "+found(d.After)))
+		lines = append(lines, "      "+paint.In(screen.Faint, "before: "+found(d.Before)), "      "+paint.In(screen.Faint, "after:  "+found(d.After)))
 	}
 	return lines
 }
@@ -120,11 +122,11 @@ func found(traces []string) string {
 	if len(traces) == 0 {
 		return "nothing"
 	}
-	return clean(strings.Join(traces, ", "))
+	return screen.Clean(strings.Join(traces, ", "))
 }
 
 // phases tells of many claims how long the parts of their lives took.
-func phases(claims []ClaimHistory, paint Paint) []string {
+func phases(claims []ClaimHistory, paint screen.Paint) []string {
 	var names []string
 	times := map[string][]time.Duration{}
 	for _, c := range claims {
@@ -136,8 +138,8 @@ func phases(claims []ClaimHistory, paint Paint) []string {
 		}
 	}
 	lines := []string{
-		paint.in(bold, fmt.Sprintf("all %d claims", len(claims))), "",
-		paint.in(faint, fmt.Sprintf("  %-26s %9s %9s %9s", "", "fastest", "median", "slowest")),
+		paint.In(screen.Bold, fmt.Sprintf("all %d claims", len(claims))), "",
+		paint.In(screen.Faint, fmt.Sprintf("  %-26s %9s %9s %9s", "", "fastest", "median", "slowest")),
 	}
 	for _, name := range names {
 		t := times[name]

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // Transition is one change of one thing.
@@ -22,13 +24,13 @@ type Transition struct {
 // Line is the transition for somebody who reads a log.
 func (t Transition) Line(start time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%8s  %s  ", offset(t.At.Sub(start)), clean(t.Subject))
+	fmt.Fprintf(&b, "%8s  %s  ", offset(t.At.Sub(start)), screen.Clean(t.Subject))
 	if t.Aspect != "" {
 		b.WriteString(t.Aspect + " ")
 	}
 	if t.From != "" {
-		b.WriteString(clean(t.From) + " → ")
+		b.WriteString(screen.Clean(t.From) + " → ")
 	}
-	b.WriteString(clean(t.To))
+	b.WriteString(screen.Clean(t.To))
 	return b.String()
 }

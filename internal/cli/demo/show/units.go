@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/cli/screen"
 )
 
 // Seconds is a duration that is a number of seconds in JSON, to the millisecond.
@@ -40,19 +42,7 @@ func took(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.2fs", d.Seconds())
 	}
-	return lasting(d)
-}
-
-// lasting is how long something has been going on.
-func lasting(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	}
-	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	return screen.Lasting(d)
 }
 
 // Size is a number of bytes for people.

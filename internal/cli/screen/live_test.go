@@ -1,8 +1,9 @@
-package show
+package screen
 
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,11 +14,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// source is a demo whose news a test gives out.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// source is something whose news a test gives out. Those that begin with "quiet" happen, and are not told.
 type source struct {
 	mu      sync.Mutex
-	news    []Transition
-	frame   Frame
+	news    []string
+	picture []string
 	changed chan struct{}
 }
 
@@ -29,22 +32,25 @@ func (s *source) Changed() <-chan struct{} {
 	return s.changed
 }
 
-func (s *source) Transitions(n int) []Transition {
+func (s *source) News(n int) (lines []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.news[n:]
+	for _, line := range s.news[n:] {
+		if !strings.HasPrefix(line, "quiet") {
+			lines = append(lines, line)
+		}
+	}
+	return lines, len(s.news)
 }
 
-func (s *source) Frame() Frame {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.frame
+func (s *source) Draw(columns, height int, _ Paint) []string {
+	return append([]string{fmt.Sprintf("%dx%d", columns, height)}, s.picture...)
 }
 
-func (s *source) tell(t ...Transition) {
+func (s *source) tell(news ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news = append(s.news, t...)
+	s.news = append(s.news, news...)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -59,29 +65,26 @@ func (p pipe) Write(b []byte) (int, error) {
 
 func TestLiveLines(t *testing.T) {
 	src, out := newSource(), make(pipe, 16)
-	live := &Live{Out: out, Source: src, Clock: clocktesting.NewFakeClock(noon), Start: noon, Paint: true}
+	live := &Live{Out: out, Source: src, Clock: clocktesting.NewFakeClock(noon), Paint: true}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		live.Run(ctx)
 	}()
-	src.tell(
-		Transition{At: noon.Add(3200 * ms), Subject: "sim-0001-system-0", From: "Discovery", To: "Available"},
-		Transition{At: noon.Add(3300 * ms), Subject: "Endpoint sim-0001", To: "created", Quiet: true},
-	)
-	if got, want := <-out, "    3.2s  sim-0001-system-0  Discovery → Available\n"; got != want {
+	src.tell("one server is Available", "quiet: an Endpoint")
+	if got, want := <-out, "one server is Available\n"; got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}
 	cancel()
 	<-done
 
 	// What came with the end is still told.
-	src.tell(Transition{At: noon.Add(101 * time.Second), Subject: "sim-0001-system-0", Aspect: "power", To: "Off\n"})
+	src.tell("power Off")
 	ended, end := context.WithCancel(t.Context())
 	end()
 	live.Run(ended)
-	if got, want := <-out, "  101.0s  sim-0001-system-0  power Off \n"; got != want {
+	if got, want := <-out, "power Off\n"; got != want {
 		t.Errorf("line %q, want %q", got, want)
 	}
 }
@@ -98,15 +101,15 @@ func (hasty) NewTimer(time.Duration) clock.Timer {
 
 func TestLivePicture(t *testing.T) {
 	src, out := newSource(), make(pipe)
-	src.frame = small()
-	live := &Live{Out: out, Source: src, Clock: hasty{}, Start: noon, Size: func() (int, int) { return 80, 24 }}
+	src.picture = []string{"a", "b"}
+	live := &Live{Out: out, Source: src, Clock: hasty{}, Size: func() (int, int) { return 80, 24 }}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		live.Run(ctx)
 	}()
-	lines := small().Lines(80, 24, false)
+	lines := src.Draw(80, 24, false)
 	if diff := cmp.Diff(over(0, lines), <-out); diff != "" {
 		t.Errorf("first frame (-want +got):\n%s", diff)
 	}

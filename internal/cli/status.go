@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/program/usage"
+)
+
+// unknownTimeout bounds the question for unknown machines, which is not worth waiting for.
+const unknownTimeout = 5 * time.Second
+
+// serverStates are those that --state takes.
+var serverStates = []string{
+	string(metalv1.ServerStateInitial), string(metalv1.ServerStateDiscovery), string(metalv1.ServerStateAvailable), string(metalv1.ServerStateReserved),
+	string(metalv1.ServerStateReleased), string(metalv1.ServerStateCleanup), string(metalv1.ServerStateMaintenance), string(metalv1.ServerStateParked),
+	string(metalv1.ServerStateError),
+}
+
+// statusOutputs are the formats of --output.
+var statusOutputs = []string{"table", "wide", "json", "yaml"}
+
+// reporter holds the flags of `farrier status`.
+type reporter struct {
+	teller         teller
+	selector, rack string
+	states         []string
+	rows           int
+}
+
+func newStatus() *cobra.Command {
+	r := reporter{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show all servers, and what is wrong",
+		Long: `Shows how many servers are in each state, BMCs that fail and claims that wait by cause, unknown machines, and a table of servers: with their
+claims, what they do, since when, and the reason where something is wrong. Servers in trouble come first, then those at work, then those that are
+claimed.`,
+		Example: `  farrier status
+  farrier status -l site=berlin --state Error,Cleanup
+  farrier status -o json`,
+		Args: usage.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	r.teller.bindAddress(f)
+	f.StringVarP(&r.selector, "selector", "l", "", "only servers and BMCs with these labels, as kubectl takes them: key=value,…")
+	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label or annotation "+metalv1.MetadataPrefix+"rack")
+	f.StringSliceVar(&r.states, "state", nil, "only servers in these states, separated by commas")
+	f.IntVar(&r.rows, "limit", 50, "how many servers the table shows; 0: all")
+	f.StringVarP(&r.teller.output, "output", "o", "table", "output format: table, wide, json or yaml")
+	completeValues(cmd, "state", serverStates...)
+	completeValues(cmd, "output", statusOutputs...)
+	return cmd
+}
+
+func (r *reporter) run(ctx context.Context, out io.Writer) error {
+	filter, err := r.filter()
+	if err != nil {
+		return err
+	}
+	api, _, err := r.teller.kubernetes.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	objects, missing, err := status.Gather(ctx, api)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	fleet := status.Of(objects, filter, now)
+	fleet.Missing = missing
+	if r.selector == "" && r.rack == "" {
+		r.addUnknown(ctx, fleet)
+	}
+	return r.print(out, fleet, now)
+}
+
+// filter reads the flags that choose servers.
+func (r *reporter) filter() (status.Filter, error) {
+	filter := status.Filter{Rack: r.rack, States: r.states}
+	var err error
+	if filter.Labels, err = labels.Parse(r.selector); err != nil {
+		return filter, usage.Errorf("--selector: %w", err)
+	}
+	for i, state := range r.states {
+		at := slices.IndexFunc(serverStates, func(known string) bool { return strings.EqualFold(known, state) })
+		if at < 0 {
+			return filter, usage.Errorf("--state: %q is not one of %s%s", state, strings.Join(serverStates, ", "), usage.Meant(usage.SimilarTo(serverStates, state), "%s"))
+		}
+		r.states[i] = serverStates[at]
+	}
+	if !slices.Contains(statusOutputs, r.teller.output) {
+		return filter, usage.Errorf("--output: %q is not one of %s", r.teller.output, strings.Join(statusOutputs, ", "))
+	}
+	if r.rows < 0 {
+		return filter, usage.Errorf("--limit: %d is less than zero", r.rows)
+	}
+	return filter, nil
+}
+
+// addUnknown asks for unknown machines. A Farrier without an operator address has nobody to ask.
+func (r *reporter) addUnknown(ctx context.Context, fleet *status.Fleet) {
+	ctx, cancel := context.WithTimeout(ctx, unknownTimeout)
+	defer cancel()
+	_, asked, at, err := r.teller.connect(ctx)
+	if err == nil {
+		fleet.Unknown, err = asked.Unknown(ctx)
+		err = explainOperator(at.URL, operator.PathUnknown, err)
+	}
+	if err != nil {
+		fleet.Missing = append(fleet.Missing, fmt.Sprintf("unknown machines: %v", err))
+	}
+}
+
+func (r *reporter) print(out io.Writer, fleet *status.Fleet, now time.Time) error {
+	switch r.teller.output {
+	case "json":
+		return printJSON(out, fleet)
+	case "yaml":
+		content, err := yaml.Marshal(fleet)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(content)
+		return err
+	}
+	columns := status.Unlimited
+	if size := screen.Terminal(out); size != nil && r.teller.output != "wide" {
+		columns, _ = size()
+	}
+	picture := status.Picture{Wide: r.teller.output == "wide", Rows: r.rows, Paint: screen.PaintFor(out), Now: now}
+	_, err := io.WriteString(out, strings.Join(fleet.Lines(columns, status.Unlimited, picture), "\n")+"\n")
+	return err
+}
