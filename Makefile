@@ -221,9 +221,9 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, lists of boot config kinds, kustomize bases, Go from the boot stream's protocol, docs/server-states.md and docs/flags.md
+generate: ## Generate deep copies, CRDs, lists of boot config kinds, kustomize bases, Go from the boot stream's protocol, docs/server-states.md, docs/troubleshooting.md and docs/flags.md
 	hack/generate.sh
-	go generate ./internal/controller/server ./hack/manual
+	go generate ./internal/controller/server ./internal/diagnosis ./hack/manual
 
 # Compares with the working tree, not with the last commit: it also answers
 # before committing.

@@ -458,6 +458,12 @@ var rooms = []room{
 		because: "it stands among machines that nobody trusts yet, so it has no way to a Kubernetes API",
 	},
 	{
+		path:    "internal/diagnosis",
+		may:     []string{"api", "internal/bootview", "internal/controller", "internal/identity", "internal/ipxeapi/profile"},
+		never:   kubernetesClients,
+		because: "why something is as it is follows from facts that are handed in; a terminal and a page show the same sentence",
+	},
+	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
@@ -563,7 +569,7 @@ var rooms = []room{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/inspection", "internal/backup", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll"},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/identity"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

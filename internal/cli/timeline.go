@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -118,13 +119,23 @@ func (t *teller) connect(ctx context.Context) (api client.Client, asked *operato
 	if err != nil {
 		return nil, nil, at, err
 	}
-	if at, err = t.address(ctx, api); err != nil {
+	if asked, at, err = t.operator(ctx, api, config); err != nil {
 		return nil, nil, at, err
 	}
-	if asked, err = operator.NewClient(config, at); err != nil {
-		return nil, nil, at, fmt.Errorf("--operator-url: %w", err)
-	}
 	return api, asked, at, nil
+}
+
+// operator finds the operator address.
+func (t *teller) operator(ctx context.Context, api client.Reader, config *rest.Config) (*operator.Client, operator.Address, error) {
+	at, err := t.address(ctx, api)
+	if err != nil {
+		return nil, at, err
+	}
+	asked, err := operator.NewClient(config, at)
+	if err != nil {
+		return nil, at, fmt.Errorf("--operator-url: %w", err)
+	}
+	return asked, at, nil
 }
 
 func (t *teller) tell(ctx context.Context, out io.Writer, told *timeline.Timeline, look func(context.Context) (*timeline.Timeline, error)) error {

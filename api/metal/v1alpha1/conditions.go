@@ -175,6 +175,11 @@ const (
 	ReasonValidationFailed = "ValidationFailed"
 	// ReasonImageNotSigned is a reason of ConditionImageValidation: signatures are required, and no trusted key has signed the image.
 	ReasonImageNotSigned = "ImageNotSigned"
+	// ReasonImageNotResolved is a reason of ConditionImageValidation: the registry does not have the image, or denies it.
+	ReasonImageNotResolved = "ImageNotResolved"
+	// ReasonRegistryUnreachable is a reason of ConditionImageValidation: the registry does not answer. The condition is True while the
+	// last known image can be booted.
+	ReasonRegistryUnreachable = "RegistryUnreachable"
 )
 
 // Conditions of a ServerClaim.

@@ -343,7 +343,7 @@ func TestARegistryThatIsAwayFromTheStart(t *testing.T) {
 	s.registry.SetAway(true)
 	s.Add(t, newConfig(p.Reference))
 	config := s.resolved(t)
-	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionFalse, "ImageNotResolved", p.Reference[:8])
+	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionImageValidation, metav1.ConditionFalse, metalv1.ReasonRegistryUnreachable, p.Reference[:8])
 	checkState(t, config, metalv1.ServerBootConfigurationStateError)
 	s.registry.SetAway(false)
 	s.woken(t)

@@ -2,6 +2,7 @@ package bootconfig
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -165,9 +166,13 @@ func (v *view) describeImage(set func(kind string, s metav1.ConditionStatus, rea
 	case errors.Is(v.image.Err, registry.ErrUnsigned):
 		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, metalv1.ReasonImageNotSigned, "Using the last signed image: "+v.image.Err.Error())
 	case v.image.Err != nil && v.image.Plan.Digest == "":
-		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, "ImageNotResolved", v.image.Err.Error())
+		reason := metalv1.ReasonImageNotResolved
+		if errors.Is(v.image.Err, registry.ErrUnreachable) || errors.Is(v.image.Err, context.DeadlineExceeded) {
+			reason = metalv1.ReasonRegistryUnreachable
+		}
+		set(metalv1.ConditionImageValidation, metav1.ConditionFalse, reason, v.image.Err.Error())
 	case v.image.Err != nil:
-		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "RegistryUnreachable", "Using the last known image: "+v.image.Err.Error())
+		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, metalv1.ReasonRegistryUnreachable, "Using the last known image: "+v.image.Err.Error())
 	default:
 		set(metalv1.ConditionImageValidation, metav1.ConditionTrue, "Validated", v.image.Plan.Digest)
 	}

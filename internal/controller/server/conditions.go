@@ -63,8 +63,11 @@ func reachable(v *View) metav1.Condition {
 	switch {
 	case v.Unreachable != nil:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason(v.Unreachable, "BMCUnreachable"), v.Unreachable.Error()
-		if bmc.KindOf(v.Unreachable) == bmc.KindUntrusted {
+		switch bmc.KindOf(v.Unreachable) {
+		case bmc.KindUntrusted:
 			ready.Reason = metalv1.ReasonUntrusted
+		case bmc.KindAuthentication:
+			ready.Reason = metalv1.ReasonAuthenticationFailed
 		}
 		if accept := connection.HowToAccept(v.Unreachable, v.Counts); accept != "" && v.Server.Spec.BMC != nil { // a BMC object says it itself
 			ready.Message += ". " + accept

@@ -313,6 +313,9 @@ func TestReadySaysWhatIsWrongWithTheBMC(t *testing.T) {
 		"it does not answer": {func(_ *testing.T, s *stand) {
 			s.hw.Fails(&bmc.Error{Kind: bmc.KindConnection, Op: "GET", Message: "connection refused"})
 		}, metav1.ConditionFalse, "BMCUnreachable"},
+		"it refuses the password": {func(_ *testing.T, s *stand) {
+			s.hw.Fails(&bmc.Error{Kind: bmc.KindAuthentication, Op: "GET", Message: "unauthorized"})
+		}, metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed},
 		"it shows no such system": {func(_ *testing.T, s *stand) {
 			s.hw.Set(controllertest.System("/redfish/v1/Systems/2", "4c4c4544-0043-3510-8052-b7c04f4e4d33"))
 		}, metav1.ConditionFalse, "SystemNotFound"},

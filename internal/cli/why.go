@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/farrier-dev/farrier/internal/cli/why"
+	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/diagnosis"
+	"github.com/farrier-dev/farrier/internal/program/usage"
+)
+
+func newWhy() *cobra.Command {
+	var t teller
+	namespace := "default"
+	cmd := &cobra.Command{
+		Use:   "why SERVER|CLAIM|BMC|MAC|UUID",
+		Short: "Say why a server, a claim or a machine is not where it should be",
+		Long: `Prints the cause in one sentence, then the next step to take, then the evidence: the first step that is missing, how long it is overdue,
+usual causes, and the conditions and requests that say so.
+
+A claim is CLAIM or NAMESPACE/CLAIM. A MAC address or a UUID may be that of a machine that Farrier does not know: then the answer says what it
+asked for, when and from where, and which Server is closest to it. docs/troubleshooting.md lists all causes.`,
+		Example: `  farrier why node-7
+  farrier why default/web
+  farrier why 52:54:00:12:34:56 -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("give one name, MAC address or UUID, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return t.why(cmd.Context(), cmd.OutOrStdout(), namespace, args[0])
+		},
+	}
+	f := cmd.Flags()
+	t.bindAddress(f)
+	f.StringVarP(&namespace, "namespace", "n", namespace, "namespace of a claim that is named without one")
+	f.BoolVar(&t.utc, "utc", false, "print times in UTC (default: in the local time zone)")
+	f.StringVarP(&t.output, "output", "o", "table", "output format: table or json")
+	return cmd
+}
+
+func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string) error {
+	if err := checkOutput(t.output); err != nil {
+		return err
+	}
+	api, config, err := t.kubernetes.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	ask, at, notFound := t.operator(ctx, api, config) // most causes are found without it
+	source := why.Source{
+		API: api, Manager: t.kubernetes.namespace, Namespace: namespace, Key: offlineKey,
+		Boots: func(ctx context.Context, uuid string) (operator.Boots, error) {
+			if notFound != nil {
+				return operator.Boots{}, notFound
+			}
+			boots, err := ask.Boots(ctx, uuid)
+			return boots, explainOperator(at.URL, "/boots/"+uuid, err)
+		},
+		Unknown: func(ctx context.Context) ([]operator.UnknownMachine, error) {
+			if notFound != nil {
+				return nil, notFound
+			}
+			machines, err := ask.Unknown(ctx)
+			return machines, explainOperator(at.URL, operator.PathUnknown, err)
+		},
+	}
+	facts, err := source.Read(ctx, asked)
+	if err != nil {
+		return err
+	}
+	facts.Now = time.Now()
+	answer := diagnosis.Explain(facts)
+	if t.output == "json" {
+		return printJSON(out, answer)
+	}
+	return answer.Print(out, timeZone(t.utc))
+}

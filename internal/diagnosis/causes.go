@@ -1,0 +1,67 @@
+package diagnosis
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kinds that have conditions.
+const (
+	kindBMC    = "BMC"
+	kindServer = "Server"
+	kindConfig = "ServerBootConfiguration"
+	kindClaim  = "ServerClaim"
+)
+
+// cause is what is known of a reason. Its sentences name things by placeholders (names.go).
+type cause struct {
+	condition, reason string
+	// status is that of a condition with this reason that means trouble.
+	status metav1.ConditionStatus
+	// waits says that it passes by itself, usually.
+	waits  bool
+	weight weight
+	cause  string
+	next   string
+	usual  []string
+}
+
+// weight says what a cause is to others.
+type weight int
+
+const (
+	// explains: the rest follows from it.
+	explains weight = iota
+	// beside: it explains nothing else, and counts where nothing else is wrong.
+	beside
+	// note: it is worth saying, and never what somebody asks about.
+	note
+)
+
+// causes has the table of each kind. The first row that holds counts.
+var causes = map[string][]cause{kindBMC: bmcCauses, kindServer: serverCauses, kindConfig: configCauses, kindClaim: claimCauses}
+
+// normal are reasons that need no explanation: nothing is wrong.
+var normal = map[string]bool{
+	"Accepted": true, "AsExpected": true, "AvailableAndOff": true, "Allocated": true, "CertificateAccepted": true, "CertificateVerified": true, "Cleaned": true,
+	"Connected": true, "CredentialsRotated": true, "Matches": true, "PassedThrough": true, "ResetComplete": true, "Used": true,
+}
+
+// find is the first row of a kind's table that its conditions meet; nil: none.
+func find(kind string, conditions []metav1.Condition, of weight) (*cause, *metav1.Condition) {
+	table := causes[kind]
+	for i := range table {
+		row := &table[i]
+		if row.weight != of {
+			continue
+		}
+		at := slices.IndexFunc(conditions, func(c metav1.Condition) bool {
+			return c.Type == row.condition && c.Reason == row.reason && c.Status == row.status
+		})
+		if at >= 0 {
+			return row, &conditions[at]
+		}
+	}
+	return nil, nil
+}

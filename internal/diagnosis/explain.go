@@ -1,0 +1,269 @@
+package diagnosis
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+)
+
+// ReasonFine is the reason of an answer about something that is as it should be.
+const ReasonFine = "AsExpected"
+
+// Explain says why what the facts are about is as it is.
+func Explain(f *Facts) *Answer {
+	a := f.explain()
+	a.Subject = f.subject()
+	a.Cause = sentence(a.Cause)
+	a.patient(f.Now)
+	a.Evidence = append(a.Evidence, f.evidence()...)
+	a.NotRead = f.NotRead
+	return a
+}
+
+func (f *Facts) subject() string {
+	switch {
+	case f.Claim != nil:
+		return f.names(nil).Replace("{claim}")
+	case f.Server != nil:
+		return "Server " + f.Server.Name
+	case f.BMC != nil:
+		return "BMC " + f.BMC.Name
+	}
+	return "Machine " + f.Asked
+}
+
+// explain asks in the order in which one thing depends on another: the claim on its server, that on its BMC and its boot.
+func (f *Facts) explain() *Answer {
+	steps := []func() *Answer{
+		func() *Answer { return f.byCondition(kindClaim, explains) },
+		f.leftAlone,
+		func() *Answer { return f.byCondition(kindBMC, explains) },
+		f.discoveryFailed,
+		func() *Answer { return f.byCondition(kindServer, explains) },
+		func() *Answer { return f.byCondition(kindConfig, explains) },
+		f.boot,
+		f.late,
+		func() *Answer { return f.byCondition(kindServer, beside) },
+		func() *Answer { return f.byCondition(kindConfig, beside) },
+		func() *Answer { return f.byCondition(kindBMC, beside) },
+		f.contested,
+		f.unknownMachine,
+	}
+	var waits *Answer
+	for _, step := range steps {
+		a := step()
+		switch {
+		case a == nil:
+		case a.Standing == Trouble:
+			return a
+		case waits == nil:
+			waits = a
+		}
+	}
+	if waits != nil {
+		return waits
+	}
+	return f.fine()
+}
+
+// conditions are those of a kind.
+func (f *Facts) conditions(kind string) []metav1.Condition {
+	switch {
+	case kind == kindClaim && f.Claim != nil:
+		return f.Claim.Status.Conditions
+	case kind == kindServer && f.Server != nil:
+		return f.Server.Status.Conditions
+	case kind == kindBMC && f.BMC != nil:
+		return f.BMC.Status.Conditions
+	case kind == kindConfig && f.Config != nil:
+		return f.Config.Status.Conditions
+	}
+	return nil
+}
+
+func (f *Facts) byCondition(kind string, of weight) *Answer {
+	row, c := find(kind, f.conditions(kind), of)
+	if row == nil {
+		return nil
+	}
+	names := f.names(c)
+	a := &Answer{
+		Standing: Trouble, Reason: c.Reason, Cause: names.Replace(row.cause), Next: names.Replace(row.next), Usual: row.usual,
+		Evidence: []string{f.quote(kind, c)},
+	}
+	if row.waits {
+		a.Standing = Waiting
+	}
+	if kind == kindClaim && c.Reason == metalv1.ReasonNoMatchingServer {
+		f.closest(a)
+	}
+	return a
+}
+
+// quote is a condition as evidence.
+func (f *Facts) quote(kind string, c *metav1.Condition) string {
+	text := fmt.Sprintf("Condition %s of the %s is %s since %s: %s", c.Type, kind, c.Status, f.ago(c.LastTransitionTime.Time), c.Reason)
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return text
+}
+
+func (f *Facts) ago(at time.Time) string {
+	if at.IsZero() || at.After(f.Now) {
+		return "now"
+	}
+	return Duration(f.Now.Sub(at)).String()
+}
+
+// leftAlone says that Farrier does nothing because somebody asked for that.
+func (f *Facts) leftAlone() *Answer {
+	if f.Server == nil {
+		return nil
+	}
+	names := f.names(nil)
+	switch {
+	case metalv1.IsIgnored(f.Server):
+		return &Answer{
+			Standing: Trouble, Reason: "Ignored", Cause: names.Replace("{server} is left alone: its annotation " + metalv1.AnnotationOperation + " asks Farrier to ignore it."),
+			Next: names.Replace("Remove the annotation: kubectl annotate server {name} " + metalv1.AnnotationOperation + "-"),
+		}
+	case f.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue:
+		return &Answer{
+			Standing: Trouble, Reason: "Parked", Cause: names.Replace("{server} is parked, and Farrier leaves it alone."),
+			Next: names.Replace("kubectl annotate server {name} " + metalv1.AnnotationOperation + "=" + metalv1.OperationUnpark),
+		}
+	case f.Server.Spec.ServerMaintenanceRef != nil && f.Server.Status.State == metalv1.ServerStateMaintenance:
+		ref := f.Server.Spec.ServerMaintenanceRef
+		return &Answer{
+			Standing: Waiting, Reason: "Maintenance", Cause: names.Replace(fmt.Sprintf("{server} is in maintenance: ServerMaintenance %s/%s has it.", ref.Namespace, ref.Name)),
+			Next: "Wait for the end of the maintenance, or delete it.",
+		}
+	}
+	return nil
+}
+
+// discoveryFailed says at which step the discovery stopped that was given up, or that waits for its next try.
+func (f *Facts) discoveryFailed() *Answer {
+	var failed *metav1.Condition
+	conditions := f.conditions(kindServer)
+	for _, c := range []*metav1.Condition{apimeta.FindStatusCondition(conditions, metalv1.ConditionReady), apimeta.FindStatusCondition(conditions, metalv1.ConditionDiscovered)} {
+		if c != nil && c.Status == no && (c.Reason == "DiscoveryFailed" || c.Reason == "TimedOut") {
+			failed = c
+			break
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	f.OfProbe = true
+	a := f.lastBoot()
+	if a == nil {
+		a = f.answer(hops[0], f.Server.CreationTimestamp.Time)
+	}
+	a.Standing = Trouble
+	if failed.Reason == "DiscoveryFailed" {
+		a.Next += " Then: " + f.names(nil).Replace(retry)
+	}
+	a.Evidence = append(a.Evidence, f.quote(kindServer, failed))
+	return a
+}
+
+// late says that the server is longer in its state than usual, where nothing else says why.
+func (f *Facts) late() *Answer {
+	c := apimeta.FindStatusCondition(f.conditions(kindServer), "Late")
+	if c == nil || c.Status != yes {
+		return nil
+	}
+	return &Answer{
+		Standing: Trouble, Reason: c.Reason, Cause: f.names(c).Replace("{server} is late: {message}."),
+		Next: "Look at its console, and at the log of Farrier for this server.", Evidence: []string{f.quote(kindServer, c)},
+	}
+}
+
+// contested says that several Assignments select a machine that boots by no boot configuration.
+func (f *Facts) contested() *Answer {
+	if f.Config != nil || len(f.Candidates) == 0 {
+		return nil
+	}
+	first := f.Candidates[0]
+	if first.Problem != "" {
+		return &Answer{
+			Standing: Trouble, Reason: "AssignmentNotServed", Cause: fmt.Sprintf("Assignment %s selects the machine and cannot be served: %s.", first.Assignment, first.Problem),
+			Next: "Correct its Profile; the machine never gets another one instead.",
+		}
+	}
+	at := slices.IndexFunc(f.Candidates, func(c profile.Candidate) bool { return c.Conflict != "" && slices.Contains(c.Peers, first.Assignment) })
+	if at < 0 {
+		return nil
+	}
+	yields := f.Candidates[at]
+	return &Answer{
+		Standing: Trouble, Reason: yields.Conflict,
+		Cause: fmt.Sprintf("Two Assignments select this machine: it gets %s, and %s yields to it (%s).", first.Assignment, yields.Assignment, yields.Conflict),
+		Next:  fmt.Sprintf("Delete one of them, or give the one that is meant a higher priority: farrier explain shows the order of all %d.", len(f.Candidates)),
+		Usual: []string{"An Assignment was copied for another machine, and its selector was not changed.", "Two teams assign the same machine."},
+	}
+}
+
+func (f *Facts) fine() *Answer {
+	a := &Answer{Standing: Fine, Reason: ReasonFine, Next: "Nothing."}
+	names := f.names(nil)
+	switch {
+	case f.Server != nil:
+		a.Cause = names.Replace(fmt.Sprintf("Nothing is wrong with {server}: it is %s, and its machine is %s.", orUnknown(string(f.Server.Status.State)), orUnknown(string(f.Server.Status.PowerState))))
+	case f.Claim != nil:
+		a.Cause = names.Replace("Nothing is wrong with {claim} that Farrier could see.")
+		if c := apimeta.FindStatusCondition(f.Claim.Status.Conditions, metalv1.ConditionBound); c == nil {
+			a.Standing, a.Reason, a.Next = Waiting, "NotSeen", "Wait a moment; if it stays so, look whether Farrier runs."
+			a.Cause = names.Replace("Farrier has not looked at {claim} yet.")
+		}
+	case f.BMC != nil:
+		a.Cause = names.Replace("Nothing is wrong with {bmc}.")
+	}
+	return a
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "in no known state"
+	}
+	return text
+}
+
+// evidence is what was seen beside the cause: notes, and the steps of the newest boot.
+func (f *Facts) evidence() []string {
+	var lines []string
+	for _, kind := range []string{kindBMC, kindServer, kindConfig} {
+		if a := f.byCondition(kind, note); a != nil {
+			lines = append(lines, "Also: "+a.Cause+" "+a.Next)
+		}
+	}
+	if len(f.Boots) == 0 {
+		return lines
+	}
+	last := f.Boots[len(f.Boots)-1]
+	for _, s := range last.Steps {
+		name := kindNames[s.Kind]
+		if name == "" {
+			name = string(s.Kind)
+		}
+		if s.What != "" {
+			name += " (" + s.What + ")"
+		}
+		line := fmt.Sprintf("%s ago, %s asked for %s: %d %s", f.ago(s.First), s.Addr, name, s.Status, http.StatusText(s.Status))
+		if s.Kind == bootview.ReceivedReport {
+			line = fmt.Sprintf("%s ago, %s sent the report of its probe: %d %s", f.ago(s.First), s.Addr, s.Status, http.StatusText(s.Status))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
