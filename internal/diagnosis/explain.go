@@ -11,6 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 )
 
@@ -251,6 +252,9 @@ func (f *Facts) evidence() []string {
 		return lines
 	}
 	last := f.Boots[len(f.Boots)-1]
+	if a := bootattempt.Of(f.Config); a.Begun() && a.ID != last.Attempt {
+		return lines // of an earlier boot
+	}
 	for _, s := range last.Steps {
 		name := kindNames[s.Kind]
 		if name == "" {

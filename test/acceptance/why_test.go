@@ -40,7 +40,7 @@ func (p *running) answers(t *testing.T, about string, want ...string) string {
 
 // TestWhy: what goes wrong at a rack, and what somebody is told who asks about it.
 func TestWhy(t *testing.T) {
-	l := newLab(t, 5)
+	l := newLab(t, 6)
 	p := l.up(t, "--bmc-poll-interval", "1s", "--bmc-request-timeout", "2s", "--cleanup", "metadata")
 	l.discover(p)
 	server := func(i int) string { return l.BMCs()[i].Name + "-system-0" }
@@ -80,7 +80,8 @@ func (l *lab) imagesFail(t *testing.T, p *running, on func(int) func(*metalv1.Se
 		t.Fatal(err)
 	}
 	l.ignition(p, "boots", "ignition")
-	l.BootURL.Store("http://127.0.0.1:1")
+	dhcp := l.BootURL.Swap("http://127.0.0.1:1")
+	defer l.BootURL.Store(dhcp)
 	l.claim(p, "boots", on(2))
 	name := p.bound("boots")
 	all := p.answers(t, name, "The machine of Server "+name+" was switched on and has asked for nothing since", "Next: Wait ")
@@ -91,11 +92,10 @@ func (l *lab) imagesFail(t *testing.T, p *running, on func(int) func(*metalv1.Se
 
 	l.claim(p, "lame", on(3), func(c *metalv1.ServerClaim) { c.Spec.Image = l.Registry.Reference("lame", "1") })
 	p.answers(t, "lame", "Image "+l.Registry.Reference("lame", "1")+" lacks a layer", "no kernel layer")
-	p.deleteClaim("lame")
 
 	l.Registry.SetAway(true)
 	defer l.Registry.SetAway(false)
-	l.claim(p, "away", on(3), func(c *metalv1.ServerClaim) { c.Spec.Image = l.Registry.Reference("os", "2") })
+	l.claim(p, "away", on(5), func(c *metalv1.ServerClaim) { c.Spec.Image = l.Registry.Reference("os", "2") })
 	p.answers(t, "away", "The registry of image "+l.Registry.Reference("os", "2")+" does not answer", "Bring the registry back")
 }
 
