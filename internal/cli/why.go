@@ -42,6 +42,8 @@ asked for, when and from where, and which Server is closest to it. docs/troubles
 	f.StringVarP(&namespace, "namespace", "n", namespace, "namespace of a claim that is named without one")
 	f.BoolVar(&t.utc, "utc", false, "print times in UTC (default: in the local time zone)")
 	f.StringVarP(&t.output, "output", "o", "table", "output format: table or json")
+	completeValues(cmd, "output", "table", "json")
+	completeNames(cmd, func() *cluster { return &t.kubernetes }, "Server")
 	return cmd
 }
 
