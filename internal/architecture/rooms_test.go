@@ -514,6 +514,12 @@ var rooms = []room{
 		because: "what a backup file looks like does not depend on where its parts come from",
 	},
 	{
+		path:    "internal/move",
+		may:     []string{"api", "config", "internal/controller", "internal/system"},
+		never:   append([]string{module + "/internal/sim"}, controlPlane...),
+		because: "what moves between two Kubernetes APIs does not depend on who runs them",
+	},
+	{
 		path:    "internal/controlplane/crds",
 		never:   controlPlane,
 		because: "definitions are installed in any Kubernetes API, not only in ours",
@@ -568,7 +574,7 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/backup", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/controller", "internal/inspection", "internal/backup", "internal/move", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll", "internal/diagnosis", "internal/identity"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},

@@ -29,6 +29,8 @@ const systemDataDir = "/var/lib/farrier"
 
 // cluster is the Kubernetes API that a command asks, as its flags name it.
 type cluster struct {
+	// prefix begins the names of the flags of a second API.
+	prefix              string
 	kubeconfig, context string
 	// namespace has Farrier's own objects.
 	namespace string
@@ -48,7 +50,7 @@ func (c *cluster) connect() (client.Client, *rest.Config, error) {
 	}
 	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("--kubeconfig: the Kubernetes API at %s: %w", config.Host, err)
+		return nil, nil, fmt.Errorf("--%skubeconfig: the Kubernetes API at %s: %w", c.prefix, config.Host, err)
 	}
 	return api, config, nil
 }
@@ -60,9 +62,9 @@ func (c *cluster) config() (*rest.Config, error) {
 	case err == nil || errors.Is(err, errNoKubeconfig):
 		return config, err
 	case c.context != "":
-		return nil, fmt.Errorf("--kubeconfig, --context: %w", err)
+		return nil, fmt.Errorf("--%[1]skubeconfig, --%[1]scontext: %[2]w", c.prefix, err)
 	}
-	return nil, fmt.Errorf("--kubeconfig: %w", err)
+	return nil, fmt.Errorf("--%skubeconfig: %w", c.prefix, err)
 }
 
 // errNoKubeconfig says that no kubeconfig exists where one is looked for.

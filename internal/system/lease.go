@@ -21,7 +21,7 @@ import (
 // How long a Lease is valid, how long its holder tries to renew it before it stops acting, and how often everybody asks. The rest of the first after
 // the second is what a term has for its end.
 const (
-	leaseDuration = 15 * time.Second
+	leaseDuration = leadership.PauseTakes
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
@@ -30,9 +30,9 @@ const (
 // does not take turns with one that looks after servers.
 func (s *System) leaseName() string {
 	if s.settings.foreignLifecycle {
-		return "farrier-manager-boot"
+		return leadership.BootLease
 	}
-	return "farrier-manager"
+	return leadership.Lease
 }
 
 // newLock returns the Lease as a lock. Its identity is one of the process, so that a process gets a lease back at once that it has lost and that

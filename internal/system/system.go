@@ -89,7 +89,8 @@ type System struct {
 	contact     contact
 	leadership  leadership.Leadership
 	controllers *controllers
-	election    *election // nil: there are no others
+	election    *election // nil: there are no others, and alone is there
+	alone       *alone
 	term        atomic.Pointer[term]
 
 	// running is the context of all parts that are in every replica, from the start to the end.
@@ -101,13 +102,16 @@ type System struct {
 	stopTurns context.CancelFunc
 	acting    sync.WaitGroup
 
-	synced   chan struct{} // closed when the caches are full
-	acted    chan struct{} // closed when the first term has begun
-	actOnce  sync.Once
-	openOnce sync.Once
-	failed   chan error
-	stopOnce sync.Once
-	stopErr  error
+	synced  chan struct{} // closed when the caches are full
+	acted   chan struct{} // closed when the first term has begun
+	actOnce sync.Once
+	// paused is closed when this process, which is alone, has found that it may not act.
+	paused    chan struct{}
+	pauseOnce sync.Once
+	openOnce  sync.Once
+	failed    chan error
+	stopOnce  sync.Once
+	stopErr   error
 }
 
 // Site is what a simulated rack adds to what flags say.
@@ -127,7 +131,7 @@ func New(options Options) (*System, error) {
 	}
 	s := &System{
 		logger: options.Logger, settings: settings, throttle: throttle.New(clock.RealClock{}),
-		synced: make(chan struct{}), acted: make(chan struct{}), failed: make(chan error, 1),
+		synced: make(chan struct{}), acted: make(chan struct{}), paused: make(chan struct{}), failed: make(chan error, 1),
 	}
 	s.spans = settings.spans
 	s.trace = boottrace.New(clock.RealClock{}, s.spans)
@@ -180,12 +184,8 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	if s.boot, err = s.newBootServer(s.controllers.direct.GetClient(), s.controllers.delivery, s.controllers.intake); err != nil {
 		return err
 	}
-	if s.settings.LeaderElection {
-		lock, err := s.newLock(config)
-		if err != nil {
-			return err
-		}
-		s.election = &election{lock: lock, logger: s.logger, term: s.runTerm}
+	if err := s.newTurns(config); err != nil {
+		return err
 	}
 	streaming, err := s.newBootStream(direct)
 	if err != nil {
@@ -278,14 +278,14 @@ func (s *System) fail(err error) {
 	}
 }
 
-// takeTurns acts: with the Lease, or all the time where there are no others.
+// takeTurns acts: with the Lease, or all the time where there are no others and nobody has paused it.
 func (s *System) takeTurns() {
 	select {
 	case <-s.synced:
 	case <-s.turns.Done():
 		return
 	}
-	run := s.runTerm
+	run := s.alone.run
 	if s.election != nil {
 		run = s.election.run
 	}
@@ -341,13 +341,14 @@ func (s *System) serveImages(ctx context.Context) error {
 	return s.boot.ServeImages(ctx, s.callers.machines.Listener(s.imageListener))
 }
 
-// WaitReady returns when this process acts, caches are full and the boot view is complete, so that no machine is told that it is unknown.
+// WaitReady returns when this process acts, caches are full and the boot view is complete, so that no machine is told that it is unknown. One that is
+// paused is ready at once: its API answers, and it does nothing else.
 func (s *System) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for !s.hasActed() || !s.view.Synced() || s.profiles != nil && !s.profiles.Synced() {
+	for !s.isPaused() && (!s.hasActed() || !s.view.Synced() || s.profiles != nil && !s.profiles.Synced()) {
 		select {
 		case <-ctx.Done():
 			return errors.New("the boot view was not complete in time")
@@ -359,9 +360,11 @@ func (s *System) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-func (s *System) hasActed() bool {
+func (s *System) hasActed() bool { return closed(s.acted) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-s.acted:
+	case <-c:
 		return true
 	default:
 		return false

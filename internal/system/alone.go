@@ -1,0 +1,141 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/farrier-dev/farrier/internal/controller/leadership"
+)
+
+// alone runs the terms of a process that takes turns with nobody. It acts all the time, unless somebody has paused the installation: whoever does, takes
+// the Lease in the name leadership.Pause. This process holds none, so it looks.
+//
+// A pause counts as in an election: the term has ended leaseDuration after the Lease was taken, or after the last look that found it free.
+type alone struct {
+	look   func(context.Context) (paused bool, err error)
+	logger logr.Logger
+	// term acts until its context ends, and returns when all of it has ended.
+	term func(context.Context) error
+	// pausing is called when a look has found the installation paused.
+	pausing func()
+}
+
+// newTurns makes what says when this process acts.
+func (s *System) newTurns(config *rest.Config) (err error) {
+	if !s.settings.LeaderElection {
+		s.alone, err = s.newAlone(config)
+		return err
+	}
+	lock, err := s.newLock(config)
+	if err == nil {
+		s.election = &election{lock: lock, logger: s.logger, term: s.runTerm}
+	}
+	return err
+}
+
+// newAlone looks at the Lease over that API.
+func (s *System) newAlone(config *rest.Config) (*alone, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = renewDeadline / 2
+	api, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client of the Lease: %w", err)
+	}
+	leases := api.Leases(s.settings.ManagerNamespace)
+	return &alone{
+		look: func(ctx context.Context) (bool, error) {
+			lease, err := leases.Get(ctx, s.leaseName(), metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && pausedBy(lease), err
+		},
+		logger: s.logger, term: s.runTerm, pausing: func() { s.pauseOnce.Do(func() { close(s.paused) }) },
+	}, nil
+}
+
+// pausedBy reports whether a Lease says that nobody may act.
+func pausedBy(lease *coordinationv1.Lease) bool {
+	return lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == leadership.Pause
+}
+
+// run runs terms until ctx ends or a term fails.
+func (a *alone) run(ctx context.Context) error {
+	for {
+		if err := a.awaitTurn(ctx); err != nil {
+			return err
+		}
+		term, end := context.WithCancel(ctx)
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			defer end()
+			a.follow(term)
+		}()
+		err := a.term(term)
+		end()
+		<-watched
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		a.logger.Info("paused: controllers stopped, serving the last boot view")
+	}
+}
+
+// awaitTurn returns when a look finds the installation not paused.
+func (a *alone) awaitTurn(ctx context.Context) error {
+	told := false
+	for {
+		paused, err := a.look(ctx)
+		if err == nil && !paused {
+			return nil
+		}
+		if err == nil {
+			a.pausing()
+			if !told {
+				a.logger.Info("paused by the Lease: nothing is done until it is released", "holder", leadership.Pause)
+				told = true
+			}
+		}
+		if err := sleep(ctx, retryPeriod); err != nil {
+			return err
+		}
+	}
+}
+
+// follow returns when the installation is paused, when that cannot be found out for as long as an election would try, or when ctx ends.
+func (a *alone) follow(ctx context.Context) {
+	known := time.Now()
+	for sleep(ctx, retryPeriod) == nil {
+		looked := time.Now()
+		paused, err := a.look(ctx)
+		if err == nil {
+			known = looked
+		}
+		if paused || time.Since(known) > renewDeadline {
+			return
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// isPaused reports whether this process, which is alone, has found that it may not act.
+func (s *System) isPaused() bool { return closed(s.paused) }
