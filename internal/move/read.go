@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,8 +183,17 @@ func byAge(a, b *object) int {
 	if c := at.Compare(bt.Time); c != 0 {
 		return c
 	}
-	if c := strings.Compare(a.GetAnnotations()[ipxev1.AnnotationAdmitted], b.GetAnnotations()[ipxev1.AnnotationAdmitted]); c != 0 {
+	if c := admitted(a).Compare(admitted(b)); c != 0 {
 		return c
 	}
 	return strings.Compare(a.id().name.String(), b.id().name.String())
+}
+
+// admitted is when admission let an object in, where it says so.
+func admitted(o *object) time.Time {
+	at, err := time.Parse(time.RFC3339Nano, o.GetAnnotations()[ipxev1.AnnotationAdmitted])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

@@ -101,7 +101,7 @@ func (a *alone) awaitTurn(ctx context.Context) error {
 		if err == nil {
 			a.pausing()
 			if !told {
-				a.logger.Info("paused by the Lease: nothing is done until it is released", "holder", leadership.Pause)
+				a.logger.Info("paused by the Lease: nothing is done until it is released")
 				told = true
 			}
 		}
