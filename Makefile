@@ -34,11 +34,14 @@ GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 # The tests that take longest begin first, lest the end waits for one of them alone.
-LONG_TESTS := test/acceptance test/attacks test/manager test/cluster internal/cli/demo test/faults internal/controller/claim internal/controller/server internal/fleet \
+LONG_TESTS := test/acceptance test/attacks test/manager test/cluster internal/cli/demo test/faults test/claims internal/fleet internal/controller/claim internal/controller/server \
 	internal/controlplane/acceptance test/bootstream internal/bootserver/process internal/probe/disk internal/image/blobcache internal/sim
 
 # What makes a package one in which something runs beside something else.
-BESIDE := ^[[:space:]]*(defer )?go |\.Go\(|\.Parallel\(|"sync|httptest\.New|net\.Listen|sim\.Start|/testapi"|/controllertest"
+BESIDE := ^[[:space:]]*(defer )?go |\.Go\(
+
+# Packages that start goroutines and whose tests go step by step all the same, in one. What runs them beside each other is raced: test/claims.
+STEPPED := internal/controller/claim
 
 BENCHES   = $(patsubst %/main.go,%,$(wildcard bench/*/main.go))
 FUZZTIME ?= 5s
@@ -112,7 +115,7 @@ release-smoke: ## Test what makes releases, and make one for this platform in bi
 # registry that they bring along are raced in their own packages. So are packages
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race. Nor is there where neither the
-# package nor its tests have a goroutine, a lock or a server of their own (BESIDE).
+# package nor its tests start a goroutine (BESIDE), or where the tests wait for each (STEPPED).
 # The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked it. What they read is outside
 # of it, where the go command sees no change, so their results are not cached.
 .PHONY: test
@@ -179,6 +182,7 @@ $(BIN)/test-packages:
 	@go list -test -f '{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{else if eq (print .GoFiles) "[doc.go]"}}source {{.ImportPath}}{{end}}' ./... > $@.deps
 	@go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do \
 		grep -qE '$(BESIDE)' "$$dir"/*.go || echo "sequential $$package"; done >> $@.deps
+	@printf 'sequential $(MODULE)/%s\n' $(STEPPED) >> $@.deps
 	@awk -v module=$(MODULE) -v first='$(LONG_TESTS)' -f hack/test-packages.awk $@.deps > $@
 
 # Each client is a module of its own, with the versions that it was published with: some two minutes to compile, which make test is spared.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/seed"
 )
 
 const (
@@ -64,17 +63,9 @@ type moments struct {
 // killed at moments between two writes, whichever. A machine that runs for its claim is never switched; each is switched on once
 // for its discovery, each claim and each cleanup, so none is wiped twice; none is free that was not wiped; and all lives complete.
 func TestKilledAtAnyMoment(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("FARRIER_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("FARRIER_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("FARRIER_TEST_SEED=%d makes the same choices", seed)
 	// The boot server goes with the manager: firmware that finds nobody asks again.
 	retries := func(o *sim.Options) { o.Timing.BootRetry = 100 * time.Millisecond }
-	m := &moments{stand: &stand{site: newSiteOf(t, living, retries)}, random: rand.New(rand.NewPCG(seed, 0)), wrote: make(chan struct{}, 1)}
+	m := &moments{stand: &stand{site: newSiteOf(t, living, retries)}, random: rand.New(rand.NewPCG(seed.New(t), 0)), wrote: make(chan struct{}, 1)}
 	if err := bootv1.AddToScheme(m.Scheme()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package claim
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/readcache"
+	"github.com/farrier-dev/farrier/test/seed"
 )
 
 // life drives a controller at random, in one goroutine: news come late and out of step, writes collide and lose
@@ -173,31 +172,14 @@ func (l *life) add(servers, claims int, change func(*rand.Rand, *metalv1.Server,
 	}
 }
 
-// seedVariable repeats a run that has failed: tests print what they were run with.
-const seedVariable = "FARRIER_TEST_SEED"
-
-// newSeed is another one each time.
-func newSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", seedVariable, err)
-		}
-	}
-	t.Logf("%s=%d", seedVariable, seed)
-	return seed
-}
-
 // seeds are n that are the same each time, and a new one.
 func seeds(t *testing.T, n uint64) []uint64 {
 	t.Helper()
 	var all []uint64
-	for seed := range n {
-		all = append(all, seed)
+	for i := range n {
+		all = append(all, i)
 	}
-	return append(all, newSeed(t))
+	return append(all, seed.New(t))
 }
 
 // TestExactlyAllServersAreBound: 1,000 claims, 500 servers, a manager that is killed at random.

@@ -1,4 +1,4 @@
-package claim
+package claims
 
 import (
 	"context"
@@ -25,8 +25,10 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/claim"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
+	"github.com/farrier-dev/farrier/test/seed"
 )
 
 // patience is a limit against hanging.
@@ -102,9 +104,9 @@ func newHerd(t *testing.T, servers, claims int) *herd {
 		t.Fatal(err)
 	}
 	h.each(servers, func(i int) error {
-		s := free(fmt.Sprintf("s%03d", i))
+		s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%03d", i)}}
 		s.Spec.SystemUUID = fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
-		status := s.Status
+		status := claimable()
 		if err := h.Create(t.Context(), s); err != nil {
 			return err
 		}
@@ -113,6 +115,22 @@ func newHerd(t *testing.T, servers, claims int) *herd {
 	})
 	h.each(claims, func(i int) error { return h.Create(t.Context(), newClaim(fmt.Sprintf("c%04d", i))) })
 	return h
+}
+
+// claimable is what a Server that can be claimed reports.
+func claimable() metalv1.ServerStatus {
+	return metalv1.ServerStatus{
+		State: metalv1.ServerStateAvailable, PowerState: metalv1.PowerStateOff,
+		Conditions: []metav1.Condition{{
+			Type: metalv1.ConditionClaimable, Status: metav1.ConditionTrue, Reason: metalv1.ReasonClaimable, LastTransitionTime: metav1.Now(),
+		}},
+	}
+}
+
+func newClaim(name string) *metalv1.ServerClaim {
+	c := &metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	c.Spec.Image, c.Spec.Power = "registry/os:1", metalv1.PowerOn
+	return c
 }
 
 // each does something for many, some at a time.
@@ -197,7 +215,7 @@ func (h *herd) live(ctx context.Context, writes int) error {
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r := &Reconciler{
+	r := &claim.Reconciler{
 		Client: &mortal{Client: mgr.GetClient(), left: writes, die: die, writes: &h.writes, taken: func(server *metalv1.Server) error {
 			if deleted, err := h.betray(server); deleted%16 != 5 || writes == forever {
 				return err
@@ -279,8 +297,7 @@ func (h *herd) booting(bound int) {
 // TestExactlyAllServersAreBoundByTheAPI: 1,000 claims, 500 servers, a real API, managers that end in the middle of a write, and claims that are
 // deleted when their server was taken. Nobody is there to clean what those had, and so it is nobody's.
 func TestExactlyAllServersAreBoundByTheAPI(t *testing.T) {
-	seed := newSeed(t)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed.New(t), 0))
 	h := newHerd(t, 500, 1000)
 	var lives []int
 	for range 4 {
