@@ -53,12 +53,15 @@ make backups. FILE must not exist.`,
 
 func newRestore() *cobra.Command {
 	var dataDir, identityFile, passphraseFile string
-	var check bool
+	var check, park bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a data directory from a backup",
 		Long: `Makes the data directory of a 'farrier up' from a file of 'farrier backup'. The directory must be empty or missing; if the restore fails, it is
-as it was. End the former 'farrier up' for good before you start the restored one: two of them give contradicting orders to the same BMCs.`,
+as it was. End the former 'farrier up' for good before you start the restored one: two of them give contradicting orders to the same BMCs.
+
+What happened after the backup is unknown: a server that was free then may run for somebody now. So the first start parks all servers, and Farrier
+touches no machine until you unpark its server.`,
 		Example: `  farrier restore --identity-file key.txt --data-dir /var/lib/farrier /backup/farrier-monday`,
 		Args:    usage.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,7 +74,7 @@ as it was. End the former 'farrier up' for good before you start the restored on
 			if check {
 				header, err = standalone.CheckBackup(args[0], identities)
 			} else {
-				header, err = standalone.Restore(args[0], identities, dataDir)
+				header, err = standalone.Restore(args[0], identities, dataDir, park)
 				what = "restored to " + dataDir
 			}
 			if err != nil {
@@ -84,6 +87,7 @@ as it was. End the former 'farrier up' for good before you start the restored on
 	cmd.Flags().SortFlags = false
 	dataDirFlag(cmd.Flags(), &dataDir)
 	cmd.Flags().BoolVar(&check, "check", false, "only read the file and say whether it is complete")
+	cmd.Flags().BoolVar(&park, "park", true, "park all servers at the first start")
 	cmd.Flags().StringVar(&identityFile, "identity-file", "", "file with the private key of age that the file is encrypted for")
 	cmd.Flags().StringVar(&passphraseFile, "passphrase-file", "", "file with the passphrase that the file is encrypted with")
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 
@@ -25,8 +26,9 @@ func CheckBackup(file string, identities []age.Identity) (backup.Header, error) 
 	return r.header, err
 }
 
-// Restore makes a data directory, which must be empty or missing, of a backup. When it fails, the directory is as it was.
-func Restore(file string, identities []age.Identity, dataDir string) (header backup.Header, err error) {
+// Restore makes a data directory, which must be empty or missing, of a backup. When it fails, the directory is as it was. With park the first
+// start parks all servers.
+func Restore(file string, identities []age.Identity, dataDir string, park bool) (header backup.Header, err error) {
 	was, err := emptyDir(dataDir)
 	if err != nil {
 		return header, err
@@ -50,6 +52,11 @@ func Restore(file string, identities []age.Identity, dataDir string) (header bac
 	r := &restoring{dir: dir}
 	if err := r.restore(file, identities); err != nil {
 		return r.header, err
+	}
+	if park {
+		if err := datadir.WriteFile(dir.Join(restoredFile), []byte(r.header.Time.Format(time.RFC3339))); err != nil {
+			return r.header, err
+		}
 	}
 	return r.header, dir.Finished()
 }

@@ -73,6 +73,9 @@ func Start(ctx context.Context, options Options) (*System, error) {
 }
 
 func (s *System) start(ctx context.Context, settings rackSettings) error {
+	if err := parkRestored(ctx, s.options.DataDir, s.options.Logger); err != nil {
+		return fmt.Errorf("park the restored servers: %w", err)
+	}
 	if err := s.startAPI(ctx); err != nil {
 		return err
 	}

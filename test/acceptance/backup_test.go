@@ -23,7 +23,8 @@ import (
 )
 
 // TestBackupUnderLoadIsRestoredElsewhere: a backup that was made while objects come and go has everything that was there before it. Restored elsewhere,
-// the machines that run are not touched, and the next claim boots.
+// the machines that run are not touched, whether the
+// backup knows their claims or not, and the next claim boots.
 func TestBackupUnderLoadIsRestoredElsewhere(t *testing.T) {
 	l := newLab(t, 3)
 	p := l.up(t)
@@ -60,7 +61,8 @@ func TestBackupUnderLoadIsRestoredElsewhere(t *testing.T) {
 	}
 	stop()
 	load.Wait()
-	resets, boots := machine.Resets(), len(machine.Record())
+	_, unknown, later := l.runs(p, "later") // which the backup does not know
+	resets, boots, laterResets := machine.Resets(), len(machine.Record()), later.Resets()
 	p.Kill()
 	if err := os.RemoveAll(l.DataDir); err != nil {
 		t.Fatal(err)
@@ -77,7 +79,19 @@ func TestBackupUnderLoadIsRestoredElsewhere(t *testing.T) {
 			t.Errorf("%s was there before the backup, and %q is now", what, after[id])
 		}
 	}
-	p.observed(server.Name)
+	var servers metalv1.ServerList
+	if err := p.List(t.Context(), &servers); err != nil {
+		t.Fatal(err)
+	}
+	for i := range servers.Items {
+		parked, power := &servers.Items[i], metalv1.PowerStateOff
+		if parked.Name == server.Name || parked.Name == unknown.Name {
+			power = metalv1.PowerStateOn
+		}
+		if p.serverIs(parked.Name, metalv1.ServerStateParked, power); parked.Name != unknown.Name {
+			p.annotated(parked, metalv1.AnnotationOperation, metalv1.OperationUnpark)
+		}
+	}
 	p.serverIs(server.Name, metalv1.ServerStateReserved, metalv1.PowerStateOn)
 	if again := p.bound("web"); again != server.Name {
 		t.Errorf("the claim is bound to %s, and was to %s", again, server.Name)
@@ -89,6 +103,13 @@ func TestBackupUnderLoadIsRestoredElsewhere(t *testing.T) {
 	if got := machine.Resets(); !maps.Equal(got, resets) || len(machine.Record()) != boots {
 		t.Errorf("the running machine was touched: resets %v, before %v; %d boots, before %d", got, resets, len(machine.Record()), boots)
 	}
+	// So it is with the machine of whom the backup does not know, until a person says that it is free.
+	p.serverIs(unknown.Name, metalv1.ServerStateParked, metalv1.PowerStateOn)
+	if got := later.Resets(); !maps.Equal(got, laterResets) {
+		t.Errorf("the machine of a parked server was touched: resets %v, before %v", got, laterResets)
+	}
+	p.annotated(unknown, metalv1.AnnotationOperation, metalv1.OperationUnpark)
+	p.serverIs(unknown.Name, metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 }
 
 // objects are the names of all objects that matter, by their UIDs.

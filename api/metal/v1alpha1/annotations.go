@@ -102,6 +102,10 @@ const (
 	// sends the command.
 	AnnotationBootAttempt = "farrier.dev/boot-attempt"
 
+	// AnnotationParkedOff marks a parked Server that was asked to shut down, which is done once, or is not to be asked. Its value is new each
+	// time and means nothing else.
+	AnnotationParkedOff = "farrier.dev/parked-off"
+
 	// AnnotationBoundTo, on a ServerBootConfiguration or a hand-written boot config, names the machine that booted by it, as
 	// JSON: {"boot", "address", "mac"}. Only that machine gets the secrets of the boot.
 	AnnotationBoundTo = "farrier.dev/bound-to"

@@ -49,11 +49,11 @@ func decideParked(v *View) Plan {
 	if v.mark(&p) {
 		return p
 	}
-	if v.Server.Annotations[annotationParkedOff] != "" || !v.on() && !v.off() {
+	if v.Server.Annotations[metalv1.AnnotationParkedOff] != "" || !v.on() && !v.off() {
 		return p
 	}
 	id := v.NewID()
-	p.edit(setAnnotation{annotationParkedOff, id})
+	p.edit(setAnnotation{metalv1.AnnotationParkedOff, id})
 	if !v.settledOff() {
 		v.powerOff(&p, "park-"+id, false) // or supersedes a power-on
 	}

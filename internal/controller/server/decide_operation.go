@@ -44,7 +44,7 @@ func (v *View) operate(p *Plan, operation string, state metalv1.ServerState) boo
 		if v.probeInterrupted() {
 			p.edit(removeBoot()) // another boot is prepared
 		}
-		p.edit(removeAnnotation(metalv1.AnnotationParked), removeAnnotation(annotationParkedOff))
+		p.edit(removeAnnotation(metalv1.AnnotationParked), removeAnnotation(metalv1.AnnotationParkedOff))
 		p.event("Unparked", "Unparked on request")
 	default:
 		p.warning(metalv1.ReasonUnsupportedOperation, "Operation %.64q is not supported on a Server", operation)

@@ -46,7 +46,7 @@ func (w world) view(later time.Duration) *View {
 		}
 	}
 	set(w.parked, metalv1.AnnotationParked, "true")
-	set(w.parked, annotationParkedOff, "x")
+	set(w.parked, metalv1.AnnotationParkedOff, "x")
 	set(w.owner, metalv1.AnnotationClaimedBy, "u")
 	set(w.failures > 0, annotationDiscoveryFailures, fmt.Sprint(w.failures))
 	set(w.delayed, annotationDiscoveryNotBefore, v.Now.Add(time.Minute).Format(time.RFC3339))

@@ -14,9 +14,6 @@ const (
 	annotationDiscoveryFailures = "farrier.dev/discovery-failures"
 	// annotationDiscoveryNotBefore is the time of the next discovery after one that timed out.
 	annotationDiscoveryNotBefore = "farrier.dev/discovery-not-before"
-	// annotationParkedOff marks a parked server that was asked to shut down, which is done once. Its value is new each time and
-	// means nothing else.
-	annotationParkedOff = "farrier.dev/parked-off"
 	// annotationShutdown is the start of a graceful shutdown that ends by force after its budget, and its purpose:
 	// <purpose>@<RFC 3339>.
 	annotationShutdown = "farrier.dev/shutdown"

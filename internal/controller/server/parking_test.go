@@ -117,7 +117,7 @@ func TestUnparkingLeadsToWhereAServerBelongs(t *testing.T) {
 				}
 				s.operate(t, metalv1.OperationUnpark)
 				server := s.is(t, tc.want)
-				if server.Status.PowerState != tc.power || server.Annotations[metalv1.AnnotationParked] != "" || server.Annotations[annotationParkedOff] != "" {
+				if server.Status.PowerState != tc.power || server.Annotations[metalv1.AnnotationParked] != "" || server.Annotations[metalv1.AnnotationParkedOff] != "" {
 					t.Errorf("power %s, annotations %v", server.Status.PowerState, server.Annotations)
 				}
 			})

@@ -239,7 +239,7 @@ func TestDecisions(t *testing.T) {
 			v.Cleaned = &machinerecord.CleanupMeta{Mode: "none", Outcome: machinerecord.Clean}
 		}), wanted{facts: true}},
 		"parked is asked once":     {newView(power(bmc.PowerOn), parkedView), wanted{facts: true, command: fleet.PowerOff, id: "server-uid/park-fresh/off"}},
-		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[annotationParkedOff] = "true" }), wanted{}},
+		"parked is not asked more": {newView(power(bmc.PowerOn), parkedView, func(v *View) { v.Server.Annotations[metalv1.AnnotationParkedOff] = "true" }), wanted{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ph := derive(tc.view)
