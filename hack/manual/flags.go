@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-//go:generate go test -run ^TestThePageOfFlagsIsWhatTheProgramsSay$ -update .
+//go:generate env CGO_ENABLED=0 go test -trimpath -buildvcs=false -vet=off -run ^TestThePageOfFlagsIsWhatTheProgramsSay$ -update .
 
 // flagsPage is docs/flags.md: all flags of all programs, as their help describes them.
 func flagsPage(programs []*cobra.Command, probe *flag.FlagSet) string {

@@ -73,7 +73,7 @@ func (v *View) isRetained() bool {
 	return spec.ServerClaimRef != nil && spec.ReclaimPolicy == metalv1.ReclaimPolicyRetain && (v.System == nil || v.settledOff())
 }
 
-//go:generate go test -run ^TestThePageOfTheStatesIsWhatTheCodeSays$ -update .
+//go:generate env CGO_ENABLED=0 go test -trimpath -buildvcs=false -vet=off -run ^TestThePageOfTheStatesIsWhatTheCodeSays$ -update .
 
 // stateInfo describes a state for a newcomer.
 type stateInfo struct {
