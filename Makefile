@@ -101,8 +101,8 @@ deb: ## Make the Debian package of this machine's architecture in dist/
 
 # What `make release` does, for this platform alone and of a tree as it is.
 .PHONY: release-smoke
-release-smoke: ## Test what makes releases, and make one for this platform in bin/
-	cd hack/release && $(GO) test $(FLAGS) -vet=off ./...
+release-smoke: $(BIN)/helm ## Test what makes releases, and make one for this platform in bin/
+	cd hack/release && $(TESTENV) $(GO) test $(FLAGS) -vet=off ./...
 	$(RELEASE) all --unreleased --platforms "$$(go env GOOS)/$$(go env GOARCH)" --dist '$(CURDIR)/$(BIN)/release-smoke'
 
 ##@ What keeps it right

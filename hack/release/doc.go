@@ -2,5 +2,5 @@
 // `make images` and `make deb` call it.
 //
 // The order is: source says of what a release is made, changelog what it says of itself, program builds, and archive, image, debian, sbom and licenses
-// make files of what was built (work.go); programtest has a program for their tests. The same commit, built with the same Go, gives the same bytes.
+// make files of what was built (work.go), chart one of the Helm chart; programtest has a program for their tests. The same commit, built with the same Go, gives the same bytes.
 package main

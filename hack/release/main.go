@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/farrier-dev/farrier/hack/release/chart"
 	"github.com/farrier-dev/farrier/hack/release/image"
 	"github.com/farrier-dev/farrier/hack/release/program"
 	"github.com/farrier-dev/farrier/hack/release/source"
@@ -60,7 +61,7 @@ func command() *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "push REGISTRY", Short: "Push the layouts in images/ to repositories of a registry, such as registry.example.org/farrier", Args: cobra.ExactArgs(1),
+			Use: "push REGISTRY", Short: "Push the layouts in images/, and the charts, to repositories of a registry, such as registry.example.org/farrier", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error { return o.push(cmd, args[0]) },
 		})
 	return root
@@ -96,7 +97,7 @@ func (o options) work(ctx context.Context, do func(*work, context.Context) error
 	return do(w, ctx)
 }
 
-// push pushes every layout to a repository of its name.
+// push pushes every layout to a repository of its name, and the package of the chart, where there is one, to one below charts/.
 func (o options) push(cmd *cobra.Command, registry string) error {
 	dist := o.dist
 	if dist == "" {
@@ -111,5 +112,13 @@ func (o options) push(cmd *cobra.Command, registry string) error {
 			fmt.Fprintln(cmd.OutOrStdout(), name)
 		}
 	}
-	return nil
+	charts, err := filepath.Glob(filepath.Join(dist, chart.File("*")))
+	for _, file := range charts {
+		pushed, err := chart.Push(cmd.Context(), file, registry+"/charts")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), pushed)
+	}
+	return err
 }

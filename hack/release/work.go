@@ -14,6 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/hack/release/archive"
 	"github.com/farrier-dev/farrier/hack/release/changelog"
+	"github.com/farrier-dev/farrier/hack/release/chart"
 	"github.com/farrier-dev/farrier/hack/release/debian"
 	"github.com/farrier-dev/farrier/hack/release/image"
 	"github.com/farrier-dev/farrier/hack/release/licenses"
@@ -47,13 +48,13 @@ func (w *work) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chart, err := os.ReadFile(filepath.Join(w.Root, "charts", "farrier", "Chart.yaml"))
+	description, err := os.ReadFile(filepath.Join(chart.Folder(w.Root), "Chart.yaml"))
 	if err != nil {
 		return err
 	}
 	// A candidate says what the version that it leads to will say.
 	version, _, _ := strings.Cut(w.Plain(), "-")
-	errs := []error{w.Release(ctx), checkChart(string(chart), version)}
+	errs := []error{w.Release(ctx), checkChart(string(description), version)}
 	if w.notes, err = changelog.Notes(string(page), version); err != nil {
 		errs = append(errs, fmt.Errorf("CHANGELOG.md: %w", err))
 	}
@@ -63,9 +64,9 @@ func (w *work) check(ctx context.Context) error {
 var chartVersion = regexp.MustCompile(`(?m)^(version|appVersion): *"?([^"\s]+)"?`)
 
 // checkChart: the chart of a version installs the image of that version.
-func checkChart(chart, version string) error {
+func checkChart(description, version string) error {
 	var errs []error
-	for _, m := range chartVersion.FindAllStringSubmatch(chart, -1) {
+	for _, m := range chartVersion.FindAllStringSubmatch(description, -1) {
 		if m[2] != version {
 			errs = append(errs, fmt.Errorf("charts/farrier/Chart.yaml: %s is %s, want %s", m[1], m[2], version))
 		}
@@ -129,7 +130,7 @@ func (w *work) everything(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := errors.Join(w.packages(ctx), w.images(ctx), w.imageArchives()); err != nil {
+	if err := errors.Join(w.packages(ctx), w.images(ctx), w.imageArchives(), w.chart()); err != nil {
 		return err
 	}
 	if w.notes != "" {
@@ -205,6 +206,11 @@ func (w *work) packages(context.Context) error {
 		}
 	}
 	return nil
+}
+
+// chart writes the package of the Helm chart.
+func (w *work) chart() error {
+	return create(filepath.Join(w.dist, chart.File(w.Plain())), func(f *os.File) error { return chart.Write(f, w.Root, w.Plain(), w.Time) })
 }
 
 // images writes the layouts and a list of their digests.
