@@ -189,7 +189,7 @@ $(BIN)/test-packages:
 CLIENTS = $(sort $(patsubst %/go.mod,%,$(wildcard test/clients/*/go.mod)))
 
 .PHONY: clients
-clients: build ## Run clients of metal-operator, unmodified, against farrier up
+clients: build $(BIN)/test-controlplane ## Run clients of metal-operator, unmodified, against farrier up
 	@hack/run-all.sh $(foreach client,$(CLIENTS),"cd $(client) && $(TESTENV) $(TEST_PLAIN) -count=1 ./...")
 
 .PHONY: check

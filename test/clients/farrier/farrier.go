@@ -53,37 +53,62 @@ func run(t *testing.T, args ...string) *Farrier {
 // Ready starts a command of farrier, and returns what its line says in which it tells that it is ready.
 func Ready(t *testing.T, name string, args ...string) map[string]string {
 	t.Helper()
-	program := os.Getenv(binary)
-	if program == "" {
-		t.Fatalf("%s names no farrier: run these tests with make clients", binary)
+	values := map[string]string{}
+	for _, field := range strings.Fields(ready(t, name, binary, args...)) {
+		key, value, _ := strings.Cut(field, "=")
+		values[key] = value
 	}
-	ready := make(chan map[string]string, 1)
+	return values
+}
+
+// ready starts the program that a variable names, and returns what it says after "ready".
+func ready(t *testing.T, name, variable string, args ...string) string {
+	t.Helper()
+	said := make(chan string, 1)
 	p := start(t, name, syscall.SIGTERM, func(line string) {
-		fields, ok := strings.CutPrefix(line, "ready ")
-		if !ok {
-			return
+		if fields, ok := strings.CutPrefix(line, "ready "); ok {
+			said <- fields
 		}
-		values := map[string]string{}
-		for _, field := range strings.Fields(fields) {
-			key, value, _ := strings.Cut(field, "=")
-			values[key] = value
-		}
-		ready <- values
-	}, program, args...)
+	}, program(t, variable), args...)
 	select {
-	case values := <-ready:
-		return values
+	case fields := <-said:
+		return fields
 	case <-p.exited:
 		t.Fatalf("%s has ended", name)
 	case <-time.After(patience):
 		t.Fatalf("%s is not ready", name)
 	}
-	return nil
+	return ""
+}
+
+func program(t *testing.T, variable string) string {
+	t.Helper()
+	file := os.Getenv(variable)
+	if file == "" {
+		t.Fatalf("%s names no program: run these tests with make clients", variable)
+	}
+	return file
 }
 
 // Process is a program that runs, and ends with the test.
 type Process struct {
-	exited chan struct{} // closed at its end
+	name    string
+	command *exec.Cmd
+	signal  syscall.Signal
+	exited  chan struct{} // closed at its end
+}
+
+// Stop ends the program, if it still runs.
+func (p *Process) Stop(t *testing.T) {
+	t.Helper()
+	_ = p.command.Process.Signal(p.signal) // it may have ended
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		t.Errorf("%s does not end", p.name)
+		_ = p.command.Process.Kill()
+		<-p.exited
+	}
 }
 
 // Start runs the program of a client, and kills it with the test: machine-controller does not end when it is asked to.
@@ -102,10 +127,13 @@ func start(t *testing.T, name string, signal syscall.Signal, line func(string), 
 		t.Fatal(err)
 	}
 	command.Stderr = command.Stdout
+	if _, err := command.StdinPipe(); err != nil { // it stays open until the end: some programs end with their input
+		t.Fatal(err)
+	}
 	if err := command.Start(); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	p := &Process{exited: make(chan struct{})}
+	p := &Process{name: name, command: command, signal: signal, exited: make(chan struct{})}
 	var printed strings.Builder
 	go func() {
 		defer close(p.exited)
@@ -120,14 +148,7 @@ func start(t *testing.T, name string, signal syscall.Signal, line func(string), 
 		_ = command.Wait() // how it ended matters to nobody: the tests judge what it did
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Signal(signal) // it may have ended
-		select {
-		case <-p.exited:
-		case <-time.After(patience):
-			t.Errorf("%s does not end", name)
-			_ = command.Process.Kill()
-			<-p.exited
-		}
+		p.Stop(t)
 		if t.Failed() {
 			t.Logf("%s printed:\n%s", name, printed.String())
 		}

@@ -3,6 +3,7 @@ package metal
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,5 +59,55 @@ func TestSamples(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestImportOfSamples: `farrier import manifests` says of each sample what became of it, and what it writes Farrier admits.
+func TestImportOfSamples(t *testing.T) {
+	f := farrier.Up(t, 1)
+	folder := filepath.Join(farrier.Module(t, "github.com/ironcore-dev/metal-operator"), "config/samples")
+	written := filepath.Join(t.TempDir(), "imported.yaml")
+	said, err := farrier.Command(t, "import", "manifests", folder, "-o", written)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "metal_v1alpha1_*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		var sample unstructured.Unstructured
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = yaml.Unmarshal(text, &sample)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "taken: " + file + "#1: " + sample.GetKind() + " "
+		switch {
+		case lacking[sample.GetKind()]:
+			want = "foreign: " + file + ": nothing in it that Farrier knows: 1 " + sample.GetKind() + ".metal.ironcore.dev\n"
+		case unquoted[filepath.Base(file)]:
+			want = "refused: " + file + "#1: " + sample.GetKind() + ": spec."
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	text, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := objects.Of(t, f)
+	for _, document := range strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			t.Fatal(err)
+		}
+		strict := client.WithFieldValidation(client.NewNamespacedClient(o, objects.Namespace), metav1.FieldValidationStrict)
+		if err := strict.Create(t.Context(), object, client.DryRunAll); err != nil {
+			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/farrier-dev/farrier/test/clients/farrier"
 )
 
-// Define installs definitions of kinds from files, and waits until Farrier's API serves them.
+// Define installs definitions of kinds from files, over those of the same names that are there, and waits until the API serves them.
 func (o *Objects) Define(pattern string) {
 	o.t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -29,7 +30,19 @@ func (o *Objects) Define(pattern string) {
 		if err := yaml.UnmarshalStrict(text, definition); err != nil {
 			o.t.Fatalf("%s: %v", file, err)
 		}
-		if err := o.Create(o.t.Context(), definition); err != nil {
+		there := &apiextensionsv1.CustomResourceDefinition{}
+		switch err := o.Get(o.t.Context(), client.ObjectKeyFromObject(definition), there); {
+		case err == nil:
+			definition.ResourceVersion = there.ResourceVersion
+			err = o.Update(o.t.Context(), definition)
+			if err != nil {
+				o.t.Fatalf("%s: %v", file, err)
+			}
+		case apierrors.IsNotFound(err):
+			if err := o.Create(o.t.Context(), definition); err != nil {
+				o.t.Fatalf("%s: %v", file, err)
+			}
+		default:
 			o.t.Fatalf("%s: %v", file, err)
 		}
 		farrier.Eventually(o.t, definition.Name+" is served", func(ctx context.Context) error {
