@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/farrier-dev/farrier/internal/host/atomicfile"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/importer"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
@@ -56,10 +57,13 @@ func (i *imports) writeManifests(out io.Writer, r *importer.Result) error {
 	if err != nil {
 		return err
 	}
-	if i.output == "-" {
+	switch info, statErr := os.Stat(i.output); {
+	case i.output == "-":
 		_, err = out.Write(text)
-	} else {
-		err = os.WriteFile(i.output, text, 0o600) // configs may hold secrets
+	case statErr == nil && !info.Mode().IsRegular(): // such as a pipe
+		err = os.WriteFile(i.output, text, 0o600)
+	default: // whole or not at all; configs may hold secrets
+		err = atomicfile.Write(i.output, text, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)

@@ -147,13 +147,19 @@ func assignmentSpellings(spec *ipxev1.AssignmentSpec) []string {
 	return found
 }
 
-// unselected names assignments whose labels select no Profile of the files.
+// unselected names assignments that none of the imported Profiles is for. One may be in the API already.
 func (r *Result) unselected() {
 	for _, a := range r.Assignments {
-		if len(a.Spec.ProfileSelectors) > 0 && !slices.ContainsFunc(r.Profiles, func(p *ipxev1.Profile) bool {
-			return p.Namespace == a.Namespace && labels.SelectorFromSet(a.Spec.ProfileSelectors).Matches(labels.Set(p.Labels))
-		}) {
-			r.note(Changed, r.taken["Assignment/"+a.Namespace+"/"+a.Name], "spec.profileSelectors: no Profile here has %s", labels.FormatLabels(a.Spec.ProfileSelectors))
+		selector, where := labels.SelectorFromSet(a.Spec.ProfileSelectors), r.taken["Assignment/"+a.Namespace+"/"+a.Name]
+		found := slices.ContainsFunc(r.Profiles, func(p *ipxev1.Profile) bool {
+			return p.Namespace == a.Namespace && (p.Name == a.Spec.ProfileName || a.Spec.ProfileName == "" && selector.Matches(labels.Set(p.Labels)))
+		})
+		switch {
+		case found:
+		case a.Spec.ProfileName != "":
+			r.note(Changed, where, "spec.profileName: no Profile here is called %s/%s", a.Namespace, a.Spec.ProfileName)
+		default:
+			r.note(Changed, where, "spec.profileSelectors: no Profile here has %s", selector)
 		}
 	}
 }
