@@ -73,7 +73,7 @@ func (t *term) addAdoption(mgr ctrl.Manager) error {
 		return nil
 	}
 	t.adoption = adoption.New(adoption.Config{
-		Client: mgr.GetClient(), Prefixes: t.settings.prefixes, Adopts: t.settings.boot.Adopts, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Prefixes: t.settings.prefixes, Adopts: t.settings.boot.Adopts, Recorder: t.recorder(mgr), Clock: clock.RealClock{},
 		Logger: t.logger.WithName("adoption"),
 	})
 	return t.adoption.SetupWithManager(mgr)

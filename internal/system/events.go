@@ -75,7 +75,7 @@ func (t *term) newSubscriptions() *subscription.Reconciler {
 	s, mgr := t.System, t.mgr
 	r := &subscription.Reconciler{
 		Client: mgr.GetClient(), Fleet: t.fleet, Registry: connection.NewRegistry(t.fleet), Paths: bmcevents.NewPaths(s.keys.token),
-		URL: s.BMCEventsURL, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Workers: workers,
+		URL: s.BMCEventsURL, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Workers: workers,
 		NamedByBMC: t.registry.NamedByBMC,
 	}
 	if s.settings.BMCEventsAddress != "" {

@@ -15,13 +15,13 @@ import (
 func (t *term) maintenance(mgr ctrl.Manager) error {
 	s := t.System
 	settings := &biossettings.Reconciler{
-		Client: mgr.GetClient(), Fleet: t.fleet, Registry: t.registry, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{},
 		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
 		Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 	}
 	for _, setup := range []func(ctrl.Manager) error{
 		(&maintenance.Reconciler{
-			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("farrier"), Workers: workers,
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: s.recorder(mgr), Workers: workers,
 		}).SetupWithManager,
 		settings.SetupWithManager,
 		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,

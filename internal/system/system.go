@@ -23,6 +23,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootserver"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/boottrace"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/leadership"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
@@ -58,6 +59,7 @@ type System struct {
 	// spans go to --otlp-endpoint; nil: nowhere. trace follows boots.
 	spans    *otlp.Exporter
 	trace    *boottrace.Tracker
+	events   *events.Budget // of all controllers
 	throttle *throttle.Throttle
 	images   *registry.Resolver
 	blobs    *blobcache.Cache
@@ -134,7 +136,7 @@ func New(options Options) (*System, error) {
 		synced: make(chan struct{}), acted: make(chan struct{}), paused: make(chan struct{}), failed: make(chan error, 1),
 	}
 	s.spans = settings.spans
-	s.trace = boottrace.New(clock.RealClock{}, s.spans)
+	s.trace, s.events = boottrace.New(clock.RealClock{}, s.spans), events.NewBudget(clock.RealClock{})
 	s.running, s.stopParts = context.WithCancel(context.Background())
 	s.turns, s.stopTurns = context.WithCancel(s.running)
 	ctrl.SetLogger(s.contact.explain(LowerVerbosity(options.Logger)))

@@ -137,7 +137,7 @@ func (t *term) newServers() *server.Reconciler {
 	return &server.Reconciler{
 		Alarms: c.alarms, Boots: c.delivery, Trace: s.trace,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: t.fleet, Registry: t.registry,
-		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Policy: s.policy(),
+		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.boot.Sites,
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers,
 	}
@@ -148,7 +148,7 @@ func (t *term) lifecycle(mgr ctrl.Manager) error {
 	s, writer := t.System, mgr.GetClient()
 	bmcs := &bmc.Reconciler{
 		Client: writer, APIReader: t.controllers.uncached, Namespace: s.settings.ManagerNamespace, Fleet: t.fleet, Registry: t.registry,
-		Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
+		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
@@ -165,7 +165,7 @@ func (t *term) lifecycle(mgr ctrl.Manager) error {
 		t.servers.SetupWithManager,
 		(&claim.Reconciler{
 			Client: writer, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Workers: claimWorkers,
-			ForeignBoot: s.settings.foreignBoot, Recorder: mgr.GetEventRecorder("farrier"),
+			ForeignBoot: s.settings.foreignBoot, Recorder: s.recorder(mgr),
 		}).SetupWithManager,
 		t.maintenance,
 	} {

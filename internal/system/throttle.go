@@ -19,7 +19,7 @@ var stages = map[string]throttle.Staged{throttle.KindBIOSSettings: biossettings.
 // reportThrottled has objects without progress reported, which their condition and an event say.
 func (s *System) reportThrottled(mgr ctrl.Manager, unthrottled client.Client) error {
 	reporter := &throttle.Reporter{
-		Throttle: s.throttle, Client: unthrottled, Recorder: mgr.GetEventRecorder("farrier"), Clock: clock.RealClock{}, Logger: s.logger,
+		Throttle: s.throttle, Client: unthrottled, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Logger: s.logger,
 	}
 	return mgr.Add(named("reports of objects without progress", func(ctx context.Context) error {
 		if err := metrics.Registry.Register(s.throttle); err != nil {

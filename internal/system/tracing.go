@@ -3,6 +3,8 @@ package system
 import (
 	"fmt"
 
+	clientevents "k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/otlp"
@@ -19,6 +21,11 @@ func (s *settings) checkTracing() (err error) {
 		return fmt.Errorf("--otlp-endpoint: %w", err)
 	}
 	return nil
+}
+
+// recorder is that of one of the controllers, which all share one budget.
+func (s *System) recorder(mgr ctrl.Manager) clientevents.EventRecorder {
+	return s.events.Recorder(mgr.GetEventRecorder("farrier"))
 }
 
 // tracing are the parts that follow boots.

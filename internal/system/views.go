@@ -139,7 +139,7 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
 		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.boot.ByBMC(),
 		Alarms: c.alarms, WakeServer: s.wakeServer, PollSoon: s.pollSoon, Workers: workers,
-		Trace: s.trace, Patience: deliveryPatience, Recorder: c.viewing.GetEventRecorder("farrier"),
+		Trace: s.trace, Patience: deliveryPatience, Recorder: s.recorder(c.viewing),
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *System) addBoots(c *controllers, config *rest.Config) error {
 	}
 	c.images = &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,
-		Architecture: s.settings.Architecture, Workers: workers, Recorder: mgr.GetEventRecorder("farrier"),
+		Architecture: s.settings.Architecture, Workers: workers, Recorder: s.recorder(mgr),
 	}
 	c.revisits = append(c.revisits, c.images.Revisit, c.delivery.Revisit)
 	if err := c.images.SetupWithManager(mgr); err != nil {

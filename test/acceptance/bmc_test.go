@@ -76,7 +76,7 @@ func TestTheSecondDefaultCredential(t *testing.T) {
 		if c := apimeta.FindStatusCondition(b.Status.Conditions, metalv1.ConditionDefaultCredentials); !strings.Contains(c.Message, says) {
 			t.Errorf("BMC %s: %s", name, c.Message)
 		}
-		p.event(name, "InsecureConnection")
+		p.event(name, metalv1.ReasonPlainHTTP)
 	}
 
 	p.Kill()

@@ -17,6 +17,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
@@ -216,7 +217,7 @@ func (r *Reconciler) firstOf(ctx context.Context, obj *metalv1.BIOSSettings) (st
 func deleting(obj *metalv1.BIOSSettings) bool { return !obj.DeletionTimestamp.IsZero() }
 
 func (r *Reconciler) event(obj *metalv1.BIOSSettings, kind, reason, message string) {
-	r.Recorder.Eventf(obj, nil, kind, reason, reason, "%s", message)
+	eventsender.Send(r.Recorder, obj, nil, kind, reason, message)
 }
 
 // patch writes what changed of spec and metadata, and only if nobody wrote in between.

@@ -93,7 +93,7 @@ func TestACertificateIsAcceptedAsTheMessageSays(t *testing.T) {
 		if got := s.told(metalv1.ReasonUntrusted); len(got) != 5 {
 			t.Errorf("events %q", got)
 		}
-		if got := s.told("InsecureConnection"); len(got) != 0 {
+		if got := append(s.told(metalv1.ReasonPlainHTTP), s.told(metalv1.ReasonNotVerified)...); len(got) != 0 {
 			t.Errorf("told a second time: %q", got)
 		}
 	})

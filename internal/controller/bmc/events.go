@@ -17,20 +17,16 @@ func (r *Reconciler) event(obj *metalv1.BMC, kind, reason, message string) {
 }
 
 // warnings are the conditions whose change to False is an event.
-var warnings = []struct{ condition, event string }{
-	{metalv1.ConditionSecure, "InsecureConnection"},
-	{metalv1.ConditionIdentity, "IdentityDiffers"},
-	{metalv1.ConditionCredentialsUsed, "CredentialsNotUsed"},
-}
+var warnings = []string{metalv1.ConditionSecure, metalv1.ConditionIdentity, metalv1.ConditionCredentialsUsed}
 
 // recordEvents records events for changes of a status that people should know.
 func (r *Reconciler) recordEvents(ctx context.Context, before, now *metalv1.BMC) {
 	r.recordReady(ctx, before, now)
 	for _, warning := range warnings {
-		was := apimeta.FindStatusCondition(before.Status.Conditions, warning.condition)
-		is := apimeta.FindStatusCondition(now.Status.Conditions, warning.condition)
+		was := apimeta.FindStatusCondition(before.Status.Conditions, warning)
+		is := apimeta.FindStatusCondition(now.Status.Conditions, warning)
 		if is != nil && is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason) && is.Reason != metalv1.ReasonUntrusted {
-			r.event(now, corev1.EventTypeWarning, warning.event, is.Message)
+			r.event(now, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	}
 	was := apimeta.FindStatusCondition(before.Status.Conditions, metalv1.ConditionDegraded)

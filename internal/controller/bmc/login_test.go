@@ -208,7 +208,7 @@ func TestWhatIsInsecureIsToldOnce(t *testing.T) {
 		s.look(t)
 		s.restart(t)
 		s.settle(t)
-		if got := s.told("InsecureConnection"); len(got) != 1 {
+		if got := s.told(metalv1.ReasonPlainHTTP); len(got) != 1 {
 			t.Errorf("events %q", got)
 		}
 		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.Protocol.Scheme = metalv1.SchemeHTTPS })
@@ -217,7 +217,7 @@ func TestWhatIsInsecureIsToldOnce(t *testing.T) {
 		s.SkipVerify = true
 		b = s.settle(t)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionSecure, metav1.ConditionFalse, metalv1.ReasonNotVerified)
-		if got := s.told("InsecureConnection"); len(got) != 2 {
+		if got := s.told(metalv1.ReasonNotVerified); len(got) != 1 {
 			t.Errorf("events %q", got)
 		}
 	})
@@ -269,7 +269,7 @@ func TestWhetherItIsTheBMCThatIsMeant(t *testing.T) {
 				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = tc.uuid, &tc.hostname })
 				b := s.settle(t)
 				controllertest.Says(t, b.Status.Conditions, metalv1.ConditionIdentity, tc.status, tc.reason)
-				if warned := len(s.told("IdentityDiffers")) > 0; warned != (tc.status == metav1.ConditionFalse) {
+				if warned := len(s.told(metalv1.ReasonUUIDDiffers)) > 0; warned != (tc.status == metav1.ConditionFalse) {
 					t.Errorf("warned %v", warned)
 				}
 				controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID, b.Spec.Hostname = "", nil })
@@ -321,7 +321,7 @@ func TestOtherHardwareAtTheAddressIsNoticed(t *testing.T) {
 		if !controllertest.Gone[metalv1.Server](t, s.API, "b-system-1") {
 			t.Error("the machine behind the other BMC has a Server of this one")
 		}
-		if got := s.told("IdentityDiffers"); len(got) != 1 {
+		if got := s.told(metalv1.ReasonUUIDDiffers); len(got) != 1 {
 			t.Errorf("events %q", got)
 		}
 		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) { b.Spec.BMCUUID = "" }) // it is meant

@@ -57,7 +57,7 @@ func TestACertificateThatIsGoodNoLonger(t *testing.T) {
 		secure.Fails(&bmc.Error{Kind: bmc.KindUntrusted, Op: "GET", Message: "x509: certificate has expired or is not yet valid"})
 		b = s.pass(t, 15*time.Minute)
 		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionSecure, metav1.ConditionFalse, metalv1.ReasonUntrusted)
-		if got := s.told("InsecureConnection"); len(got) != 0 {
+		if got := append(s.told(metalv1.ReasonPlainHTTP), s.told(metalv1.ReasonNotVerified)...); len(got) != 0 {
 			t.Errorf("told a second time: %q", got)
 		}
 		if got := s.told(metalv1.ReasonUntrusted); len(got) != 1 {

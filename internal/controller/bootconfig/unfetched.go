@@ -47,6 +47,6 @@ func (r *Reconciler) describeUnfetched(v *view) {
 func (r *Reconciler) tellUnfetched(v *view, before *metalv1.ServerBootConfiguration) {
 	is := apimeta.FindStatusCondition(v.config.Status.Conditions, metalv1.ConditionBootServerHasImage)
 	if is != nil && events.Differ(apimeta.FindStatusCondition(before.Status.Conditions, is.Type), is) {
-		r.event(v.config, corev1.EventTypeWarning, "BootServerLacksImage", is.Message)
+		r.event(v.config, corev1.EventTypeWarning, is.Reason, is.Message)
 	}
 }

@@ -13,28 +13,30 @@ import (
 
 // tell sends an event for each condition that has become bad with the status that was just written.
 func (d *Delivery) tell(in *source, before, after client.Object) {
-	find := func(obj client.Object, kind string) *metav1.Condition {
-		return apimeta.FindStatusCondition(*bootmethod.ConfigOf(obj).Conditions, kind)
+	was, is := *bootmethod.ConfigOf(before).Conditions, *bootmethod.ConfigOf(after).Conditions
+	switch {
+	case apimeta.IsStatusConditionFalse(is, conditionReady):
+		d.warn(in, was, is, conditionReady, "NotDeliverable")
+	case in.warning != "" && apimeta.IsStatusConditionTrue(is, conditionReady):
+		d.warn(in, was, is, conditionReady, "IgnitionWarning")
 	}
-	for _, bad := range []struct {
-		kind, reason string
-		is           bool
-	}{
-		{conditionReady, "IgnitionWarning", in.warning != "" && isTrue(find(after, conditionReady))},
-		{conditionReady, "NotDeliverable", apimeta.IsStatusConditionFalse(*bootmethod.ConfigOf(after).Conditions, conditionReady)},
-		{bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionReadAgain, isTrue(find(after, bootv1.ConditionIgnitionReadAgain))},
-	} {
-		if is := find(after, bad.kind); bad.is && events.Differ(find(before, bad.kind), is) {
-			events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, bad.reason, is.Message)
-		}
+	if apimeta.IsStatusConditionTrue(is, bootv1.ConditionIgnitionReadAgain) {
+		d.warn(in, was, is, bootv1.ConditionIgnitionReadAgain, bootv1.ConditionIgnitionReadAgain)
 	}
-	d.tellReach(in, *bootmethod.ConfigOf(before).Conditions, *bootmethod.ConfigOf(after).Conditions)
+	d.tellReach(in, was, is)
+}
+
+// warn sends an event of a condition if that says something else than it did.
+func (d *Delivery) warn(in *source, before, after []metav1.Condition, kind, reason string) {
+	if is := apimeta.FindStatusCondition(after, kind); events.Differ(apimeta.FindStatusCondition(before, kind), is) {
+		events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, reason, is.Message)
+	}
 }
 
 // tellReach sends an event if no boot server uses what a boot config, or a boot configuration, says.
 func (d *Delivery) tellReach(in *source, before, after []metav1.Condition) {
 	is := apimeta.FindStatusCondition(after, bootv1.ConditionBootServerReached)
 	if is != nil && events.Differ(apimeta.FindStatusCondition(before, is.Type), is) {
-		events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, "BootServerNotReached", is.Message)
+		events.Send(d.Recorder, in.object, nil, corev1.EventTypeWarning, is.Reason, is.Message)
 	}
 }

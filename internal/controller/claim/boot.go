@@ -47,6 +47,7 @@ func (r *Reconciler) bootConfiguration(ctx context.Context, obj *metalv1.ServerC
 		patch := client.MergeFromWithOptions(&config, client.MergeFromWithOptimisticLock{})
 		err = r.Patch(ctx, wanted, patch, client.FieldOwner(metalv1.FieldManager))
 	}
+	r.tellMachine(obj, wanted)
 	return r.bootReady(wanted, server), err
 }
 

@@ -36,6 +36,7 @@ type Reconciler struct {
 	said    said
 	waiting waiting
 	steps   steps
+	heard   heard
 }
 
 // begin makes the allocator, which has to observe all servers before the first claim.
@@ -61,6 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) forget(name client.ObjectKey) {
 	r.said.forget(name)
 	r.steps.forget(name)
+	r.heard.forget(name)
 	r.withdraw(name)
 }
 

@@ -15,7 +15,7 @@
 //   - boot.go writes the boot configuration that the Server's state machine then boots.
 //   - report.go writes the claim's status: the first explanation at once, later counts once a minute.
 //   - events.go makes events and log lines of what is new in that status.
-//   - powerevents.go makes events of the claim about the power of its machine.
+//   - powerevents.go makes events of the claim about the power of its machine, bootevents.go about what that fetched and reported.
 //   - operation.go removes operations that an annotation asks for; a claim has none.
 //
 // The controller needs a client that never reads back an older version than it wrote (internal/controller/readcache). Where that no longer

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/turn"
 )
 
@@ -40,7 +41,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, decided verdict) error {
 	}
 	handedOn := decided.reason == metalv1.ReasonMaintenanceGranted && v.obj.Status.State == metalv1.ServerMaintenanceStatePending
 	if decided.take || handedOn {
-		r.Recorder.Eventf(v.obj, v.server, corev1.EventTypeNormal, "MaintenanceStarted", "MaintenanceStarted", "Server %s is in maintenance", v.server.Name)
+		events.Send(r.Recorder, v.obj, v.server, corev1.EventTypeNormal, "MaintenanceStarted", "Server "+v.server.Name+" is in maintenance")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 )
@@ -74,8 +75,8 @@ func (r *Reconciler) adopt(ctx context.Context, obj *metalv1.ServerMaintenance) 
 		return true, err
 	}
 	if asked && operation != metalv1.OperationRetry {
-		r.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, metalv1.ReasonUnsupportedOperation,
-			"Operation %.64q is not supported on a ServerMaintenance", operation)
+		eventsender.Send(r.Recorder, obj, nil, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation,
+			fmt.Sprintf("Operation %.64q is not supported on a ServerMaintenance", operation))
 	}
 	return true, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
@@ -28,7 +29,7 @@ func (r *Reconciler) act(ctx context.Context, v *View, p *Plan) error {
 	}
 	r.deferred.set(v.Server.UID, p.Deferred)
 	for _, e := range p.Events {
-		r.Recorder.Eventf(v.Server, nil, e.Type, e.Reason, e.Reason, "%s", e.Message)
+		events.Send(r.Recorder, v.Server, nil, e.Type, e.Reason, e.Message)
 	}
 	return nil
 }

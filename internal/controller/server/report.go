@@ -65,7 +65,7 @@ func (r *Reconciler) tellLate(v *View) {
 	late := apimeta.FindStatusCondition(v.Server.Status.Conditions, conditionLate)
 	isLate := late != nil && late.Status == metav1.ConditionTrue
 	if r.census.note(v.Server.Name, v.Server.Status.State, isLate, v.Now) {
-		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, late.Reason, late.Reason, "%s", late.Message)
+		events.Send(r.Recorder, v.Server, nil, corev1.EventTypeWarning, late.Reason, late.Message)
 	}
 }
 
@@ -119,7 +119,7 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 // tellAlarm makes an event of a new alarm.
 func (r *Reconciler) tellAlarm(ctx context.Context, v *View) {
 	c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionBootAlarm)
-	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Reason, "%s", c.Message)
+	events.Send(r.Recorder, v.Server, nil, corev1.EventTypeWarning, c.Reason, c.Message)
 	log.FromContext(ctx).Info("boot alarm", "reason", c.Reason, "message", c.Message)
 }
 
@@ -131,7 +131,7 @@ func (r *Reconciler) tellTrouble(ctx context.Context, v *View, before []metav1.C
 		if is == nil || is.Reason != reasonCommandFailed || was != nil && was.Reason == reasonCommandFailed {
 			continue
 		}
-		r.Recorder.Eventf(v.Server, nil, corev1.EventTypeWarning, reasonCommandFailed, reasonCommandFailed, "%s", is.Message)
+		events.Send(r.Recorder, v.Server, nil, corev1.EventTypeWarning, is.Reason, is.Message)
 		log.FromContext(ctx).Info("power command failed", "condition", kind, "message", is.Message)
 	}
 }
@@ -142,7 +142,7 @@ func (r *Reconciler) tellForeign(v *View, before []metav1.Condition) {
 	if is == nil || is.Status != metav1.ConditionTrue || apimeta.IsStatusConditionTrue(before, conditionForeignMaintenance) {
 		return
 	}
-	r.Recorder.Eventf(v.Server, nil, corev1.EventTypeNormal, conditionForeignMaintenance, conditionForeignMaintenance, "%s", is.Message)
+	events.Send(r.Recorder, v.Server, nil, corev1.EventTypeNormal, conditionForeignMaintenance, is.Message)
 }
 
 // inspected fills in what a probe reported, once for each report.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bmc/bmcevents"
+	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -79,8 +80,7 @@ func (r *Reconciler) recordEvent(id string, e bmcevents.Event) {
 	if !may || r.Recorder == nil {
 		return
 	}
-	r.Recorder.Eventf(about(id, uid), nil, corev1.EventTypeWarning, ReasonCritical, ReasonCritical, "%s: %s",
-		bmcevents.MessageClass(e.MessageID), printable(e.Message))
+	events.Send(r.Recorder, about(id, uid), nil, corev1.EventTypeWarning, ReasonCritical, bmcevents.MessageClass(e.MessageID)+": "+printable(e.Message))
 }
 
 func (r *Reconciler) mayRecordEvent(id string) (uid string, may bool) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 )
 
 const (
@@ -118,7 +119,7 @@ func (r *Reporter) Look(ctx context.Context) time.Time {
 		case err != nil:
 			r.Logger.V(1).Info("throttled object not reported", "kind", s.Kind, "object", s.String(), "error", err)
 		case !o.told:
-			r.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, metalv1.ReasonNoProgress, metalv1.ReasonNoProgress, "%s", message(o.what))
+			eventsender.Send(r.Recorder, obj, nil, corev1.EventTypeWarning, metalv1.ReasonNoProgress, message(o.what))
 			r.Logger.Info("object makes no progress and is throttled", "kind", s.Kind, "object", s.String(), "reason", metalv1.ReasonNoProgress, "requests", o.what.String())
 			r.Throttle.reported(s)
 		}
