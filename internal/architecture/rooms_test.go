@@ -573,15 +573,9 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-<<<<<<< HEAD
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/backup", "internal/move", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/controller", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll", "internal/diagnosis", "internal/identity"},
-=======
-		may: []string{"api", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/backup", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll"},
->>>>>>> dd20aae (docs: migration step by step, with commands that a test runs; an import names Assignments without Profile and writes whole files)
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{
