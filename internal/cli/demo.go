@@ -38,6 +38,6 @@ and of its Secret. Otherwise it names the step that failed and the reason.`,
 	f.DurationVar(&options.Timeout, "timeout", options.Timeout, "how long the demo may take; a longer time than the default also gives each step more (default: 5m and 1s more for each server)")
 	f.StringVar(&options.Keep, "keep", "", "new or empty directory to keep the data and the log in (default: none, they are deleted)")
 	f.StringVar((*string)(&options.Break), "break", "", "break something on purpose: image, secret, password or disk (default: nothing)")
-	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "log level: 1 or 2 print the log to standard error in place of the picture")
+	f.IntVarP(&options.Verbosity, "verbosity", "v", 0, "log level: 1 or 2 print the log to standard error in place of the picture, and timelines of the claimed machines at the end")
 	return cmd
 }

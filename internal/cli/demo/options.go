@@ -14,7 +14,7 @@ import (
 type Output string
 
 const (
-	// OutputText is a live picture and a timeline.
+	// OutputText is a live picture and a summary; timelines, where it failed.
 	OutputText Output = "text"
 	// OutputJSON is one object, show.Result.
 	OutputJSON Output = "json"
@@ -45,7 +45,7 @@ type Options struct {
 	// Timeout bounds the whole run; 0: as long as a rack of that size may take.
 	Timeout time.Duration
 	Output  Output
-	// Verbosity above 0 logs to standard error, and prints lines in place of the picture.
+	// Verbosity above 0 logs to standard error, prints lines in place of the picture, and timelines at the end.
 	Verbosity int
 	// Keep is the data directory, which stays; empty: a temporary one, which does not.
 	Keep  string

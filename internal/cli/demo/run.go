@@ -31,10 +31,14 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 
 	result := run.Result(err)
 	var wrote error
-	if o.Output == OutputJSON {
+	switch {
+	case o.Output == OutputJSON:
 		wrote = result.WriteJSON(stdout)
-	} else {
-		wrote = result.WriteText(stdout, screen.PaintFor(stdout))
+	case o.Verbosity > 0 || !result.OK && !result.Interrupted:
+		wrote = result.WriteTimelines(stdout, screen.PaintFor(stdout))
+	}
+	if o.Output == OutputText {
+		wrote = errors.Join(wrote, result.WriteSummary(stdout, screen.PaintFor(stdout)))
 	}
 	stopped := l.stop()
 	if err != nil {

@@ -151,7 +151,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	o.grace = scenario.DefaultGrace
 	var stdout bytes.Buffer
 	err := Run(ctx, o, &stdout, io.Discard)
-	if err == nil || !strings.HasPrefix(err.Error(), `demo failed at step "system started": interrupted`) {
-		t.Errorf("error %v, want that the first step was interrupted", err)
+	if err == nil || err.Error() != `demo interrupted at step "system started"; everything that it started has ended` || stdout.Len() > 0 {
+		t.Errorf("error %v after %q, want that the first step was interrupted", err, stdout.String())
 	}
 }

@@ -18,7 +18,7 @@ func (s *Scenario) Result(err error) *show.Result {
 		BootSeconds: show.Seconds(s.booted), Steps: s.steps, Servers: []show.ServerHistory{}, Claims: []show.ClaimHistory{},
 	}
 	if failure := (*Failure)(nil); errors.As(err, &failure) {
-		r.FailedStep, r.Why = failure.Step, failure.Why.Error()
+		r.FailedStep, r.Why, r.Interrupted = failure.Step, failure.Why.Error(), errors.Is(err, errInterrupted)
 	}
 	s.world.Look(func(state *State) {
 		r.Servers = append(r.Servers, s.servers(state)...)

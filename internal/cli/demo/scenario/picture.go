@@ -15,7 +15,10 @@ func (s *Scenario) Frame() show.Frame {
 	s.mu.Lock()
 	now := s.clock.Now()
 	f := show.Frame{
-		Elapsed: now.Sub(s.start), Step: s.current, Number: s.number, Steps: len(s.all), Have: s.have, Want: s.want, Failed: s.failed,
+		Elapsed: now.Sub(s.start), Number: s.number, Steps: len(s.all), Have: s.have, Want: s.want, Failed: s.failed,
+	}
+	if s.current != nil {
+		f.Step, f.Means = s.current.name, s.current.means
 	}
 	lab := s.lab
 	s.mu.Unlock()

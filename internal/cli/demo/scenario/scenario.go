@@ -81,7 +81,7 @@ type Scenario struct {
 	mu         sync.Mutex
 	lab        *Lab
 	claims     []*claimed
-	current    string
+	current    *step
 	number     int
 	have, want int
 	steps      []show.Step
@@ -151,21 +151,21 @@ func (s *Scenario) script() []step {
 	servers := func(base, more time.Duration) time.Duration { return each(base, more, s.options.Servers) }
 	claims := func(base, more time.Duration) time.Duration { return each(base, more, s.options.Claims) }
 	return []step{
-		{name: stepSystem, budget: 60 * time.Second, do: s.startLab},
-		{name: stepEndpoints, budget: servers(15*time.Second, 50*time.Millisecond), do: func(ctx context.Context) error { return s.lab.CreateEndpoints(ctx) }, check: s.endpointsExist},
-		{name: stepConnected, budget: servers(30*time.Second, 500*time.Millisecond), check: s.bmcsConnected},
-		{name: stepFound, budget: servers(30*time.Second, 500*time.Millisecond), check: s.serversFound},
-		{name: stepDiscovered, budget: servers(60*time.Second, 2*time.Second), check: s.serversDiscovered},
-		{name: stepClaimed, budget: claims(15*time.Second, 100*time.Millisecond), do: s.createClaims},
-		{name: stepBound, budget: claims(20*time.Second, 500*time.Millisecond), check: s.claimsBound, then: s.rememberServers},
-		{name: stepReady, budget: claims(30*time.Second, 500*time.Millisecond), check: s.configsReady},
-		{name: stepBooted, budget: claims(60*time.Second, 2*time.Second), check: s.machinesBooted, then: s.rememberBoot},
-		{name: stepVerified, budget: claims(15*time.Second, 100*time.Millisecond), do: s.verify},
-		{name: stepDeleted, budget: claims(20*time.Second, 200*time.Millisecond), do: s.deleteClaims, check: s.claimsGone},
-		{name: stepOff, budget: claims(30*time.Second, time.Second), check: s.machinesOff},
-		{name: stepCleaned, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversCleaned},
-		{name: stepWiped, budget: claims(60*time.Second, time.Second), do: s.disksWiped},
-		{name: stepAvailable, budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversAvailable},
+		{name: stepSystem, means: "Farrier starts: its Kubernetes API, a boot server, and a simulated rack.", budget: 60 * time.Second, do: s.startLab},
+		{name: stepEndpoints, means: "The addresses of the BMCs become known, as DHCP would tell them.", budget: servers(15*time.Second, 50*time.Millisecond), do: func(ctx context.Context) error { return s.lab.CreateEndpoints(ctx) }, check: s.endpointsExist},
+		{name: stepConnected, means: "Farrier logs in to each BMC over Redfish.", budget: servers(30*time.Second, 500*time.Millisecond), check: s.bmcsConnected},
+		{name: stepFound, means: "Each BMC lists its server: UUID, model, power.", budget: servers(30*time.Second, 500*time.Millisecond), check: s.serversFound},
+		{name: stepDiscovered, means: "Each server boots a probe, which reports processors, disks and network cards.", budget: servers(60*time.Second, 2*time.Second), check: s.serversDiscovered},
+		{name: stepClaimed, means: "Somebody claims a server: with an image, and an ignition in a Secret.", budget: claims(15*time.Second, 100*time.Millisecond), do: s.createClaims},
+		{name: stepBound, means: "Farrier gives each claim a server that fits.", budget: claims(20*time.Second, 500*time.Millisecond), check: s.claimsBound, then: s.rememberServers},
+		{name: stepReady, means: "Farrier looks the image up in its registry, and prepares the boot.", budget: claims(30*time.Second, 500*time.Millisecond), check: s.configsReady},
+		{name: stepBooted, means: "The machine is switched on, and boots the image over the network.", budget: claims(60*time.Second, 2*time.Second), check: s.machinesBooted, then: s.rememberBoot},
+		{name: stepVerified, means: "What the machine got is compared with the image and the Secret.", budget: claims(15*time.Second, 100*time.Millisecond), do: s.verify},
+		{name: stepDeleted, means: "The claim is deleted. Nobody gets the server before its disks are wiped.", budget: claims(20*time.Second, 200*time.Millisecond), do: s.deleteClaims, check: s.claimsGone},
+		{name: stepOff, means: "Farrier shuts the machine down.", budget: claims(30*time.Second, time.Second), check: s.machinesOff},
+		{name: stepCleaned, means: "The probe boots once more, and wipes every disk.", budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversCleaned},
+		{name: stepWiped, means: "The disks are looked at: nothing of the claim may be left.", budget: claims(60*time.Second, time.Second), do: s.disksWiped},
+		{name: stepAvailable, means: "The server is off, clean, and ready for the next claim.", budget: claims(30*time.Second, 500*time.Millisecond), check: s.serversAvailable},
 	}
 }
 

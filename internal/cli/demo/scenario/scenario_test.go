@@ -180,3 +180,14 @@ func TestEnumerate(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestEveryStepIsTold: one sentence for each, which fits a terminal of 80 columns.
+func TestEveryStepIsTold(t *testing.T) {
+	told := map[string]bool{}
+	for _, st := range New(Options{Servers: 1, Claims: 1, Clock: clock.RealClock{}}).all {
+		if st.means == "" || len(st.means) > 80 || told[st.means] {
+			t.Errorf("step %q is told as %q", st.name, st.means)
+		}
+		told[st.means] = true
+	}
+}

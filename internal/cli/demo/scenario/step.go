@@ -23,6 +23,8 @@ const (
 // step is a part of the scenario.
 type step struct {
 	name string
+	// means tells a person what happens in it.
+	means string
 	// budget is how long it may take.
 	budget time.Duration
 	// do begins it; nil: there is nothing to do but to wait.
@@ -96,6 +98,9 @@ func enumerate(all []string) string {
 	}
 	return strings.Join(all, "; ")
 }
+
+// errInterrupted is why a step did not happen that a person ended.
+var errInterrupted = errors.New("interrupted")
 
 // Failure is a step that did not happen.
 type Failure struct {
@@ -176,7 +181,7 @@ func interrupted(ctx context.Context, err error) error {
 	case cause == nil:
 		return err
 	case errors.Is(cause, context.Canceled):
-		return fmt.Errorf("interrupted: %w", err)
+		return fmt.Errorf("%w: %w", errInterrupted, err)
 	case errors.Is(err, cause):
 		return cause
 	default:
@@ -188,7 +193,7 @@ func interrupted(ctx context.Context, err error) error {
 func (s *Scenario) begin(st *step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.current, s.have, s.want = st.name, 0, 0
+	s.current, s.have, s.want = st, 0, 0
 	s.number++
 }
 
@@ -206,7 +211,9 @@ func (s *Scenario) end(st *step, began time.Time, err error) {
 	s.ended = now
 	if err != nil {
 		took.Why = err.Error()
-		s.failed = err.Error()
+		if s.failed = "failed: " + err.Error(); errors.Is(err, errInterrupted) {
+			s.failed = errInterrupted.Error()
+		}
 	}
 	s.steps = append(s.steps, took)
 }

@@ -14,7 +14,9 @@ type Frame struct {
 	Step          string
 	Number, Steps int
 	Have, Want    int
-	// Failed is why the demo ends without success.
+	// Means tells what happens in the step.
+	Means string
+	// Failed is how the demo ended without success, and why.
 	Failed string
 	// Hint is a command that can be typed elsewhere meanwhile.
 	Hint    string
@@ -64,7 +66,7 @@ func (f Frame) heading(columns, height int, paint screen.Paint) []string {
 	step := ""
 	switch {
 	case f.Failed != "":
-		step = "failed: " + screen.Clean(f.Failed)
+		step = screen.Clean(f.Failed)
 	case f.Number > f.Steps:
 		step = "done"
 	case f.Number > 0:
@@ -81,7 +83,11 @@ func (f Frame) heading(columns, height int, paint screen.Paint) []string {
 		}
 		lines[0] += "   " + paint.In(colour, screen.Fit(step, room))
 	}
-	if f.Hint != "" && screen.Width(f.Hint) <= columns && height >= roomy { // half a command is of no use
+	over := f.Failed != "" || f.Number > f.Steps
+	if f.Means != "" && height >= roomy && !over {
+		lines = append(lines, screen.Fit(f.Means, columns))
+	}
+	if f.Hint != "" && !over && screen.Width(f.Hint) <= columns && height >= roomy { // half a command is of no use
 		lines = append(lines, paint.In(screen.Faint, f.Hint))
 	}
 	return append(lines, "", screen.Fit(tally(f.Servers), columns), "")

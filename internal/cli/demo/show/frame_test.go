@@ -19,7 +19,8 @@ func small() Frame {
 	return Frame{
 		Elapsed: 12340 * time.Millisecond,
 		Step:    "machines booted", Number: 9, Steps: 14, Have: 0, Want: 1,
-		Hint: "kubectl --kubeconfig /tmp/farrier-demo-1/data/kubeconfig get servers",
+		Means: "The machine is switched on, and boots the image over the network.",
+		Hint:  "kubectl --kubeconfig /tmp/farrier-demo-1/data/kubeconfig get servers",
 		Servers: []Server{
 			{Name: "sim-0001-system-0", Model: "FX-2000", Power: "On", State: "Reserved", For: 1200 * time.Millisecond, Claim: "default/demo-1", Doing: "got kernel, 2.0 MiB"},
 			{Name: "sim-0002-system-0", Model: "FX-2000", Power: "Off", State: "Available", For: 65 * time.Second},
@@ -53,9 +54,9 @@ func text(lines []string) string {
 }
 
 func TestFrame(t *testing.T) {
-	starting := Frame{Elapsed: 300 * time.Millisecond, Step: "system started", Number: 1, Steps: 14}
+	starting := Frame{Elapsed: 300 * time.Millisecond, Step: "system started", Number: 1, Steps: 14, Means: "Farrier starts: its Kubernetes API, a boot server, and a simulated rack."}
 	failed := small()
-	failed.Failed = "claim default/demo-1: BootConfigurationError: image 127.0.0.1:5000/a:b lacks an initramfs layer"
+	failed.Failed = "failed: claim default/demo-1: BootConfigurationError: image 127.0.0.1:5000/a:b lacks an initramfs layer"
 	over := small()
 	over.Number = 15
 	for _, c := range []struct {

@@ -13,6 +13,8 @@ type Result struct {
 	// OK says that every step happened: above all, that each claimed machine fetched exactly what its
 	// image and its Secret hold.
 	OK bool `json:"ok"`
+	// Interrupted reports whether a person ended the demo.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// FailedStep names the step that did not happen, and Why says why.
 	FailedStep string `json:"failedStep,omitempty"`
 	Why        string `json:"why,omitempty"`
@@ -147,15 +149,12 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// Failure is the closing line of a demo that failed.
+// Failure is the closing line of a demo that failed or was interrupted.
 func (r *Result) Failure() string {
+	if r.Interrupted {
+		return fmt.Sprintf("demo interrupted at step %q; everything that it started has ended", r.FailedStep)
+	}
 	return fmt.Sprintf("demo failed at step %q: %s", r.FailedStep, screen.Clean(r.Why))
-}
-
-// success is the closing line of a demo that did not.
-func (r *Result) success() string {
-	return fmt.Sprintf("demo ok: %s, %d claimed and booted in %.1fs, %.1fs in all",
-		plural(len(r.Servers), "server"), len(r.Claims), seconds(r.BootSeconds), seconds(r.Seconds))
 }
 
 func plural(n int, what string) string {

@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func TestWriteText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := c.result.WriteText(&out, c.paint); err != nil {
+			if err := errors.Join(c.result.WriteTimelines(&out, c.paint), c.result.WriteSummary(&out, c.paint)); err != nil {
 				t.Fatal(err)
 			}
 			golden.Equal(t, filepath.Join("testdata", "result-"+name+".txt"), strings.ReplaceAll(out.String(), "\x1b", "␛"))
@@ -93,10 +94,14 @@ func TestWriteText(t *testing.T) {
 func TestWriteTextOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	r := &Result{FailedStep: "system started", Why: "port taken"}
-	if err := r.WriteText(&out, false); err != nil || out.Len() > 0 {
+	if err := errors.Join(r.WriteTimelines(&out, false), r.WriteSummary(&out, false)); err != nil || out.Len() > 0 {
 		t.Errorf("wrote %q, %v; want nothing", out.String(), err)
 	}
 	if got, want := r.Failure(), `demo failed at step "system started": port taken`; got != want {
+		t.Errorf("failure is %q, want %q", got, want)
+	}
+	r.Interrupted = true
+	if got, want := r.Failure(), `demo interrupted at step "system started"; everything that it started has ended`; got != want {
 		t.Errorf("failure is %q, want %q", got, want)
 	}
 }

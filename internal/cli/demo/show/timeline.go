@@ -13,9 +13,8 @@ import (
 // maxTimelines is how many machines are told of one by one.
 const maxTimelines = 3
 
-// WriteText writes the result for people: the timelines of the claimed machines, and, if all went
-// well, the closing line. The closing line of a failure is an error's to say.
-func (r *Result) WriteText(w io.Writer, paint screen.Paint) error {
+// WriteTimelines writes what happened to the claimed machines, step by step.
+func (r *Result) WriteTimelines(w io.Writer, paint screen.Paint) error {
 	told := r.Claims
 	if len(told) > maxTimelines {
 		told = told[:1]
@@ -28,9 +27,6 @@ func (r *Result) WriteText(w io.Writer, paint screen.Paint) error {
 	}
 	if len(r.Claims) > len(told) {
 		lines = append(append(lines, ""), phases(r.Claims, paint)...)
-	}
-	if r.OK {
-		lines = append(lines, "", paint.In(screen.Green, r.success()))
 	}
 	if len(lines) == 0 {
 		return nil
