@@ -22,7 +22,7 @@ const moveRequest = 30 * time.Second
 func newMove() *cobra.Command {
 	var source cluster
 	target := cluster{prefix: "to-"}
-	var dryRun bool
+	var dryRun, abort bool
 	cmd := &cobra.Command{
 		Use:   "move",
 		Short: "Move everything that Farrier holds to another Kubernetes API",
@@ -37,6 +37,9 @@ A move that was interrupted or has failed goes on when the command is run again.
 			if target.kubeconfig == "" && target.context == "" {
 				return usage.Errorf("--to-kubeconfig or --to-context: where to move is required")
 			}
+			if dryRun && abort {
+				return usage.Errorf("--dry-run and --abort: give one of them")
+			}
 			if target.kubeconfig == "" {
 				target.kubeconfig = source.kubeconfig
 			}
@@ -49,7 +52,11 @@ A move that was interrupted or has failed goes on when the command is run again.
 				return err
 			}
 			out := cmd.OutOrStdout()
-			return move.Run(cmd.Context(), move.Options{
+			run := move.Run
+			if abort {
+				run = move.Abort
+			}
+			return run(cmd.Context(), move.Options{
 				Source: from, Target: to, Namespace: source.namespace, DryRun: dryRun, Pause: move.Await(leadership.PauseTakes), Now: time.Now,
 				Say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
 			})
@@ -61,6 +68,7 @@ A move that was interrupted or has failed goes on when the command is run again.
 	f.StringVar(&target.kubeconfig, "to-kubeconfig", "", "kubeconfig of the Kubernetes API to move to (default: that of --kubeconfig)")
 	f.StringVar(&target.context, "to-context", "", "context of that kubeconfig (default: its current context)")
 	f.BoolVar(&dryRun, "dry-run", false, "only print what would be moved, in order")
+	f.BoolVar(&abort, "abort", false, "give up a move that has not deleted anything at the source: delete the copies, let both sides act as before")
 	return cmd
 }
 

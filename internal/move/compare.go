@@ -38,6 +38,7 @@ func comparable(o *object) map[string]any {
 	metadata, _ := c["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	delete(annotations, AnnotationMovedFrom)
+	delete(annotations, annotationFound)
 	delete(annotations, ipxev1.AnnotationAdmitted)
 	return c
 }

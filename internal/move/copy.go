@@ -159,6 +159,7 @@ func (m *mover) make(ctx context.Context, o *object, there copies, known uids) (
 			return 0, fmt.Errorf("another object has this name: %s differs", field)
 		}
 		annotate(have, AnnotationMovedFrom, string(o.GetUID()))
+		annotate(have, annotationFound, "true")
 		err = m.Target.Update(ctx, have.Unstructured, client.FieldOwner(fieldOwner))
 	} else {
 		have = &object{Unstructured: &unstructured.Unstructured{Object: content(w)}, kind: o.kind}
@@ -218,6 +219,9 @@ func replace(w, have *object) {
 	w.SetGeneration(have.GetGeneration())
 	w.SetCreationTimestamp(have.GetCreationTimestamp())
 	w.SetDeletionTimestamp(have.GetDeletionTimestamp())
+	if found := have.GetAnnotations()[annotationFound]; found != "" {
+		annotate(w, annotationFound, found)
+	}
 	if status, has := have.Object["status"]; has && w.kind.status {
 		w.Object["status"] = status
 	}

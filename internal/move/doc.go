@@ -14,6 +14,7 @@
 //	copy.go      makes it that
 //	busy.go      which machines are about to boot
 //	remove.go    takes it from the source
+//	abort.go     takes the copies back, as long as nothing has been deleted
 //
 // # What makes it safe to end at any moment
 //

@@ -157,10 +157,7 @@ func (e *estate) servers(claim *metalv1.ServerClaim, config *metalv1.ServerBootC
 
 func (e *estate) profiles() {
 	e.create(&corev1.ConfigMap{ObjectMeta: meta("team", "content"), Data: map[string]string{"a": "b"}})
-	profile := &ipxev1.Profile{ObjectMeta: meta("team", "rescue")}
-	profile.Spec.IPXE = "#!ipxe\nexit\n"
-	profile.Spec.AdditionalContent = []ipxev1.AdditionalContent{{Name: "a", ConfigMapRef: &ipxev1.KeyReference{Name: "content", Key: "a"}}}
-	e.create(profile)
+	e.create(rescue())
 	for i, name := range []string{"zz-first", "aa-second"} {
 		assignment := &ipxev1.Assignment{ObjectMeta: meta("team", name)}
 		assignment.Annotations = map[string]string{ipxev1.AnnotationAdmitted: began.Add(time.Duration(i)).Format(time.RFC3339Nano)}
@@ -173,4 +170,11 @@ func (e *estate) profiles() {
 // namespace makes what every side has from the beginning.
 func (e *estate) namespace() {
 	e.create(&corev1.Namespace{ObjectMeta: meta("", managers)})
+}
+
+func rescue() *ipxev1.Profile {
+	profile := &ipxev1.Profile{ObjectMeta: meta("team", "rescue")}
+	profile.Spec.IPXE = "#!ipxe\nexit\n"
+	profile.Spec.AdditionalContent = []ipxev1.AdditionalContent{{Name: "a", ConfigMapRef: &ipxev1.KeyReference{Name: "content", Key: "a"}}}
+	return profile
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -196,5 +197,75 @@ func TestThereAndBack(t *testing.T) {
 	slices.Sort(lost)
 	if len(lost) > 0 || len(got) != len(want) || w.target.paused(t) || !w.source.paused(t) {
 		t.Errorf("lost %v; %d objects, want %d", lost, len(got), len(want))
+	}
+}
+
+// TestGivenUp: a move that was killed while it copied is taken back: both sides have what they had, and act.
+func TestGivenUp(t *testing.T) {
+	killed := errors.New("killed")
+	for n := range 40 {
+		if n%3 > 0 {
+			continue
+		}
+		w := newWorld(t)
+		e := &estate{t, w.target.store}
+		e.create(&corev1.Namespace{ObjectMeta: meta("", "team")})
+		e.create(&corev1.ConfigMap{ObjectMeta: meta("team", "content"), Data: map[string]string{"a": "b"}})
+		e.create(rescue())
+		source, target := w.source.everything(t), w.target.everything(t)
+		writes := 0
+		kill := func(string, client.Object) (bool, error) {
+			if writes++; writes > n {
+				return false, killed
+			}
+			return false, nil
+		}
+		w.source.write, w.target.write = kill, kill
+		if err := move.Run(t.Context(), w.options()); !errors.Is(err, killed) {
+			t.Fatalf("killed after %d writes: %v", n, err)
+		}
+		kill = func(string, client.Object) (bool, error) { return false, nil }
+		w.source.write, w.target.write = kill, kill
+		w.watch()
+		err := move.Abort(t.Context(), w.options())
+		if errors.Is(err, move.ErrTooLate) && n > 25 {
+			return // everything had been copied
+		}
+		if err != nil {
+			t.Fatalf("killed after %d writes: %v", n, err)
+		}
+		if diff := cmp.Diff(source, w.source.everything(t)); diff != "" {
+			t.Errorf("killed after %d writes, the source has changed:\n%s", n, diff)
+		}
+		after := w.target.everything(t)
+		for _, name := range left { // Secrets of people are copied, and may stay
+			if target[name] == nil {
+				delete(after, name)
+			}
+		}
+		if diff := cmp.Diff(target, after); diff != "" {
+			t.Errorf("killed after %d writes, the target has changed:\n%s", n, diff)
+		}
+		if w.source.paused(t) || w.target.paused(t) {
+			t.Errorf("killed after %d writes, paused: source %t, target %t", n, w.source.paused(t), w.target.paused(t))
+		}
+	}
+}
+
+// TestTooLateToGiveUp: after the first deletion a move can only go on.
+func TestTooLateToGiveUp(t *testing.T) {
+	w := newWorld(t)
+	killed := errors.New("killed")
+	w.source.write = func(verb string, obj client.Object) (bool, error) {
+		if verb == "delete" {
+			return true, killed
+		}
+		return false, nil
+	}
+	if err := move.Run(t.Context(), w.options()); !errors.Is(err, killed) {
+		t.Fatal(err)
+	}
+	if err := move.Abort(t.Context(), w.options()); !errors.Is(err, move.ErrTooLate) || !w.source.paused(t) || !w.target.paused(t) {
+		t.Errorf("%v; paused: %t, %t", err, w.source.paused(t), w.target.paused(t))
 	}
 }

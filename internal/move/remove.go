@@ -20,7 +20,7 @@ func (m *mover) removeAll(ctx context.Context, s *snapshot) error {
 		if o.stays {
 			continue
 		}
-		err := m.remove(ctx, o)
+		err := remove(ctx, m.Source, o)
 		if apierrors.IsConflict(err) {
 			continue
 		}
@@ -45,9 +45,9 @@ func staying(s *snapshot) (names []string) {
 	return names
 }
 
-// remove deletes one original as it was read. Its finalizers go first: they are for controllers, which would log out of a BMC or release a server, and an object
+// remove deletes one object as it was read. Its finalizers go first: they are for controllers, which would log out of a BMC or release a server, and an object
 // that they keep looks like one that somebody has deleted.
-func (m *mover) remove(ctx context.Context, o *object) error {
+func remove(ctx context.Context, from Side, o *object) error {
 	version := o.GetResourceVersion()
 	if len(o.GetFinalizers()) > 0 {
 		now := o.DeepCopy()
@@ -55,19 +55,19 @@ func (m *mover) remove(ctx context.Context, o *object) error {
 		if err != nil {
 			return err
 		}
-		err = m.Source.Patch(ctx, now, client.RawPatch(client.Merge.Type(), patch), client.FieldOwner(fieldOwner))
+		err = from.Patch(ctx, now, client.RawPatch(client.Merge.Type(), patch), client.FieldOwner(fieldOwner))
 		if err != nil || o.ending() {
 			return client.IgnoreNotFound(err)
 		}
 		version = now.GetResourceVersion()
 	}
-	return client.IgnoreNotFound(m.Source.Delete(ctx, o.Unstructured,
+	return client.IgnoreNotFound(from.Delete(ctx, o.Unstructured,
 		client.Preconditions{UID: ptr.To(o.GetUID()), ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
 // unmark removes from the copies what said of which original each is.
 func (m *mover) unmark(ctx context.Context) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationMovedFrom: nil}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationMovedFrom: nil, annotationFound: nil}}})
 	if err != nil {
 		return err
 	}

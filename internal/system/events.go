@@ -91,7 +91,7 @@ func (t *term) serveEvents(ctx context.Context) error {
 	if t.receiver == nil {
 		return nil
 	}
-	listener, err := opened(s.eventsListener, "bmc-events-address", s.settings.BMCEventsAddress)
+	listener, err := s.openedForTerm(s.eventsListener, "bmc-events-address", s.settings.BMCEventsAddress)
 	if err != nil {
 		return err
 	}

@@ -40,3 +40,15 @@ func opened(listener net.Listener, flag, address string) (net.Listener, error) {
 	}
 	return listener, nil
 }
+
+// openedForTerm is opened for what listens in each term anew: the first takes what listen opened, and the end of a term closes it. Each later one gets the
+// same port, which a URL that others know has in it.
+func (s *System) openedForTerm(listener net.Listener, flag, address string) (net.Listener, error) {
+	if listener == nil {
+		return opened(nil, flag, address)
+	}
+	if _, taken := s.taken.LoadOrStore(flag, true); !taken {
+		return listener, nil
+	}
+	return opened(nil, flag, listener.Addr().String())
+}

@@ -59,3 +59,21 @@ func TestOpened(t *testing.T) {
 		t.Errorf("an address that is taken: %v", err)
 	}
 }
+
+// TestEachTermListens: the end of a term closes its listener, and the next term has the same address.
+func TestEachTermListens(t *testing.T) {
+	s := &System{settings: &settings{}}
+	l, _, err := s.listen("operator-address", "127.0.0.1:0", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		got, err := s.openedForTerm(l, "operator-address", "127.0.0.1:0")
+		if err != nil || got.Addr().String() != l.Addr().String() {
+			t.Fatalf("term %d: %v, %v", n, got, err)
+		}
+		if err := got.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 	}
 	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs, Names: hostcheck.Names(s.OperatorURL)}
 	return mgr.Add(named("operator address", func(ctx context.Context) error {
-		listener, err := opened(s.operatorListener, "operator-address", s.settings.OperatorAddress)
+		listener, err := s.openedForTerm(s.operatorListener, "operator-address", s.settings.OperatorAddress)
 		if err != nil {
 			return err
 		}

@@ -67,6 +67,8 @@ type System struct {
 	boot     *bootserver.Server
 	// bootListener and those after it are nil until they are needed, where others take turns with us.
 	bootListener, bootTLSListener, imageListener, eventsListener, operatorListener net.Listener
+	// taken are the flags of listeners that a term has had.
+	taken sync.Map
 	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
 	// verified with, where that is known.
 	bootTLS      *boottls.Identity
