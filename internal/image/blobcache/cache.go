@@ -165,6 +165,7 @@ func (b *Cache) open(ctx context.Context, ref registry.Reference, digest string,
 	for {
 		file, release, err := b.store.open(digest, b.opts.Clock.Now())
 		if err == nil {
+			b.metrics.stored.Inc()
 			return storedBlob(file, release, digest)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -180,6 +181,9 @@ func (b *Cache) open(ctx context.Context, ref registry.Reference, digest string,
 		got, err := b.follow(ctx, d, verified || !needed)
 		if errors.Is(err, errSuperseded) {
 			continue // it is needed now
+		}
+		if err == nil {
+			b.metrics.joined.Inc()
 		}
 		return got, err
 	}

@@ -98,6 +98,7 @@ func (d *download) run(ctx context.Context, b *Cache) {
 		log.Info("blob not downloaded", "image", d.ref.Name(), "digest", d.digest, "error", err)
 		d.giveUp(b, err)
 	}
+	b.metrics.downloaded(d.needed, err)
 	if !d.needed {
 		b.unneeded.leave(d.key(), err)
 	}
