@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,10 +43,8 @@ func startProduct(ctx context.Context, c config, folder string) (_ *product, err
 	lines := make(chan string, 1)
 	p := &product{}
 	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
-		if fields, ok := strings.CutPrefix(line, "ready "); ok {
-			lines <- fields
-		}
-	}, "up", "--data-dir", filepath.Join(folder, "data"), "--api-address", "127.0.0.1:0", "--boot-address", boot, "--boot-url", "http://"+boot, "--boot-files", folder,
+		lines <- line
+	}, "up", "-o", "json", "--data-dir", filepath.Join(folder, "data"), "--api-address", "127.0.0.1:0", "--boot-address", boot, "--boot-url", "http://"+boot, "--boot-files", folder,
 		"--dhcp=server", "--dhcp-interface="+serverLink, "--dhcp-range=10.9.1.0-10.9.250.255")
 	if err != nil {
 		return nil, err
@@ -101,13 +99,11 @@ func awaitKnown(ctx context.Context, machines int, boot string) error {
 
 // createKnown makes a boot config for each known machine.
 func createKnown(ctx context.Context, machines int, ready string) error {
-	var kubeconfig string
-	for _, field := range strings.Fields(ready) {
-		if value, is := strings.CutPrefix(field, "kubeconfig="); is {
-			kubeconfig = value
-		}
+	var at struct{ Kubeconfig string }
+	if err := json.Unmarshal([]byte(ready), &at); err != nil {
+		return fmt.Errorf("%q: %w", ready, err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", at.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -63,23 +64,20 @@ func (b *bench) startFarrier(ctx context.Context, folder string, rack *sim.Rack)
 	}
 	ready := make(chan string, 1)
 	up, err = program.Start(ctx, b.farrier, func(line string) {
-		if fields, ok := strings.CutPrefix(line, "ready "); ok {
-			ready <- fields
-		}
-	}, "up", "--data-dir", filepath.Join(folder, "data"), "--boot-address", ":8082", "--boot-url", bootURL, "--mac-prefixes-file", prefixes,
+		ready <- line
+	}, "up", "-o", "json", "--data-dir", filepath.Join(folder, "data"), "--boot-address", ":8082", "--boot-url", bootURL, "--mac-prefixes-file", prefixes,
 		"--dhcp=server", "--dhcp-interface="+bridge, "--dhcp-range="+strings.Replace(leases, ",", "-", 1),
 		"--discovery-root", b.Root, "--registry-address", "127.0.0.1:0", "--trusted-forwarders", "none")
 	if err != nil {
 		return nil, "", err
 	}
 	select {
-	case fields := <-ready:
-		for field := range strings.FieldsSeq(fields) {
-			if value, ok := strings.CutPrefix(field, "kubeconfig="); ok {
-				kubeconfig = value
-			}
+	case line := <-ready:
+		var at struct{ Kubeconfig string }
+		if err := json.Unmarshal([]byte(line), &at); err != nil {
+			return nil, "", errors.Join(fmt.Errorf("%q: %w", line, err), up.Stop())
 		}
-		return up, kubeconfig, nil
+		return up, at.Kubeconfig, nil
 	case <-up.Exited():
 		return nil, "", up.Err()
 	case <-time.After(patience):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -55,19 +56,20 @@ func startProduct(ctx context.Context, c config) (_ *product, err error) {
 	}
 	lines := make(chan string, 1)
 	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
-		if rest, ok := strings.CutPrefix(line, "ready "); ok {
-			lines <- rest
-		}
-	}, "up", "--data-dir", filepath.Join(p.folder, "data"), "--sim", fmt.Sprint(c.Servers), "--sim-address", "0.0.0.0:0", "--registry-address", "127.0.0.1:0",
+		lines <- line
+	}, "up", "-o", "json", "--data-dir", filepath.Join(p.folder, "data"), "--sim", fmt.Sprint(c.Servers), "--sim-address", "0.0.0.0:0", "--registry-address", "127.0.0.1:0",
 		"--api-address", "127.0.0.1:0", "--boot-address", addresses[0], "--boot-url", "http://"+addresses[0], "--boot-tls-address", addresses[1], "--bmc-events-address", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case line := <-lines:
-		for _, field := range strings.Fields(line) {
-			key, value, _ := strings.Cut(field, "=")
-			p.ready[key] = value
+		var at map[string]any
+		if err := json.Unmarshal([]byte(line), &at); err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+		for key, value := range at {
+			p.ready[key] = fmt.Sprint(value)
 		}
 	case <-p.Exited():
 		return nil, p.Err()

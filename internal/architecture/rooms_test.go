@@ -574,7 +574,7 @@ var rooms = []room{
 	{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
-			"internal/controller", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
+			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll", "internal/diagnosis", "internal/identity"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},

@@ -28,6 +28,7 @@ func Command() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newUp(), newStatus(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newWhy(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newMove(), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newVerbs()...)
 	if isPlugin() {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl farrier"}
 	}

@@ -20,6 +20,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/timeline"
+	"github.com/farrier-dev/farrier/internal/cli/verb"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
@@ -218,8 +219,7 @@ func find(ctx context.Context, api client.Reader, name string) (*metalv1.Server,
 	}
 	uuid, ok := operator.UUID(name)
 	if !ok {
-		names, _ := namesOf(ctx, api, "Server") // which one was meant is not worth another error
-		return nil, "", fmt.Errorf("there is no Server %q%s", name, usage.Meant(usage.SimilarTo(names, name), "%s"))
+		return nil, "", verb.NoServer(ctx, api, name)
 	}
 	var all metalv1.ServerList
 	if err := api.List(ctx, &all); err != nil {

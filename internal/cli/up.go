@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,7 +20,6 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/vm"
 	"github.com/farrier-dev/farrier/internal/standalone"
-	"github.com/farrier-dev/farrier/internal/system"
 )
 
 // simTiming is the timing of simulated machines in `farrier up`: slow enough to watch.
@@ -27,16 +28,16 @@ var simTiming = sim.Timing{POST: 3 * time.Second, BootRetry: 30 * time.Second, S
 func newUp() *cobra.Command {
 	options := standalone.DefaultOptions()
 	var verbosity int
+	var output string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run Farrier with a Kubernetes API of its own",
 		Long: `Runs all of Farrier in one process: a Kubernetes API with its store, the controllers, the boot
 server and, with --sim, a simulated rack. The data directory holds all state.
 
-Prints one line that begins with "ready" as soon as every part answers, and after it, with --boot-stream-address, how boot servers
-get certificates.`,
+As soon as every part answers it prints where everything is, and what to try next; with -o json, one line with a JSON object.`,
 		Example: `  farrier up --sim 3
-  kubectl --kubeconfig /var/lib/farrier/kubeconfig get servers`,
+  farrier status`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Logger = newLogger(cmd.ErrOrStderr(), verbosity)
@@ -45,18 +46,23 @@ get certificates.`,
 			if options.Rack() && !cmd.Flags().Changed("bmc-fast-poll") {
 				options.BMCFastPoll = time.Second
 			}
-			return up(cmd.Context(), cmd.OutOrStdout(), options)
+			if !slices.Contains(upOutputs, output) {
+				return usage.Errorf("--output: %q is neither %s", output, strings.Join(upOutputs, " nor "))
+			}
+			return up(cmd.Context(), cmd.OutOrStdout(), output, options)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	configfile.Bind(cmd)
 	upFlags(cmd.Flags(), &options)
 	cmd.Flags().IntVarP(&verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "how to say that every part answers: text, or json for one line with an object")
+	completeValues(cmd, "output", upOutputs...)
 	return cmd
 }
 
 // up runs until ctx ends or a part fails.
-func up(ctx context.Context, out io.Writer, options standalone.Options) error {
+func up(ctx context.Context, out io.Writer, output string, options standalone.Options) error {
 	s, err := standalone.Start(ctx, options)
 	if err != nil && ctx.Err() != nil {
 		options.Logger.Info("stopped before every part was ready")
@@ -66,34 +72,8 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "ready api=%s kubeconfig=%s boot=%s", s.APIURL, s.Kubeconfig, s.BootURL)
-	if len(s.BootCA()) > 0 {
-		fmt.Fprintf(out, " boot-ca=%s", s.BootCAFile())
-	}
-	if s.Rack != nil && s.Registry != nil {
-		fmt.Fprintf(out, " registry=%s", s.Registry.Address())
-	}
-	if s.Rack != nil {
-		fmt.Fprintf(out, " sim=%d", len(s.Rack.BMCs()))
-	}
-	if s.ConsolesDir != "" {
-		fmt.Fprintf(out, " consoles=%s", s.ConsolesDir)
-	}
-	if s.BMCEventsURL != "" {
-		fmt.Fprintf(out, " events=%s", s.BMCEventsURL)
-	}
-	if s.OperatorURL != "" {
-		fmt.Fprintf(out, " operator=%s", s.OperatorURL)
-		if options.OperatorCertFile == "" {
-			fmt.Fprintf(out, " operator-ca=%s", s.CAFile)
-		}
-	}
-	if s.BootStreamAddress != "" {
-		fmt.Fprintf(out, " boot-stream=%s", s.BootStreamAddress)
-	}
-	fmt.Fprintln(out)
-	if s.BootStreamDir != "" {
-		howToJoin(out, s)
+	if err := sayReady(out, s, output); err != nil {
+		return errors.Join(err, s.Stop())
 	}
 	select {
 	case <-ctx.Done():
@@ -104,15 +84,6 @@ func up(ctx context.Context, out io.Writer, options standalone.Options) error {
 		return err
 	case <-s.Done():
 		return errors.Join(errors.New("the Kubernetes API has stopped"), s.Stop())
-	}
-}
-
-// howToJoin says where the certificates of the boot stream are and how a boot server gets one.
-func howToJoin(out io.Writer, s *standalone.System) {
-	fmt.Fprintf(out, "boot servers connect to %s, which is %s and whose certificates are in %s\n", s.BootStreamAddress, system.OwnManagerName, s.BootStreamDir)
-	fmt.Fprintf(out, "  by files:   farrier cert issue NAME [--site SITE] --dir %s\n", s.BootStreamDir)
-	if s.BootStreamJoinAddress != "" {
-		fmt.Fprintf(out, "  by joining: farrier cert token NAME [--site SITE] --kubeconfig %s, and join at %s\n", s.Kubeconfig, s.BootStreamJoinAddress)
 	}
 }
 

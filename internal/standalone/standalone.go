@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/admission/plugin"
 	"github.com/farrier-dev/farrier/internal/controlplane"
+	"github.com/farrier-dev/farrier/internal/controlplane/datadir"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/vm"
@@ -55,6 +56,12 @@ func Start(ctx context.Context, options Options) (*System, error) {
 		options.RegistryAddress = rackRegistry
 	}
 	settings, err := options.check()
+	if err == nil {
+		err = options.checkPlaces()
+	}
+	if errors.Is(err, datadir.ErrInUse) || errors.Is(err, ErrPortsInUse) {
+		return nil, err
+	}
 	options.Loopback, options.OwnCertificates = options.Rack(), true
 	rules := plugin.New()
 	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
@@ -139,6 +146,15 @@ func (s *System) startAPI(ctx context.Context) error {
 		return fmt.Errorf("create namespace %q: %w", namespace.Name, err)
 	}
 	return nil
+}
+
+// OwnOperatorCA is the file with the authority of the operator address; empty: nothing is served there, or with a certificate of somebody
+// else's.
+func (s *System) OwnOperatorCA() string {
+	if s.OperatorURL == "" || s.options.OperatorCertFile != "" {
+		return ""
+	}
+	return s.CAFile
 }
 
 // Done is closed when the API has ended, for whatever reason.

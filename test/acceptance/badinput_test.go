@@ -45,7 +45,7 @@ func TestRefusedStarts(t *testing.T) {
 		want    []string
 	}{
 		"boot port taken":        {"", []string{"--boot-address", taken.Addr().String()}, []string{"--boot-address", "address already in use"}},
-		"API port taken":         {"", []string{"--api-address", taken.Addr().String()}, []string{"--api-address", "taken"}},
+		"API port taken":         {"", []string{"--api-address", taken.Addr().String()}, []string{"--api-address", "already in use"}},
 		"data dir under a file":  {filepath.Join(file, "data"), nil, []string{"--data-dir", file}},
 		"broken MAC database":    {"", []string{"--mac-prefixes-file", broken}, []string{"--mac-prefixes-file", broken, "line 3"}},
 		"missing MAC database":   {"", []string{"--mac-prefixes-file", broken + "x"}, []string{"--mac-prefixes-file", broken + "x"}},

@@ -118,7 +118,7 @@ func (h *firstHost) runs(version string) {
 			return fmt.Errorf("the service is %s", state)
 		}
 		// The API answers before Farrier has told it of its kinds.
-		if said := h.try("journalctl --no-pager _SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value farrier)"); !strings.Contains(said, ": ready api=") {
+		if said := h.try("journalctl --no-pager _SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value farrier)"); !strings.Contains(said, ": Farrier is ready.") {
 			return errors.New("it has not said that it is ready")
 		}
 		return nil

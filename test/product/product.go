@@ -2,9 +2,9 @@ package product
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,13 +28,15 @@ type Product struct {
 	BootCA string
 	// Operator is the URL of the operator address, and OperatorCA the file with the authority of its certificate.
 	Operator, OperatorCA string
+	// Registry is the address of the registry of the simulated rack; empty: there is none.
+	Registry string
 
 	t       *testing.T
 	process *Process
 	shared  bool // by several tests, so that none of them ends it
 }
 
-// Start runs `farrier up` on a data directory and waits for its ready line. A data directory that does not exist is made as a copy of one in
+// Start runs `farrier up` on a data directory and waits until it says that it is ready. A data directory that does not exist is made as a copy of one in
 // which the product has run; tests of what the product makes there give it an empty one.
 func Start(t *testing.T, dataDir string, args ...string) *Product {
 	t.Helper()
@@ -65,13 +67,11 @@ func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, 
 	if err := prepare(t, b, dataDir); err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms", "--discovery-root", "none"}, args...)
+	args = append([]string{"up", "--data-dir", dataDir, "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0", "--bmc-fast-poll", "100ms", "--discovery-root", "none", "-o", "json"}, args...)
 	ready := make(chan string, 1)
 	p := &Product{t: t}
 	p.process = Run(t, b, "farrier up", func(line string) {
-		if fields, ok := strings.CutPrefix(line, "ready "); ok {
-			ready <- fields
-		}
+		ready <- line
 	}, args...)
 	select {
 	case line := <-ready:
@@ -84,21 +84,11 @@ func launch(t *testing.T, b *Binary, dataDir string, args ...string) (*Product, 
 }
 
 func (p *Product) connect(line string) error {
-	for _, field := range strings.Fields(line) {
-		key, value, _ := strings.Cut(field, "=")
-		switch key {
-		case "kubeconfig":
-			p.Kubeconfig = value
-		case "boot":
-			p.Boot = value
-		case "boot-ca":
-			p.BootCA = value
-		case "operator":
-			p.Operator = value
-		case "operator-ca":
-			p.OperatorCA = value
-		}
+	var at struct{ Kubeconfig, Boot, BootCA, Operator, OperatorCA, Registry string }
+	if err := json.Unmarshal([]byte(line), &at); err != nil {
+		return fmt.Errorf("%q: %w", line, err)
 	}
+	p.Kubeconfig, p.Boot, p.BootCA, p.Operator, p.OperatorCA, p.Registry = at.Kubeconfig, at.Boot, at.BootCA, at.Operator, at.OperatorCA, at.Registry
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
 		return err

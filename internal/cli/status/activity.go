@@ -27,6 +27,13 @@ type Activity struct {
 	Trouble bool
 	// Since is when that began; zero: no object tells.
 	Since time.Time
+	// Reason and Message are those of the condition that says what is wrong.
+	Reason, Message string
+}
+
+// troubled is the activity of a server with which something is wrong.
+func troubled(c *metav1.Condition) Activity {
+	return Activity{Doing: said(c), Trouble: true, Since: c.LastTransitionTime.Time, Reason: c.Reason, Message: c.Message}
 }
 
 // Conditions that are reported under these names by the controllers.
@@ -51,10 +58,14 @@ func (f Facts) Activity() Activity {
 // Said is what a condition says, its reason and its message; empty: there is none with that status.
 func Said(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) string {
 	c := apimeta.FindStatusCondition(conditions, kind)
-	switch {
-	case c == nil || c.Status != status:
+	if c == nil || c.Status != status {
 		return ""
-	case c.Message == "":
+	}
+	return said(c)
+}
+
+func said(c *metav1.Condition) string {
+	if c.Message == "" {
 		return c.Reason
 	}
 	return c.Reason + ": " + c.Message
@@ -93,26 +104,41 @@ func (f Facts) trouble() (Activity, bool) {
 	conditions := f.Server.Status.Conditions
 	if f.Server.Status.State == metalv1.ServerStateError {
 		for _, kind := range []string{metalv1.ConditionReady, metalv1.ConditionCleaned, metalv1.ConditionDiscovered} {
-			if why := Said(conditions, kind, metav1.ConditionFalse); why != "" {
-				return Activity{why, true, since(conditions, kind)}, true
+			if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+				return troubled(c), true
 			}
 		}
-		return Activity{Doing: "a person is needed", Trouble: true}, true
+		return Activity{Doing: "a person is needed", Trouble: true, Reason: string(metalv1.ServerStateError), Message: "a person is needed"}, true
 	}
 	for _, s := range symptoms {
-		why := Said(conditions, s.kind, s.status)
-		if c := apimeta.FindStatusCondition(conditions, s.kind); why != "" && (s.reason == "" || c.Reason == s.reason) {
-			return Activity{why, true, c.LastTransitionTime.Time}, true
+		if c := apimeta.FindStatusCondition(conditions, s.kind); c != nil && c.Status == s.status && (s.reason == "" || c.Reason == s.reason) {
+			return troubled(c), true
 		}
 	}
-	if f.Claim == nil {
-		return Activity{}, false
+	if c := f.refused(); c != nil {
+		return troubled(c), true
+	}
+	return Activity{}, false
+}
+
+// refused is the condition of the claim that says why it cannot boot until somebody changes something; nil: it can.
+func (f Facts) refused() *metav1.Condition {
+	if f.Claim == nil || f.Claim.Spec.Image == "" { // a claim without an image holds its server, and boots nothing
+		return nil
 	}
 	c := apimeta.FindStatusCondition(f.Claim.Status.Conditions, metalv1.ConditionBootReady)
 	if c == nil || c.Status != metav1.ConditionFalse || !hopeless[c.Reason] {
-		return Activity{}, false
+		return nil
 	}
-	return Activity{Said(f.Claim.Status.Conditions, c.Type, c.Status), true, c.LastTransitionTime.Time}, true
+	return c
+}
+
+// BootRefused says why the claim cannot boot until somebody changes something; empty: it can.
+func (f Facts) BootRefused() string {
+	if c := f.refused(); c != nil {
+		return said(c)
+	}
+	return ""
 }
 
 // hopeless are the reasons for which a claim cannot boot until somebody changes something.
@@ -157,7 +183,14 @@ func (f Facts) boot() (Activity, bool) {
 	if attempt.Started == nil {
 		return Activity{Doing: "powering on", Since: *attempt.Ordered}, true
 	}
-	a, at := Activity{Doing: "booting", Since: *attempt.Started}, 0
+	a, _ := f.fetched(attempt)
+	return a, true
+}
+
+// fetched tells by what a machine that was switched on has fetched how far it has come, as the stage of its boot too.
+func (f Facts) fetched(attempt *bootattempt.Attempt) (a Activity, at int) {
+	a = Activity{Doing: "booting", Since: *attempt.Started}
+	status := &f.Boot.Status
 	for _, method := range bootmethod.Methods {
 		for kind, conditions := range method.Conditions {
 			c := apimeta.FindStatusCondition(status.Conditions, conditions[0])
@@ -167,18 +200,45 @@ func (f Facts) boot() (Activity, bool) {
 			}
 		}
 	}
-	return a, true
+	return a, at
 }
+
+// Booted reports whether the machine has fetched all that its boot configuration gives it, or has told that it runs.
+func (f Facts) Booted() bool {
+	attempt := bootattempt.Of(f.Boot)
+	if !attempt.Begun() || f.Server.Status.PowerState != metalv1.PowerStateOn {
+		return false
+	}
+	told := apimeta.FindStatusCondition(f.Boot.Status.Conditions, metalv1.ConditionBootStateReceived)
+	if attempt.Exits() || attempt.Concerns(f.Boot.Status.BootStateAttempt, told) {
+		return true
+	}
+	if attempt.Started == nil {
+		return false
+	}
+	_, at := f.fetched(attempt)
+	if f.Boot.Spec.IgnitionSecretRef != nil {
+		return at == stageIgnition
+	}
+	return at >= stageImage
+}
+
+// Stages of a boot, by what the machine has fetched.
+const (
+	stageScript = iota + 1
+	stageImage
+	stageIgnition
+)
 
 // stageOf says what a machine does that has fetched something, and how far in its boot that is; 0: that does not tell.
 func stageOf(kind bootview.DeliveryKind) (stage int, doing string) {
 	switch {
 	case kind == bootview.DeliveredScript:
-		return 1, "got its script"
+		return stageScript, "got its script"
 	case kind == bootview.DeliveredArtifact, kind.IsFile():
-		return 2, "got its image"
+		return stageImage, "got its image"
 	case kind == bootview.DeliveredIgnition:
-		return 3, "got its ignition"
+		return stageIgnition, "got its ignition"
 	}
 	return 0, ""
 }
@@ -187,7 +247,7 @@ func stageOf(kind bootview.DeliveryKind) (stage int, doing string) {
 func (f Facts) waits() (Activity, bool) {
 	conditions := f.Server.Status.Conditions
 	if why := Said(conditions, conditionDeletionWaits, metav1.ConditionTrue); why != "" {
-		return Activity{why, false, since(conditions, conditionDeletionWaits)}, true
+		return Activity{Doing: why, Since: since(conditions, conditionDeletionWaits)}, true
 	}
 	switch f.Server.Status.State {
 	case metalv1.ServerStateAvailable:
@@ -205,6 +265,9 @@ func (f Facts) waits() (Activity, bool) {
 		if c := apimeta.FindStatusCondition(conditions, metalv1.ConditionCleaned); c != nil && c.Status == metav1.ConditionFalse && c.Message != "" {
 			return Activity{Doing: c.Message}, true
 		}
+	}
+	if f.Claim != nil && f.Claim.Spec.Image == "" {
+		return Activity{Doing: "held without an image"}, true
 	}
 	if f.Claim != nil && f.Claim.Spec.Power == metalv1.PowerOff {
 		return Activity{Doing: "off, as its claim says"}, true

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -133,14 +132,14 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 		if ref := cmp.Or(server.Spec.MaintenanceBootConfigurationRef, server.Spec.BootConfigurationRef); ref != nil {
 			facts.Boot = boots[key{ref.Namespace, ref.Name}]
 		}
-		row := rowOf(facts)
+		activity := facts.Activity()
+		row := rowOf(server, activity)
 		if len(filter.States) > 0 && !slices.Contains(filter.States, row.State) {
 			continue
 		}
 		f.States[row.State]++
 		if row.Trouble {
-			reason, message, _ := strings.Cut(row.Doing, ": ")
-			troubles.add(reason, message, row.Name)
+			troubles.add(activity.Reason, activity.Message, row.Name)
 		}
 		f.Servers = append(f.Servers, row)
 	}
@@ -150,9 +149,7 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 	return f
 }
 
-func rowOf(facts Facts) Server {
-	s := facts.Server
-	activity := facts.Activity()
+func rowOf(s *metalv1.Server, activity Activity) Server {
 	row := Server{
 		Name: s.Name, State: string(cmp.Or(s.Status.State, metalv1.ServerStateInitial)), Power: string(s.Status.PowerState), Doing: activity.Doing,
 		Trouble: activity.Trouble, Site: s.Labels[metalv1.LabelSite], Rack: rackOf(s), Model: s.Status.Model, UUID: s.Spec.SystemUUID,

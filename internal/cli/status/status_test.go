@@ -40,7 +40,7 @@ func claimed(s metalv1.Server, name string) metalv1.Server {
 
 func claim(name string, conditions ...metav1.Condition) metalv1.ServerClaim {
 	c := metalv1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	c.Spec.Power, c.Status.Conditions = metalv1.PowerOn, conditions
+	c.Spec.Power, c.Spec.Image, c.Status.Conditions = metalv1.PowerOn, "a/b:c", conditions
 	return c
 }
 

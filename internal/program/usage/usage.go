@@ -22,7 +22,7 @@ const (
 )
 
 // Main runs a command line until it ends or one of the signals arrives, and returns the exit code: 0 for success, 1 for
-// failure, 2 for an invalid command line.
+// failure, 2 for an invalid command line, or that of an error which has its own.
 func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals ...os.Signal) int {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
@@ -40,7 +40,16 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer, signals 
 		fmt.Fprintf(stderr, "See '%s --help'.\n", cmd.CommandPath())
 		return misuse
 	}
+	if own, ok := errors.AsType[exiting](err); ok {
+		return own.ExitAs()
+	}
 	return failure
+}
+
+// exiting is an error that a shell tells from others by the exit code.
+type exiting interface {
+	error
+	ExitAs() int
 }
 
 // Prepare sets what a command and all its subcommands have in common.

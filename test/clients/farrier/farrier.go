@@ -3,6 +3,8 @@ package farrier
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -42,7 +44,7 @@ func Empty(t *testing.T, prefixes string) *Farrier {
 func run(t *testing.T, args ...string) *Farrier {
 	t.Helper()
 	args = append([]string{"up", "--data-dir", t.TempDir(), "--api-address", "127.0.0.1:0", "--boot-address", "127.0.0.1:0",
-		"--bmc-fast-poll", "100ms", "--discovery-root", "none"}, args...)
+		"--bmc-fast-poll", "100ms", "--discovery-root", "none", "-o", "json"}, args...)
 	values := Ready(t, "farrier up", args...)
 	if values["kubeconfig"] == "" {
 		t.Fatalf("farrier up tells no kubeconfig: %v", values)
@@ -54,20 +56,30 @@ func run(t *testing.T, args ...string) *Farrier {
 func Ready(t *testing.T, name string, args ...string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
-	for _, field := range strings.Fields(ready(t, name, binary, args...)) {
+	said := ready(t, name, binary, args...)
+	var object map[string]any
+	if json.Unmarshal([]byte(said), &object) == nil {
+		for key, value := range object {
+			values[key] = fmt.Sprint(value)
+		}
+		return values
+	}
+	for _, field := range strings.Fields(said) {
 		key, value, _ := strings.Cut(field, "=")
 		values[key] = value
 	}
 	return values
 }
 
-// ready starts the program that a variable names, and returns what it says after "ready".
+// ready starts the program that a variable names, and returns what it says after "ready", or as an object.
 func ready(t *testing.T, name, variable string, args ...string) string {
 	t.Helper()
 	said := make(chan string, 1)
 	p := start(t, name, syscall.SIGTERM, func(line string) {
 		if fields, ok := strings.CutPrefix(line, "ready "); ok {
 			said <- fields
+		} else if strings.HasPrefix(line, "{") { // farrier up -o json
+			said <- line
 		}
 	}, program(t, variable), args...)
 	select {
