@@ -71,6 +71,10 @@ install: build ## Install the binaries below PREFIX (/usr/local)
 demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--servers 10")
 	$(BIN)/farrier demo $(ARGS)
 
+.PHONY: recording
+recording: build ## Record the demo in docs/demo.svg, on a machine that does nothing else
+	cd hack/recording && $(GO) run $(FLAGS) . -out '$(CURDIR)/docs/demo.svg' -title 'A recording of farrier demo' '$(CURDIR)/$(BIN)/farrier' demo
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf $(BIN) dist
@@ -121,7 +125,7 @@ release-smoke: $(BIN)/helm ## Test what makes releases, and make one for this pl
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
-	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." \
+	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." "cd hack/recording && $(TEST_PLAIN) ./..." \
 		"cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
 		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages | xargs)"
@@ -199,6 +203,7 @@ check: ## Formatting and go vet: what can be said without running anything
 	cd api && $(GO) vet $(FLAGS) ./...
 	cd hack/charttest && $(GO) vet $(FLAGS) ./...
 	cd hack/release && $(GO) vet $(FLAGS) ./...
+	cd hack/recording && $(GO) vet $(FLAGS) ./...
 	@set -e; for module in test/clients $(CLIENTS); do echo "cd $$module && $(GO) vet $(FLAGS) ./..."; ( cd $$module && $(GO) vet $(FLAGS) ./... ); done
 
 .PHONY: lint
