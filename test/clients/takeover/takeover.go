@@ -61,9 +61,12 @@ func Test(t *testing.T, root string) {
 		"--bmc-fast-poll", "100ms", "--bmc-poll-interval", "1s",
 	}
 	for _, round := range []string{"takes over", "takes over again"} {
-		o.Define(filepath.Join(root, "config/crd/*.yaml"))
+		follow(t, root, kubeconfig, "Look at what there is")
+		follow(t, root, kubeconfig, "Put Farrier's definitions over the former ones")
+		o.Define(filepath.Join(root, "config/crd/*.yaml")) // and waits until they are served
 		manager := farrier.Manager(t, start...)
 		w.lookedAfter(machines)
+		follow(t, root, kubeconfig, "Look again")
 		w.untold(machines)
 		w.kept()
 		if t.Failed() {
