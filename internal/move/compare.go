@@ -32,9 +32,13 @@ func mismatch(want, have *object) string {
 	return lacking("", b, a)
 }
 
-// comparable is the content of an object without the annotations that admission and a move write by themselves.
+// comparable is the content of an object without the annotations that admission and a move write by themselves. Of what belongs to people, only that counts
+// which Farrier reads: tools that keep a Secret in several clusters label it as they like.
 func comparable(o *object) map[string]any {
 	c := content(o)
+	if o.kind.core() && o.GetAnnotations()[AnnotationMovedFrom] == "" {
+		delete(c, "metadata")
+	}
 	metadata, _ := c["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	delete(annotations, AnnotationMovedFrom)

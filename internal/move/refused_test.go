@@ -127,7 +127,9 @@ func TestTheSameObjectBecomesTheCopy(t *testing.T) {
 	e := &estate{t, w.target.store}
 	e.create(&corev1.Namespace{ObjectMeta: meta("", "team")})
 	e.profiles()
+	e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web", Labels: map[string]string{"synced": "yes"}}, Data: map[string][]byte{"ignition": []byte("{}")}})
 	want := expected(w.source.everything(t))
+	want["Secret team/web"]["metadata"].(map[string]any)["labels"] = map[string]any{"synced": "yes"}
 	if err := move.Run(t.Context(), w.options()); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (a *alone) run(ctx context.Context) error {
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		a.logger.Info("paused: controllers stopped, serving the last boot view")
+		a.logger.Info("controllers stopped, serving the last boot view")
 	}
 }
 
@@ -117,10 +117,13 @@ func (a *alone) follow(ctx context.Context) {
 	for sleep(ctx, retryPeriod) == nil {
 		looked := time.Now()
 		paused, err := a.look(ctx)
-		if err == nil {
+		switch {
+		case paused:
+			return
+		case err == nil:
 			known = looked
-		}
-		if paused || time.Since(known) > renewDeadline {
+		case time.Since(known) > renewDeadline:
+			a.logger.Info("the Lease cannot be read, so this process may be paused", "error", err)
 			return
 		}
 	}
