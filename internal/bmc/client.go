@@ -102,6 +102,7 @@ type call struct {
 	of           string // the resource whose ETag that is, where it is not the path's
 	label        string // stands for the path in errors, where that is nobody's business
 	hide         Secret // in the body, and so in no error
+	session      bool   // it is about a session, and changes nothing else
 	last         bool   // nothing follows soon: the connection is closed after it
 }
 
@@ -279,7 +280,7 @@ func (c *Client) tell(r call, login bool, took time.Duration, a answer, err erro
 	if err == nil && !a.ok() {
 		kind = c.statusError(r, a).Kind
 	}
-	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind})
+	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind, Session: login || r.session, Host: c.endpoint.Host, Op: r.op(), Status: a.status})
 }
 
 // get reads a resource into out. It returns the ETag of the header (DSP0266 §6.5).

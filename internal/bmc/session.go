@@ -86,7 +86,7 @@ func (c *Client) withoutToken(ctx context.Context, r call, a answer) error {
 		return err
 	}
 	if path := sessionLocation(a); path != "" {
-		_, _ = c.send(ctx, call{method: http.MethodDelete, path: path, label: "session"}, c.authorizeBasic) // it ends by itself too
+		_, _ = c.send(ctx, call{method: http.MethodDelete, path: path, label: "session", session: true}, c.authorizeBasic) // it ends by itself too
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (c *Client) logout(ctx context.Context) error {
 		c.session = nil
 		return nil
 	}
-	r := call{method: http.MethodDelete, path: s.path, label: "session", last: true}
+	r := call{method: http.MethodDelete, path: s.path, label: "session", session: true, last: true}
 	a, err := c.send(ctx, r, c.authorize)
 	c.session = nil
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Client) evictSessions(ctx context.Context) bool {
 		if err != nil || string(member.Context) != c.options.Context {
 			continue
 		}
-		a, err := c.send(ctx, call{method: http.MethodDelete, path: path, label: "session"}, c.authorizeBasic)
+		a, err := c.send(ctx, call{method: http.MethodDelete, path: path, label: "session", session: true}, c.authorizeBasic)
 		evicted = evicted || err == nil && a.ok()
 	}
 	return evicted

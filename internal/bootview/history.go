@@ -48,7 +48,12 @@ type Boot struct {
 //
 // It stands on the way of every answer, so it is cut into shards, and nobody holds a lock for longer than it takes to look
 // through the steps of one boot.
-type History struct{ shards [historyShards]historyShard }
+type History struct {
+	// OnStep, where set, is told of the first answer of each step. It is set before the first of them, and must not block.
+	OnStep func(Delivery)
+
+	shards [historyShards]historyShard
+}
 
 type historyShard struct {
 	mu       sync.Mutex
@@ -72,13 +77,21 @@ func (h *History) RecordAll(d Delivery, first time.Time, count int) {
 	if d.UUID == "" {
 		return
 	}
+	if h.add(d, first, count) && h.OnStep != nil {
+		d.Time = first
+		h.OnStep(d)
+	}
+}
+
+func (h *History) add(d Delivery, first time.Time, count int) (news bool) {
 	s := h.shard(d.UUID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.machine(d.UUID).boot(d.Attempt).add(d, first, count)
+	return s.machine(d.UUID).boot(d.Attempt).add(d, first, count)
 }
 
-func (b *Boot) add(d Delivery, first time.Time, count int) {
+// add reports whether the answer is the first of its step.
+func (b *Boot) add(d Delivery, first time.Time, count int) (news bool) {
 	// A download in ranges, and a retry, are many answers and one step.
 	for i := len(b.Steps) - 1; i >= 0; i-- {
 		s := &b.Steps[i]
@@ -86,16 +99,17 @@ func (b *Boot) add(d Delivery, first time.Time, count int) {
 			s.Last = d.Time
 			s.Count += count
 			s.Bytes += d.Bytes
-			return
+			return false
 		}
 	}
 	if len(b.Steps) == historySteps {
 		b.Dropped++
-		return
+		return false
 	}
 	b.Steps = append(b.Steps, Step{
 		Kind: d.Kind, What: d.What, Entry: d.Entry, Addr: d.Addr, Status: d.Status, Bytes: d.Bytes, First: first, Last: d.Time, Count: count,
 	})
+	return true
 }
 
 func (s *historyShard) machine(uuid string) *machineHistory {

@@ -46,11 +46,11 @@ func newTimeline() *cobra.Command {
 		Use:   "timeline SERVER",
 		Short: "Show the history of a server in order of time",
 		Long: `Lists in order of time what is known about a server: the ordered boots; each request of its machine with the client address, the
-status and the number of bytes; the reports of its probe; and its conditions, events and records.
+status and the number of bytes; the reports of its probe; commands to its BMC; and its states, conditions, events and records.
 
 SERVER is the name or the UUID of a Server. The requests come from the operator address (docs/boot-server.md), which the command finds
-through the Kubernetes API and asks with the credentials of the kubeconfig. The boot server keeps the requests of the newest four boots
-since its start, in memory.`,
+through the Kubernetes API and asks with the credentials of the kubeconfig. Older boots, commands and states come from the logbook
+(--logbook-directory of 'farrier up' and farrier-manager).`,
 		Example: `  farrier timeline --kubeconfig /var/lib/farrier/kubeconfig bmc-0-system-0
   farrier timeline node-7 --follow
   farrier timeline 4c4c4544-0043-3510-8052-b7c04f4e4d32 -o json`,
@@ -96,7 +96,7 @@ func (t *teller) run(ctx context.Context, out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	source := timeline.Source{API: api, Boots: boots.Boots, Namespace: t.kubernetes.namespace}
+	source := timeline.Source{API: api, Boots: boots.Boots, Logbook: boots.Logbook, Namespace: t.kubernetes.namespace}
 	look := func(ctx context.Context) (*timeline.Timeline, error) {
 		ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/why"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
+	"github.com/farrier-dev/farrier/internal/logbook"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -66,6 +67,13 @@ func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string
 			}
 			boots, err := ask.Boots(ctx, uuid)
 			return boots, explainOperator(at.URL, "/boots/"+uuid, err)
+		},
+		Logbook: func(ctx context.Context, name string) ([]logbook.Entry, error) {
+			if notFound != nil {
+				return nil, notFound
+			}
+			entries, err := ask.Logbook(ctx, name)
+			return entries, explainOperator(at.URL, "/logbook/"+name, err)
 		},
 		Unknown: func(ctx context.Context) ([]operator.UnknownMachine, error) {
 			if notFound != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 // ReasonFine is the reason of an answer about something that is as it should be.
@@ -248,6 +249,7 @@ func (f *Facts) evidence() []string {
 			lines = append(lines, "Also: "+a.Cause+" "+a.Next)
 		}
 	}
+	lines = append(lines, f.refusedCommands()...)
 	if len(f.Boots) == 0 {
 		return lines
 	}
@@ -268,6 +270,21 @@ func (f *Facts) evidence() []string {
 			line = fmt.Sprintf("%s ago, %s sent the report of its probe: %d %s", f.ago(s.First), s.Addr, s.Status, http.StatusText(s.Status))
 		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// refusedCommands are the last commands that the BMC did not carry out.
+func (f *Facts) refusedCommands() (lines []string) {
+	const most = 3
+	for i := len(f.Logged) - 1; i >= 0 && len(lines) < most; i-- {
+		if e := &f.Logged[i]; e.Kind == logbook.KindCommand && e.Bad {
+			answer := "no answer"
+			if e.Status != 0 {
+				answer = fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
+			}
+			lines = append(lines, fmt.Sprintf("%s ago, the BMC was told %s: %s (%s) after %s", f.ago(e.Time), e.Detail, answer, e.Reason, e.Took.Round(time.Millisecond)))
+		}
 	}
 	return lines
 }

@@ -6,6 +6,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 // Facts is everything that an explanation may look at. What is nil or empty does not exist, or could not be read.
@@ -22,6 +23,8 @@ type Facts struct {
 	OfProbe bool
 	// Boots are the newest boots of the machine, the last one last, as far as the boot server remembers them.
 	Boots []bootview.Boot
+	// Logged is what the logbook has of the server, the oldest first.
+	Logged []logbook.Entry
 
 	// Unknown are the machines of that name that were told that there is nothing for them, the last one first.
 	Unknown []bootview.UnknownMachine

@@ -59,6 +59,8 @@ type Options struct {
 	RootCAs            *x509.CertPool
 	// Throttle delays commands of accounts that make no progress; nil: no command is delayed.
 	Throttle Throttle
+	// Sent, where set, is told of every request that has been sent to a BMC and answered, or not. It must not block.
+	Sent func(bmc.Request)
 	// Seed makes the jitter repeatable; zero: it is not.
 	Seed int64
 	// NewClient replaces the Redfish client.
@@ -136,13 +138,21 @@ func (f *Fleet) redfish() func(Spec) Client {
 		InsecureSkipVerify: f.options.InsecureSkipVerify,
 		RootCAs:            f.options.RootCAs,
 		Clock:              f.options.Clock,
-		OnRequest:          f.metrics.request,
+		OnRequest:          f.sent,
 	}
 	o.Transport = bmc.NewTransport(o)
 	return func(s Spec) Client {
 		own := o
 		own.Certificate = s.Certificate
 		return bmc.NewClient(s.Endpoint, s.Credentials, own)
+	}
+}
+
+// sent notes a request.
+func (f *Fleet) sent(r bmc.Request) {
+	f.metrics.request(r)
+	if f.options.Sent != nil {
+		f.options.Sent(r)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 const storeDir = "etcd"
 
 // notKept are the parts of a data directory that a backup leaves out: caches, what is made anew at each start, and the audit log.
-var notKept = []string{storeDir, "images", discoveryDir, vmDir, "audit", "pid", "version", restoredFile, controlplane.DefaultKubeconfig, controlplane.DefaultKubeconfig + ".pem"}
+var notKept = []string{storeDir, "images", discoveryDir, vmDir, logbookDir, "audit", "pid", "version", restoredFile, controlplane.DefaultKubeconfig, controlplane.DefaultKubeconfig + ".pem"}
 
 // Backup writes the data directory of a `farrier up` into a file, whether it runs or not.
 func Backup(ctx context.Context, dataDir, file string, recipients []age.Recipient, now time.Time) error {

@@ -1,9 +1,11 @@
 package standalone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +51,9 @@ type System struct {
 	stopErr  error
 }
 
+// logbookDir is the folder of the data directory with the logbook of machines.
+const logbookDir = "logbook"
+
 // Start brings a whole system up and returns when everything answers. ctx bounds the start only.
 // When it fails, what was started has been stopped again.
 func Start(ctx context.Context, options Options) (*System, error) {
@@ -63,6 +68,7 @@ func Start(ctx context.Context, options Options) (*System, error) {
 		return nil, err
 	}
 	options.Loopback, options.OwnCertificates = options.Rack(), true
+	options.LogbookDirectory = cmp.Or(options.LogbookDirectory, filepath.Join(options.DataDir, logbookDir))
 	rules := plugin.New()
 	options.Beside = append(slices.Clip(options.Beside), rules.Beside(options.ManagerNamespace, options.ForeignBoot()))
 	inner, systemErr := system.New(options.Options)

@@ -97,7 +97,7 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		s.operatorCertificate, s.operatorCA = &certificate, ca
 	}
 	server := &operator.Server{
-		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history,
+		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history, Logbook: s.logbook,
 		Explain: bootserver.Explain(s.view, s.profiles), Unknown: bootserver.Unknown(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{}), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
 	}
 	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs, Names: hostcheck.Names(s.OperatorURL)}

@@ -30,6 +30,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inbound/boottls"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
+	"github.com/farrier-dev/farrier/internal/logbook"
 	"github.com/farrier-dev/farrier/internal/otlp"
 )
 
@@ -52,6 +53,8 @@ type System struct {
 	profiles *profile.View // nil where somebody else delivers boots
 	// history is what was asked for and given in the newest boots.
 	history bootview.History
+	// logbook is what was done to machines and seen of them.
+	logbook *logbook.Book
 	// unknown are the machines that asked and that there was nothing for.
 	unknown bootview.UnknownMachines
 	// instances are what the metadata service tells; nil: it is off.
@@ -227,6 +230,7 @@ func (s *System) permanent() []part {
 		{"image resolver", s.images.Run},
 		{"certificate of the boot server", s.renewBootTLS},
 		{"contact with the API", s.followContact},
+		{"logbook", s.keepLogbook},
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *System) newFleet() (*fleet.Fleet, error) {
 	return fleet.New(fleet.Options{
 		Clock: clock.RealClock{}, Logger: s.logger.WithName("fleet"),
 		PollInterval: o.BMCPollInterval, FastPoll: o.BMCFastPoll, RequestTimeout: o.BMCRequestTimeout, IdleTimeout: o.BMCIdleTimeout,
-		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Throttle: s.throttle,
+		InsecureSkipVerify: o.InsecureSkipBMCVerify, RootCAs: roots, Throttle: s.throttle, Sent: s.sent,
 	}), nil
 }
 

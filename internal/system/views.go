@@ -30,6 +30,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
+	"github.com/farrier-dev/farrier/internal/controller/changes"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
@@ -82,6 +83,7 @@ type controllers struct {
 
 // newViews makes the views. Whoever wants to see everything that comes into them has to observe them before [System.newControllers].
 func (s *System) newViews() {
+	s.newLogbook()
 	s.view = bootview.New()
 	if !s.settings.foreignBoot {
 		s.profiles = s.newProfiles()
@@ -124,6 +126,9 @@ func (s *System) newControllers(ctx context.Context, config *rest.Config) (*cont
 		if _, err := mgr.GetCache().GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
 			return nil, fmt.Errorf("cache of %T: %w", obj, err)
 		}
+	}
+	if err := changes.Watch(ctx, mgr.GetCache(), s.logbook); err != nil {
+		return nil, err
 	}
 	for _, beside := range s.settings.Beside {
 		if err := beside(c.direct); err != nil {

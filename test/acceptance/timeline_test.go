@@ -59,6 +59,32 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("of a machine that nobody knows: exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Run("refused", func(t *testing.T) { timelineRefused(t, p, name) })
+
+	p.Kill()
+	p = l.up(t)
+	p.Eventually("the timeline after a restart", func(context.Context) error { return l.tellsWhatWas(p, name) })
+}
+
+// tellsWhatWas reports whether the timeline tells of what only the logbook knows: commands, earlier states, and requests from before a restart.
+func (l *lab) tellsWhatWas(p *running, name string) error {
+	stdout, stderr, code := product.Ask(p.t, product.Farrier, "timeline", "--kubeconfig", p.Kubeconfig, "-o", "json", name)
+	var got told
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		return fmt.Errorf("%v, exit code %d: %s", err, code, stderr)
+	}
+	want := map[string]string{"state Discovery": "state", "state Reserved": "state", "power On": "state", "claimed": "state", "squashfs": "request", "ignition": "request", "probe report": "report"}
+	on, off := false, false
+	for _, e := range got.Entries {
+		if want[e.What] == e.Kind {
+			delete(want, e.What)
+		}
+		on = on || e.Kind == "command" && strings.HasPrefix(e.Detail, "POST ") && strings.Contains(e.Detail, "ComputerSystem.Reset: 20")
+		off = off || e.Kind == "command" && strings.HasPrefix(e.Detail, "PATCH ")
+	}
+	if len(want) > 0 || !on || !off {
+		return fmt.Errorf("not told: %v, reset %v, boot override %v:\n%s", want, on, off, stdout)
+	}
+	return nil
 }
 
 // tellsBoot reports whether the timeline tells of the discovery and of the boot of the claim, in their order.

@@ -17,7 +17,9 @@ const (
 	KindReport    Kind = "report"    // the machine told the boot server
 	KindCondition Kind = "condition" // a condition became what it is
 	KindEvent     Kind = "event"
-	KindRecord    Kind = "record" // an object of record was stored
+	KindRecord    Kind = "record"  // an object of record was stored
+	KindCommand   Kind = "command" // the BMC was told to do something
+	KindState     Kind = "state"   // state or power changed, or whose claim it is
 )
 
 // Entry is one thing that happened.
@@ -66,7 +68,7 @@ func (t *Timeline) sort() {
 		switch e.Kind {
 		case KindObject:
 			return 0
-		case KindBoot, KindRequest, KindReport:
+		case KindBoot, KindRequest, KindReport, KindCommand, KindState:
 			return 1
 		}
 		return 2

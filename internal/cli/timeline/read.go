@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 // Source is where a timeline is read from.
@@ -25,6 +26,8 @@ type Source struct {
 	API client.Reader
 	// Boots asks the operator address.
 	Boots func(ctx context.Context, uuid string) (operator.Boots, error)
+	// Logbook asks it what was done to a machine and seen of it; nil: nobody is asked.
+	Logbook func(ctx context.Context, name string) ([]logbook.Entry, error)
 	// Namespace is the manager's.
 	Namespace string
 }
@@ -44,6 +47,7 @@ func (s Source) Read(ctx context.Context, server *metalv1.Server, uuid string) (
 	if server != nil {
 		s.server(ctx, t, server, boots)
 	}
+	s.logged(ctx, t, boots)
 	t.sort()
 	return t, nil
 }

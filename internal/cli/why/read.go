@@ -15,6 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/diagnosis"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 // ErrNotFound says that nothing has a name.
@@ -26,6 +27,7 @@ type Source struct {
 	// Boots and Unknown ask the operator address.
 	Boots   func(ctx context.Context, uuid string) (operator.Boots, error)
 	Unknown func(ctx context.Context) ([]operator.UnknownMachine, error)
+	Logbook func(ctx context.Context, name string) ([]logbook.Entry, error)
 	// Manager is the manager's namespace, and Namespace that of a claim that is named without one.
 	Manager, Namespace string
 	// Key derives the IDs of configs, which nobody sees here.
@@ -194,6 +196,14 @@ func (s Source) server(ctx context.Context, f *diagnosis.Facts) {
 			f.NotRead = append(f.NotRead, fmt.Sprintf("the requests of the machine: %v", err))
 		}
 		f.Boots = boots.Boots
+	}
+	logged, err := s.Logbook(ctx, f.Server.Name)
+	if err != nil {
+		f.NotRead = append(f.NotRead, fmt.Sprintf("the logbook: %v", err))
+	}
+	f.Logged = logged
+	if len(f.Boots) == 0 {
+		f.Boots = operator.BootsOf(logged)
 	}
 }
 

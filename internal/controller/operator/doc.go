@@ -3,6 +3,7 @@
 //	GET    /systems/{uuid}  returns the stored report of a machine's probe
 //	DELETE /delete/{uuid}   deletes the report, so that Farrier inspects the machine again
 //	GET    /boots/{uuid}    returns the requests of a machine's newest boots, and the answers
+//	GET    /logbook/{name}  returns what was done to a machine and seen of it, by the name of its Server or its UUID
 //	GET    /unknown         lists the machines that asked for a boot and got nothing
 //	GET    /explain?label=… lists the assignments that match a machine, in their order, and why
 //

@@ -25,6 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
 	"github.com/farrier-dev/farrier/internal/inspection"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 const (
@@ -45,6 +46,8 @@ type Server struct {
 	Explain http.Handler
 	// Unknown answers which machines asked what to boot and were told that there is nothing; nil: nobody does.
 	Unknown http.Handler
+	// Logbook is what was done to machines and seen of them; nil: nothing.
+	Logbook *logbook.Book
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
 
@@ -63,6 +66,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /systems/{uuid}", s.answer(s.report))
 	mux.HandleFunc("DELETE /delete/{uuid}", s.answer(s.forget))
 	mux.HandleFunc("GET /boots/{uuid}", s.answer(s.boots))
+	mux.HandleFunc("GET "+pathLogbook+"{name}", s.logbook)
 	if s.Explain != nil {
 		mux.Handle("GET /explain", s.Explain)
 	}

@@ -1,0 +1,71 @@
+package logbook
+
+import (
+	"strings"
+	"time"
+)
+
+// Kind says what an Entry tells of.
+type Kind string
+
+// What entries tell of.
+const (
+	KindCommand   Kind = "command"   // a request to a BMC that changes something
+	KindBoot      Kind = "boot"      // the machine asked the boot server, or told it
+	KindState     Kind = "state"     // state or power of a server, a phase
+	KindCondition Kind = "condition" // a condition changed its status or reason
+	KindClaim     Kind = "claim"     // a server came to a claim, or left it
+	KindObject    Kind = "object"    // an object was made or deleted
+)
+
+// Entry is one thing that was done or seen.
+type Entry struct {
+	// ID orders entries: later ones have greater ones, also over restarts.
+	ID   int64     `json:"id"`
+	Time time.Time `json:"time"`
+	// Subject is whom it is about: ServerSubject, MachineSubject or BMCSubject.
+	Subject string `json:"subject"`
+	Kind    Kind   `json:"kind"`
+	// What happened, in a word or two; Object is to which object, if to one.
+	What   string `json:"what"`
+	Object string `json:"object,omitempty"`
+	// Reason is that of a condition, or the kind of an error; Detail says more, for people.
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Bad is true for what should not have happened.
+	Bad bool `json:"bad,omitempty"`
+	// Took is how long it took.
+	Took time.Duration `json:"took,omitempty"`
+	// Of a boot: its attempt, who asked and what was answered.
+	Attempt string `json:"attempt,omitempty"`
+	Address string `json:"address,omitempty"`
+	Status  int    `json:"status,omitempty"`
+	Bytes   int64  `json:"bytes,omitempty"`
+}
+
+// ServerSubject is a Server object.
+func ServerSubject(name string) string { return "server/" + name }
+
+// MachineSubject is a machine, by its canonical system UUID.
+func MachineSubject(uuid string) string { return "machine/" + uuid }
+
+// ClaimSubject is a claim that has no server.
+func ClaimSubject(namespace, name string) string { return "claim/" + namespace + "/" + name }
+
+// BMCSubject is a BMC, by its IP address or host name.
+func BMCSubject(host string) string { return "bmc/" + strings.ToLower(host) }
+
+// maxText bounds each text of an entry.
+const maxText = 256
+
+// kept is the entry with texts of its own, of bounded length.
+func (e Entry) kept() Entry {
+	for _, text := range []*string{&e.Subject, &e.What, &e.Object, &e.Reason, &e.Detail, &e.Attempt, &e.Address} {
+		if len(*text) > maxText {
+			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
+		} else {
+			*text = strings.Clone(*text)
+		}
+	}
+	return e
+}
