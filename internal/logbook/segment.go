@@ -68,14 +68,14 @@ func (b *Book) append(s *segment, e Entry) {
 	if err := b.put(s, e); err != nil {
 		b.unwritten.Add(1)
 		if !s.failing {
-			b.options.Logger.Info("logbook not written; it goes on in memory", "directory", b.options.Directory, "error", err)
+			b.options.Logger.Info("logbook not written; it goes on in memory", "file", b.options.Directory, "error", err)
 		}
 		b.close(s)
 		*s = segment{again: now.Add(pause), failing: true}
 		return
 	}
 	if s.failing {
-		b.options.Logger.Info("logbook is written again", "directory", b.options.Directory)
+		b.options.Logger.Info("logbook is written again", "file", b.options.Directory)
 		s.failing = false
 	}
 }
@@ -128,7 +128,7 @@ func (b *Book) close(s *segment) {
 		return
 	}
 	if err := errors.Join(s.buffer.Flush(), s.file.Close()); err != nil && !s.failing {
-		b.options.Logger.Info("logbook not written; it goes on in memory", "directory", b.options.Directory, "error", err)
+		b.options.Logger.Info("logbook not written; it goes on in memory", "file", b.options.Directory, "error", err)
 	}
 }
 
