@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -38,6 +40,7 @@ type reporter struct {
 	selector, rack string
 	states         []string
 	rows           int
+	watch          bool
 }
 
 func newStatus() *cobra.Command {
@@ -49,6 +52,7 @@ func newStatus() *cobra.Command {
 claims, what they do, since when, and the reason where something is wrong. Servers in trouble come first, then those at work, then those that are
 claimed.`,
 		Example: `  farrier status
+  farrier status --watch
   farrier status -l site=berlin --state Error,Cleanup
   farrier status -o json`,
 		Args: usage.NoArgs,
@@ -62,6 +66,7 @@ claimed.`,
 	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label or annotation "+metalv1.MetadataPrefix+"rack")
 	f.StringSliceVar(&r.states, "state", nil, "only servers in these states, separated by commas")
 	f.IntVar(&r.rows, "limit", 50, "how many servers the table shows; 0: all")
+	f.BoolVarP(&r.watch, "watch", "w", false, "keep looking: redraw the table at a terminal, otherwise print what changes")
 	f.StringVarP(&r.teller.output, "output", "o", "table", "output format: table, wide, json or yaml")
 	completeValues(cmd, "state", serverStates...)
 	completeValues(cmd, "output", statusOutputs...)
@@ -77,19 +82,60 @@ func (r *reporter) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	look := func(ctx context.Context) (*status.Fleet, error) { return r.look(ctx, api, filter) }
+	begin := time.Now()
+	fleet, err := look(ctx)
+	if err != nil {
+		return err
+	}
+	if r.watch {
+		r.follow(ctx, out, fleet, max(followEvery, lookShare*time.Since(begin)), look)
+		return nil
+	}
+	return r.print(out, fleet, time.Now())
+}
+
+// lookShare is how many times as long as a look takes nobody looks again: a large fleet must not keep its API busy.
+const lookShare = 10
+
+// look reads everything once.
+func (r *reporter) look(ctx context.Context, api client.Reader, filter status.Filter) (*status.Fleet, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	objects, missing, err := status.Gather(ctx, api)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	now := time.Now()
-	fleet := status.Of(objects, filter, now)
+	fleet := status.Of(objects, filter, time.Now())
 	fleet.Missing = missing
 	if r.selector == "" && r.rack == "" {
 		r.addUnknown(ctx, fleet)
 	}
-	return r.print(out, fleet, now)
+	return fleet, nil
+}
+
+// follow shows the fleet until the context ends.
+func (r *reporter) follow(ctx context.Context, out io.Writer, first *status.Fleet, every time.Duration, look func(context.Context) (*status.Fleet, error)) {
+	watch := status.NewWatch(clock.RealClock{}, status.Picture{Wide: r.teller.output == "wide", Rows: r.rows}, first)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if fleet, err := look(ctx); ctx.Err() == nil {
+				watch.Look(fleet, plain(err))
+			}
+		}
+	}()
+	live := screen.Live{Out: out, Source: watch, Clock: clock.RealClock{}, Size: screen.Terminal(out), Paint: screen.PaintFor(out)}
+	live.Run(ctx)
+	<-done
 }
 
 // filter reads the flags that choose servers.
@@ -108,6 +154,9 @@ func (r *reporter) filter() (status.Filter, error) {
 	}
 	if !slices.Contains(statusOutputs, r.teller.output) {
 		return filter, usage.Errorf("--output: %q is not one of %s", r.teller.output, strings.Join(statusOutputs, ", "))
+	}
+	if r.watch && (r.teller.output == "json" || r.teller.output == "yaml") {
+		return filter, usage.Errorf("--watch: needs --output table or wide")
 	}
 	if r.rows < 0 {
 		return filter, usage.Errorf("--limit: %d is less than zero", r.rows)

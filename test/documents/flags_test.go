@@ -19,7 +19,7 @@ var (
 // foreign are flags of other programs that pages tell people to run: kubectl, helm, git, cosign, systemctl and others.
 var foreign = strings.Fields(`--annotate --api-versions --branch --cascade --clusterrole --count --create-namespace --delimiter --fields --flatten --force-conflicts
 	--from-file --from-literal --group --ignore-missing --key --lines --name --no-pager --now --overwrite --previous --raw --replicas --server-side --set
-	--show-managed-fields --take-ownership --target-kubeconfig --tlog-upload --type --unit --watch`)
+	--show-managed-fields --take-ownership --target-kubeconfig --tlog-upload --type --unit`)
 
 // TestFlags fails for a flag that a page names and no program of ours has.
 func TestFlags(t *testing.T) {
