@@ -78,7 +78,11 @@ func (r ready) print(out io.Writer) error {
 		}
 	}
 	if r.Sim > 0 {
-		fmt.Fprintf(table, "  rack\t%d servers, not real ones\n", r.Sim)
+		kind := "simulated"
+		if r.Consoles != "" {
+			kind = "virtual"
+		}
+		fmt.Fprintf(table, "  rack\t%d %s servers\n", r.Sim, kind)
 	}
 	if err := table.Flush(); err != nil {
 		return err
