@@ -125,12 +125,12 @@ var bmcCauses = []cause{
 	noteBMC(metalv1.ConditionSecure, metalv1.ReasonNotVerified, no, "Nobody verifies the certificate of {bmc}.", "Accept its certificate with the annotation farrier.dev/certificate, and do not set --insecure-skip-bmc-verify."),
 }
 
-func besideBMC(condition, reason string, status metav1.ConditionStatus, cause_, next string) cause {
-	return cause{condition: condition, reason: reason, status: status, weight: beside, cause: cause_, next: next}
+func besideBMC(condition, reason string, status metav1.ConditionStatus, because, next string) cause {
+	return cause{condition: condition, reason: reason, status: status, weight: beside, cause: because, next: next}
 }
 
-func noteBMC(condition, reason string, status metav1.ConditionStatus, cause_, next string) cause {
-	row := besideBMC(condition, reason, status, cause_, next)
+func noteBMC(condition, reason string, status metav1.ConditionStatus, because, next string) cause {
+	row := besideBMC(condition, reason, status, because, next)
 	row.weight = note
 	return row
 }

@@ -193,7 +193,6 @@ func (a *api) paused(t *testing.T) bool {
 type world struct {
 	t              *testing.T
 	source, target *api
-	mu             sync.Mutex
 	said           []string
 }
 

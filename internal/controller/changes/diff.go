@@ -50,9 +50,9 @@ func nameOf(kind string, obj client.Object) string {
 // HostOf is the host of a BMC's endpoint, as far as the object says it.
 func HostOf(b *metalv1.BMC) string {
 	if b.Spec.Access != nil {
-		return cmp.Or(b.Spec.Access.IP, string(b.Status.IP))
+		return cmp.Or(b.Spec.Access.IP, b.Status.IP)
 	}
-	return string(b.Status.IP)
+	return b.Status.IP
 }
 
 // diff are the entries about what changed from one version of an object to the next.
@@ -67,9 +67,9 @@ func diff(before, now seen) (entries []logbook.Entry) {
 	if now.power != before.power {
 		add(logbook.Entry{Kind: logbook.KindState, What: "power " + cmp.Or(now.power, "unknown"), Detail: was(before.power)})
 	}
-	switch {
-	case now.claim == before.claim:
-	case now.claim == "":
+	switch now.claim {
+	case before.claim:
+	case "":
 		add(logbook.Entry{Kind: logbook.KindClaim, What: "claim gone", Detail: before.claim})
 	default:
 		add(logbook.Entry{Kind: logbook.KindClaim, What: "claimed", Detail: now.claim})

@@ -102,7 +102,7 @@ func canonicalHost(host string) string {
 	if err != nil {
 		return host
 	}
-	return cmp.Or(string(ip), host)
+	return cmp.Or(ip, host)
 }
 
 // Logbook is what Farrier did to a Server, or to the machine of a UUID, and saw of it. An older Farrier has none.
