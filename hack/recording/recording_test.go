@@ -19,7 +19,7 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last := frames[len(frames)-1]; len(last.rows) != 1 || strings.Contains(last.rows[0], "first") {
-		t.Errorf("the last frame is %q", last)
+		t.Errorf("the last frame is %+v", last)
 	}
 	drawn := string(picture("A demo", 40, frames))
 	for _, part := range []string{"first &lt;&amp;&gt;", `fill="#ff7b72">red</tspan>`, `fill="#9198a1">faint</tspan>`, "<title>A demo</title>", "prefers-reduced-motion"} {
