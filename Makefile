@@ -21,7 +21,7 @@ LDFLAGS  = -s -w -X $(MODULE)/internal/program/version.Release=$(VERSION) -X $(M
 # a race need not wait a second for one at their end (atexit_sleep_ms). The
 # detector also has every pointer conversion checked, which in what we do not
 # maintain (reflect, above all) takes a tenth of the time: ours are checked.
-# Packages that are tested plain drive programs and wait for them, so four of them
+# Those that are tested plain wait for programs and for each other, so four of them
 # run at a time on any machine. Raced ones wait too, for time-outs of BMCs and boots.
 CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
 # Collecting garbage less often saves raced tests up to a seventh of their processor time.
@@ -113,22 +113,24 @@ release-smoke: $(BIN)/helm ## Test what makes releases, and make one for this pl
 
 # A race-built control plane is five times slower and takes minutes to compile.
 # Packages that link it are tested without the race detector; everybody else
-# starts it as a child process, built once here, and is raced. So are packages
-# that drive the built product (test/product): what they test runs in another
-# process, where the detector of theirs sees nothing, and the simulator and the
-# registry that they bring along are raced in their own packages. So are packages
+# starts it as a child process, built once here, and is raced. Not so packages
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race. Nor is there where neither the
 # package nor its tests start a goroutine (BESIDE), or where the tests wait for each (STEPPED).
-# The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked it. What they read is outside
-# of it, where the go command sees no change, so their results are not cached.
 .PHONY: test
-test: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run every test, with the race detector
+test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run the tests of every package, with the race detector where something can race
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." "cd hack/recording && $(TEST_PLAIN) ./..." \
-		"cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
 		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages | xargs)"
+
+# What these packages test runs in other processes (test/product), where a race detector of theirs would see nothing; the simulator and the registry that they
+# bring along are raced in their own packages. The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked
+# it. What they read is outside of it, where the go command sees no change, so their results are not cached.
+.PHONY: acceptance
+acceptance: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run the tests of the built programs, and those of the Helm chart
+	@hack/run-all.sh "cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
+		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "program" { print $$2 }' $(BIN)/test-packages | xargs)"
 
 # What a budget of memory or time is held against depends on what else the machine does, so these tests run by themselves: package after
 # package, without the race detector. They stand in files with the build tag, and are called TestBudget…

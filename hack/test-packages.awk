@@ -1,5 +1,5 @@
-# Says of every package with tests whether the race detector is worth its price there: "raced PACKAGE" or "plain PACKAGE". The Makefile says what
-# decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, "sequential PACKAGE", for one in which
+# Says of every package with tests what it is: "program PACKAGE" for one that drives the built programs, and of others whether the race detector is worth
+# its price there, "raced PACKAGE" or "plain PACKAGE". The Makefile says what decides, above its target test. A line of the input is "source PACKAGE", for a package of tests alone, "sequential PACKAGE", for one in which
 # nothing runs beside anything, or a test binary and what it links. The packages of the variable first, without the module in front, are printed
 # first, for go test begins with what is named first.
 
@@ -9,7 +9,8 @@ $1 == "sequential" { sequential[$2] = 1; next }
 $1 ~ /\.test$/ {
 	sub(/\.test$/, "", $1)
 	order[++count] = $1
-	heavy[$1] = / k8s\.io\/kubernetes\/| github\.com\/farrier-dev\/farrier\/test\/product( |$)/
+	heavy[$1] = / k8s\.io\/kubernetes\//
+	drives[$1] = / github\.com\/farrier-dev\/farrier\/test\/product( |$)/
 	for (i = 2; i <= NF; i++) {
 		if ($i ~ /^github\.com\/farrier-dev\/farrier\// && $i != $1 && $i !~ /\/test\/rules$/)
 			links[$1] = 1
@@ -17,7 +18,10 @@ $1 ~ /\.test$/ {
 }
 
 function print_kind(package) {
-	print (heavy[package] || sequential[package] || (alone[package] && !links[package]) ? "plain" : "raced"), package
+	if (drives[package])
+		print "program", package
+	else
+		print (heavy[package] || sequential[package] || (alone[package] && !links[package]) ? "plain" : "raced"), package
 	printed[package] = 1
 }
 

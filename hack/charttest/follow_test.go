@@ -32,7 +32,7 @@ func run(t *testing.T, variable string, arguments ...string) *child {
 	t.Helper()
 	program := os.Getenv(variable)
 	if program == "" {
-		t.Skip(variable + " names no program: make test sets it")
+		t.Skip(variable + " names no program: make acceptance sets it")
 	}
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, arguments...)
 	read, write := io.Pipe()

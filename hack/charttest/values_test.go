@@ -160,7 +160,7 @@ func ran(t *testing.T, variable string, arguments ...string) string {
 	t.Helper()
 	program := os.Getenv(variable)
 	if program == "" {
-		t.Skip(variable + " names no program: make test sets it")
+		t.Skip(variable + " names no program: make acceptance sets it")
 	}
 	out, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput()
 	var exit *exec.ExitError

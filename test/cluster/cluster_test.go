@@ -104,7 +104,7 @@ func (c *cluster) tryHelm(kubeconfig string, args ...string) (string, error) {
 	c.t.Helper()
 	program := os.Getenv("FARRIER_TEST_HELM")
 	if program == "" {
-		c.t.Skip("FARRIER_TEST_HELM names no helm: make test sets it")
+		c.t.Skip("FARRIER_TEST_HELM names no helm: make acceptance sets it")
 	}
 	home := c.t.TempDir()
 	ctx, cancel := context.WithTimeout(c.t.Context(), product.Patience)

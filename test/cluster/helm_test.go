@@ -259,7 +259,7 @@ func (c *cluster) certManager() {
 	c.t.Helper()
 	folder := os.Getenv("FARRIER_TEST_CERTMANAGER")
 	if folder == "" {
-		c.t.Skip("FARRIER_TEST_CERTMANAGER names no definitions of cert-manager: make test sets it")
+		c.t.Skip("FARRIER_TEST_CERTMANAGER names no definitions of cert-manager: make acceptance sets it")
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil || len(files) == 0 {

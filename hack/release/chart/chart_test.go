@@ -31,7 +31,7 @@ func write(t *testing.T, version string) string {
 	return file
 }
 
-// helm runs Helm itself, which `make test` builds, with nobody's settings.
+// helm runs Helm itself, which `make acceptance` builds, with nobody's settings.
 func helm(t *testing.T, args ...string) string {
 	t.Helper()
 	program := os.Getenv("FARRIER_TEST_HELM")
