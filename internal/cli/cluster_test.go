@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +137,17 @@ func TestNoKubeconfig(t *testing.T) {
 	none := filepath.Join(dir, "none")
 	if _, stderr, code := asSomebody(t, dir, none, "timeline", "node-1"); code != 1 || stderr != "farrier: --kubeconfig: $KUBECONFIG names "+none+", which does not exist\n" {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestTheNameThatKubectlCompletesBy turns the words of a command line into a request for completions.
+func TestTheNameThatKubectlCompletesBy(t *testing.T) {
+	if got := named("/usr/bin/kubectl_complete-farrier", []string{"po"}); !slices.Equal(got, []string{"__complete", "po"}) {
+		t.Errorf("completes by %q", got)
+	}
+	for _, program := range []string{"farrier", "/usr/bin/kubectl-farrier"} {
+		if got := named(program, []string{"status"}); !slices.Equal(got, []string{"status"}) {
+			t.Errorf("%s is called with %q", program, got)
+		}
 	}
 }

@@ -14,7 +14,15 @@ import (
 // Main runs the command line and returns the exit code: 0 for success, 1 for failure, 2 for an invalid
 // command line.
 func Main(args []string, stdout, stderr io.Writer) int {
-	return usage.Main(Command(), args, stdout, stderr, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return usage.Main(Command(), named(os.Args[0], args), stdout, stderr, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// named are the arguments of a program that was called by that name.
+func named(program string, args []string) []string {
+	if completesForKubectl(program) {
+		return append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
+	return args
 }
 
 // Command is the command line with all its subcommands, as its manual describes it.

@@ -101,6 +101,10 @@ func (t tree) programs(parts Parts) error {
 	for name, file := range parts.Programs {
 		t.add(file, "/usr/bin/"+name, files.TypeFile, 0o755)
 	}
+	// Under these names the command is a plugin of kubectl, and completes for it.
+	for _, name := range []string{"kubectl-farrier", "kubectl_complete-farrier"} {
+		t.add(Name, "/usr/bin/"+name, files.TypeSymlink, 0o777)
+	}
 	return nil
 }
 

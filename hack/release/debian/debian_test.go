@@ -69,7 +69,13 @@ func TestWrite(t *testing.T) {
 		want[name] = row{mode, "root:root"}
 	}
 	got := map[string]row{}
-	for name, h := range headers(t, member(t, one.Bytes(), "data.tar.gz")) {
+	data := headers(t, member(t, one.Bytes(), "data.tar.gz"))
+	for _, name := range []string{"./usr/bin/kubectl-farrier", "./usr/bin/kubectl_complete-farrier"} {
+		if h := data[name]; h == nil || h.Typeflag != tar.TypeSymlink || h.Linkname != "farrier" {
+			t.Errorf("%s is %+v, want a link to farrier", name, h)
+		}
+	}
+	for name, h := range data {
 		if _, wanted := want[name]; wanted || h.Typeflag == tar.TypeReg {
 			got[name] = row{h.Mode, h.Uname + ":" + h.Gname}
 		}
