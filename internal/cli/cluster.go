@@ -102,11 +102,15 @@ func clusterConfig(kubeconfig, contextName string) (*rest.Config, error) {
 }
 
 // isPlugin reports whether kubectl has called this program, by the name of its plugins.
-func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") || completesForKubectl(os.Args[0]) }
+func isPlugin() bool {
+	return strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") || completesForKubectl(os.Args[0])
+}
 
 // completesForKubectl reports whether kubectl has called a program to complete a command line of the plugin: the program of this name gets the
 // words, and answers as cobra does.
-func completesForKubectl(program string) bool { return filepath.Base(program) == "kubectl_complete-farrier" }
+func completesForKubectl(program string) bool {
+	return filepath.Base(program) == "kubectl_complete-farrier"
+}
 
 // foundKubeconfig is the first file that exists of those where a kubeconfig is looked for.
 func foundKubeconfig() string {
