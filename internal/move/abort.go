@@ -17,17 +17,7 @@ var ErrTooLate = errors.New("too late to give up")
 // it was killed, it can be run again.
 func Abort(ctx context.Context, o Options) error {
 	m := &mover{Options: o}
-	if err := m.identify(ctx); err != nil {
-		return err
-	}
-	var err error
-	if m.kinds, err = m.findKinds(); err != nil {
-		return err
-	}
-	if err := m.checkRights(ctx); err != nil {
-		return err
-	}
-	if err := m.checkPauses(ctx); err != nil {
+	if err := m.meet(ctx); err != nil {
 		return err
 	}
 	if m.copied {

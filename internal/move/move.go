@@ -83,7 +83,15 @@ type mover struct {
 }
 
 // prepare finds out, without a change, whether the move is possible.
-func (m *mover) prepare(ctx context.Context) (err error) {
+func (m *mover) prepare(ctx context.Context) error {
+	if err := m.meet(ctx); err != nil {
+		return err
+	}
+	return m.checkConflicts(ctx)
+}
+
+// meet finds out, without a change, what the two sides are, and whether this run may work on them.
+func (m *mover) meet(ctx context.Context) (err error) {
 	if err := m.identify(ctx); err != nil {
 		return err
 	}
@@ -93,10 +101,7 @@ func (m *mover) prepare(ctx context.Context) (err error) {
 	if err := m.checkRights(ctx); err != nil {
 		return err
 	}
-	if err := m.checkPauses(ctx); err != nil {
-		return err
-	}
-	return m.checkConflicts(ctx)
+	return m.checkPauses(ctx)
 }
 
 // over reports whether there is nothing to do.

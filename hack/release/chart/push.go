@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -87,7 +88,7 @@ type description map[string]any
 
 func (d description) tag() string {
 	version, _ := d["version"].(string)
-	return string(bytes.ReplaceAll([]byte(version), []byte("+"), []byte("_")))
+	return strings.ReplaceAll(version, "+", "_")
 }
 
 // describe reads Chart.yaml in a package.
