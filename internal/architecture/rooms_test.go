@@ -470,6 +470,12 @@ var rooms = []room{
 		because: "why something is as it is follows from facts that are handed in; a terminal and a page show the same sentence",
 	},
 	{
+		path:    "internal/dashboard/page",
+		may:     []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/controller", "internal/diagnosis", "internal/identity", "internal/inspection", "internal/logbook"},
+		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
+		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
+	},
+	{
 		path: "internal/controller",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
