@@ -97,7 +97,7 @@ func (c *child) said() string {
 // free is an address of loopback that nobody listens at.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.97.0.2:0") // of an IP address of its own, so that no connection of this host takes its port meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}

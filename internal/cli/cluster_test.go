@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestAKubeconfigThatMayNotBeReadIsNamed needs a user to whom anything can be forbidden.
@@ -84,17 +85,6 @@ func asSomebody(t *testing.T, dir, fromEnvironment string, args ...string) (stdo
 	return out.String(), errOut.String(), code
 }
 
-// closedPort is an address at which nobody answers.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return "https://" + l.Addr().String()
-}
-
 // kubeconfigOf writes a kubeconfig whose cluster, user and context have one name.
 func kubeconfigOf(t *testing.T, name, url string) string {
 	t.Helper()
@@ -108,7 +98,7 @@ func kubeconfigOf(t *testing.T, name, url string) string {
 
 // TestAnAPIThatDoesNotAnswer: each command says it in one line, and of Farrier's own API what to do.
 func TestAnAPIThatDoesNotAnswer(t *testing.T) {
-	url := closedPort(t)
+	url := "https://" + loopback.Free(t)
 	for _, command := range [][]string{{"timeline", "node-1"}, {"unknown"}, {"boot-servers"}, {"explain", "node-1"}, {"render", "-l", "serial=1"}, {"status"}} {
 		for name, want := range map[string]string{
 			"farrier": "farrier: Farrier at " + url + " does not answer (connection refused); is `farrier up` running?\n",

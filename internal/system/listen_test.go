@@ -4,6 +4,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestListen: alone, a system listens at once and port 0 is any free one; taking turns, it listens later, and has to know
@@ -63,12 +65,13 @@ func TestOpened(t *testing.T) {
 // TestEachTermListens: the end of a term closes its listener, and the next term has the same address.
 func TestEachTermListens(t *testing.T) {
 	s := &System{settings: &settings{}}
-	l, _, err := s.listen("operator-address", "127.0.0.1:0", true)
+	at := loopback.Free(t)
+	l, _, err := s.listen("operator-address", at, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 3 {
-		got, err := s.openedForTerm(l, "operator-address", "127.0.0.1:0")
+		got, err := s.openedForTerm(l, "operator-address", at)
 		if err != nil || got.Addr().String() != l.Addr().String() {
 			t.Fatalf("term %d: %v, %v", n, got, err)
 		}

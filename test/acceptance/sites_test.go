@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,12 +15,13 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestSites: machines of three sites, one of them of IPv6 alone, are led to the URL of their own by everything that names
 // one: chainload script, script, kernel, initramfs, ignition, UKI.
 func TestSites(t *testing.T) {
-	port := freePort(t)
+	port := loopback.Port(t)
 	home, away, six := "http://127.0.0.1:"+port, "http://127.0.0.2:"+port, "http://[::1]:"+port
 	l := newLab(t, 3)
 	if _, err := l.Registry.Push(t.Context(), "uki", "1", localregistry.SmallUKI(5)); err != nil {
@@ -118,21 +118,6 @@ func (p *running) label(server, site string) {
 	if err := p.Patch(p.t.Context(), s, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-// freePort is one that nobody listens on now.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "[::]:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // ask makes a request that follows no redirect; the body is whole.

@@ -26,6 +26,7 @@ import (
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // stuck has, for every controller of the product, objects of its kind that TestBudgetOfWhatIsStuck makes and that cannot come further. A
@@ -61,7 +62,7 @@ func TestBudgetOfWhatIsStuck(t *testing.T) {
 	l.SetPassword(1, "of-somebody-else")
 	l.inject(t, 5, fault.Spec{Kind: fault.Forbidden, Path: "/Subscriptions"})
 	l.inject(t, 6, fault.Spec{Kind: fault.Forbidden, Path: "/Subscriptions"})
-	figures := "127.0.0.1:" + freePort(t)
+	figures := loopback.Free(t)
 	p := l.up(t, "--bmc-fast-poll", "5s", "--audit-policy-file", policy, "--metrics-address", figures, "--metrics-plain", "--bmc-events-address", "127.0.0.1:0", "--metadata")
 	l.discovered(p, 0, 2, 3, 4)
 	l.endpoint(p, l.BMCs()[1])

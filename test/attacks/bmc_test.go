@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -252,12 +254,7 @@ func TestACertificateThatIsNotTheAcceptedOne(t *testing.T) {
 // said.
 func TestAnSSHServerThatNobodyHasAccepted(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0") // where nobody answers Redfish
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := bmcPort(t, closed.Addr())
-	_ = closed.Close()
+	port := bmcPort(t, net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:"+loopback.Port(t)))) // where nobody answers Redfish
 	unknown, swapped, known := startSSHThief(t), startSSHThief(t), startSSHThief(t)
 	b := startBMCs(t, "--bmc-failure-reset-delay", "1ms")
 	add := func(name, ip string, shell *sshThief, key string) {

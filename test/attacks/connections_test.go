@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -133,22 +134,11 @@ func askAs(t *testing.T, url, host, token string) int {
 	return response.StatusCode
 }
 
-// freeAddress is one at which nobody listens now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
 // TestPagesOfOtherOriginsReachNothing: a page whose name resolves to 127.0.0.1 (DNS rebinding) is answered by no listener of this host; who
 // means one of them is.
 func TestPagesOfOtherOriginsReachNothing(t *testing.T) {
 	t.Parallel()
-	metrics, events, boot := freeAddress(t), freeAddress(t), freeAddress(t)
+	metrics, events, boot := loopback.Free(t), loopback.Free(t), loopback.Free(t)
 	p := product.Start(t, filepath.Join(t.TempDir(), "data"), "--metrics-address", metrics, "--bmc-events-address", events,
 		"--boot-address", boot, "--boot-url", "http://boot.example:8082")
 	for what, url := range map[string]string{
@@ -175,7 +165,7 @@ func TestPagesOfOtherOriginsReachNothing(t *testing.T) {
 // not allow them.
 func TestMetricsAreForThoseWhoMay(t *testing.T) {
 	t.Parallel()
-	metrics := freeAddress(t)
+	metrics := loopback.Free(t)
 	p := product.Start(t, filepath.Join(t.TempDir(), "data"), "--metrics-address", metrics)
 	url := "https://" + metrics + "/metrics"
 	if status, err := askFrom(t.Context(), "127.0.0.1", "http://"+metrics+"/metrics"); err == nil && status == http.StatusOK {
@@ -219,7 +209,7 @@ func TestMetricsInThePlainStayOnTheHost(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	metrics := freeAddress(t)
+	metrics := loopback.Free(t)
 	product.Start(t, filepath.Join(t.TempDir(), "data"), "--metrics-address", metrics, "--metrics-plain")
 	if status, err := askFrom(t.Context(), "127.0.0.1", "http://"+metrics+"/metrics"); err != nil || status != http.StatusOK {
 		t.Errorf("on the host: %d, %v", status, err)
@@ -328,7 +318,7 @@ func TestInventedTokensAreFew(t *testing.T) {
 // TestOtherListenersHaveRoom: connections that are left open at the address of events, of operators or of metrics keep nobody else out,
 // there or elsewhere.
 func TestOtherListenersHaveRoom(t *testing.T) {
-	events, metrics := freeAddress(t), freeAddress(t)
+	events, metrics := loopback.Free(t), loopback.Free(t)
 	p := floodedProduct(t, "--bmc-events-address", events, "--metrics-address", metrics, "--metrics-plain")
 	operators := strings.TrimPrefix(p.Operator, "https://")
 	for _, address := range []string{events, operators} {

@@ -25,6 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/certificate"
 	"github.com/farrier-dev/farrier/test/lab"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -174,7 +175,7 @@ func TestProbeTrustsTheBootAuthorityAlone(t *testing.T) {
 // boot, from the chainload script over plain HTTP on.
 func TestSecretsOverPlainHTTP(t *testing.T) {
 	l := lab.New(t, 1)
-	plain := "http://" + tlsFreeAddress(t)
+	plain := "http://" + loopback.Free(t)
 	p := l.Up(t, "--boot-address", strings.TrimPrefix(plain, "http://"), "--boot-tls-address", "127.0.0.1:0", "--boot-secrets-need-tls", "--metadata")
 	l.BootURL.Store(plain)
 	l.Discover(p)
@@ -334,15 +335,4 @@ func tlsWriteFile(t *testing.T, path string, content []byte, mode os.FileMode) {
 	if err := os.WriteFile(path, content, mode); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// tlsFreeAddress is one of loopback that nobody listens at.
-func tlsFreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -173,10 +174,10 @@ func (w *world) isNoManager(t *testing.T, theirs *peer.Identity) {
 		}
 	}()
 	for _, name := range []string{managerName, stolenName} {
-		b := &bootServer{w: w, name: "boot server of " + name, health: "http://" + freeAddress(t)}
+		b := &bootServer{w: w, name: "boot server of " + name, health: "http://" + loopback.Free(t)}
 		b.args = []string{
 			"--managers", listener.Addr().String(), "--manager-name", name, "--certificates-dir", filepath.Join(w.certificates, "boot-1.example"),
-			"--data-dir", t.TempDir(), "--boot-address", freeAddress(t), "--health-address", strings.TrimPrefix(b.health, "http://"),
+			"--data-dir", t.TempDir(), "--boot-address", loopback.Free(t), "--health-address", strings.TrimPrefix(b.health, "http://"),
 		}
 		b.start()
 		for range 2 {

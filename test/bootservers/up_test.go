@@ -8,21 +8,22 @@ import (
 	"testing"
 
 	"github.com/farrier-dev/farrier/test/lab"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
 // TestFarrierUp: `farrier up` makes authority and certificates by itself. One boot server gets its certificate as a file, another joins with a token; a
 // machine is discovered through each of them, and both are listed.
 func TestFarrierUp(t *testing.T) {
-	w := &world{Lab: lab.New(t, 2), t: t, stream: freeAddress(t)}
-	join, boots := freeAddress(t), []string{freeAddress(t), freeAddress(t)}
+	w := &world{Lab: lab.New(t, 2), t: t, stream: loopback.Free(t)}
+	join, boots := loopback.Free(t), []string{loopback.Free(t), loopback.Free(t)}
 	w.Running = w.Up(t, "--boot-stream-address", w.stream, "--boot-stream-join-address", join, "--boot-url", "http://"+boots[0])
 	w.managerArgs = []string{"--kubeconfig", w.Kubeconfig}
 	w.certificates = filepath.Join(w.DataDir, "boot-stream")
 	name := func(i int) string { return []string{"boot-1.example", "boot-2.example"}[i] }
 	for i, address := range boots {
 		data := t.TempDir()
-		b := &bootServer{w: w, name: name(i), url: "http://" + address, health: "http://" + freeAddress(t), data: data}
+		b := &bootServer{w: w, name: name(i), url: "http://" + address, health: "http://" + loopback.Free(t), data: data}
 		b.args = []string{
 			"--managers", w.stream, "--manager-name", "boot-stream.farrier.internal", "--data-dir", data, "--boot-address", address, "--boot-url", b.url,
 			"--health-address", strings.TrimPrefix(b.health, "http://"),

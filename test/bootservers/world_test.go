@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
 	"github.com/farrier-dev/farrier/test/lab"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -58,13 +56,13 @@ type world struct {
 // newWorld builds a world with two boot servers, a manager and so many machines, which wait to be discovered. Its test runs beside others from here on.
 func newWorld(t *testing.T, machines int) *world {
 	t.Helper()
-	w := &world{Lab: lab.New(t, machines), t: t, api: testapi.StartWith(t), certificates: filepath.Join(t.TempDir(), "certificates"), stream: freeAddress(t)}
+	w := &world{Lab: lab.New(t, machines), t: t, api: testapi.StartWith(t), certificates: filepath.Join(t.TempDir(), "certificates"), stream: loopback.Free(t)}
 	w.Running = lab.At(t, w.api.RESTConfig())
 	w.issue()
-	boots := []string{freeAddress(t), freeAddress(t)}
+	boots := []string{loopback.Free(t), loopback.Free(t)}
 	w.managerArgs = []string{
-		"--kubeconfig", w.kubeconfig(), "--manager-namespace", managerNamespace, "--data-dir", t.TempDir(), "--boot-address", freeAddress(t),
-		"--health-address", freeAddress(t), "--boot-url", "http://" + boots[0], "--boot-url", south + "=http://" + freeAddress(t),
+		"--kubeconfig", w.kubeconfig(), "--manager-namespace", managerNamespace, "--data-dir", t.TempDir(), "--boot-address", loopback.Free(t),
+		"--health-address", loopback.Free(t), "--boot-url", "http://" + boots[0], "--boot-url", south + "=http://" + loopback.Free(t),
 		"--mac-prefixes-file", w.Prefixes, "--probe-os-image", w.Registry.Reference("probe", "1"),
 		"--allowed-registries", w.Registry.Address(), "--plain-http-registries", w.Registry.Address(),
 		"--bmc-fast-poll", "100ms", "--bmc-poll-interval", "2s",
@@ -78,7 +76,7 @@ func newWorld(t *testing.T, machines int) *world {
 	w.startManager()
 	for i, address := range boots {
 		name := bootServerNames[i]
-		w.servers = append(w.servers, &bootServer{w: w, name: name, url: "http://" + address, health: "http://" + freeAddress(t), data: filepath.Join(t.TempDir(), "data")})
+		w.servers = append(w.servers, &bootServer{w: w, name: name, url: "http://" + address, health: "http://" + loopback.Free(t), data: filepath.Join(t.TempDir(), "data")})
 		b := w.servers[i]
 		b.args = []string{
 			"--managers", w.stream, "--manager-name", managerName, "--certificates-dir", filepath.Join(w.certificates, name),
@@ -221,20 +219,6 @@ func get(ctx context.Context, by *http.Client, url string) (answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	return answer{response.StatusCode, string(body), response.Header.Get("Farrier-View-Revision")}, err
-}
-
-var addresses atomic.Uint32
-
-// freeAddress is one that nobody listens on now, of an IP address of its own, so that no connection of this host takes its port meanwhile.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	n := addresses.Add(1)
-	l, err := net.Listen("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 97, byte(n >> 8), byte(n)}), 0).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // eventually waits until check returns nil.

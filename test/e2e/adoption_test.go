@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -115,7 +116,7 @@ func TestAdoptionOverTheBootStream(t *testing.T) {
 	newSegment(t)
 	believeOwnAddresses(t)
 	const name = "boot-1.north.example"
-	data, stream, boot := filepath.Join(t.TempDir(), "data"), fmt.Sprintf("127.0.0.1:%d", freePort(t)), "http://"+segmentAddress+":"+segmentPort
+	data, stream, boot := filepath.Join(t.TempDir(), "data"), "127.0.0.1:"+loopback.Port(t), "http://"+segmentAddress+":"+segmentPort
 	p := product.Start(t, data, "--mac-prefixes-file", writePrefixes(t), "--boot-url", "http://127.0.0.1:1", "--boot-url", "north="+boot, "--boot-stream-address", stream,
 		"--boot-servers", name+"=north", "--dhcp-adopt", "--dhcp-adopt-networks", "198.51.100.0/24,north=192.0.2.0/24")
 	certificates := filepath.Join(data, "boot-stream")

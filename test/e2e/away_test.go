@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // front stands before the boot server and goes away when it is told to: connections to it are refused then, as while a manager is
@@ -28,7 +28,7 @@ type front struct {
 
 func newFront(t *testing.T) *front {
 	t.Helper()
-	f := &front{t: t, address: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	f := &front{t: t, address: "127.0.0.1:" + loopback.Port(t)}
 	t.Cleanup(func() {
 		if f.server != nil {
 			_ = f.server.Close()

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
 // Real iPXE boots from a boot server that has no Kubernetes while the manager, its API and the registry are gone, and the manager learns of it
 // afterwards.
 func TestBootServerWithoutManager(t *testing.T) {
-	boot, stream := fmt.Sprintf("127.0.0.1:%d", freePort(t)), fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	boot, stream := "127.0.0.1:"+loopback.Port(t), "127.0.0.1:"+loopback.Port(t)
 	l := newLabWith(t, boot, func(l *lab) []string { return []string{"--boot-url", l.url, "--boot-stream-address", stream} })
 	l.startBootServer(boot, stream)
 	const name, uuid = "apart", "6f0c2b1e-6d6a-4b5c-9a55-0a3c7d1e0021"

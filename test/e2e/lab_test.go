@@ -18,6 +18,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -48,7 +49,7 @@ func newLab(t *testing.T) *lab {
 // plain HTTP.
 func newLabOverTLS(t *testing.T) *lab {
 	t.Helper()
-	secure := fmt.Sprint(freePort(t))
+	secure := loopback.Port(t)
 	l := newLabBehind(t, "", "--boot-tls-address", "127.0.0.1:"+secure, "--boot-secrets-need-tls", "--boot-url", "https://10.0.2.2:"+secure)
 	l.url = "https://10.0.2.2:" + secure
 	var err error
@@ -73,12 +74,12 @@ func newLabBehind(t *testing.T, front string, flags ...string) *lab {
 func newLabWith(t *testing.T, front string, flags func(*lab) []string) *lab {
 	t.Helper()
 	l := prepareLab(t)
-	port := freePort(t)
-	l.url, l.local = fmt.Sprintf("http://10.0.2.2:%d", port), fmt.Sprintf("http://127.0.0.1:%d", port)
+	port := loopback.Port(t)
+	l.url, l.local = "http://10.0.2.2:"+port, "http://127.0.0.1:"+port
 	if _, reached, err := net.SplitHostPort(front); err == nil {
 		l.url = "http://" + net.JoinHostPort("10.0.2.2", reached)
 	}
-	l.begin(fmt.Sprintf("127.0.0.1:%d", port), flags(l))
+	l.begin("127.0.0.1:"+port, flags(l))
 	return l
 }
 
@@ -106,17 +107,6 @@ func (l *lab) begin(bootAddress string, flags []string) {
 		"--boot-address", bootAddress, "--trusted-forwarders", "127.0.0.0/8",
 		"--allowed-registries", l.registry.Address(), "--plain-http-registries", l.registry.Address())
 	l.Product = product.Start(l.t, l.data, l.args...)
-}
-
-// freePort finds a port: machines are told the boot server's before there is one.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (l *lab) create(obj client.Object) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestMetadataOfAClaimedMachine: a running machine learns about itself, known by its address; others learn nothing.
@@ -123,7 +124,7 @@ func answered(by *http.Transport, request *http.Request) (int, string, error) {
 // TestOperators: the operators' address knows the tokens of the API's service accounts, and what roles let them do.
 func TestOperators(t *testing.T) {
 	s := newSite(t)
-	address := freeAddress(t)
+	address := loopback.Free(t)
 	m := launch(t, "first", append(s.args, "--operator-address", address)...)
 	m.isReady()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "farrier-boots"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/boots/*"}}}}

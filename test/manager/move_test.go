@@ -15,13 +15,14 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
 // beside is another cluster that can reach the same rack, without a manager yet. Its managers answer machines at the address boot.
 func (s *site) beside(boot string) *site {
 	s.t.Helper()
-	to := &site{Rack: s.Rack, t: s.t, api: testapi.StartWith(s.t, "--api-address", freeAddress(s.t)), registry: s.registry, namespace: s.namespace}
+	to := &site{Rack: s.Rack, t: s.t, api: testapi.StartWith(s.t, "--api-address", loopback.Free(s.t)), registry: s.registry, namespace: s.namespace}
 	var err error
 	if to.Client, err = client.New(to.api.RESTConfig(), client.Options{Scheme: s.Scheme()}); err != nil {
 		s.t.Fatal(err)
@@ -64,7 +65,7 @@ func (s *site) installed(i int) {
 // the first.
 func TestMove(t *testing.T) {
 	var moved atomic.Bool
-	boot := freeAddress(t)
+	boot := loopback.Free(t)
 	s := newSiteOf(t, servers, func(o *sim.Options) {
 		before := o.BootURL
 		o.BootURL = func() string {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -34,7 +35,7 @@ func TestTimelineOfAManager(t *testing.T) {
 		{nil, 1, "--operator-client-ca-file"},
 		{[]string{"--operator-client-ca-file", authority}, 0, "Machine " + bootedUUID},
 	} {
-		m := launch(t, "operators "+fmt.Sprint(c.code), append(append([]string{"--operator-address", freeAddress(t)}, s.args...), c.args...)...)
+		m := launch(t, "operators "+fmt.Sprint(c.code), append(append([]string{"--operator-address", loopback.Free(t)}, s.args...), c.args...)...)
 		m.isReady()
 		eventually(t, c.want, func() error { // its certificate is made at its start, and published anew
 			stdout, stderr, code := product.Ask(t, product.Farrier, "timeline", "--kubeconfig", s.api.Kubeconfig(), "--manager-namespace", s.namespace, bootedUUID)

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestPartsAlone: one process looks after servers, and boots nothing; another boots machines, and knows neither BMCs
 // nor claims. What they have in common is objects.
 func TestPartsAlone(t *testing.T) {
 	s := newSite(t)
-	reports := freeAddress(t)
+	reports := loopback.Free(t)
 	lifecycle := launch(t, "lifecycle", slices.Concat(s.args, []string{"--boot-provider", "external", "--boot-address", reports})...)
 	delivery := launch(t, "delivery", slices.Concat(s.args, []string{"--server-lifecycle", "external"})...)
 	lifecycle.isReady()

@@ -3,14 +3,12 @@ package manager
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/farrier-dev/farrier/test/loopback"
 	"github.com/farrier-dev/farrier/test/product"
 )
 
@@ -27,7 +25,7 @@ type process struct {
 // launch starts a manager; it is killed with the test at the latest.
 func launch(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	health := freeAddress(t)
+	health := loopback.Free(t)
 	args = append([]string{"--health-address", health, "--data-dir", t.TempDir()}, args...)
 	p := &process{Process: product.Run(t, product.Manager, "manager "+name, nil, args...), t: t, name: name, health: "http://" + health}
 	t.Cleanup(func() {
@@ -75,22 +73,6 @@ func refused(t *testing.T, args ...string) string {
 		t.Errorf("a manager with %v ended well", args)
 	}
 	return strings.TrimSpace(p.Log())
-}
-
-var addresses atomic.Uint32
-
-// freeAddress is one that nobody listens on now. Managers that take turns need one that is known before. It is of an IP address of its own, so
-// that no connection of this host takes its port meanwhile.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	n := addresses.Add(1)
-	ip := netip.AddrFrom4([4]byte{127, 98, byte(n >> 8), byte(n)})
-	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // eventually waits until check returns nil.

@@ -32,6 +32,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 const managerName = "boot-stream.farrier.example"
@@ -58,7 +59,7 @@ func newStreaming(t *testing.T, change ...func(*sim.Options)) *streaming {
 // launch starts a manager and returns the address of its boot stream.
 func (s *streaming) launch(name string, args ...string) (*process, string) {
 	s.t.Helper()
-	stream := freeAddress(s.t)
+	stream := loopback.Free(s.t)
 	return launch(s.t, name, slices.Concat(s.args, []string{
 		"--boot-stream-address", stream, "--boot-stream-certificates-dir", s.dir.Folder(managerName),
 	}, args)...), stream
@@ -186,7 +187,7 @@ func (b *station) follows(manager string) {
 // TestMachinesBootFromABootServerWithoutKubernetes: they are inspected and claimed through one that knows the boot stream alone, while the
 // manager answers no machine: reports are stored, and deliveries are conditions.
 func TestMachinesBootFromABootServerWithoutKubernetes(t *testing.T) {
-	machines := freeAddress(t)
+	machines := loopback.Free(t)
 	s := newStreaming(t, func(o *sim.Options) { o.BootURL = func() string { return "http://" + machines + "/ipxe/" } })
 	m, stream := s.launch("first", "--boot-servers", "boot-1.example", "--boot-url", "http://"+machines)
 	m.isReady()
@@ -215,7 +216,7 @@ func TestWhoMayNotFollow(t *testing.T) {
 	s := newStreaming(t)
 	m, stream := s.launch("first", "--boot-servers", "boot-1.example")
 	m.isReady()
-	b := s.station("boot-2.example", freeAddress(t), stream)
+	b := s.station("boot-2.example", loopback.Free(t), stream)
 	eventually(t, "the refusal in the log", func() error {
 		if !strings.Contains(m.Log(), "reason=WrongName") {
 			return errors.New("it is not there")

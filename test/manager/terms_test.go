@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestTerms: somebody else takes the lease, several times. A process without the lease writes nothing and keeps its view, from which it answers; with
@@ -23,7 +24,7 @@ import (
 func TestTerms(t *testing.T) {
 	s := newSite(t)
 	s.bootKinds()
-	profiles := freeAddress(t)
+	profiles := loopback.Free(t)
 	m := launch(t, "first", append(s.args, "--pprof-address", profiles)...)
 	m.isReady()
 	s.discover()

@@ -8,12 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestManagersShareTheBootAuthority: machines that trust the authority which the first manager made trust the one that takes over.
 func TestManagersShareTheBootAuthority(t *testing.T) {
 	s := newSiteOf(t, 1)
-	address := freeAddress(t)
+	address := loopback.Free(t)
 	args := append([]string{"--boot-tls-address", address}, s.args...)
 	first := launch(t, "first", args...)
 	first.isReady()

@@ -24,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/lab"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 const servers = 3
@@ -52,7 +53,7 @@ func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 		}
 	}
 	// An API of its own: what a site knows of its rack belongs to no namespace.
-	api := testapi.StartWith(t, "--api-address", freeAddress(t))
+	api := testapi.StartWith(t, "--api-address", loopback.Free(t))
 	s := &site{t: t, api: api, namespace: "farrier-system"}
 	var err error
 	if s.Client, err = client.New(api.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
@@ -68,7 +69,7 @@ func newSiteOf(t *testing.T, servers int, change ...func(*sim.Options)) *site {
 			t.Fatal(err)
 		}
 	}
-	boot := freeAddress(t)
+	boot := loopback.Free(t)
 	rack := sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
 		Network: lab.Network(),
@@ -269,7 +270,7 @@ func TestTurns(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	bare := testapi.Launch(t, "--data-dir", t.TempDir()).MustBeReady(t)
-	boot := freeAddress(t)
+	boot := loopback.Free(t)
 	for _, tc := range []struct {
 		name string
 		args []string

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net"
-	"strconv"
+	"net/netip"
 	"testing"
 
 	"github.com/go-logr/logr/testr"
@@ -17,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controlplane/testapi"
 	"github.com/farrier-dev/farrier/test/await"
 	"github.com/farrier-dev/farrier/test/certificate"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestWebhook registers the webhook with a real API server and holds it to what the rules are held to.
@@ -89,17 +90,10 @@ func inForce(t *testing.T, api *admissiontest.API) {
 // servingPair writes a certificate for a free port of loopback, which is its own authority.
 func servingPair(t *testing.T) (address, certFile, keyFile string, authority []byte) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address = loopback.Free(t)
 	pair := certificate.SelfSigned(t, func(c *x509.Certificate) {
-		c.IPAddresses, c.ExtKeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		c.IPAddresses, c.ExtKeyUsage = []net.IP{netip.MustParseAddrPort(address).Addr().AsSlice()}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	})
 	certFile, keyFile = pair.Write(t, t.TempDir())
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), certFile, keyFile, pair.Cert
+	return address, certFile, keyFile, pair.Cert
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // total is how many answers of a kind both managers know of.
@@ -24,7 +25,7 @@ func total(kind string, managers ...*manager) (n uint32) {
 // TestAManagerIsAway: answers go on, a report waits at the machine, and what was given arrives once, when there is a manager again.
 func TestAManagerIsAway(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	o := p.options(m.address)
 	o.ServeStale = 0
@@ -76,7 +77,7 @@ func TestAManagerIsAway(t *testing.T) {
 // TestWhatAManagerSaysOfAReport is what the machine is told.
 func TestWhatAManagerSaysOfAReport(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	b := startBootServer(t, p.options(m.address))
 	await.True(t, "the boot of the machine", b.boots)
@@ -101,7 +102,7 @@ func TestWhatAManagerSaysOfAReport(t *testing.T) {
 // TestWhatWasGivenLastReachesTheManager: a boot server that stops tells everything before it ends.
 func TestWhatWasGivenLastReachesTheManager(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	b := startBootServer(t, p.options(m.address))
 	await.True(t, "the boot of the machine", b.boots)
@@ -121,7 +122,7 @@ func TestWhatWasGivenLastReachesTheManager(t *testing.T) {
 // TestSecretsEnd: without a manager for longer than it said, nobody is given a secret, and all else goes on.
 func TestSecretsEnd(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, 300*time.Millisecond)
+	m := p.startManager(loopback.Free(p.t), 7, 300*time.Millisecond)
 	m.view.Put(tenants(t, 7))
 	b := startBootServer(t, p.options(m.address))
 	await.True(t, "the boot of the machine", b.boots)
@@ -145,7 +146,7 @@ func TestSecretsEnd(t *testing.T) {
 // had to tell.
 func TestARestartWithoutAManager(t *testing.T) {
 	p, dir := newPKI(t), t.TempDir()+"/data"
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	flags := p.flags(dir, m.address)
 	first := startChild(t, nil, flags...)
@@ -206,7 +207,7 @@ func grows(t *testing.T, path string) bool {
 // TestADamagedViewIsNotServed, and everything is well again once there is a manager.
 func TestADamagedViewIsNotServed(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	o := p.options(m.address)
 	o.ViewKeyFile = keyFile(t, viewKey)

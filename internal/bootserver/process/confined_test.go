@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // confined is the command that runs another one as nobody, without any capability, with a file system of which only a directory can be
@@ -35,7 +36,7 @@ func TestItNeedsNoRights(t *testing.T) {
 		t.Skipf("no mounts of its own: %v", err)
 	}
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	dir := t.TempDir()
 	flags := p.flags(dir+"/data", m.address)
@@ -107,7 +108,7 @@ func hand(t *testing.T, user int, dirs ...string) {
 // TestOnlyTheDataDirectoryIsWritten, without a home and whatever it is started in.
 func TestOnlyTheDataDirectoryIsWritten(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	outside := t.TempDir()
 	t.Setenv("HOME", "")

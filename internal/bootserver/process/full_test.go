@@ -11,6 +11,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootstream/sealed"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // partition is a disk that can be full.
@@ -54,7 +55,7 @@ func TestAFullDisk(t *testing.T) {
 	for name, fromTheStart := range map[string]bool{"from the start": true, "later": false} {
 		t.Run(name, func(t *testing.T) {
 			p := newPKI(t)
-			m := p.startManager("127.0.0.1:0", 7, time.Hour)
+			m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 			disk := &partition{}
 			disk.full.Store(fromTheStart)
 			o := p.options(m.address)
@@ -93,7 +94,7 @@ func TestAFullDisk(t *testing.T) {
 // TestMetrics: what is measured is what is.
 func TestMetrics(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	b := startBootServer(t, p.options(m.address))
 	await.True(t, "the boot of the machine", b.boots)

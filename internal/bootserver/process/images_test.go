@@ -21,6 +21,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // plan is what a manager finds out about an image.
@@ -69,7 +70,7 @@ func TestAnImageIsFetchedBeforeAMachineAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	o := p.options(m.address)
 	o.AllowedRegistries, o.PlainHTTPRegistries = []string{local.Address()}, []string{local.Address()}
 	b := startBootServer(t, o)
@@ -119,7 +120,7 @@ func TestAManagerHearsOfAnImageThatCannotBeFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	o := p.options(m.address)
 	o.AllowedRegistries, o.PlainHTTPRegistries = []string{local.Address()}, []string{local.Address()}
 	b := startBootServer(t, o)
@@ -150,7 +151,7 @@ func TestAManagerHearsOfAnImageThatCannotBeFetched(t *testing.T) {
 // TestTheDefaultUKIIsServedFromHere: unknown machines of a site do not have to reach the manager, where that has the image at its own URL.
 func TestTheDefaultUKIIsServedFromHere(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	b := startBootServer(t, p.options(m.address))
 	uki := registry.Plan{
 		Registry: "registry.example", Repository: "org/uki", Digest: "sha256:" + strings.Repeat("a", 64),

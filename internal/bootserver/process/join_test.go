@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/enroll"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // registrations are what a manager keeps of boot servers that have joined.
@@ -73,25 +74,18 @@ func (p *pki) startIssuer(address string, store enroll.Store, lifetime time.Dura
 // needs the token no more.
 func TestJoining(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	store := &registrations{by: map[string]enroll.Registration{}}
 	token, err := enroll.NewToken(t.Context(), store, "boot-1", "", time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	reserved, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := p.options(m.address)
-	o.CertificatesDir, o.JoinAddress = "", reserved.Addr().String()
+	o.CertificatesDir, o.JoinAddress = "", loopback.Free(t)
 	o.JoinCAFile = filepath.Join(p.folder(managerName, authority.Manager), peer.CAFile)
 	o.JoinTokenFile = filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(o.JoinTokenFile, []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := reserved.Close(); err != nil {
 		t.Fatal(err)
 	}
 	p.startIssuer(o.JoinAddress, store, time.Hour)
@@ -117,15 +111,11 @@ func TestJoining(t *testing.T) {
 // TestAnExpiredCertificate is renewed by its key, without a token, by whoever starts with it.
 func TestAnExpiredCertificate(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	store := &registrations{by: map[string]enroll.Registration{}}
-	reserved, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := p.options(m.address)
-	o.JoinAddress = reserved.Addr().String()
+	o.JoinAddress = loopback.Free(t)
 	if _, err := p.dir.Renew("boot-1", time.Now().Add(-2*time.Hour), time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +127,6 @@ func TestAnExpiredCertificate(t *testing.T) {
 	b := startBootServer(t, o)
 	if b.boots() {
 		t.Fatal("a manager talks to a boot server with an expired certificate")
-	}
-	if err := reserved.Close(); err != nil {
-		t.Fatal(err)
 	}
 	p.startIssuer(o.JoinAddress, store, time.Hour)
 	await.True(t, "the boot of the machine", b.boots)

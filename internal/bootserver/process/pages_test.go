@@ -13,6 +13,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootstream/authority"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // TestPages: health is for everybody, metrics for those with a certificate of the authority that was named.
@@ -77,7 +78,7 @@ func scrape(t *testing.T, url string, config *tls.Config) (string, error) {
 // TestAnOldViewEnds: what is on disk is served until it is too old, and again when a manager has come.
 func TestAnOldViewEnds(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	o := p.options(m.address)
 	o.ViewKeyFile = keyFile(t, viewKey)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // report is what a probe says first.
@@ -15,7 +16,7 @@ const report = `{"systemUUID":"` + uuid + `","data":{"cpus":[]}}`
 // TestAMachineBoots: its whole path over HTTP, and everything that comes of it at the manager.
 func TestAMachineBoots(t *testing.T) {
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	b := startBootServer(t, p.options(m.address))
 	await.True(t, "the boot of the machine", b.boots)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/farrier-dev/farrier/test/await"
 	"github.com/farrier-dev/farrier/test/certificate"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // client asks every 10 ms, each time over a new connection, and counts.
@@ -84,7 +85,7 @@ func (c *client) ask(url string, roots *x509.CertPool) error {
 func TestCertificatesAreReplaced(t *testing.T) {
 	t.Parallel() // files are looked at every 10 s
 	p := newPKI(t)
-	m := p.startManager("127.0.0.1:0", 7, time.Hour)
+	m := p.startManager(loopback.Free(p.t), 7, time.Hour)
 	m.view.Put(tenants(t, 7))
 	o := p.options(m.address)
 	ca := certificate.SelfSigned(t, func(c *x509.Certificate) {

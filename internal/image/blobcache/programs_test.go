@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -30,6 +29,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/image/registry"
 	"github.com/farrier-dev/farrier/test/await"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // registryRole makes this test a registry, in a process of its own.
@@ -40,14 +40,7 @@ const debianRegistry = "/usr/bin/docker-registry"
 // startRegistryProcess starts Debian's docker-registry, or go-containerregistry's where there is none.
 func startRegistryProcess(t *testing.T) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address = loopback.Free(t)
 	var cmd *exec.Cmd
 	if _, err := os.Stat(debianRegistry); err == nil {
 		config := filepath.Join(t.TempDir(), "config.yml")
