@@ -75,6 +75,13 @@ demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--ser
 recording: build ## Record the demo in docs/demo.svg, on a machine that does nothing else
 	cd hack/recording && $(GO) run $(FLAGS) . -out '$(CURDIR)/docs/demo.svg' -title 'A recording of farrier demo' '$(CURDIR)/$(BIN)/farrier' demo
 
+# BASE is the path of the site on its host.
+BASE ?= /
+
+.PHONY: site
+site: ## Render README.md and docs/ as static HTML in dist/site
+	cd hack/site && $(GO) run $(FLAGS) . -root '$(CURDIR)' -out '$(CURDIR)/dist/site' -base '$(BASE)'
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf $(BIN) dist
@@ -120,7 +127,7 @@ release-smoke: $(BIN)/helm ## Test what makes releases, and make one for this pl
 .PHONY: test
 test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run the tests of every package, with the race detector where something can race
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
-	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." "cd hack/recording && $(TEST_PLAIN) ./..." \
+	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." "cd hack/recording && $(TEST_PLAIN) ./..." "cd hack/site && $(TEST_PLAIN) -count=1 ./..." \
 		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
 		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages | xargs)"
 
@@ -206,6 +213,7 @@ check: ## Formatting and go vet: what can be said without running anything
 	cd hack/charttest && $(GO) vet $(FLAGS) ./...
 	cd hack/release && $(GO) vet $(FLAGS) ./...
 	cd hack/recording && $(GO) vet $(FLAGS) ./...
+	cd hack/site && $(GO) vet $(FLAGS) ./...
 	@set -e; for module in test/clients $(CLIENTS); do echo "cd $$module && $(GO) vet $(FLAGS) ./..."; ( cd $$module && $(GO) vet $(FLAGS) ./... ); done
 
 .PHONY: lint

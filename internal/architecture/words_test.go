@@ -41,7 +41,7 @@ func TestReplacedWordsStayReplaced(t *testing.T) {
 				t.Errorf("%s: the file is named %q; say %s", s.path, word, term)
 			}
 		}
-		if s.test() || s.generated() {
+		if s.test() || s.generated() || strings.HasPrefix(s.path, "hack/site/") { // hack/site speaks of Markdown, in the words of its parser
 			continue
 		}
 		fset := token.NewFileSet()
