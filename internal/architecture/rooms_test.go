@@ -471,9 +471,21 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dashboard/page",
-		may:     []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/controller", "internal/diagnosis", "internal/identity", "internal/inspection", "internal/logbook"},
+		may:     []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/identity", "internal/inspection", "internal/logbook"},
 		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
 		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
+	},
+	{
+		path:    "internal/diagnosis/inquiry",
+		may:     []string{"api", "internal/diagnosis", "internal/controller", "internal/identity", "internal/ipxeapi/assignment", "internal/logbook"},
+		never:   controlPlane,
+		because: "the facts of a diagnosis are gathered the same way, whoever asks why",
+	},
+	{
+		path:    "internal/overview",
+		may:     []string{"api", "internal/diagnosis", "internal/bootview", "internal/bootview/bootmethod", "internal/controller"},
+		never:   controlPlane,
+		because: "what is known of all servers is the same picture in a terminal and on a page",
 	},
 	{
 		path: "internal/controller",
@@ -587,7 +599,7 @@ var rooms = []room{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll", "internal/diagnosis", "internal/identity", "internal/logbook"},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/identity", "internal/logbook"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

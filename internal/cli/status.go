@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/cli/status"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -82,7 +83,7 @@ func (r *reporter) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	look := func(ctx context.Context) (*status.Fleet, error) { return r.look(ctx, api, filter) }
+	look := func(ctx context.Context) (*overview.Fleet, error) { return r.look(ctx, api, filter) }
 	begin := time.Now()
 	fleet, err := look(ctx)
 	if err != nil {
@@ -99,14 +100,14 @@ func (r *reporter) run(ctx context.Context, out io.Writer) error {
 const lookShare = 10
 
 // look reads everything once.
-func (r *reporter) look(ctx context.Context, api client.Reader, filter status.Filter) (*status.Fleet, error) {
+func (r *reporter) look(ctx context.Context, api client.Reader, filter overview.Filter) (*overview.Fleet, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	objects, missing, err := status.Gather(ctx, api)
+	objects, missing, err := overview.Gather(ctx, api)
 	if err != nil {
 		return nil, err
 	}
-	fleet := status.Of(objects, filter, time.Now())
+	fleet := overview.Of(objects, filter, time.Now())
 	fleet.Missing = missing
 	if r.selector == "" && r.rack == "" {
 		r.addUnknown(ctx, fleet)
@@ -115,7 +116,7 @@ func (r *reporter) look(ctx context.Context, api client.Reader, filter status.Fi
 }
 
 // follow shows the fleet until the context ends.
-func (r *reporter) follow(ctx context.Context, out io.Writer, first *status.Fleet, every time.Duration, look func(context.Context) (*status.Fleet, error)) {
+func (r *reporter) follow(ctx context.Context, out io.Writer, first *overview.Fleet, every time.Duration, look func(context.Context) (*overview.Fleet, error)) {
 	watch := status.NewWatch(clock.RealClock{}, status.Picture{Wide: r.teller.output == "wide", Rows: r.rows}, first)
 	done := make(chan struct{})
 	go func() {
@@ -139,8 +140,8 @@ func (r *reporter) follow(ctx context.Context, out io.Writer, first *status.Flee
 }
 
 // filter reads the flags that choose servers.
-func (r *reporter) filter() (status.Filter, error) {
-	filter := status.Filter{Rack: r.rack, States: r.states}
+func (r *reporter) filter() (overview.Filter, error) {
+	filter := overview.Filter{Rack: r.rack, States: r.states}
 	var err error
 	if filter.Labels, err = labels.Parse(r.selector); err != nil {
 		return filter, usage.Errorf("--selector: %w", err)
@@ -165,7 +166,7 @@ func (r *reporter) filter() (status.Filter, error) {
 }
 
 // addUnknown asks for unknown machines. A Farrier without an operator address has nobody to ask.
-func (r *reporter) addUnknown(ctx context.Context, fleet *status.Fleet) {
+func (r *reporter) addUnknown(ctx context.Context, fleet *overview.Fleet) {
 	ctx, cancel := context.WithTimeout(ctx, unknownTimeout)
 	defer cancel()
 	_, asked, at, err := r.teller.connect(ctx)
@@ -178,7 +179,7 @@ func (r *reporter) addUnknown(ctx context.Context, fleet *status.Fleet) {
 	}
 }
 
-func (r *reporter) print(out io.Writer, fleet *status.Fleet, now time.Time) error {
+func (r *reporter) print(out io.Writer, fleet *overview.Fleet, now time.Time) error {
 	switch r.teller.output {
 	case "json":
 		return printJSON(out, fleet)
@@ -195,6 +196,6 @@ func (r *reporter) print(out io.Writer, fleet *status.Fleet, now time.Time) erro
 		columns, _ = size()
 	}
 	picture := status.Picture{Wide: r.teller.output == "wide", Rows: r.rows, Paint: screen.PaintFor(out), Now: now}
-	_, err := io.WriteString(out, strings.Join(fleet.Lines(columns, status.Unlimited, picture), "\n")+"\n")
+	_, err := io.WriteString(out, strings.Join(picture.Lines(fleet, columns, status.Unlimited), "\n")+"\n")
 	return err
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/farrier-dev/farrier/internal/cli/why"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
+	"github.com/farrier-dev/farrier/internal/diagnosis/inquiry"
 	"github.com/farrier-dev/farrier/internal/logbook"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
@@ -59,7 +59,7 @@ func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	ask, at, notFound := t.operator(ctx, api, config) // most causes are found without it
-	source := why.Source{
+	source := inquiry.Source{
 		API: api, Manager: t.kubernetes.namespace, Namespace: namespace, Key: offlineKey,
 		Boots: func(ctx context.Context, uuid string) (operator.Boots, error) {
 			if notFound != nil {

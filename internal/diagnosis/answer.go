@@ -17,6 +17,8 @@ const (
 	Fine Standing = "Fine"
 	// Waiting: something has not happened yet, and is not overdue.
 	Waiting Standing = "Waiting"
+	// LeftAlone: somebody asked Farrier to do nothing.
+	LeftAlone Standing = "LeftAlone"
 	// Trouble: somebody has to do something, or something is overdue.
 	Trouble Standing = "Trouble"
 )
@@ -28,6 +30,8 @@ type Answer struct {
 	Standing Standing `json:"standing"`
 	// Reason is the typed cause: the reason of a condition, or one of the steps of a boot.
 	Reason string `json:"reason"`
+	// Since is when that began; zero: nothing tells.
+	Since time.Time `json:"since,omitzero"`
 	// Cause and Next are a sentence each: why, and what to do.
 	Cause string `json:"cause"`
 	Next  string `json:"next"`

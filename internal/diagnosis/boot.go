@@ -104,7 +104,7 @@ const usualPower = 5 * time.Minute
 func (f *Facts) boot() *Answer {
 	a := bootattempt.Of(f.Config)
 	switch {
-	case f.Server == nil, !a.Begun(), a.Exits():
+	case f.Server == nil, !a.Begun(), a.Exits(), f.runs(a), f.Claim != nil && f.Claim.Spec.Power == metalv1.PowerOff:
 		return nil
 	case a.Started == nil && !f.asked(a.ID):
 		return f.notOn(a)
@@ -126,6 +126,11 @@ func (f *Facts) lastBoot() *Answer {
 		return nil
 	}
 	return f.missing(last.Attempt, last.Steps[0].First)
+}
+
+// runs reports whether the machine has told that it runs what it booted.
+func (f *Facts) runs(a *bootattempt.Attempt) bool {
+	return a.Concerns(f.Config.Status.BootStateAttempt, apimeta.FindStatusCondition(f.Config.Status.Conditions, metalv1.ConditionBootStateReceived))
 }
 
 func (f *Facts) asked(attempt string) bool {
@@ -254,7 +259,7 @@ func (f *Facts) answer(h hop, since time.Time) *Answer {
 	names := f.names(nil)
 	waited := f.Now.Sub(since)
 	m := &Missing{Step: h.step, Since: since, Usual: Duration(h.usual)}
-	a := &Answer{Standing: Waiting, Reason: h.reason, Cause: names.Replace(h.cause), Next: names.Replace(h.next), Missing: m, Usual: h.causes}
+	a := &Answer{Standing: Waiting, Reason: h.reason, Since: since, Cause: names.Replace(h.cause), Next: names.Replace(h.next), Missing: m, Usual: h.causes}
 	if waited > h.usual {
 		m.Overdue, a.Standing = Duration(waited-h.usual), Trouble
 	}

@@ -130,4 +130,8 @@ var claimCauses = []cause{
 		condition: metalv1.ConditionBootReady, reason: "InvalidName", status: no,
 		cause: "{claim} refers to an ignition Secret by a name that no object can have.", next: "Correct spec.ignitionSecretRef: {message}",
 	},
+	{
+		condition: metalv1.ConditionBootReady, reason: "BootConfigurationError", status: no, weight: beside,
+		cause: "The boot configuration of {claim} cannot be booted: {message}.", next: "Correct what the sentence before names; Farrier tries again by itself.",
+	},
 }

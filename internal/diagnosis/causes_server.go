@@ -89,6 +89,16 @@ var serverCauses = []cause{
 		usual: []string{"The operating system ignores the request, and Farrier may not force it (--enforce-power-off).", "The account of Farrier may not switch power."},
 	},
 	{
+		condition: metalv1.ConditionPoweringOn, reason: "CommandFailed", status: no,
+		cause: "{bmc} was told to switch {server} on, and did not: {message}.", next: "Try it at the console of the BMC; if that fails too, restart the BMC (docs/bmcs.md).",
+		usual: []string{"The machine has no power, or its power button is locked.", "The account of Farrier may not switch power."},
+	},
+	{
+		condition: metalv1.ConditionWaitingForPowerOff, reason: "CommandFailed", status: no,
+		cause: "{bmc} was told to switch {server} off, and did not: {message}.", next: "Try it at the console of the BMC; if that fails too, restart the BMC (docs/bmcs.md).",
+		usual: []string{"The account of Farrier may not switch power."},
+	},
+	{
 		condition: metalv1.ConditionBootReady, reason: "BootConfigurationMissing", status: no,
 		cause: "{server} is to boot a ServerBootConfiguration that does not exist.", next: "Create it, or remove the reference from spec of {server}.",
 	},
@@ -109,7 +119,7 @@ var serverCauses = []cause{
 		cause: "The probe of {server} reports a UUID that another Server has.", next: "Give one of the two machines another UUID in its firmware, or delete the other Server: {message}",
 	},
 	{
-		condition: "ForeignMaintenance", reason: "Found", status: yes,
+		condition: "ForeignMaintenance", reason: "Found", status: yes, waits: true,
 		cause: "A maintenance of another API group has {server}, and Farrier leaves the machine alone.", next: "End that maintenance, or remove spec.serverMaintenanceRef of {server}.",
 	},
 	{

@@ -10,7 +10,7 @@ import (
 // closest adds which Server meets most of a claim's selector, and what it lacks.
 func (f *Facts) closest(a *Answer) {
 	selector, err := metav1.LabelSelectorAsSelector(f.Claim.Spec.ServerSelector)
-	if err != nil || f.Claim.Spec.ServerSelector == nil {
+	if err != nil || f.Claim.Spec.ServerSelector == nil || f.Servers == nil {
 		return
 	}
 	requirements, _ := selector.Requirements()

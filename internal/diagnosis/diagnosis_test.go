@@ -157,11 +157,30 @@ var faults = map[string]struct {
 		&Facts{Now: noon, Asked: uuid}, ReasonNeverAsked, Trouble, []string{"it has asked the boot server for nothing within the last day", "does it boot from the network?"},
 	},
 	"nothing wrong": {rack(func(*Facts) {}), ReasonFine, Fine, []string{"Nothing is wrong with Server node-7: it is Available, and its machine is Off.", "Next: Nothing."}},
+	"not ready for a reason of another version": {
+		rack(func(f *Facts) {
+			f.Server.Status.Conditions = says(metalv1.ConditionReady, no, "FromTheFuture", "words")
+		}), "FromTheFuture", Trouble, []string{"Server node-7 is not Ready: FromTheFuture: words", "Look at the log"},
+	},
+	"in error without a word": {
+		rack(func(f *Facts) { f.Server.Status.State = metalv1.ServerStateError }), "Error", Trouble, []string{"needs a person", "operation=retry"},
+	},
+	"a claim that has its server switched off": {
+		change(booting(25*time.Minute), func(f *Facts) {
+			f.Claim = &metalv1.ServerClaim{}
+			f.Claim.Spec.Power = metalv1.PowerOff
+		}), ReasonFine, Fine, []string{"Nothing is wrong with Server node-7"},
+	},
+	"a machine that has told that it runs": {
+		change(booting(25*time.Minute), func(f *Facts) {
+			f.Config.Status.BootStateAttempt, f.Config.Status.Conditions = "b007", says(metalv1.ConditionBootStateReceived, yes, "Booted", "")
+		}), ReasonFine, Fine, []string{"Nothing is wrong"},
+	},
 	"booted": {
 		booting(25*time.Minute, append(upToKernel[:5:5], bootview.DeliveredIgnition)...), ReasonFine, Fine, []string{"Nothing is wrong"},
 	},
 	"parked": {
-		rack(func(f *Facts) { f.Server.Annotations = map[string]string{metalv1.AnnotationParked: "true"} }), "Parked", Trouble, []string{"is parked", "operation=unpark"},
+		rack(func(f *Facts) { f.Server.Annotations = map[string]string{metalv1.AnnotationParked: "true"} }), "Parked", LeftAlone, []string{"is parked", "operation=unpark"},
 	},
 }
 

@@ -22,6 +22,9 @@ const ReasonFine = "AsExpected"
 // Explain says why what the facts are about is as it is.
 func Explain(f *Facts) *Answer {
 	a := f.explain()
+	if a == nil {
+		a = f.fine()
+	}
 	a.Subject = f.subject()
 	a.Cause = sentence(a.Cause)
 	a.patient(f.Now)
@@ -30,9 +33,24 @@ func Explain(f *Facts) *Answer {
 	return a
 }
 
+// Wrong is the answer where something is wrong, without evidence; nil: nothing is, or it has its time still.
+func Wrong(f *Facts) *Answer {
+	a := f.explain()
+	if a == nil || a.Standing != Trouble {
+		return nil
+	}
+	a.Subject, a.Cause = f.subject(), sentence(a.Cause)
+	return a
+}
+
+// ofClaim reports whether somebody asked about the claim, and not about its Server.
+func (f *Facts) ofClaim() bool {
+	return f.Claim != nil && (f.Server == nil || f.Asked == f.Claim.Namespace+"/"+f.Claim.Name || f.Asked == f.Claim.Name && f.Asked != f.Server.Name)
+}
+
 func (f *Facts) subject() string {
 	switch {
-	case f.Claim != nil:
+	case f.ofClaim():
 		return f.names(nil).Replace("{claim}")
 	case f.Server != nil:
 		return "Server " + f.Server.Name
@@ -42,7 +60,7 @@ func (f *Facts) subject() string {
 	return "Machine " + f.Asked
 }
 
-// explain asks in the order in which one thing depends on another: the claim on its server, that on its BMC and its boot.
+// explain asks in the order in which one thing depends on another: the claim on its server, that on its BMC and its boot. nil: all is well.
 func (f *Facts) explain() *Answer {
 	steps := []func() *Answer{
 		func() *Answer { return f.byCondition(kindClaim, explains) },
@@ -55,7 +73,9 @@ func (f *Facts) explain() *Answer {
 		f.late,
 		func() *Answer { return f.byCondition(kindServer, beside) },
 		func() *Answer { return f.byCondition(kindConfig, beside) },
+		func() *Answer { return f.byCondition(kindClaim, beside) },
 		func() *Answer { return f.byCondition(kindBMC, beside) },
+		f.unlisted,
 		f.contested,
 		f.unknownMachine,
 	}
@@ -64,16 +84,13 @@ func (f *Facts) explain() *Answer {
 		a := step()
 		switch {
 		case a == nil:
-		case a.Standing == Trouble:
+		case a.Standing == Trouble, a.Standing == LeftAlone:
 			return a
 		case waits == nil:
 			waits = a
 		}
 	}
-	if waits != nil {
-		return waits
-	}
-	return f.fine()
+	return waits
 }
 
 // conditions are those of a kind.
@@ -98,7 +115,7 @@ func (f *Facts) byCondition(kind string, of weight) *Answer {
 	}
 	names := f.names(c)
 	a := &Answer{
-		Standing: Trouble, Reason: c.Reason, Cause: names.Replace(row.cause), Next: names.Replace(row.next), Usual: row.usual,
+		Standing: Trouble, Reason: c.Reason, Since: c.LastTransitionTime.Time, Cause: names.Replace(row.cause), Next: names.Replace(row.next), Usual: row.usual,
 		Evidence: []string{f.quote(kind, c)},
 	}
 	if row.waits {
@@ -112,11 +129,15 @@ func (f *Facts) byCondition(kind string, of weight) *Answer {
 
 // quote is a condition as evidence.
 func (f *Facts) quote(kind string, c *metav1.Condition) string {
-	text := fmt.Sprintf("Condition %s of the %s is %s since %s: %s", c.Type, kind, c.Status, f.ago(c.LastTransitionTime.Time), c.Reason)
-	if c.Message != "" {
-		text += ": " + c.Message
+	return fmt.Sprintf("Condition %s of the %s is %s since %s: %s", c.Type, kind, c.Status, f.ago(c.LastTransitionTime.Time), Said(c))
+}
+
+// Said is what a condition says: its reason and its message.
+func Said(c *metav1.Condition) string {
+	if c.Message == "" {
+		return c.Reason
 	}
-	return text
+	return c.Reason + ": " + c.Message
 }
 
 func (f *Facts) ago(at time.Time) string {
@@ -135,18 +156,18 @@ func (f *Facts) leftAlone() *Answer {
 	switch {
 	case metalv1.IsIgnored(f.Server):
 		return &Answer{
-			Standing: Trouble, Reason: "Ignored", Cause: names.Replace("{server} is left alone: its annotation " + metalv1.AnnotationOperation + " asks Farrier to ignore it."),
+			Standing: LeftAlone, Reason: "Ignored", Cause: names.Replace("{server} is left alone: its annotation " + metalv1.AnnotationOperation + " asks Farrier to ignore it."),
 			Next: names.Replace("Remove the annotation: kubectl annotate server {name} " + metalv1.AnnotationOperation + "-"),
 		}
 	case f.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue:
 		return &Answer{
-			Standing: Trouble, Reason: "Parked", Cause: names.Replace("{server} is parked, and Farrier leaves it alone."),
+			Standing: LeftAlone, Reason: "Parked", Cause: names.Replace("{server} is parked, and Farrier leaves it alone."),
 			Next: names.Replace("kubectl annotate server {name} " + metalv1.AnnotationOperation + "=" + metalv1.OperationUnpark),
 		}
 	case f.Server.Spec.ServerMaintenanceRef != nil && f.Server.Status.State == metalv1.ServerStateMaintenance:
 		ref := f.Server.Spec.ServerMaintenanceRef
 		return &Answer{
-			Standing: Waiting, Reason: "Maintenance", Cause: names.Replace(fmt.Sprintf("{server} is in maintenance: ServerMaintenance %s/%s has it.", ref.Namespace, ref.Name)),
+			Standing: LeftAlone, Reason: "Maintenance", Cause: names.Replace(fmt.Sprintf("{server} is in maintenance: ServerMaintenance %s/%s has it.", ref.Namespace, ref.Name)),
 			Next: "Wait for the end of the maintenance, or delete it.",
 		}
 	}
@@ -171,7 +192,7 @@ func (f *Facts) discoveryFailed() *Answer {
 	if a == nil {
 		a = f.answer(hops[0], f.Server.CreationTimestamp.Time)
 	}
-	a.Standing = Trouble
+	a.Standing, a.Since = Trouble, failed.LastTransitionTime.Time
 	if failed.Reason == "DiscoveryFailed" {
 		a.Next += " Then: " + f.names(nil).Replace(retry)
 	}
@@ -186,9 +207,32 @@ func (f *Facts) late() *Answer {
 		return nil
 	}
 	return &Answer{
-		Standing: Trouble, Reason: c.Reason, Cause: f.names(c).Replace("{server} is late: {message}."),
+		Standing: Trouble, Reason: c.Reason, Since: c.LastTransitionTime.Time, Cause: f.names(c).Replace("{server} is late: {message}."),
 		Next: "Look at its console, and at the log of Farrier for this server.", Evidence: []string{f.quote(kindServer, c)},
 	}
+}
+
+// decisive are the conditions of each kind that are false only where something is wrong, or on its way.
+var decisive = []struct{ kind, condition, name string }{
+	{kindClaim, metalv1.ConditionBound, "{claim}"}, {kindBMC, metalv1.ConditionReady, "{bmc}"}, {kindServer, metalv1.ConditionReady, "{server}"}, {kindConfig, metalv1.ConditionReady, "{config}"},
+}
+
+// unlisted says what is wrong for a reason that no table has, as of another version of Farrier.
+func (f *Facts) unlisted() *Answer {
+	for _, d := range decisive {
+		c := apimeta.FindStatusCondition(f.conditions(d.kind), d.condition)
+		if c == nil || c.Status != no || normal[c.Reason] || slices.ContainsFunc(causes[d.kind], func(row cause) bool { return row.condition == c.Type && row.reason == c.Reason }) {
+			continue
+		}
+		return &Answer{
+			Standing: Trouble, Reason: c.Reason, Since: c.LastTransitionTime.Time, Cause: f.names(nil).Replace(d.name) + " is not " + c.Type + ": " + Said(c) + ".",
+			Next: "Look at the log of Farrier for it.", Evidence: []string{f.quote(d.kind, c)},
+		}
+	}
+	if f.Server != nil && f.Server.Status.State == metalv1.ServerStateError {
+		return &Answer{Standing: Trouble, Reason: string(metalv1.ServerStateError), Cause: f.names(nil).Replace("{server} needs a person, and no condition says why."), Next: f.names(nil).Replace(retry)}
+	}
+	return nil
 }
 
 // contested says that several Assignments select a machine that boots by no boot configuration.

@@ -15,6 +15,7 @@ type Facts struct {
 	// Asked is what somebody asked about: a name, a MAC address or a UUID.
 	Asked string
 
+	// Claim is the one that somebody asked about, or that has the Server.
 	Claim  *metalv1.ServerClaim
 	Server *metalv1.Server
 	BMC    *metalv1.BMC

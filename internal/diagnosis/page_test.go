@@ -22,7 +22,7 @@ var elsewhere = map[string]bool{
 	// of Assignments and Profiles: docs/ipxe-api.md
 	"NotGranted": true, "Overridden": true, "Assignment": true, "Duplicate": true, "Ambiguous": true, "ProfileAmbiguous": true,
 	// of maintenances and BIOS settings: docs/maintenance.md
-	"Granted": true, "WaitingForApproval": true, "WaitingForTurn": true, "WaitingForServer": true, "Ending": true, "BootConfigurationError": true,
+	"Granted": true, "WaitingForApproval": true, "WaitingForTurn": true, "WaitingForServer": true, "Ending": true,
 	// of events: the objects have a condition beside them
 	"BMCSecretReplaced": true, "UnsupportedOperation": true, "OperationOutcomeUnknown": true, "ParkDeferred": true, "ParkedOperationDropped": true,
 	// of a server that needs no explanation by itself: others say why

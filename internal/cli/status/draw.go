@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 const (
@@ -28,8 +29,8 @@ type Picture struct {
 }
 
 // Lines draws the fleet for a terminal of the given size, at most one line less than it is high.
-func (f *Fleet) Lines(columns, height int, p Picture) []string {
-	lines := f.heading(columns, height, p.Paint)
+func (p Picture) Lines(f *overview.Fleet, columns, height int) []string {
+	lines := p.heading(f, columns, height)
 	if len(f.Servers) == 0 || len(lines) > height-5 { // no place for titles, a server and how many more there are
 		return lines[:min(len(lines), height-1)]
 	}
@@ -38,7 +39,7 @@ func (f *Fleet) Lines(columns, height int, p Picture) []string {
 	if p.Rows > 0 {
 		room = min(room, p.Rows)
 	}
-	shown, hidden := f.Servers, []Server(nil)
+	shown, hidden := f.Servers, []overview.Server(nil)
 	if len(shown) > room {
 		room = max(room-1, 1)
 		shown, hidden = f.Servers[:room], f.Servers[room:]
@@ -51,7 +52,8 @@ func (f *Fleet) Lines(columns, height int, p Picture) []string {
 }
 
 // heading counts everything, and names what is wrong.
-func (f *Fleet) heading(columns, height int, paint screen.Paint) []string {
+func (p Picture) heading(f *overview.Fleet, columns, height int) []string {
+	paint := p.Paint
 	text := fmt.Sprintf("%d servers", len(f.Servers))
 	if len(f.Servers) == 1 {
 		text = "1 server"
@@ -60,7 +62,7 @@ func (f *Fleet) heading(columns, height int, paint screen.Paint) []string {
 		text += ": " + counted
 	}
 	lines := []string{paint.In(screen.Bold, screen.Fit(text, columns))}
-	section := func(title string, causes []Cause) {
+	section := func(title string, causes []overview.Cause) {
 		lines = append(lines, screen.Fit(title, columns))
 		lines = append(lines, reasons(causes, columns, height, paint)...)
 	}
@@ -85,7 +87,7 @@ func (f *Fleet) heading(columns, height int, paint screen.Paint) []string {
 	return lines
 }
 
-func count(causes []Cause) int {
+func count(causes []overview.Cause) int {
 	n := 0
 	for _, c := range causes {
 		n += len(c.Names)
@@ -94,7 +96,7 @@ func count(causes []Cause) int {
 }
 
 // reasons draws causes, one in a line.
-func reasons(causes []Cause, columns, height int, paint screen.Paint) []string {
+func reasons(causes []overview.Cause, columns, height int, paint screen.Paint) []string {
 	var lines []string
 	most := 5
 	if height < tall {
@@ -118,7 +120,7 @@ func reasons(causes []Cause, columns, height int, paint screen.Paint) []string {
 	return lines
 }
 
-func tally(servers []Server) string {
+func tally(servers []overview.Server) string {
 	states := map[string]int{}
 	for _, s := range servers {
 		states[s.State]++
@@ -127,34 +129,42 @@ func tally(servers []Server) string {
 }
 
 // columns are those of the table of servers.
-func (p Picture) columns() []screen.Column[Server] {
-	table := []screen.Column[Server]{
-		{Title: "SERVER", Text: func(s Server) string { return s.Name }},
-		{Title: "STATE", Text: func(s Server) string { return s.State }, Colour: func(s Server) string { return screen.StateColour(s.State) }},
-		{Title: "POWER", Need: 50, Text: func(s Server) string { return s.Power }},
-		{Title: "FOR", Need: 40, Right: true, Text: func(s Server) string {
+func (p Picture) columns() []screen.Column[overview.Server] {
+	table := []screen.Column[overview.Server]{
+		{Title: "SERVER", Text: func(s overview.Server) string { return s.Name }},
+		{Title: "STATE", Text: func(s overview.Server) string { return s.State }, Colour: func(s overview.Server) string { return screen.StateColour(s.State) }},
+		{Title: "POWER", Need: 50, Text: func(s overview.Server) string { return s.Power }},
+		{Title: "FOR", Need: 40, Right: true, Text: func(s overview.Server) string {
 			if s.Since == nil {
 				return ""
 			}
 			return lasting(p.Now.Sub(*s.Since))
 		}},
-		{Title: "CLAIM", Need: 70, Text: func(s Server) string { return s.Claim }},
+		{Title: "CLAIM", Need: 70, Text: func(s overview.Server) string { return s.Claim }},
 	}
 	if p.Wide {
 		table = append(table,
-			screen.Column[Server]{Title: "SITE", Text: func(s Server) string { return s.Site }},
-			screen.Column[Server]{Title: "RACK", Text: func(s Server) string { return s.Rack }},
-			screen.Column[Server]{Title: "BMC", Text: func(s Server) string { return s.BMC }},
-			screen.Column[Server]{Title: "MODEL", Text: func(s Server) string { return s.Model }},
-			screen.Column[Server]{Title: "UUID", Text: func(s Server) string { return s.UUID }},
+			screen.Column[overview.Server]{Title: "SITE", Text: func(s overview.Server) string { return s.Site }},
+			screen.Column[overview.Server]{Title: "RACK", Text: func(s overview.Server) string { return s.Rack }},
+			screen.Column[overview.Server]{Title: "BMC", Text: func(s overview.Server) string { return s.BMC }},
+			screen.Column[overview.Server]{Title: "MODEL", Text: func(s overview.Server) string { return s.Model }},
+			screen.Column[overview.Server]{Title: "UUID", Text: func(s overview.Server) string { return s.UUID }},
 		)
 	}
-	return append(table, screen.Column[Server]{Title: "DOING", Need: 60, Text: func(s Server) string { return s.Doing }, Colour: func(s Server) string {
+	return append(table, screen.Column[overview.Server]{Title: "DOING", Need: 60, Text: doing, Colour: func(s overview.Server) string {
 		if s.Trouble {
 			return screen.Red
 		}
 		return ""
 	}})
+}
+
+// doing begins with what a narrow column has room for.
+func doing(s overview.Server) string {
+	if s.Reason != "" {
+		return s.Reason + ": " + s.Doing
+	}
+	return s.Doing
 }
 
 // lasting is how long something has been going on. Objects know whole seconds.

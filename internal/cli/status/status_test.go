@@ -15,6 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/test/golden"
 )
 
@@ -55,6 +56,7 @@ func booted(name string, conditions ...metav1.Condition) metalv1.ServerBootConfi
 
 func failing(name, reason, message string) metalv1.BMC {
 	b := metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	b.Status.IP, b.Spec.BMCSecretRef.Name = "192.0.2.5", "factory"
 	b.Status.Conditions = []metav1.Condition{condition(metalv1.ConditionReady, metav1.ConditionFalse, reason, message, time.Minute)}
 	return b
 }
@@ -66,19 +68,19 @@ func answering(name string) metalv1.BMC {
 }
 
 // few are objects in which something of everything happens.
-func few() *Objects {
+func few() *overview.Objects {
 	yes, no := metav1.ConditionTrue, metav1.ConditionFalse
-	onTime := condition(conditionLate, no, "OnTime", "", time.Hour)
+	onTime := condition("Late", no, "OnTime", "", time.Hour)
 	racked := server("rack1-node1-system-0", metalv1.ServerStateAvailable, metalv1.PowerStateOff, condition(metalv1.ConditionClaimable, yes, "AvailableAndOff", "", 3*time.Hour), onTime)
-	racked.Labels = map[string]string{rackKey: "r1", "zone": "a"}
+	racked.Labels = map[string]string{metalv1.MetadataPrefix + "rack": "r1", "zone": "a"}
 	cordoned := server("rack1-node2-system-0", metalv1.ServerStateAvailable, metalv1.PowerStateOff)
-	cordoned.Annotations = map[string]string{rackKey: "r1"}
+	cordoned.Annotations = map[string]string{metalv1.MetadataPrefix + "rack": "r1"}
 	cordoned.Spec.Unclaimable = true
 	asked := server("node-3", metalv1.ServerStateCleanup, metalv1.PowerStateOn)
 	asked.Annotations = map[string]string{metalv1.AnnotationOperation: metalv1.OperationPark}
 	kept := server("node-4", metalv1.ServerStateMaintenance, metalv1.PowerStateOff)
 	kept.Spec.ServerMaintenanceRef = &metalv1.ObjectReference{Namespace: "default", Name: "swap-disk"}
-	return &Objects{
+	return &overview.Objects{
 		Servers: []metalv1.Server{
 			racked, cordoned, asked, kept,
 			claimed(server("node-5", metalv1.ServerStateReserved, metalv1.PowerStateOn), "runs"),
@@ -88,7 +90,7 @@ func few() *Objects {
 			server("node-9", metalv1.ServerStateReserved, metalv1.PowerStateOn, condition(metalv1.ConditionReady, no, "BMCUnreachable", "connection refused", 40*time.Second)),
 			server("node-10", metalv1.ServerStateDiscovery, metalv1.PowerStateOff, condition(metalv1.ConditionPoweringOn, yes, "Commanded", "", 5*time.Second)),
 			server("node-11", "", ""),
-			server("node-12", metalv1.ServerStateReserved, metalv1.PowerStateOn, condition(metalv1.ConditionPoweringOn, no, "Idle", "", time.Hour), condition(conditionLate, yes, "LateInReserved", "A power command has no effect", time.Minute)),
+			server("node-12", metalv1.ServerStateReserved, metalv1.PowerStateOn, condition(metalv1.ConditionPoweringOn, no, "Idle", "", time.Hour), condition("Late", yes, "LateInReserved", "A power command has no effect", time.Minute)),
 		},
 		Claims: []metalv1.ServerClaim{
 			claim("runs"), claim("boots"), claim("broken", condition(metalv1.ConditionBootReady, no, "BootConfigurationError", "image a/b:c: 404", 2*time.Minute)),
@@ -107,8 +109,8 @@ func few() *Objects {
 }
 
 // many are 10,000 servers, of which a few are in trouble.
-func many() *Objects {
-	o := &Objects{}
+func many() *overview.Objects {
+	o := &overview.Objects{}
 	for i := range 10_000 {
 		s := server(fmt.Sprintf("rack%03d-node%02d-system-0", i/40, i%40), metalv1.ServerStateAvailable, metalv1.PowerStateOff)
 		switch {
@@ -129,28 +131,28 @@ func many() *Objects {
 }
 
 func TestPictures(t *testing.T) {
-	unknown := Of(few(), Filter{}, noon)
+	unknown := overview.Of(few(), overview.Filter{}, noon)
 	unknown.Unknown = make([]operator.UnknownMachine, 2)
 	unknown.Missing = []string{"Endpoints: this user may not list\x1b them"}
 	for name, c := range map[string]struct {
-		fleet           *Fleet
+		fleet           *overview.Fleet
 		columns, height int
 		picture         Picture
 	}{
-		"few-80":      {Of(few(), Filter{}, noon), 80, Unlimited, Picture{}},
-		"few-file":    {Of(few(), Filter{}, noon), Unlimited, Unlimited, Picture{}},
-		"few-wide":    {Of(few(), Filter{}, noon), Unlimited, Unlimited, Picture{Wide: true}},
+		"few-80":      {overview.Of(few(), overview.Filter{}, noon), 80, Unlimited, Picture{}},
+		"few-file":    {overview.Of(few(), overview.Filter{}, noon), Unlimited, Unlimited, Picture{}},
+		"few-wide":    {overview.Of(few(), overview.Filter{}, noon), Unlimited, Unlimited, Picture{Wide: true}},
 		"few-colours": {unknown, 100, 24, Picture{Paint: true}},
-		"rack":        {Of(few(), Filter{Rack: "r1"}, noon), 80, Unlimited, Picture{}},
-		"labels":      {Of(few(), Filter{Labels: labels.SelectorFromSet(labels.Set{"zone": "a"})}, noon), 80, Unlimited, Picture{}},
-		"states":      {Of(few(), Filter{States: []string{"Error", "Cleanup"}}, noon), 80, Unlimited, Picture{}},
-		"none":        {Of(&Objects{}, Filter{}, noon), 80, 24, Picture{}},
-		"many-80x24":  {Of(many(), Filter{}, noon), 80, 24, Picture{}},
-		"many-limit":  {Of(many(), Filter{}, noon), 80, Unlimited, Picture{Rows: 10}},
+		"rack":        {overview.Of(few(), overview.Filter{Rack: "r1"}, noon), 80, Unlimited, Picture{}},
+		"labels":      {overview.Of(few(), overview.Filter{Labels: labels.SelectorFromSet(labels.Set{"zone": "a"})}, noon), 80, Unlimited, Picture{}},
+		"states":      {overview.Of(few(), overview.Filter{States: []string{"Error", "Cleanup"}}, noon), 80, Unlimited, Picture{}},
+		"none":        {overview.Of(&overview.Objects{}, overview.Filter{}, noon), 80, 24, Picture{}},
+		"many-80x24":  {overview.Of(many(), overview.Filter{}, noon), 80, 24, Picture{}},
+		"many-limit":  {overview.Of(many(), overview.Filter{}, noon), 80, Unlimited, Picture{Rows: 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.picture.Now = noon
-			text := strings.Join(c.fleet.Lines(c.columns, c.height, c.picture), "\n") + "\n"
+			text := strings.Join(c.picture.Lines(c.fleet, c.columns, c.height), "\n") + "\n"
 			golden.Equal(t, filepath.Join("testdata", name+".txt"), strings.ReplaceAll(text, "\x1b", "␛"))
 		})
 	}
@@ -158,11 +160,11 @@ func TestPictures(t *testing.T) {
 
 // TestPicturesFit is about all sizes: a line that is too long, or one too many, tears the picture.
 func TestPicturesFit(t *testing.T) {
-	fleets := []*Fleet{Of(few(), Filter{}, noon), Of(many(), Filter{}, noon), Of(&Objects{}, Filter{}, noon)}
+	fleets := []*overview.Fleet{overview.Of(few(), overview.Filter{}, noon), overview.Of(many(), overview.Filter{}, noon), overview.Of(&overview.Objects{}, overview.Filter{}, noon)}
 	for columns := 20; columns <= 160; columns += 7 {
 		for _, height := range []int{8, 12, 24, 50} {
 			for _, fleet := range fleets {
-				lines := fleet.Lines(columns, height, Picture{Now: noon})
+				lines := Picture{Now: noon}.Lines(fleet, columns, height)
 				if len(lines) > height-1 {
 					t.Fatalf("%dx%d: %d lines", columns, height, len(lines))
 				}
@@ -177,7 +179,7 @@ func TestPicturesFit(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	text, err := json.MarshalIndent(Of(few(), Filter{}, noon), "", "  ")
+	text, err := json.MarshalIndent(overview.Of(few(), overview.Filter{}, noon), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Watch is a Fleet that is looked at again and again: a picture on a terminal, and what has changed as lines elsewhere.
@@ -16,24 +17,24 @@ type Watch struct {
 	Picture Picture
 
 	mu      sync.Mutex
-	fleet   *Fleet
+	fleet   *overview.Fleet
 	failed  error
 	changed chan struct{}
 	// lines tell what has changed since they were printed; printed is how many were.
 	lines   []string
 	printed int
-	last    map[string]Server
+	last    map[string]overview.Server
 }
 
 // NewWatch watches from a first look on.
-func NewWatch(now clock.PassiveClock, picture Picture, first *Fleet) *Watch {
-	w := &Watch{Clock: now, Picture: picture, changed: make(chan struct{}), last: map[string]Server{}}
+func NewWatch(now clock.PassiveClock, picture Picture, first *overview.Fleet) *Watch {
+	w := &Watch{Clock: now, Picture: picture, changed: make(chan struct{}), last: map[string]overview.Server{}}
 	w.Look(first, nil)
 	return w
 }
 
 // Look takes what was found at another look, or why nothing was: then what was found before stands.
-func (w *Watch) Look(fleet *Fleet, err error) {
+func (w *Watch) Look(fleet *overview.Fleet, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = err
@@ -48,8 +49,8 @@ func (w *Watch) Look(fleet *Fleet, err error) {
 }
 
 // tell says what has changed. w.mu is held.
-func (w *Watch) tell(fleet *Fleet) {
-	now := make(map[string]Server, len(fleet.Servers))
+func (w *Watch) tell(fleet *overview.Fleet) {
+	now := make(map[string]overview.Server, len(fleet.Servers))
 	for _, s := range fleet.Servers {
 		now[s.Name] = s
 		before, known := w.last[s.Name]
@@ -107,8 +108,8 @@ func (w *Watch) Draw(columns, height int, paint screen.Paint) []string {
 	picture := w.Picture
 	picture.Now, picture.Paint = w.Clock.Now(), paint
 	if w.failed == nil {
-		return w.fleet.Lines(columns, height, picture)
+		return picture.Lines(w.fleet, columns, height)
 	}
 	why := screen.Fit("as of "+w.fleet.Time.Local().Format(time.TimeOnly)+": "+screen.Clean(w.failed.Error()), columns)
-	return append([]string{paint.In(screen.Red, why)}, w.fleet.Lines(columns, height-1, picture)...)
+	return append([]string{paint.In(screen.Red, why)}, picture.Lines(w.fleet, columns, height-1)...)
 }

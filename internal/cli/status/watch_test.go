@@ -9,11 +9,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // TestWatch: what has changed is told once, and while nobody answers the last picture stands, with the reason.
 func TestWatch(t *testing.T) {
-	look := func(servers ...metalv1.Server) *Fleet { return Of(&Objects{Servers: servers}, Filter{}, noon) }
+	look := func(servers ...metalv1.Server) *overview.Fleet {
+		return overview.Of(&overview.Objects{Servers: servers}, overview.Filter{}, noon)
+	}
 	free, taken := server("node-1", metalv1.ServerStateAvailable, metalv1.PowerStateOff), claimed(server("node-1", metalv1.ServerStateReserved, metalv1.PowerStateOn), "web")
 	w := NewWatch(clocktesting.NewFakePassiveClock(noon), Picture{}, look(free, server("node-2", metalv1.ServerStateParked, metalv1.PowerStateOff)))
 	seen := 0

@@ -11,7 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/screen"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Adding is a BMC that Farrier does not know yet.
@@ -71,7 +71,7 @@ func (a *Adding) look(ctx context.Context) (bool, string, error) {
 	if conditionTrue(bmc.Status.Conditions, metalv1.ConditionReady) {
 		return true, "", nil
 	}
-	why := screen.Clean(status.Said(bmc.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse))
+	why := screen.Clean(overview.Said(bmc.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse))
 	if c := apimeta.FindStatusCondition(bmc.Status.Conditions, metalv1.ConditionReady); c != nil && c.Status == metav1.ConditionFalse && refused[c.Reason] {
 		return false, "", fmt.Errorf("BMC %s: %s", a.Name, why)
 	}

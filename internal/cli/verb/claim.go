@@ -13,8 +13,8 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/screen"
-	"github.com/farrier-dev/farrier/internal/cli/status"
 	"github.com/farrier-dev/farrier/internal/ignition"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Claiming is what a new claim asks for.
@@ -42,7 +42,7 @@ func Claim(c Claiming) []Order {
 		Kubectl: c.kubectl(claim, secret),
 		Write:   func(ctx context.Context) error { return c.create(ctx, claim, secret) },
 	}
-	var last status.Facts
+	var last overview.Facts
 	t := Target{API: c.API, Namespace: c.Namespace, Claim: c.Name}
 	o.Look = func(ctx context.Context) (bool, string, error) {
 		f, err := t.facts(ctx)
@@ -124,7 +124,7 @@ func (c *Claiming) create(ctx context.Context, claim *metalv1.ServerClaim, secre
 }
 
 // look reports whether the claim has what it asks for.
-func (c *Claiming) look(f status.Facts) (bool, string, error) {
+func (c *Claiming) look(f overview.Facts) (bool, string, error) {
 	if err := neverBound(f.Claim); err != nil {
 		return false, "", err
 	}
@@ -156,7 +156,7 @@ func neverBound(claim *metalv1.ServerClaim) error {
 	return nil
 }
 
-func (c *Claiming) done(f status.Facts) string {
+func (c *Claiming) done(f overview.Facts) string {
 	server := ""
 	if ref := f.Claim.Spec.ServerRef; ref != nil {
 		server = ref.Name

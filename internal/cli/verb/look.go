@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -14,7 +15,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/screen"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -28,7 +29,7 @@ type Target struct {
 }
 
 // facts reads the server and what belongs to it. A claim without a server has no Server.
-func (t Target) facts(ctx context.Context) (f status.Facts, err error) {
+func (t Target) facts(ctx context.Context) (f overview.Facts, err error) {
 	name := t.Server
 	if t.Claim != "" {
 		if f.Claim, err = t.claim(ctx, t.Namespace, t.Claim); err != nil {
@@ -96,22 +97,22 @@ func (t Target) claim(ctx context.Context, namespace, name string) (*metalv1.Ser
 }
 
 // doing says what a server does, for people who wait.
-func doing(f status.Facts) string {
+func doing(f overview.Facts) string {
 	if f.Server == nil {
-		if why := status.Said(f.Claim.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse); why != "" {
+		if why := overview.Said(f.Claim.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse); why != "" {
 			return screen.Clean("waits for a server: " + why)
 		}
 		return "waits for a server"
 	}
 	text := fmt.Sprintf("%s is %s, power %s", f.Server.Name, f.Server.Status.State, f.Server.Status.PowerState)
-	if does := f.Activity().Doing; does != "" {
+	if does := f.Activity(time.Now()).Doing; does != "" {
 		text += ": " + does
 	}
 	return screen.Clean(text)
 }
 
 // hopeless is why a claim cannot boot until somebody changes something; nil: it can.
-func hopeless(f status.Facts) error {
+func hopeless(f overview.Facts) error {
 	if why := f.BootRefused(); why != "" {
 		return fmt.Errorf("claim %s/%s: %s", f.Claim.Namespace, f.Claim.Name, screen.Clean(why))
 	}
@@ -119,7 +120,7 @@ func hopeless(f status.Facts) error {
 }
 
 // errorState is why a server needs a person; nil: it does not.
-func errorState(f status.Facts) error {
+func errorState(f overview.Facts) error {
 	if f.Server != nil && f.Server.Status.State == metalv1.ServerStateError {
 		return fmt.Errorf("%s", doing(f))
 	}

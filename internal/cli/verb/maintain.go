@@ -10,7 +10,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/screen"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Maintaining is what a maintenance asks for.
@@ -54,7 +54,7 @@ func Maintain(ctx context.Context, t Target, m Maintaining) ([]Order, error) {
 			if err := t.API.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
 				return false, "", err
 			}
-			why := screen.Clean(status.Said(now.Status.Conditions, metalv1.ConditionInMaintenance, metav1.ConditionFalse))
+			why := screen.Clean(overview.Said(now.Status.Conditions, metalv1.ConditionInMaintenance, metav1.ConditionFalse))
 			if now.Status.State == metalv1.ServerMaintenanceStateFailed {
 				return false, "", fmt.Errorf("ServerMaintenance %s/%s: %s", now.Namespace, now.Name, why)
 			}

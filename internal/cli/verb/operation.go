@@ -11,7 +11,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/screen"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Reasons of events that tell how an operation has ended.
@@ -89,21 +89,21 @@ func outcomeOf(ctx context.Context, api client.Client, server *metalv1.Server, b
 
 // Park has Farrier shut a machine down once and leave it alone.
 func Park(ctx context.Context, t Target) ([]Order, error) {
-	return t.untilState(ctx, metalv1.OperationPark, "is parked", func(f status.Facts) bool {
+	return t.untilState(ctx, metalv1.OperationPark, "is parked", func(f overview.Facts) bool {
 		return f.Server.Status.State == metalv1.ServerStateParked && f.Server.Status.PowerState == metalv1.PowerStateOff
 	})
 }
 
 // Unpark returns a server to the state where it belongs.
 func Unpark(ctx context.Context, t Target) ([]Order, error) {
-	return t.untilState(ctx, metalv1.OperationUnpark, "is no longer parked", func(f status.Facts) bool {
+	return t.untilState(ctx, metalv1.OperationUnpark, "is no longer parked", func(f overview.Facts) bool {
 		_, parked := f.Server.Annotations[metalv1.AnnotationParked]
 		return !parked && f.Server.Status.State != metalv1.ServerStateParked
 	})
 }
 
 // untilState asks for an operation that ends in a state.
-func (t Target) untilState(ctx context.Context, operation, done string, there func(status.Facts) bool) ([]Order, error) {
+func (t Target) untilState(ctx context.Context, operation, done string, there func(overview.Facts) bool) ([]Order, error) {
 	o, err := operate(ctx, t, operation)
 	if err != nil {
 		return nil, err

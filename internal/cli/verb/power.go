@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Power switches the machine of a claim or of a maintenance: whoever has the server says what its power is to be.
@@ -31,7 +31,7 @@ func Power(ctx context.Context, t Target, want metalv1.Power) ([]Order, error) {
 }
 
 // owns returns the object whose spec says what the power of a server is, and the field; nil: there is none.
-func owns(ctx context.Context, api client.Client, f status.Facts) (owner client.Object, field string, err error) {
+func owns(ctx context.Context, api client.Client, f overview.Facts) (owner client.Object, field string, err error) {
 	if f.Server == nil { // a claim that waits, or whose server this user may not see
 		return f.Claim, "power", nil
 	}
@@ -60,7 +60,7 @@ func resourceOf(obj client.Object) string {
 }
 
 // refusePower says why the power of a server is nobody's to change, and what to do.
-func refusePower(f status.Facts, verb string) error {
+func refusePower(f overview.Facts, verb string) error {
 	name := f.Server.Name
 	switch f.Server.Status.State {
 	case metalv1.ServerStateAvailable:

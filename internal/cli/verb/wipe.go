@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Wipe has the disks of a server erased that belongs to nobody. A server is wiped when somebody gives it back, and in no other way: so one that
@@ -53,7 +53,7 @@ func notChosen(mode string) error {
 }
 
 // wipeReleased gives up what was kept of a server's last user.
-func (t Target) wipeReleased(f status.Facts, mode string) ([]Order, error) {
+func (t Target) wipeReleased(f overview.Facts, mode string) ([]Order, error) {
 	fields := merge{"spec": merge{"serverClaimRef": nil}}
 	look, done := t.wiped(f.Server.Annotations[metalv1.AnnotationClaimedBy])
 	o := Order{
@@ -98,7 +98,7 @@ func (t Target) wipeAgain(ctx context.Context, mode string) ([]Order, error) {
 }
 
 // wipeFree claims a free server without an image, and gives it back.
-func (t Target) wipeFree(f status.Facts, mode string) []Order {
+func (t Target) wipeFree(f overview.Facts, mode string) []Order {
 	if mode == "" {
 		mode = metalv1.CleanupFull
 	}

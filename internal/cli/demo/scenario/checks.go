@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // said is what a condition says when it is false; empty otherwise.
 func said(conditions []metav1.Condition, kind string) string {
-	return status.Said(conditions, kind, metav1.ConditionFalse)
+	return overview.Said(conditions, kind, metav1.ConditionFalse)
 }
 
 func holds(conditions []metav1.Condition, kind string) bool {

@@ -6,7 +6,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/cli/demo/show"
-	"github.com/farrier-dev/farrier/internal/cli/status"
+	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -70,8 +70,8 @@ func row(state *State, p *Place, began map[string]time.Time, now time.Time) show
 		}
 		return r
 	}
-	activity := status.Facts{Server: server, Claim: claim}.Activity()
-	r.Doing, r.Trouble = activity.Doing, activity.Trouble
+	activity := overview.Facts{Server: server, Claim: claim}.Activity(now)
+	r.Doing, r.Trouble = activity.Doing, activity.Trouble != nil
 	return r
 }
 

@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"time"
@@ -10,49 +10,46 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
+	"github.com/farrier-dev/farrier/internal/diagnosis"
 )
 
 // Facts are a server and what belongs to it. All but the Server may be nil.
 type Facts struct {
 	Server *metalv1.Server
 	Claim  *metalv1.ServerClaim
+	BMC    *metalv1.BMC
 	// Boot is the boot configuration that the server boots.
 	Boot *metalv1.ServerBootConfiguration
 }
 
 // Activity is what a server does.
 type Activity struct {
-	// Doing says it in a few words; empty: the server rests. If Trouble is set it says what is wrong.
+	// Doing says it in a few words; empty: the server rests. If Trouble is set it is the sentence that says what is wrong.
 	Doing   string
-	Trouble bool
+	Trouble *diagnosis.Answer
 	// Since is when that began; zero: no object tells.
 	Since time.Time
-	// Reason and Message are those of the condition that says what is wrong.
-	Reason, Message string
 }
 
-// troubled is the activity of a server with which something is wrong.
-func troubled(c *metav1.Condition) Activity {
-	return Activity{Doing: said(c), Trouble: true, Since: c.LastTransitionTime.Time, Reason: c.Reason, Message: c.Message}
-}
-
-// Conditions that are reported under these names by the controllers.
-const (
-	conditionLate               = "Late"
-	conditionForeignMaintenance = "ForeignMaintenance"
-	conditionDeletionWaits      = "DeletionWaits"
-	reasonCommandFailed         = "CommandFailed"
-	reasonNotFound              = "NotFound"
-)
+// conditionDeletionWaits is reported under this name by the controllers.
+const conditionDeletionWaits = "DeletionWaits"
 
 // Activity tells what the server does now.
-func (f Facts) Activity() Activity {
-	for _, tell := range []func() (Activity, bool){f.trouble, f.asked, f.power, f.boot, f.waits} {
+func (f Facts) Activity(now time.Time) Activity {
+	if wrong := diagnosis.Wrong(f.Diagnosis(now)); wrong != nil {
+		return Activity{Doing: wrong.Cause, Trouble: wrong, Since: wrong.Since}
+	}
+	for _, tell := range []func() (Activity, bool){f.asked, f.power, f.boot, f.waits} {
 		if a, told := tell(); told {
 			return a
 		}
 	}
 	return Activity{Since: f.rests()}
+}
+
+// Diagnosis are the facts as far as objects tell them.
+func (f Facts) Diagnosis(now time.Time) *diagnosis.Facts {
+	return &diagnosis.Facts{Now: now, Asked: f.Server.Name, Server: f.Server, Claim: f.Claim, BMC: f.BMC, Config: f.Boot, OfProbe: f.Claim == nil && f.Server.Spec.ServerMaintenanceRef == nil}
 }
 
 // Said is what a condition says, its reason and its message; empty: there is none with that status.
@@ -61,14 +58,7 @@ func Said(conditions []metav1.Condition, kind string, status metav1.ConditionSta
 	if c == nil || c.Status != status {
 		return ""
 	}
-	return said(c)
-}
-
-func said(c *metav1.Condition) string {
-	if c.Message == "" {
-		return c.Reason
-	}
-	return c.Reason + ": " + c.Message
+	return diagnosis.Said(c)
 }
 
 // since is when a condition got its status; zero: it does not exist.
@@ -77,48 +67,6 @@ func since(conditions []metav1.Condition, kind string) time.Time {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
-}
-
-// symptom is a condition that a healthy server does not have.
-type symptom struct {
-	kind   string
-	status metav1.ConditionStatus
-	// reason, if it is set, is the only one that counts.
-	reason string
-}
-
-// symptoms of a server, the gravest first.
-var symptoms = []symptom{
-	{metalv1.ConditionReady, metav1.ConditionFalse, ""},
-	{metalv1.ConditionBootAlarm, metav1.ConditionTrue, ""},
-	{conditionForeignMaintenance, metav1.ConditionTrue, reasonNotFound},
-	{metalv1.ConditionPoweringOn, metav1.ConditionTrue, reasonCommandFailed},
-	{metalv1.ConditionPoweringOn, metav1.ConditionFalse, reasonCommandFailed},
-	{metalv1.ConditionWaitingForPowerOff, metav1.ConditionTrue, reasonCommandFailed},
-	{metalv1.ConditionWaitingForPowerOff, metav1.ConditionFalse, reasonCommandFailed},
-	{conditionLate, metav1.ConditionTrue, ""},
-	{metalv1.ConditionStalled, metav1.ConditionTrue, ""},
-}
-
-func (f Facts) trouble() (Activity, bool) {
-	conditions := f.Server.Status.Conditions
-	if f.Server.Status.State == metalv1.ServerStateError {
-		for _, kind := range []string{metalv1.ConditionReady, metalv1.ConditionCleaned, metalv1.ConditionDiscovered} {
-			if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
-				return troubled(c), true
-			}
-		}
-		return Activity{Doing: "a person is needed", Trouble: true, Reason: string(metalv1.ServerStateError), Message: "a person is needed"}, true
-	}
-	for _, s := range symptoms {
-		if c := apimeta.FindStatusCondition(conditions, s.kind); c != nil && c.Status == s.status && (s.reason == "" || c.Reason == s.reason) {
-			return troubled(c), true
-		}
-	}
-	if c := f.refused(); c != nil {
-		return troubled(c), true
-	}
-	return Activity{}, false
 }
 
 // refused is the condition of the claim that says why it cannot boot until somebody changes something; nil: it can.
@@ -136,7 +84,7 @@ func (f Facts) refused() *metav1.Condition {
 // BootRefused says why the claim cannot boot until somebody changes something; empty: it can.
 func (f Facts) BootRefused() string {
 	if c := f.refused(); c != nil {
-		return said(c)
+		return diagnosis.Said(c)
 	}
 	return ""
 }

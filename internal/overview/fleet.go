@@ -1,4 +1,4 @@
-package status
+package overview
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/endpoint"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
+	"github.com/farrier-dev/farrier/internal/diagnosis"
 )
 
 // rackKey is the key of the label or annotation that names the rack of a server.
@@ -42,9 +43,10 @@ type Server struct {
 	Power string `json:"power,omitempty"`
 	// Claim is namespace/name of the claim that has the server.
 	Claim string `json:"claim,omitempty"`
-	// Doing is what it does, or what is wrong with it if Trouble is set. Since is when that began.
+	// Doing is what it does, or what is wrong with it if Trouble is set, with the Reason of that. Since is when that began.
 	Doing   string     `json:"doing,omitempty"`
 	Trouble bool       `json:"trouble,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
 
 	BMC   string `json:"bmc,omitempty"`
@@ -70,8 +72,9 @@ type Claims struct {
 // Cause is why something fails or waits, with the names of what it concerns.
 type Cause struct {
 	Reason string `json:"reason"`
-	// Message is that of the first.
+	// Message is the sentence about the first, and Next what to do about it.
 	Message string   `json:"message,omitempty"`
+	Next    string   `json:"next,omitempty"`
 	Names   []string `json:"names"`
 }
 
@@ -115,6 +118,10 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 	for i := range o.Claims {
 		claims[key{o.Claims[i].Namespace, o.Claims[i].Name}] = &o.Claims[i]
 	}
+	bmcsByName := make(map[string]*metalv1.BMC, len(o.BMCs))
+	for i := range o.BMCs {
+		bmcsByName[o.BMCs[i].Name] = &o.BMCs[i]
+	}
 	boots := make(map[key]*metalv1.ServerBootConfiguration, len(o.Boots))
 	for i := range o.Boots {
 		boots[key{o.Boots[i].Namespace, o.Boots[i].Name}] = &o.Boots[i]
@@ -129,30 +136,36 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 		if ref := server.Spec.ServerClaimRef; ref != nil {
 			facts.Claim = claims[key{ref.Namespace, ref.Name}]
 		}
+		if ref := server.Spec.BMCRef; ref != nil {
+			facts.BMC = bmcsByName[ref.Name]
+		}
 		if ref := cmp.Or(server.Spec.MaintenanceBootConfigurationRef, server.Spec.BootConfigurationRef); ref != nil {
 			facts.Boot = boots[key{ref.Namespace, ref.Name}]
 		}
-		activity := facts.Activity()
+		activity := facts.Activity(now)
 		row := rowOf(server, activity)
 		if len(filter.States) > 0 && !slices.Contains(filter.States, row.State) {
 			continue
 		}
 		f.States[row.State]++
 		if row.Trouble {
-			troubles.add(activity.Reason, activity.Message, row.Name)
+			troubles.add(activity.Trouble, row.Name)
 		}
 		f.Servers = append(f.Servers, row)
 	}
 	slices.SortStableFunc(f.Servers, func(a, b Server) int { return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Name, b.Name)) })
-	f.Trouble, f.BMCs = troubles.sorted(), bmcs(o, filter)
-	f.Claims = waiting(o.Claims, filter)
+	f.Trouble, f.BMCs = troubles.sorted(), bmcs(o, filter, now)
+	f.Claims = waiting(o, filter, now)
 	return f
 }
 
 func rowOf(s *metalv1.Server, activity Activity) Server {
 	row := Server{
 		Name: s.Name, State: string(cmp.Or(s.Status.State, metalv1.ServerStateInitial)), Power: string(s.Status.PowerState), Doing: activity.Doing,
-		Trouble: activity.Trouble, Site: s.Labels[metalv1.LabelSite], Rack: rackOf(s), Model: s.Status.Model, UUID: s.Spec.SystemUUID,
+		Trouble: activity.Trouble != nil, Site: s.Labels[metalv1.LabelSite], Rack: rackOf(s), Model: s.Status.Model, UUID: s.Spec.SystemUUID,
+	}
+	if row.Trouble {
+		row.Reason = activity.Trouble.Reason
 	}
 	if !activity.Since.IsZero() {
 		row.Since = &activity.Since
@@ -180,7 +193,7 @@ func (s Server) rank() int {
 }
 
 // bmcs counts BMCs, and Endpoints of which no BMC comes.
-func bmcs(o *Objects, filter Filter) BMCs {
+func bmcs(o *Objects, filter Filter, now time.Time) BMCs {
 	counted, causes := BMCs{}, causes{}
 	for i := range o.BMCs {
 		b := &o.BMCs[i]
@@ -188,14 +201,10 @@ func bmcs(o *Objects, filter Filter) BMCs {
 			continue
 		}
 		counted.Total++
-		identity := apimeta.FindStatusCondition(b.Status.Conditions, metalv1.ConditionIdentity)
-		ready := apimeta.FindStatusCondition(b.Status.Conditions, metalv1.ConditionReady)
-		switch {
-		case ready != nil && ready.Status == metav1.ConditionFalse:
-			causes.add(ready.Reason, ready.Message, b.Name)
-		case identity != nil && identity.Status == metav1.ConditionFalse:
-			causes.add(identity.Reason, identity.Message, b.Name)
-		case ready != nil && ready.Status == metav1.ConditionTrue:
+		switch conditions := b.Status.Conditions; {
+		case apimeta.IsStatusConditionFalse(conditions, metalv1.ConditionReady), apimeta.IsStatusConditionFalse(conditions, metalv1.ConditionIdentity):
+			causes.add(diagnosis.Explain(&diagnosis.Facts{Now: now, BMC: b}), b.Name)
+		case apimeta.IsStatusConditionTrue(conditions, metalv1.ConditionReady):
 			counted.Answer++
 		}
 	}
@@ -203,7 +212,7 @@ func bmcs(o *Objects, filter Filter) BMCs {
 		e := &o.Endpoints[i]
 		c := apimeta.FindStatusCondition(e.Status.Conditions, endpoint.ConditionRecognised)
 		if filter.takes(e) && c != nil && c.Status == metav1.ConditionFalse {
-			causes.add(c.Reason, c.Message, "endpoint/"+e.Name)
+			causes.add(&diagnosis.Answer{Reason: c.Reason, Cause: c.Message}, "endpoint/"+e.Name)
 		}
 	}
 	counted.Failing = causes.sorted()
@@ -211,16 +220,16 @@ func bmcs(o *Objects, filter Filter) BMCs {
 }
 
 // waiting counts claims, and says why some of them have no server. Claims have no labels of servers: a filter leaves them out.
-func waiting(all []metalv1.ServerClaim, filter Filter) Claims {
+func waiting(o *Objects, filter Filter, now time.Time) Claims {
 	counted, causes := Claims{}, causes{}
-	for i := range all {
+	for i := range o.Claims {
 		if !filter.all() {
 			break
 		}
-		claim := &all[i]
+		claim := &o.Claims[i]
 		counted.Total++
-		if c := apimeta.FindStatusCondition(claim.Status.Conditions, metalv1.ConditionBound); c != nil && c.Status == metav1.ConditionFalse {
-			causes.add(c.Reason, c.Message, claim.Namespace+"/"+claim.Name)
+		if apimeta.IsStatusConditionFalse(claim.Status.Conditions, metalv1.ConditionBound) {
+			causes.add(diagnosis.Explain(&diagnosis.Facts{Now: now, Claim: claim}), claim.Namespace+"/"+claim.Name)
 		}
 	}
 	counted.Waiting = causes.sorted()
@@ -230,11 +239,11 @@ func waiting(all []metalv1.ServerClaim, filter Filter) Claims {
 // causes are those of several objects, by reason.
 type causes map[string]*Cause
 
-func (c causes) add(reason, message, name string) {
-	if c[reason] == nil {
-		c[reason] = &Cause{Reason: reason, Message: message}
+func (c causes) add(why *diagnosis.Answer, name string) {
+	if c[why.Reason] == nil {
+		c[why.Reason] = &Cause{Reason: why.Reason, Message: why.Cause, Next: why.Next}
 	}
-	c[reason].Names = append(c[reason].Names, name)
+	c[why.Reason].Names = append(c[why.Reason].Names, name)
 }
 
 // sorted are the causes, the most frequent first.

@@ -1,9 +1,10 @@
-package why
+package inquiry
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -121,8 +122,9 @@ func (s Source) servers(ctx context.Context, f *diagnosis.Facts) {
 	var all metalv1.ServerList
 	if err := s.API.List(ctx, &all); err != nil {
 		f.NotRead = append(f.NotRead, fmt.Sprintf("Servers: %v", err))
+		return
 	}
-	f.Servers = all.Items
+	f.Servers = slices.Concat([]metalv1.Server{}, all.Items) // none is not unknown
 }
 
 // machine finds the Server of a UUID or a MAC address, or the BMC of a MAC address, and whether the machine was told that there is nothing for it.
@@ -179,6 +181,11 @@ func (s Source) server(ctx context.Context, f *diagnosis.Facts) {
 	if ref := f.Server.Spec.BMCRef; ref != nil {
 		if bmc := (&metalv1.BMC{}); read(client.ObjectKey{Name: ref.Name}, bmc) {
 			f.BMC = bmc
+		}
+	}
+	if ref := f.Server.Spec.ServerClaimRef; ref != nil && f.Claim == nil {
+		if claim := (&metalv1.ServerClaim{}); read(client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, claim) {
+			f.Claim = claim
 		}
 	}
 	ref := f.Server.Spec.BootConfigurationRef
