@@ -471,7 +471,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dashboard/page",
-		may:     []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/identity", "internal/inspection", "internal/logbook"},
+		may:     []string{"api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/timeline"},
 		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
 		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
 	},
@@ -480,6 +480,12 @@ var rooms = []room{
 		may:     []string{"api", "internal/diagnosis", "internal/controller", "internal/identity", "internal/ipxeapi/assignment", "internal/logbook"},
 		never:   controlPlane,
 		because: "the facts of a diagnosis are gathered the same way, whoever asks why",
+	},
+	{
+		path:    "internal/timeline",
+		may:     []string{"api", "internal/bootview/bootmethod", "internal/controller", "internal/logbook"},
+		never:   append([]string{module + "/internal/cli"}, controlPlane...),
+		because: "the life of a server is the same in a terminal and on a page",
 	},
 	{
 		path:    "internal/overview",
@@ -599,7 +605,7 @@ var rooms = []room{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/identity", "internal/logbook"},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{
