@@ -68,12 +68,21 @@ func (d Duration) String() string {
 	case t >= 2*day:
 		return fmt.Sprintf("%d days", t/day)
 	case t >= time.Hour:
-		return strings.TrimSuffix(t.Truncate(time.Minute).String(), "0s")
+		return whole(t.Truncate(time.Minute))
 	case t >= time.Minute:
-		return strings.TrimSuffix(t.Truncate(time.Second).String(), "0s")
+		return whole(t.Truncate(time.Second))
 	default:
 		return t.Truncate(time.Second).String()
 	}
+}
+
+// whole leaves out the seconds of whole minutes.
+func whole(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		return strings.TrimSuffix(text, "0s")
+	}
+	return text
 }
 
 // Print writes an answer for people: the cause, the next step, then the evidence. Whatever a machine or a registry has written does nothing to

@@ -266,3 +266,14 @@ func TestWhatOthersWroteIsHarmless(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+func TestDuration(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0s": 0, "8s": 8*time.Second + time.Millisecond, "4m20s": 4*time.Minute + 20*time.Second, "4m": 4 * time.Minute, "10m": 10 * time.Minute,
+		"1h5m": time.Hour + 5*time.Minute + 7*time.Second, "20h0m": 20 * time.Hour, "3 days": 80 * time.Hour,
+	} {
+		if got := Duration(d).String(); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -145,10 +146,20 @@ func cleanupOf(t testing.TB, server string) client.Object {
 	return obj
 }
 
+// eventless is an API without Events: the fake one cannot list those of one object.
+type eventless struct{ client.Reader }
+
+func (e eventless) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	if _, ok := into.(*corev1.EventList); ok {
+		return nil
+	}
+	return e.Reader.List(ctx, into, options...)
+}
+
 func sourceOf(t testing.TB, objects ...client.Object) Source {
 	t.Helper()
 	return Source{
-		Objects: controllertest.NewAPI(t, objects...), Now: now, Manager: managerNamespace,
+		Objects: eventless{controllertest.NewAPI(t, objects...)}, Now: now, Manager: managerNamespace,
 		Boots: func(_ context.Context, uuid string) (operator.Boots, error) {
 			if !strings.HasSuffix(uuid, "00") {
 				return operator.Boots{SystemUUID: uuid}, nil

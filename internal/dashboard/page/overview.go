@@ -71,7 +71,10 @@ func Overview(ctx context.Context, s Source) (View, error) {
 	for _, c := range fleet.Claims.Waiting {
 		p.Waiting += len(c.Names)
 	}
-	p.Causes = slices.Concat(groups("servers", fleet.Trouble), groups("bmcs", fleet.BMCs.Failing), groups("claims", fleet.Claims.Waiting))
+	failing := slices.DeleteFunc(groups("bmcs", fleet.BMCs.Failing), func(b causeGroup) bool { // that are said of their servers already
+		return slices.ContainsFunc(fleet.Trouble, func(c overview.Cause) bool { return c.Reason == b.Reason && c.Message == b.Message })
+	})
+	p.Causes = slices.Concat(groups("servers", fleet.Trouble), failing, groups("claims", fleet.Claims.Waiting))
 	slices.SortStableFunc(p.Causes, func(a, b causeGroup) int { return cmp.Compare(len(b.Names), len(a.Names)) })
 	p.Causes = p.Causes[:min(len(p.Causes), mostCauses)]
 	return view("Overview", "overview", "overview", p), nil

@@ -25,9 +25,9 @@
       const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "11px system-ui" };
       box.replaceChildren();
       new uPlot({
-        width: box.clientWidth, height: 110, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+        width: box.clientWidth, height: 132, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
         scales: { y: { range: (_, __, max) => [0, Math.max(max, 4)] } },
-        axes: [axis, { ...axis, size: 28, incrs: [1, 2, 5, 10, 50, 100, 500, 1000] }],
+        axes: [{ ...axis, size: 26, values: (_, at) => at.map((s) => new Date(s * 1000).toTimeString().slice(0, 5)) }, { ...axis, size: 28, space: 20, incrs: [1, 2, 5, 10, 50, 100, 500, 1000] }],
         series: [{}, { label: "ordered", fill: edge, stroke: edge, width: 0, paths: bars, points: { show: false } }, { label: "booted", fill: accent, stroke: accent, width: 0, paths: bars, points: { show: false } }],
       }, data, box);
     }
