@@ -240,7 +240,7 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 ##@ What is generated
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, lists of boot config kinds, kustomize bases, Go from the boot stream's protocol, docs/server-states.md, docs/troubleshooting.md and docs/flags.md
+generate: ## Generate deep copies, CRDs, lists of boot config kinds, kustomize bases, Go from the boot stream's protocol, docs/server-states.md, docs/troubleshooting.md, docs/flags.md and docs/reference/api.md
 	hack/generate.sh
 	go generate ./internal/controller/server ./internal/diagnosis ./hack/manual
 

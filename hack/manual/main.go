@@ -1,5 +1,5 @@
 // Command manual writes manual pages and completions of shells for all our programs, from their flags: DIR/man, DIR/bash, DIR/zsh and DIR/fish.
-// Its test writes docs/flags.md of the same flags.
+// Its tests write docs/flags.md of the same flags, and docs/reference/api.md of the definitions of our kinds.
 package main
 
 import (

@@ -655,8 +655,8 @@ var rooms = []room{
 	},
 	{
 		path:    "hack/manual",
-		may:     []string{"internal/cli", "internal/manager", "internal/bootserver/process", "internal/probe/command", "internal/program/..."},
-		because: "the manual of a program is made of its flags, and needs nothing else of it",
+		may:     []string{"config", "internal/cli", "internal/manager", "internal/bootserver/process", "internal/probe/command", "internal/program/..."},
+		because: "the manual is made of the flags of programs and of the definitions of kinds, and needs nothing else of them",
 	},
 	{
 		path: "bench",

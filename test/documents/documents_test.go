@@ -104,10 +104,10 @@ var (
 	braces    = regexp.MustCompile(`^(.*)\{([^}]*)\}(.*)$`)
 )
 
-// links are the relative links of a page.
+// links are the relative links of a page. What looks like one in code is none.
 func links(text string) []string {
 	var found []string
-	for _, m := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
+	for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(codeBlock.ReplaceAllString(text, ""), ""), -1) {
 		if !strings.Contains(m[1], "://") && !strings.HasPrefix(m[1], "mailto:") {
 			found = append(found, m[1])
 		}
