@@ -259,3 +259,23 @@ func TestAdminShowsDisks(t *testing.T) {
 		t.Errorf("disks %+v", disks)
 	}
 }
+
+// TestAProbeOrAKernelThatHangs: the machine stays on, and what comes later is never asked for.
+func TestAProbeOrAKernelThatHangs(t *testing.T) {
+	for kind, fetched := range map[fault.Kind]bool{fault.SilentProbe: true, fault.KernelPanic: false} {
+		t.Run(string(kind), func(t *testing.T) {
+			site := newBootSite(t)
+			rack := startRack(t, Options{BootURL: site.bootURL, Faults: []fault.Spec{{Kind: kind, Share: 1}}})
+			m := rack.Machine(0)
+			site.setIgnition(site.probeIgnition(m.UUID()))
+			orderNetworkBoot(t, m)
+			record := settled(t, m)
+			if record.Outcome != OutcomeFailed || len(site.registrations()) != 0 || m.PowerState() != PowerOn {
+				t.Errorf("outcome %q, power %s, %d reports", record.Outcome, m.PowerState(), len(site.registrations()))
+			}
+			if slices.Contains(whats(record), WhatIgnition) != fetched {
+				t.Errorf("fetched %v", whats(record))
+			}
+		})
+	}
+}

@@ -24,6 +24,9 @@ const maxIgnition = 8 << 20
 // names, and the system that then comes up. A machine on which that fails stays
 // on, as a real one does that dropped into an emergency shell.
 func (n *network) operatingSystem(ctx context.Context, commandLine string) (Outcome, string) {
+	if _, panics := n.machine.bmc.struck(fault.KernelPanic, ""); panics {
+		return OutcomeFailed, "kernel panic"
+	}
 	args := kernelArguments(commandLine)
 	if url := args["gl.url"]; url != "" {
 		if _, err := n.getPatiently(ctx, WhatSquashfs, url, http.Header{"User-Agent": {"dracut"}}, 0); err != nil {
@@ -116,6 +119,9 @@ func (n *network) ignite(ctx context.Context, url string) (installed, error) {
 // goes on trying.
 func (n *network) probe(ctx context.Context, agent agentFlags, ca []byte) (Outcome, string) {
 	m := n.machine
+	if _, silent := m.bmc.struck(fault.SilentProbe, ""); silent {
+		return OutcomeFailed, "probe: it hangs"
+	}
 	cfg := n.agent(agent.registryURL, cmp.Or(agent.serverUUID, m.uuid), agent.duration)
 	if ca != nil {
 		roots, err := probe.Roots(ca)

@@ -40,10 +40,20 @@ func (p *running) answers(t *testing.T, about string, want ...string) string {
 
 // TestWhy: what goes wrong at a rack, and what somebody is told who asks about it.
 func TestWhy(t *testing.T) {
-	l := newLab(t, 6)
+	l := newLab(t, 8)
 	p := l.up(t, "--bmc-poll-interval", "1s", "--bmc-request-timeout", "2s", "--cleanup", "metadata")
-	l.discover(p)
 	server := func(i int) string { return l.BMCs()[i].Name + "-system-0" }
+	l.inject(t, 7, fault.Spec{Kind: fault.SilentProbe})
+	for _, info := range l.BMCs() {
+		l.endpoint(p, info)
+	}
+	for i := range 7 {
+		p.serverIs(server(i), metalv1.ServerStateAvailable, metalv1.PowerStateOff)
+	}
+	all := p.answers(t, server(7), "The probe runs on the machine of Server "+server(7)+", and has not reported.", "Next: Wait ", "what the probe says")
+	if !strings.Contains(all, "Missing: the report of the probe") {
+		t.Error("the missing step is not named")
+	}
 	p.answers(t, server(0), "Nothing is wrong with Server "+server(0), "it is Available")
 
 	l.inject(t, 0, fault.Spec{Kind: fault.Unauthorized})
@@ -60,6 +70,15 @@ func TestWhy(t *testing.T) {
 	})
 	p.answers(t, "default/picky", "No Server matches the selector of ServerClaim default/picky", "spec.serverSelector")
 
+	t.Run("a kernel", func(t *testing.T) {
+		l.ignition(p, "panics", "ignition")
+		l.inject(t, 6, fault.Spec{Kind: fault.KernelPanic})
+		l.claim(p, "panics", on(6))
+		all := p.answers(t, "default/panics", "The machine of Server "+server(6)+" has fetched its image, and has not fetched its ignition.", "Next: Wait ", "does the kernel start")
+		if !strings.Contains(all, "Missing: the request for the ignition") {
+			t.Error("the missing step is not named")
+		}
+	})
 	t.Run("images", func(t *testing.T) { l.imagesFail(t, p, on) })
 	t.Run("unknown machines", func(t *testing.T) { l.strangersAsk(t, p) })
 	t.Run("a disk", func(t *testing.T) {

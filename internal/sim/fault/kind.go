@@ -53,6 +53,8 @@ const (
 	DropEvents     Kind = "drop-events"
 	DiskFails      Kind = "disk-fails"
 	OldProbe       Kind = "old-probe"
+	SilentProbe    Kind = "silent-probe"
+	KernelPanic    Kind = "kernel-panic"
 )
 
 // Info describes a kind.
@@ -108,6 +110,8 @@ var kinds = []Info{
 	{Kind: DropEvents, What: "subscriptions are accepted and no event is delivered"},
 	{Kind: DiskFails, What: "disks of the machine can be read and not be written or erased", Value: "which disk, counted from 1; 0: all", Default: "1", parse: count},
 	{Kind: OldProbe, What: "the probe is one that cannot clean, and does not know what that is"},
+	{Kind: SilentProbe, What: "the probe starts and reports nothing"},
+	{Kind: KernelPanic, What: "the kernel of a machine panics before it fetches anything"},
 }
 
 // Kinds lists all faults there are.
