@@ -44,6 +44,7 @@ var logKeys = map[string]string{
 	"failures":           "number of failures in a row",
 	"file":               "path of a local file",
 	"flag":               "the flag to change",
+	"set":                "the flag with a value that ends what the line warns of",
 	"image":              "reference of an OCI image",
 	"instance":           "process of a boot server",
 	"kind":               "kind of an object or a command",

@@ -160,7 +160,7 @@ func (s *Server) trusted(a netip.Addr) bool {
 func warnForwarders(log logr.Logger, prefixes []netip.Prefix) {
 	for _, prefix := range prefixes {
 		if !prefix.IsSingleIP() && !prefix.Addr().IsLoopback() {
-			log.Info("any host on a trusted network can impersonate a machine at /httpboot", "network", prefix.String(), "flag", "--trusted-forwarders")
+			log.Info("any host on a trusted network can impersonate a machine at /httpboot", "network", prefix.String(), "flag", "--trusted-forwarders", "set", "--trusted-forwarders=none")
 		}
 	}
 }

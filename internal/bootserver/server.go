@@ -69,14 +69,14 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.chainload = s.chainloads()
 	if cfg.IgnitionAccess == AccessOpen {
-		cfg.Logger.Info("any client can read the ignition of any machine", "flag", "--ignition-access")
+		cfg.Logger.Info("any client can read the ignition of any machine", "flag", "--ignition-access", "set", "--ignition-access=expected")
 	}
 	s.limiter = newLimiter(cfg.RateLimit, cfg.Clock)
 	if s.programs, err = openPrograms(cfg.ProgramsDir); err != nil {
 		return nil, err
 	}
 	if cfg.TrustPrivateNetworks {
-		cfg.Logger.Info("any host on a private network can impersonate a machine at /httpboot", "flag", "--trusted-forwarders")
+		cfg.Logger.Info("any host on a private network can impersonate a machine at /httpboot", "flag", "--trusted-forwarders", "set", "--trusted-forwarders=none")
 	}
 	warnForwarders(cfg.Logger, cfg.TrustedForwarders)
 	return s, nil

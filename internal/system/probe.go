@@ -32,12 +32,12 @@ func (s *settings) checkProbeImages() error {
 func (s *System) checkProbe() {
 	o := s.settings
 	if o.AllowUnauthenticatedProbe {
-		s.logger.Info("any client of the boot server can report the hardware of a machine that is being discovered", "flag", "--allow-unauthenticated-probe")
+		s.logger.Info("any client of the boot server can report the hardware of a machine that is being discovered", "flag", "--allow-unauthenticated-probe", "set", "--allow-unauthenticated-probe=false")
 	}
 	switch {
 	case o.cleanup == inspection.CleanNone:
 	case o.ProbeImage == "":
-		s.logger.Info("no probe image: servers wait in the state Cleanup after their claim; set --probe-os-image, or --cleanup=none to skip cleaning", "cleanup", o.cleanup)
+		s.logger.Info("no probe image: servers wait in the state Cleanup after their claim; set --probe-os-image, or skip cleaning", "flag", "--probe-os-image", "cleanup", o.cleanup, "set", "--cleanup=none")
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *System) watchProbe() {
 			return
 		}
 		once.Do(func() {
-			s.logger.Info("probe image is not one of 'farrier image build': if its agent cannot clean, servers wait in the state Cleanup after their claim; set --cleanup=none to skip cleaning", "image", o.ProbeImage, "cleanup", o.cleanup)
+			s.logger.Info("probe image is not one of 'farrier image build': if its agent cannot clean, servers wait in the state Cleanup after their claim, unless cleaning is skipped", "image", o.ProbeImage, "cleanup", o.cleanup, "set", "--cleanup=none")
 		})
 	})
 }

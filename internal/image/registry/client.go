@@ -91,7 +91,7 @@ func (u *Client) CloseIdleConnections() { u.client.CloseIdleConnections() }
 // Check refuses registries that are not allowed. Nothing is ever asked of them.
 func (u *Client) Check(ref Reference) error {
 	if !u.allowed[ref.Registry] {
-		return fmt.Errorf("%w: %s", ErrNotAllowed, ref.Registry)
+		return fmt.Errorf("%w: %s; add it with --allowed-registries=%s", ErrNotAllowed, ref.Registry, ref.Registry)
 	}
 	return nil
 }
