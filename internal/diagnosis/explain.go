@@ -152,22 +152,22 @@ func (f *Facts) leftAlone() *Answer {
 	if f.Server == nil {
 		return nil
 	}
-	names := f.names(nil)
+	replace := func(text string) string { return f.names(nil).Replace(text) } // which costs more than the rest
 	switch {
 	case metalv1.IsIgnored(f.Server):
 		return &Answer{
-			Standing: LeftAlone, Reason: "Ignored", Cause: names.Replace("{server} is left alone: its annotation " + metalv1.AnnotationOperation + " asks Farrier to ignore it."),
-			Next: names.Replace("Remove the annotation: kubectl annotate server {name} " + metalv1.AnnotationOperation + "-"),
+			Standing: LeftAlone, Reason: "Ignored", Cause: replace("{server} is left alone: its annotation " + metalv1.AnnotationOperation + " asks Farrier to ignore it."),
+			Next: replace("Remove the annotation: kubectl annotate server {name} " + metalv1.AnnotationOperation + "-"),
 		}
 	case f.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue:
 		return &Answer{
-			Standing: LeftAlone, Reason: "Parked", Cause: names.Replace("{server} is parked, and Farrier leaves it alone."),
-			Next: names.Replace("kubectl annotate server {name} " + metalv1.AnnotationOperation + "=" + metalv1.OperationUnpark),
+			Standing: LeftAlone, Reason: "Parked", Cause: replace("{server} is parked, and Farrier leaves it alone."),
+			Next: replace("kubectl annotate server {name} " + metalv1.AnnotationOperation + "=" + metalv1.OperationUnpark),
 		}
 	case f.Server.Spec.ServerMaintenanceRef != nil && f.Server.Status.State == metalv1.ServerStateMaintenance:
 		ref := f.Server.Spec.ServerMaintenanceRef
 		return &Answer{
-			Standing: LeftAlone, Reason: "Maintenance", Cause: names.Replace(fmt.Sprintf("{server} is in maintenance: ServerMaintenance %s/%s has it.", ref.Namespace, ref.Name)),
+			Standing: LeftAlone, Reason: "Maintenance", Cause: replace(fmt.Sprintf("{server} is in maintenance: ServerMaintenance %s/%s has it.", ref.Namespace, ref.Name)),
 			Next: "Wait for the end of the maintenance, or delete it.",
 		}
 	}

@@ -44,7 +44,8 @@ func actsOf(s *metalv1.Server, claim *metalv1.ServerClaim) acts {
 	}
 	if owned && on {
 		ask("power-off", "Power off", "Its operating system is asked to shut down.")
-		ask("power-cycle", "Power cycle", "The power is cut and comes back. What is not written to disk is lost.")
+		ask("force-off", "Force off", "The power is cut at once. What is not written to disk is lost.")
+		ask("cycle", "Power cycle", "The power is cut and comes back. What is not written to disk is lost.")
 		ask("reset", "Reset", "It restarts at once, as by its button. What is not written to disk is lost.")
 	}
 	switch {
@@ -53,7 +54,10 @@ func actsOf(s *metalv1.Server, claim *metalv1.ServerClaim) acts {
 	default:
 		ask("park", "Park", "It is shut down once, and Farrier leaves it alone until somebody unparks it.")
 	}
-	if state != metalv1.ServerStateMaintenance {
+	switch {
+	case state == metalv1.ServerStateMaintenance && owned:
+		ask("end-maintenance", "End maintenance", "Its maintenance is deleted, and the server returns to where it belongs.")
+	case state != metalv1.ServerStateMaintenance:
 		ask("maintain", "Maintain", "A maintenance has it for itself until that is deleted. A claim keeps it, and its owner may have to approve.")
 	}
 	if free := state == metalv1.ServerStateAvailable && !s.Spec.Unclaimable; free || state == metalv1.ServerStateReleased || state == metalv1.ServerStateError && s.Annotations[metalv1.AnnotationClaimedBy] != "" {

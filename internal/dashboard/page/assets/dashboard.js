@@ -1,5 +1,5 @@
 "use strict";
-// What htmx does not do: the switch between dark and light, the chart, and a page that is fetched again when the server says that it has changed.
+// What htmx does not do: the switch between dark and light, the chart, and a page that follows what the server streams.
 (() => {
   const root = document.documentElement;
   const remembered = () => { try { return localStorage.getItem("farrier-theme"); } catch { return null; } };
@@ -33,36 +33,58 @@
     }
   };
 
-  // busy reports whether a person is in the middle of something that a new page would take away.
-  const busy = (main) => main.querySelector("details.ask[open]") !== null || (document.activeElement && main.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button, .xterm *"));
+  // busy reports whether a person is in the middle of something that a new picture would take away.
+  const busy = (main) => {
+    const at = document.activeElement;
+    return main.querySelector("details.ask[open], form.grid:focus-within") !== null || Boolean(at && main.contains(at) && at.matches("input, select, textarea, button"));
+  };
 
-  const refresh = async (main) => {
-    const answer = await fetch(main.dataset.path, { headers: { "HX-Request": "true", "X-Live": "true" }, credentials: "same-origin", redirect: "error" });
-    if (!answer.ok || busy(main)) return;
-    const open = [...main.querySelectorAll("details[open][id]")].map((d) => d.id);
-    const scrolled = main.querySelector(".timeline")?.scrollTop ?? 0;
-    const console_ = main.querySelector("#console");
+  // show puts a new picture into main, and keeps what the person has opened, scrolled and connected there.
+  const show = (main, html) => {
     const next = document.createElement("template");
-    next.innerHTML = await answer.text();
-    for (const id of open) { const d = next.content.getElementById(id); if (d) d.open = true; }
-    const place = next.content.getElementById("console");
-    if (console_ && place) place.replaceWith(console_);
+    next.innerHTML = html;
+    for (const opened of main.querySelectorAll("details[open][id]")) {
+      const same = next.content.getElementById(opened.id);
+      if (same) same.open = true;
+    }
+    const terminal = main.querySelector("#console"), place = next.content.querySelector("#console");
+    const kept = terminal && place && !terminal.querySelector(".empty");
+    const focused = document.activeElement && main.contains(document.activeElement) ? document.activeElement.id : "";
+    const scrolled = main.querySelector(".timeline")?.scrollTop ?? 0;
+    if (performance.now() < 20000) next.content.prepend(...main.querySelectorAll("[data-notice]"));
+    if (kept && terminal.contains(document.activeElement)) { // a terminal that is moved loses its focus: all else is replaced around it
+      const around = (root) => [...root.querySelectorAll(".head, .life, .why, .timeline, .hops")];
+      const now = around(next.content);
+      for (const [i, old] of around(main).entries()) if (now[i] && now[i].className.split(" ")[0] === old.className.split(" ")[0]) old.replaceWith(now[i]);
+      return;
+    }
+    if (kept) place.replaceWith(terminal);
     main.replaceChildren(next.content);
+    if (focused) document.getElementById(focused)?.focus();
     const timeline = main.querySelector(".timeline");
     if (timeline) timeline.scrollTop = scrolled;
     draw();
   };
 
+  // follow shows what the server streams: run, main, offline and ended.
   const follow = (main) => {
-    let waiting = false, asked = false;
-    const run = async () => {
-      if (waiting) { asked = true; return; }
-      waiting = true;
-      try { await refresh(main); } catch { /* the stream tells again */ }
-      setTimeout(() => { waiting = false; if (asked) { asked = false; run(); } }, 1000);
+    const stream = new EventSource(`${main.dataset.live}?path=${encodeURIComponent(main.dataset.path)}`);
+    let run = null, waiting = null;
+    const settle = () => {
+      if (waiting !== null && !busy(main)) { const html = waiting; waiting = null; show(main, html); }
     };
-    const stream = new EventSource(main.dataset.live);
-    stream.addEventListener("change", run);
+    const offline = (why) => {
+      const band = document.getElementById("offline") ?? document.createElement("p");
+      band.id = "offline"; band.className = "band warn"; band.setAttribute("role", "status");
+      if (band.textContent !== why) band.textContent = why;
+      if (!band.isConnected) main.prepend(band);
+    };
+    stream.addEventListener("run", (e) => { if (run !== null && run !== e.data) location.reload(); run = e.data; });
+    stream.addEventListener("main", (e) => { document.getElementById("offline")?.remove(); waiting = e.data; settle(); });
+    stream.addEventListener("offline", (e) => offline(`Offline: ${e.data} What is shown may be old.`));
+    stream.addEventListener("ended", () => { stream.close(); location.assign(`/dashboard/signin?next=${encodeURIComponent(main.dataset.path)}`); });
+    stream.addEventListener("error", () => offline("Offline: Farrier does not answer. What is shown may be old."));
+    for (const kind of ["focusout", "toggle"]) main.addEventListener(kind, () => setTimeout(settle, 0), true);
     addEventListener("pagehide", () => stream.close());
   };
 
