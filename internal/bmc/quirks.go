@@ -97,6 +97,16 @@ var vendors = []struct {
 	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, quirks{bootInSettings: true, symbols: "!#$%*+-./:=?@_"}},
 }
 
+// VendorOf finds the vendor in the first of names that has one.
+func VendorOf(names ...string) Vendor {
+	for _, name := range names {
+		if v := vendorOf(name); v != Standard {
+			return v
+		}
+	}
+	return Standard
+}
+
 // vendorOf finds the vendor in a manufacturer's name.
 func vendorOf(name string) Vendor {
 	words := strings.Map(func(r rune) rune {

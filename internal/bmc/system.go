@@ -51,11 +51,43 @@ type System struct {
 	Boot       BootState
 	ETag       string
 	Vendor     Vendor
+	Console    SerialConsole
 
 	resetTarget string // of the action #ComputerSystem.Reset
 	resetInfo   string // its ActionInfo, which may hold what ResetTypes lacks
 	indicator   string // the property that sets the LED, "" where there is none
 	chassis     string // that the system is in, "" where it does not say
+}
+
+// SerialConsole is what a BMC says of the serial console over SSH (DSP0268, ComputerSystem.SerialConsole).
+type SerialConsole struct {
+	// Known says that the BMC says something, Enabled that the console is switched on.
+	Known, Enabled bool
+	Port           int // 0 where the BMC does not say
+	// Shared says that the SSH server leads to the command line of the BMC, where Command begins the console.
+	Shared  bool
+	Command string
+}
+
+// serialConsoleBody is the property SerialConsole.
+type serialConsoleBody struct {
+	SSH *struct {
+		ServiceEnabled       bool
+		Port                 number
+		SharedWithManagerCLI bool
+		ConsoleEntryCommand  text
+	}
+}
+
+func (b serialConsoleBody) console() SerialConsole {
+	if b.SSH == nil {
+		return SerialConsole{}
+	}
+	port := int(b.SSH.Port)
+	if port < 1 || port > 65535 {
+		port = 0
+	}
+	return SerialConsole{Known: true, Enabled: b.SSH.ServiceEnabled, Port: port, Shared: b.SSH.SharedWithManagerCLI, Command: string(b.SSH.ConsoleEntryCommand)}
 }
 
 // IsServer reports whether the system is one that Farrier can boot: others are
@@ -88,6 +120,7 @@ type systemBody struct {
 	Status         status
 	Boot           bootBody
 	Settings       settingsBody `json:"@Redfish.Settings"`
+	SerialConsole  serialConsoleBody
 	Links          struct{ Chassis links }
 	MemorySummary  struct{ TotalSystemMemoryGiB number }
 	Actions        struct {
@@ -121,6 +154,7 @@ func (b *systemBody) system(uri, etag string) System {
 		Boot:         b.Boot.state(string(b.Settings.Object)),
 		ETag:         etag,
 		Vendor:       vendorOf(string(b.Manufacturer)),
+		Console:      b.SerialConsole.console(),
 	}
 	if etag == "" {
 		s.ETag = string(b.ETag)

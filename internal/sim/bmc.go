@@ -19,6 +19,7 @@ type bmc struct {
 	machines []*Machine
 	stats    stats
 	log      eventLog
+	sshPort  uint16 // 0: it has no SSH server
 
 	mu             sync.Mutex
 	accounts       []account

@@ -36,6 +36,7 @@
 //	admin.go                        the admin address: faults and records while the rack runs
 //	power.go                        what a reset does to a machine
 //	machine.go, record.go           one machine and what it remembers of its boots
+//	ssh.go, console.go              SSH servers of BMCs, and the serial console behind them
 //	computer.go                     a machine that is real, or virtual (package vm), behind the same BMC
 //	firmware.go, bootorder.go, fetch.go  from power-on to a kernel, and the boot order after a failure
 //	os.go, ignition.go              from a kernel to a running system

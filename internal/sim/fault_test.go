@@ -336,6 +336,7 @@ func TestEveryFaultIsObservable(t *testing.T) {
 		fault.SessionLoss, fault.SessionTableFull, fault.NoSessions, fault.AccountLocked, fault.ClockSkew, fault.SlowPOST,
 		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.TLSFailure, fault.DropEvents,
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
+		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
 	}
 	requested := []fault.Kind{
 		fault.Latency, fault.Hang, fault.HangBody, fault.Reset, fault.Unauthorized, fault.Forbidden, fault.TooManyRequests, fault.ServerError,

@@ -50,6 +50,7 @@ func (m *Machine) posted(e *episode) bool {
 func (m *Machine) useOverrideLocked(e *episode) BootOverride {
 	e.record.POST = m.rack.opts.Clock.Now()
 	e.record.Boot = m.override
+	m.changedLocked()
 	if m.override.Enabled == overrideOnce {
 		m.override.Enabled, m.override.Target = overrideDisabled, BootNone
 	}
@@ -130,6 +131,7 @@ func (n *network) started(commandLine string) {
 	n.episode.record.Kernel = m.rack.opts.Clock.Now()
 	n.episode.record.CommandLine = commandLine
 	n.episode.osRuns = true
+	m.changedLocked()
 }
 
 // scriptFetcher is iPXE's HTTP client.

@@ -49,6 +49,7 @@ type Machine struct {
 	records   []*BootRecord
 	disks     []*Disk // nil until somebody looks
 	boots     int
+	consoles  []*console // views of the serial console
 
 	newBIOS           string // version, if it was updated
 	bios, pendingBios object // attributes that are, or will be, other than at first
@@ -132,6 +133,7 @@ func (m *Machine) beginLocked() *episode {
 	if m.records = append(m.records, e.record); len(m.records) > maxRecords {
 		m.records = slices.Delete(m.records, 0, len(m.records)-maxRecords)
 	}
+	m.changedLocked()
 	return e
 }
 
@@ -143,6 +145,7 @@ func (m *Machine) endLocked() {
 	e.cancel()
 	m.episode = nil
 	e.record.End = m.rack.opts.Clock.Now()
+	defer m.changedLocked()
 	if e.record.Outcome == "" {
 		e.record.Outcome, e.record.Why = OutcomeInterrupted, "powered off before the boot had come to anything"
 	}
@@ -153,6 +156,7 @@ func (m *Machine) note(e *episode, change func(*BootRecord)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change(e.record)
+	m.changedLocked()
 }
 
 // settle says what an episode came to. The first word counts.
@@ -163,6 +167,7 @@ func (m *Machine) settle(e *episode, outcome Outcome, why string) {
 		return
 	}
 	e.record.Outcome, e.record.Why, e.record.Settled = outcome, why, m.rack.opts.Clock.Now()
+	m.changedLocked()
 	m.log().V(1).Info("boot ended", "boot", e.record.Number, "result", outcome, "message", why)
 }
 

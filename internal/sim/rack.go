@@ -62,6 +62,8 @@ type Options struct {
 	Computers *Computers
 	// BootTimeout is how long a machine goes on trying to boot.
 	BootTimeout time.Duration
+	// SSH has each BMC have an SSH server that leads to the serial console of its first machine.
+	SSH bool
 	// Seed decides everything that is invented.
 	Seed   int64
 	Logger logr.Logger
@@ -126,6 +128,7 @@ type Rack struct {
 	shared     bool // one listener for all
 	tree       http.Handler
 	server     *http.Server
+	ssh        *sshServers // nil: there are none
 	running    sync.WaitGroup
 	// stopping is held while a goroutine is added, so that none is once Stop has
 	// begun to wait.
@@ -160,7 +163,13 @@ func Start(ctx context.Context, opts Options) (*Rack, error) {
 		closeAll(listeners)
 		return nil, err
 	}
+	if err := r.listenSSH(ctx); err != nil {
+		r.cancel()
+		closeAll(listeners)
+		return nil, err
+	}
 	r.serve(listeners)
+	r.serveSSH()
 	for range deliveryWorkers {
 		r.spawn(r.deliverEvents)
 	}

@@ -38,9 +38,9 @@ func getSystem(m *Machine, _ *http.Request) (object, error) {
 		"Boot":          m.bootBody(boot, order),
 		"Bios":          link(m.biosURI()), "Processors": link(uri + "/Processors"), "Memory": link(uri + "/Memory"),
 		"Storage": link(uri + "/Storage"), "SimpleStorage": link(uri + "/SimpleStorage"), "EthernetInterfaces": link(uri + "/EthernetInterfaces"),
-		"LogServices": link(uri + "/LogServices"),
-		"Links":       object{"Chassis": []object{link(m.chassisURI())}, "ManagedBy": []object{link(b.managerURI())}},
-		"Actions":     object{"#ComputerSystem.Reset": b.resetAction(uri, "/Actions/ComputerSystem.Reset", resetTypes)},
+		"LogServices": link(uri + "/LogServices"), "SerialConsole": b.serialConsole(),
+		"Links":   object{"Chassis": []object{link(m.chassisURI())}, "ManagedBy": []object{link(b.managerURI())}},
+		"Actions": object{"#ComputerSystem.Reset": b.resetAction(uri, "/Actions/ComputerSystem.Reset", resetTypes)},
 	}
 	if !b.quirks.noIndicator {
 		o["IndicatorLED"] = led

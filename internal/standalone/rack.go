@@ -39,7 +39,7 @@ func (s *System) startRack(ctx context.Context, settings rackSettings) error {
 	options := sim.Options{
 		Servers: o.Sim, Address: o.SimAddress, Username: simUsername, Password: simPassword, Timing: o.SimTiming, Seed: 1,
 		BootURL: func() string { return s.BootURL + "/ipxe/" }, BootRoots: s.bootRoots, Logger: o.Logger.WithName("sim"),
-		Vendors: settings.vendors, Faults: settings.faults,
+		Vendors: settings.vendors, Faults: settings.faults, SSH: true,
 	}
 	var site system.Site
 	var err error
@@ -134,6 +134,7 @@ func (s *System) CreateEndpoints(ctx context.Context) error {
 	var errs []error
 	for _, info := range s.Rack.BMCs() {
 		endpoint := &metalv1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+		endpoint.Annotations = map[string]string{metalv1.AnnotationSSHHostKey: s.Rack.SSHHostKey()}
 		endpoint.Spec.MACAddress, endpoint.Spec.IP = info.MAC, info.IP.String()
 		if err := s.Client.Create(ctx, endpoint); err != nil && !apierrors.IsAlreadyExists(err) {
 			errs = append(errs, fmt.Errorf("create Endpoint %q: %w", info.Name, err))

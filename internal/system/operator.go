@@ -85,7 +85,8 @@ func (s *System) UseIssuer(issuer Issuer) error {
 }
 
 // addOperator puts the operators' address beside the controllers, where there is one.
-func (s *System) addOperator(mgr ctrl.Manager) error {
+func (t *term) addOperator(mgr ctrl.Manager) error {
+	s := t.System
 	if s.settings.OperatorAddress == "" {
 		return nil
 	}
@@ -96,8 +97,12 @@ func (s *System) addOperator(mgr ctrl.Manager) error {
 		}
 		s.operatorCertificate, s.operatorCA = &certificate, ca
 	}
+	consoles := t.consoles(mgr)
+	if err := mgr.Add(named("serial consoles", consoles.Run)); err != nil {
+		return err
+	}
 	server := &operator.Server{
-		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history, Logbook: s.logbook,
+		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history, Logbook: s.logbook, Console: consoles,
 		Explain: bootserver.Explain(s.view, s.profiles), Unknown: bootserver.Unknown(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{}), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
 	}
 	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs, Names: hostcheck.Names(s.OperatorURL)}

@@ -77,7 +77,7 @@ func (s *System) newTerm() (*term, error) {
 	t.servers = t.newServers()
 	setups := []func(ctrl.Manager) error{
 		func(mgr ctrl.Manager) error { return s.reportThrottled(mgr, c.direct.GetClient()) },
-		s.addOperator, t.addAdoption, t.addFleet,
+		t.addOperator, t.addAdoption, t.addFleet,
 		// The controllers of the views write what they could not write before the term.
 		func(mgr ctrl.Manager) error { return mgr.Add(manager.RunnableFunc(s.revisit)) },
 	}

@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcssh"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -175,7 +176,7 @@ func (r *Reconciler) take(ctx context.Context, s *scope, step resetStep, p *rese
 
 // failure returns why no method has worked, and for a host key what a person can do.
 func failure(name string, v resetView) error {
-	key, unaccepted := errors.AsType[*bmcreset.HostKeyError](v.err)
+	key, unaccepted := errors.AsType[*bmcssh.HostKeyError](v.err)
 	switch {
 	case unaccepted && key.Changed:
 		return fmt.Errorf("%w; no password was sent. If the new key is the BMC's: kubectl annotate --overwrite bmc %s %s=%s",
@@ -193,7 +194,7 @@ func failure(name string, v resetView) error {
 
 // resetReason is what a restart failed for, in one word.
 func resetReason(err error) string {
-	key, unaccepted := errors.AsType[*bmcreset.HostKeyError](err)
+	key, unaccepted := errors.AsType[*bmcssh.HostKeyError](err)
 	switch {
 	case unaccepted && key.Changed:
 		return metalv1.ReasonHostKeyChanged

@@ -9,6 +9,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcssh"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
@@ -104,7 +105,7 @@ func TestARestartThatIsRefusedGoesOverSSH(t *testing.T) {
 		if len(sh.requests) != 1 || sh.requests[0].Make != bmcreset.Dell || sh.requests[0].Host != "10.0.0.1" || sh.requests[0].HostKey != "" {
 			t.Fatalf("requests %+v", sh.requests)
 		}
-		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcreset.HostKeyError{Fingerprint: "SHA256:one"}})
+		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcssh.HostKeyError{Fingerprint: "SHA256:one"}})
 		s.settle(t)
 		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonHostKeyUnknown, "SHA256:one", "no password was sent",
 			"kubectl annotate bmc b farrier.dev/ssh-host-key=SHA256:one")
@@ -138,7 +139,7 @@ func TestARestartThatIsRefusedGoesOverSSH(t *testing.T) {
 		if r := sh.requests[len(sh.requests)-1]; len(sh.requests) != 3 || r.HostKey != "SHA256:one" || r.Port != 2222 {
 			t.Errorf("by force: %+v", sh.requests)
 		}
-		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcreset.HostKeyError{Fingerprint: "SHA256:two", Changed: true}})
+		sh.ends(bmcreset.Result{End: s.API.Clock.Now(), Err: &bmcssh.HostKeyError{Fingerprint: "SHA256:two", Changed: true}})
 		s.settle(t)
 		s.resetSays(t, metav1.ConditionFalse, metalv1.ReasonHostKeyChanged, "host key", "SHA256:two", "--overwrite")
 		if got := s.told(metalv1.ReasonHostKeyChanged); len(got) != 1 {

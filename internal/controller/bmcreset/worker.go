@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/bmc/bmcssh"
 )
 
 const (
@@ -48,7 +50,7 @@ const (
 )
 
 func outcome(err error) string {
-	key, unaccepted := errors.AsType[*HostKeyError](err)
+	key, unaccepted := errors.AsType[*bmcssh.HostKeyError](err)
 	switch {
 	case err == nil:
 		return outcomeDone

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/bmc/bmcssh"
 )
 
 func fine(string) (string, uint32, bool) { return "done\n", 0, false }
@@ -173,7 +174,7 @@ func TestTheHostKeyIsRemembered(t *testing.T) {
 }
 
 func changed(err error) bool {
-	e, ok := errors.AsType[*HostKeyError](err)
+	e, ok := errors.AsType[*bmcssh.HostKeyError](err)
 	return ok && e.Changed
 }
 

@@ -219,6 +219,9 @@ func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, 
 	if entry.Console.Type != "" {
 		bmc.Spec.ConsoleProtocol = &metalv1.ConsoleProtocol{Name: metalv1.ConsoleProtocolName(entry.Console.Type), Port: entry.Console.Port}
 	}
+	if key := endpoint.Annotations[metalv1.AnnotationSSHHostKey]; key != "" { // whoever made the Endpoint has accepted it
+		bmc.Annotations = map[string]string{metalv1.AnnotationSSHHostKey: key}
+	}
 	if err := r.Create(ctx, bmc, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("create BMC %q: %w", bmc.Name, err)
 	}

@@ -40,25 +40,29 @@ const (
 
 // authorize asks the Kubernetes API who the caller is and whether it may. Only here is it asked, so an answer is never older
 // than the request.
-func (s *Server) authorize(ctx context.Context, r *http.Request) error {
+func (s *Server) authorize(ctx context.Context, r *http.Request) (authenticationv1.UserInfo, error) {
 	user, err := s.authenticate(ctx, r)
 	if err != nil {
-		return err
+		return user, err
 	}
 	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verbs[r.Method]},
 	}}
+	if server, ok := consoleOf(r); ok && s.Console != nil {
+		may.Spec.ResourceAttributes = ConsoleAttributes(server, !readOnly(r))
+	} else {
+		may.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verbs[r.Method]}
+	}
 	for key, values := range user.Extra {
 		may.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
 	if err := s.API.Create(ctx, may); err != nil {
-		return fmt.Errorf("SubjectAccessReview: %w", err)
+		return user, fmt.Errorf("SubjectAccessReview: %w", err)
 	}
 	if !may.Status.Allowed {
-		return errForbidden
+		return user, errForbidden
 	}
-	return nil
+	return user, nil
 }
 
 // authenticate says who calls: as the client certificate of the connection says, else as the token of the request.

@@ -34,8 +34,9 @@ var (
 
 // Client asks at the operator address.
 type Client struct {
-	base string
-	http *http.Client
+	base   string
+	http   *http.Client
+	config *rest.Config
 }
 
 // UUID returns the canonical form of a system UUID and reports whether it identifies a machine.
@@ -63,7 +64,7 @@ func NewClient(config *rest.Config, at Address) (*Client, error) {
 	}
 	// Credentials go where they were meant to go.
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: strings.TrimRight(at.URL, "/"), http: h}, nil
+	return &Client{base: strings.TrimRight(at.URL, "/"), http: h, config: own}, nil
 }
 
 // Boots is what the newest boots of a machine asked for and were given. A machine that has never asked has none.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
 )
 
@@ -64,7 +66,8 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 			return
 		}
-		switch err := s.review(r); {
+		user, err := s.review(r)
+		switch {
 		case errors.Is(err, errUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
 			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
@@ -80,29 +83,29 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 			w.Header().Set("Retry-After", "5")
 			http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		default:
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 		}
 	})
 }
 
 // review is authorize, for few at a time, and not for those who have tried too many tokens.
-func (s *Server) review(r *http.Request) error {
+func (s *Server) review(r *http.Request) (user authenticationv1.UserInfo, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	s.reviews.once.Do(func() { s.reviews.unknown = ratelimit.New(unknownPerSecond, unknownBurst, s.Clock) })
 	address := callerOf(r)
 	if _, certified := s.certified(r); !certified && !s.reviews.unknown.Left(address) {
-		return errTooMany
+		return user, errTooMany
 	}
 	defer s.reviews.Add(-1)
 	if s.reviews.Add(1) > maxReviews {
-		return errBusy
+		return user, errBusy
 	}
-	err := s.authorize(ctx, r)
+	user, err = s.authorize(ctx, r)
 	if errors.Is(err, errUnknown) {
 		s.reviews.unknown.Allow(address)
 	}
-	return err
+	return user, err
 }
 
 // callerOf is the zero value where a request has no address.

@@ -19,6 +19,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/console"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -48,10 +49,13 @@ type Server struct {
 	Unknown http.Handler
 	// Logbook is what was done to machines and seen of them; nil: nothing.
 	Logbook *logbook.Book
+	// Console has the serial consoles; nil: nobody gets one.
+	Console *console.Hub
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
 
 	reviews reviews
+	viewers viewers
 }
 
 // ServeHTTP implements http.Handler.
@@ -67,6 +71,9 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("DELETE /delete/{uuid}", s.answer(s.forget))
 	mux.HandleFunc("GET /boots/{uuid}", s.answer(s.boots))
 	mux.HandleFunc("GET "+pathLogbook+"{name}", s.logbook)
+	if s.Console != nil {
+		mux.HandleFunc("GET "+PathConsole+"{server}", s.serveConsole)
+	}
 	if s.Explain != nil {
 		mux.Handle("GET /explain", s.Explain)
 	}

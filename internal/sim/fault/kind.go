@@ -55,6 +55,9 @@ const (
 	OldProbe       Kind = "old-probe"
 	SilentProbe    Kind = "silent-probe"
 	KernelPanic    Kind = "kernel-panic"
+	ConsoleHang    Kind = "console-hang"
+	ConsoleRefuse  Kind = "console-refuse"
+	NoConsole      Kind = "no-console"
 )
 
 // Info describes a kind.
@@ -112,6 +115,9 @@ var kinds = []Info{
 	{Kind: OldProbe, What: "the probe is one that cannot clean, and does not know what that is"},
 	{Kind: SilentProbe, What: "the probe starts and reports nothing"},
 	{Kind: KernelPanic, What: "the kernel of a machine panics before it fetches anything"},
+	{Kind: ConsoleHang, What: "the SSH server accepts connections and says nothing"},
+	{Kind: ConsoleRefuse, What: "the SSH server refuses every password"},
+	{Kind: NoConsole, What: "serial over LAN is switched off; SerialConsole says so"},
 }
 
 // Kinds lists all faults there are.
