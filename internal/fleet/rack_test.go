@@ -92,9 +92,13 @@ func TestRack(t *testing.T) {
 			}
 		}
 	}
-	f.stop()
+	// The stop gives up requests that are under way. A BMC that reads one of them after the logout refuses it, so what was counted until now counts.
+	counted := make([]sim.Stats, len(keys))
 	for i := range keys {
-		s := rack.Stats(i)
+		counted[i] = rack.Stats(i)
+	}
+	f.stop()
+	for i, s := range counted {
 		if s.Logins != 1 || s.BasicLogins != 0 || s.Refused != 0 {
 			t.Errorf("BMC %d: %d logins, %d with Basic, %d refused, want 1, 0, 0", i, s.Logins, s.BasicLogins, s.Refused)
 		}
