@@ -92,7 +92,6 @@ func TestServeOverTLS(t *testing.T) {
 	borrowed := httptest.NewTLSServer(nil)
 	defer borrowed.Close()
 	s.tls = &tls.Config{Certificates: borrowed.TLS.Certificates, MinVersion: tls.VersionTLS12}
-	s.timeouts.header = 100 * time.Millisecond
 	base := strings.Replace(s.serve(), "http://", "https://", 1)
 	destination := s.paths.Destination(base, Alerts, "uid-1").Reveal()
 	resp, err := borrowed.Client().Post(destination, "application/json", strings.NewReader(event("1", "A.1.0.B", "OK")))
@@ -103,8 +102,15 @@ func TestServeOverTLS(t *testing.T) {
 	if resp.StatusCode != http.StatusNoContent || len(s.told) != 1 {
 		t.Errorf("answered %d, told %v", resp.StatusCode, s.told)
 	}
+}
 
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "https://")) // and never shakes hands
+func TestWhoNeverShakesHandsIsHungUpOn(t *testing.T) {
+	s := newStand(t, Options{})
+	borrowed := httptest.NewTLSServer(nil)
+	defer borrowed.Close()
+	s.tls = &tls.Config{Certificates: borrowed.TLS.Certificates, MinVersion: tls.VersionTLS12}
+	s.timeouts.header = 100 * time.Millisecond
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.serve(), "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
