@@ -6,5 +6,5 @@
 //
 //   - make.go: how each make's console is entered and left. ssh.go, keys.go: a console over SSH.
 //   - hub.go: the sessions. session.go: one of them, with reconnects. viewer.go: who watches. scrollback.go: what was there before.
-//   - frame.go: what goes over the WebSocket. serve.go: its server's end. asset.go, console.js: the browser's.
+//   - frame.go: what goes over the WebSocket. serve.go: its server's end. plain.go: what a console prints as plain text.
 package console

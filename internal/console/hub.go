@@ -33,8 +33,6 @@ type Hub struct {
 	Open   Open
 	Clock  clock.WithTicker
 	Logger logr.Logger
-	// Record is told of each line that a console printed while somebody watches it; nil: nobody is. It must not block.
-	Record func(server, line string)
 
 	mu       sync.Mutex
 	sessions map[string]*session

@@ -42,7 +42,6 @@ type session struct {
 	state   Control
 	size    order
 	active  time.Time
-	lines   lines
 }
 
 func newSession(h *Hub, server string) *session {
@@ -275,18 +274,11 @@ func (s *session) receive(stream Stream) error {
 }
 
 func (s *session) printed(p []byte) {
-	var complete []string
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.active = s.hub.Clock.Now()
 	s.back.add(p)
 	s.broadcastLocked(Message{Data: p})
-	if s.hub.Record != nil {
-		complete = s.lines.add(p)
-	}
-	s.mu.Unlock()
-	for _, line := range complete {
-		s.hub.Record(s.server, line)
-	}
 }
 
 // send hands over what is typed until the stream ends by itself: then it returns nil, and read has why.

@@ -1,31 +1,9 @@
 package console
 
 import (
-	"bytes"
 	"strings"
 	"unicode"
 )
-
-// maxLine is how much of a line is kept for the record.
-const maxLine = 256
-
-// lines makes lines of text of what a console prints.
-type lines struct{ pending []byte }
-
-// add returns the lines that p completes, without what controls terminals.
-func (l *lines) add(p []byte) (complete []string) {
-	for part := range bytes.SplitAfterSeq(p, []byte("\n")) {
-		l.pending = append(l.pending, part[:min(len(part), max(0, 4*maxLine-len(l.pending)))]...)
-		if !bytes.HasSuffix(part, []byte("\n")) {
-			continue
-		}
-		if line := Plain(string(l.pending)); strings.TrimSpace(line) != "" {
-			complete = append(complete, strings.ToValidUTF8(strings.TrimSpace(line[:min(len(line), maxLine)]), ""))
-		}
-		l.pending = l.pending[:0]
-	}
-	return complete
-}
 
 // Plain is text without the sequences that control terminals (ECMA-48 §5.4) and without control characters other than tabs and ends of lines.
 func Plain(text string) string {
