@@ -93,6 +93,7 @@ var logKeys = map[string]string{
 	"systemUUID":         "UUID of a machine",
 	"total":              "limit for all addresses",
 	"url":                "base URL of a server of ours",
+	"user":               "name of a person or a program, as the Kubernetes API knows it",
 	"version":            "version of Farrier",
 }
 

@@ -476,6 +476,17 @@ var rooms = []room{
 		because: "why something is as it is follows from facts that are handed in; a terminal and a page show the same sentence",
 	},
 	{
+		path:    "internal/dashboard/assets",
+		only:    stdlib,
+		because: "files of others are the same whoever loads them",
+	},
+	{
+		path:    "internal/dashboard",
+		may:     []string{"api", "internal/cli/verb", "internal/controller", "internal/dashboard/assets", "internal/dashboard/page", "internal/logbook"},
+		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
+		because: "who looks and what they may do is the same whichever process serves the pages",
+	},
+	{
 		path:    "internal/dashboard/page",
 		may:     []string{"api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/timeline"},
 		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
@@ -580,7 +591,7 @@ var rooms = []room{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
-			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version"},
+			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version", "internal/dashboard"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},
@@ -611,8 +622,25 @@ var rooms = []room{
 		path: "internal/cli",
 		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console"},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/..."},
 		because: "subcommands start a system and then talk to it as any client would",
+	},
+	{
+		path:    "internal/cli/screen",
+		never:   kubernetesClients,
+		because: "tables and pictures on a terminal do not depend on what they show",
+	},
+	{
+		path:    "internal/cli/status",
+		may:     []string{"api", "internal/cli/screen", "internal/controller", "internal/overview"},
+		never:   controlPlane,
+		because: "what a server does is said the same way wherever it is shown",
+	},
+	{
+		path:    "internal/cli/verb",
+		may:     []string{"api", "internal/cli/screen", "internal/overview", "internal/ignition", "internal/program/usage"},
+		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
+		because: "an order is the same from a terminal and from a page",
 	},
 	{
 		path:    "internal/program/usage",

@@ -54,23 +54,29 @@ func firstMAC(forwarded []string) string {
 // linesAMinute is how many machines that nobody knows the log names.
 const linesAMinute = 10
 
-// Unknown answers GET /unknown with the machines that asked what to boot within the last day, got nothing, and would get nothing now. It
-// is for operators, as Explain is. A machine whose identity alone does not tell what it gets, since an Assignment selects by what only
-// the machine reports, leaves the list when the history has it boot.
-func Unknown(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, history *bootview.History, now clock.PassiveClock) http.Handler {
+// UnknownNow lists the machines that asked what to boot within the last day, got nothing, and would get nothing now. A machine whose identity
+// alone does not tell what it gets, since an Assignment selects by what only the machine reports, leaves the list when the history has it boot.
+func UnknownNow(view *bootview.View, profiles *profile.View, unknown *bootview.UnknownMachines, history *bootview.History, now clock.PassiveClock) func() []bootview.UnknownMachine {
 	s := &Server{view: view, cfg: Config{Profiles: profiles}}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isRead(r.Method) {
-			notAllowed(w, r, readMethods)
-			return
-		}
+	return func() []bootview.UnknownMachine {
 		still := []bootview.UnknownMachine{}
 		for _, m := range unknown.List(now.Now()) {
 			if !s.hasSomething(m) && !history.Booted(m.UUID, m.Last) {
 				still = append(still, m)
 			}
 		}
-		body, err := json.Marshal(still)
+		return still
+	}
+}
+
+// Unknown answers GET /unknown with what list returns. It is for operators, as Explain is.
+func Unknown(list func() []bootview.UnknownMachine) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isRead(r.Method) {
+			notAllowed(w, r, readMethods)
+			return
+		}
+		body, err := json.Marshal(list())
 		if err != nil { // strings, numbers and times can always be marshalled
 			body = nil
 		}

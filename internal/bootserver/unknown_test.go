@@ -83,7 +83,7 @@ func TestUnknownMachinesAreListed(t *testing.T) {
 	clock, unknown, assigned := clocktesting.NewFakePassiveClock(now), &bootview.UnknownMachines{}, profiles(t, nil)
 	s := newSite(t, func(cfg *Config) { cfg.Clock, cfg.Unknown, cfg.Profiles = clock, unknown, assigned })
 	var history bootview.History
-	handler := Unknown(s.view, assigned, unknown, &history, clock)
+	handler := Unknown(UnknownNow(s.view, assigned, unknown, &history, clock))
 	list := func() (found []bootview.UnknownMachine) {
 		t.Helper()
 		w := httptest.NewRecorder()

@@ -23,6 +23,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.OperatorAddress, "operator-address", o.OperatorAddress, "host:port where operators read probe reports and boots over HTTPS, with a bearer token of the Kubernetes API or a client certificate; port 0: any free port; empty: none")
 	f.StringVar(&o.OperatorURL, "operator-url", "", "base `URL` under which operators reach --operator-address (default: from the address)")
 	f.StringVar(&o.OperatorClientCAFile, "operator-client-ca-file", "", "PEM bundle of the authorities whose client certificates --operator-address accepts (default: the authority of the API of 'farrier up', otherwise none)")
+	f.BoolVar(&o.Dashboard, "dashboard", o.Dashboard, "serve the dashboard at --operator-address, under /dashboard/")
 	f.StringVar(&o.OperatorCertFile, "operator-cert-file", "", "PEM certificate for --operator-address (default: one of the API of 'farrier up', otherwise self-signed)")
 	f.StringVar(&o.OperatorKeyFile, "operator-key-file", "", "PEM private key of --operator-cert-file")
 	o.BindDHCP(f)

@@ -101,9 +101,13 @@ func (t *term) addOperator(mgr ctrl.Manager) error {
 	if err := mgr.Add(named("serial consoles", consoles.Run)); err != nil {
 		return err
 	}
+	unknown := bootserver.UnknownNow(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{})
 	server := &operator.Server{
 		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, History: &s.history, Logbook: s.logbook, Console: consoles,
-		Explain: bootserver.Explain(s.view, s.profiles), Unknown: bootserver.Unknown(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{}), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
+		Explain: bootserver.Explain(s.view, s.profiles), Unknown: bootserver.Unknown(unknown), Clock: clock.RealClock{}, Logger: s.logger.WithName("operator"),
+	}
+	if err := s.addDashboard(mgr, server, unknown); err != nil {
+		return err
 	}
 	identity := operator.Identity{Certificate: *s.operatorCertificate, ClientCAs: s.settings.operatorClientCAs, Names: hostcheck.Names(s.OperatorURL)}
 	return mgr.Add(named("operator address", func(ctx context.Context) error {

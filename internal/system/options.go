@@ -40,6 +40,8 @@ type Options struct {
 	OperatorCertFile, OperatorKeyFile string
 	// OperatorClientCAFile holds the authorities whose client certificates are taken there, beside tokens; empty: none.
 	OperatorClientCAFile string
+	// Dashboard serves pages for browsers there.
+	Dashboard bool
 	// StaticMetadata is a file of the metadata that every machine has.
 	StaticMetadata string
 	// MetricsPlain serves metrics to whoever asks, over HTTP, at a loopback address. Else they are served over HTTPS to those that the
@@ -125,6 +127,7 @@ func DefaultOptions() Options {
 		PowerOffBudget:    5 * time.Minute,
 		EnforcePowerOff:   true,
 		Cleanup:           string(inspection.CleanMetadata),
+		Dashboard:         true,
 		CleanupTimeout:    24 * time.Hour,
 		Logger:            logr.Discard(),
 	}

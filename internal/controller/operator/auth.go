@@ -14,10 +14,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-var (
-	errUnknown   = errors.New("no client certificate, and no bearer token that the Kubernetes API knows")
-	errForbidden = errors.New("not allowed")
-)
+// ErrUnknown says that nobody knows who calls.
+var ErrUnknown = errors.New("no client certificate, and no bearer token that the Kubernetes API knows")
+
+var errForbidden = errors.New("not allowed")
 
 // verbs are those of Kubernetes for paths that are no resources.
 var verbs = map[string]string{http.MethodGet: "get", http.MethodHead: "head", http.MethodDelete: "delete"}
@@ -41,7 +41,7 @@ const (
 // authorize asks the Kubernetes API who the caller is and whether it may. Only here is it asked, so an answer is never older
 // than the request.
 func (s *Server) authorize(ctx context.Context, r *http.Request) (authenticationv1.UserInfo, error) {
-	user, err := s.authenticate(ctx, r)
+	user, err := s.authenticate(ctx, r, tokenOf(r))
 	if err != nil {
 		return user, err
 	}
@@ -65,22 +65,34 @@ func (s *Server) authorize(ctx context.Context, r *http.Request) (authentication
 	return user, nil
 }
 
-// authenticate says who calls: as the client certificate of the connection says, else as the token of the request.
-func (s *Server) authenticate(ctx context.Context, r *http.Request) (authenticationv1.UserInfo, error) {
+// tokenOf returns the bearer token of a request; empty: it has none.
+func tokenOf(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// authenticate says who calls: as the client certificate of the connection says, else as the token.
+func (s *Server) authenticate(ctx context.Context, r *http.Request, token string) (authenticationv1.UserInfo, error) {
 	if user, ok := s.certified(r); ok {
 		return user, nil
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
-		return authenticationv1.UserInfo{}, errUnknown
+	return s.tokenUser(ctx, token)
+}
+
+// tokenUser asks the Kubernetes API whose a token is.
+func (s *Server) tokenUser(ctx context.Context, token string) (authenticationv1.UserInfo, error) {
+	if token == "" || len(token) > maxToken {
+		return authenticationv1.UserInfo{}, ErrUnknown
 	}
 	who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	if err := s.API.Create(ctx, who); err != nil {
 		return authenticationv1.UserInfo{}, fmt.Errorf("TokenReview: %w", err)
 	}
 	if !who.Status.Authenticated {
-		return authenticationv1.UserInfo{}, errUnknown
+		return authenticationv1.UserInfo{}, ErrUnknown
 	}
 	return who.Status.User, nil
 }

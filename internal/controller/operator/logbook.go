@@ -20,18 +20,26 @@ import (
 	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
-// pathLogbook is where the logbook of a Server, or of the machine of a UUID, is read.
-const pathLogbook = "/logbook/"
+// PathLogbook is where the logbook of a Server, or of the machine of a UUID, is read.
+const PathLogbook = "/logbook/"
+
+// Entries is the logbook of a Server, or of the machine of a UUID.
+func (s *Server) Entries(ctx context.Context, name string) ([]logbook.Entry, error) {
+	subjects, err := s.subjects(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.Logbook.Read(ctx, subjects...), nil
+}
 
 // logbook answers GET /logbook/{name}.
 func (s *Server) logbook(w http.ResponseWriter, r *http.Request) {
-	subjects, err := s.subjects(r.Context(), r.PathValue("name"))
+	entries, err := s.Entries(r.Context(), r.PathValue("name"))
 	if err != nil {
 		s.Logger.Error(err, "operator request failed", "path", r.URL.Path)
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		return
 	}
-	entries := s.Logbook.Read(r.Context(), subjects...)
 	if entries == nil {
 		entries = []logbook.Entry{}
 	}
@@ -108,7 +116,7 @@ func canonicalHost(host string) string {
 // Logbook is what Farrier did to a Server, or to the machine of a UUID, and saw of it. An older Farrier has none.
 func (c *Client) Logbook(ctx context.Context, name string) ([]logbook.Entry, error) {
 	var entries []logbook.Entry
-	_, err := c.get(ctx, pathLogbook+url.PathEscape(name), &entries)
+	_, err := c.get(ctx, PathLogbook+url.PathEscape(name), &entries)
 	return entries, err
 }
 

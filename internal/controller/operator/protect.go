@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
@@ -50,9 +51,12 @@ type reviews struct {
 	unknown *ratelimit.Limiter
 }
 
+// Why somebody is not identified now.
 var (
-	errBusy    = errors.New("too many callers are being identified")
-	errTooMany = errors.New("too many unknown tokens")
+	// ErrBusy: many others are being identified.
+	ErrBusy = errors.New("too many callers are being identified")
+	// ErrTooMany: the address has presented many tokens that nobody knows.
+	ErrTooMany = errors.New("too many unknown tokens")
 )
 
 // Protect has next answer those whom the Kubernetes API knows and allows the verb and the path of their request, and nobody else.
@@ -68,16 +72,16 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 		}
 		user, err := s.review(r)
 		switch {
-		case errors.Is(err, errUnknown):
+		case errors.Is(err, ErrUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
 			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
-		case errors.Is(err, errTooMany):
+		case errors.Is(err, ErrTooMany):
 			w.Header().Set("Retry-After", "5")
 			http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
 		case errors.Is(err, errForbidden):
 			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 		case err != nil:
-			if !errors.Is(err, errBusy) {
+			if !errors.Is(err, ErrBusy) {
 				s.Logger.Info("operator not authenticated", "error", err)
 			}
 			w.Header().Set("Retry-After", "5")
@@ -90,22 +94,53 @@ func (s *Server) Protect(next http.Handler) http.Handler {
 
 // review is authorize, for few at a time, and not for those who have tried too many tokens.
 func (s *Server) review(r *http.Request) (user authenticationv1.UserInfo, err error) {
+	_, certified := s.certified(r)
+	err = s.limited(r, certified, func(ctx context.Context) (err error) {
+		user, err = s.authorize(ctx, r)
+		return err
+	})
+	return user, err
+}
+
+// Certified is whom the client certificate of a connection names, and until when.
+func (s *Server) Certified(r *http.Request) (authenticationv1.UserInfo, time.Time, bool) {
+	user, ok := s.certified(r)
+	if !ok {
+		return user, time.Time{}, false
+	}
+	return user, r.TLS.VerifiedChains[0][0].NotAfter, true
+}
+
+// Bearer is the bearer token of a request; empty: it has none.
+func Bearer(r *http.Request) string { return tokenOf(r) }
+
+// TokenUser says whose a token is that came with a request. Its limits are those of Protect.
+func (s *Server) TokenUser(r *http.Request, token string) (user authenticationv1.UserInfo, err error) {
+	err = s.limited(r, false, func(ctx context.Context) (err error) {
+		user, err = s.tokenUser(ctx, token)
+		return err
+	})
+	return user, err
+}
+
+// limited identifies a caller within the limits of reviews.
+func (s *Server) limited(r *http.Request, certified bool, identify func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	s.reviews.once.Do(func() { s.reviews.unknown = ratelimit.New(unknownPerSecond, unknownBurst, s.Clock) })
 	address := callerOf(r)
-	if _, certified := s.certified(r); !certified && !s.reviews.unknown.Left(address) {
-		return user, errTooMany
+	if !certified && !s.reviews.unknown.Left(address) {
+		return ErrTooMany
 	}
 	defer s.reviews.Add(-1)
 	if s.reviews.Add(1) > maxReviews {
-		return user, errBusy
+		return ErrBusy
 	}
-	user, err = s.authorize(ctx, r)
-	if errors.Is(err, errUnknown) {
+	err := identify(ctx)
+	if errors.Is(err, ErrUnknown) {
 		s.reviews.unknown.Allow(address)
 	}
-	return user, err
+	return err
 }
 
 // callerOf is the zero value where a request has no address.

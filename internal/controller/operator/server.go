@@ -53,6 +53,8 @@ type Server struct {
 	Console *console.Hub
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
+	// Dashboard answers what is under its path, and knows its callers by itself; nil: nobody does.
+	Dashboard http.Handler
 
 	reviews reviews
 	viewers viewers
@@ -60,6 +62,10 @@ type Server struct {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.Dashboard != nil && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, PathDashboard)) {
+		s.Dashboard.ServeHTTP(w, r)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	s.Protect(s.routes()).ServeHTTP(w, r.WithContext(ctx))
@@ -69,8 +75,8 @@ func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /systems/{uuid}", s.answer(s.report))
 	mux.HandleFunc("DELETE /delete/{uuid}", s.answer(s.forget))
-	mux.HandleFunc("GET /boots/{uuid}", s.answer(s.boots))
-	mux.HandleFunc("GET "+pathLogbook+"{name}", s.logbook)
+	mux.HandleFunc("GET "+PathBoots+"{uuid}", s.answer(s.boots))
+	mux.HandleFunc("GET "+PathLogbook+"{name}", s.logbook)
 	if s.Console != nil {
 		mux.HandleFunc("GET "+PathConsole+"{server}", s.serveConsole)
 	}
@@ -82,6 +88,12 @@ func (s *Server) routes() *http.ServeMux {
 	}
 	return mux
 }
+
+// PathBoots is where the requests of a machine are read, by its UUID.
+const PathBoots = "/boots/"
+
+// PathDashboard is where the pages for browsers are.
+const PathDashboard = "/dashboard/"
 
 // PathUnknown is where the machines are listed that asked what to boot and that there is nothing for.
 const PathUnknown = "/unknown"
@@ -163,6 +175,9 @@ func (s *Server) boots(_ context.Context, uuid string) ([]byte, error) {
 	}
 	return json.Marshal(Boots{uuid, boots})
 }
+
+// BootsOf is what the newest boots of a machine asked for and were given.
+func (s *Server) BootsOf(uuid string) Boots { return Boots{uuid, s.History.Boots(uuid)} }
 
 // Boots is the answer to GET /boots/{uuid}.
 type Boots struct {
