@@ -1,6 +1,5 @@
 // Package assets has the scripts and styles of others that the dashboard's pages load: htmx, xterm.js with its fit addon, and uPlot, as their
-// authors published them. SHA256SUMS says what each file is, and licenses/ has their licences. `hack/dashboard-assets` fetches the versions
-// of this table again and says what differs.
+// authors published them. SHA256SUMS says what each file is, and licenses/ has their licences.
 //
 //	file               package            version  licence
 //	htmx.js            htmx.org           2.0.7    0BSD
