@@ -39,7 +39,7 @@ type Hub struct {
 	stopped  bool
 }
 
-var errStopped = &Refusal{ReasonStopped, errors.New("Farrier ends")} //nolint:staticcheck // a name
+var errStopped = &Refusal{ReasonStopped, errors.New("Farrier ends")}
 
 // Join has somebody watch the console of a server. Who may write does if nobody else is, or with take in place of whoever does. The session begins with
 // its first viewer; Join does not wait until it is connected.

@@ -13,10 +13,10 @@ func (f *filter) pass(p []byte) []byte {
 	}
 	out := make([]byte, 0, len(p))
 	for _, b := range p {
-		switch {
-		case b == f.leave[f.matched]:
+		switch b {
+		case f.leave[f.matched]:
 			f.matched++
-		case b == f.leave[0]:
+		case f.leave[0]:
 			f.matched = 1
 		default:
 			f.matched = 0

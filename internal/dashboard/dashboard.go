@@ -246,7 +246,7 @@ func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, s *session, sta
 func (d *Dashboard) shell(s *session, path string) page.Shell {
 	shell := page.Shell{Path: path, Asset: d.files.url}
 	if s != nil {
-		shell.Person, shell.CSRF, shell.Live = s.user.Username, s.formToken(), root+"live?path="+url.QueryEscape(path)
+		shell.Person, shell.CSRF, shell.Live = s.user.Username, s.formToken(), root+"live"
 	}
 	return shell
 }
@@ -264,11 +264,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, v 
 	}
 	out, done := compressed(w, r)
 	w.WriteHeader(v.Status)
-	draw := func() error { return page.Write(out, shell, v) }
-	if r.Header.Get("X-Live") != "" { // a page that is open brings itself up to date
-		draw = func() error { return page.WriteMain(out, shell, v) }
-	}
-	if err := draw(); err != nil {
+	if err := page.Write(out, shell, v); err != nil {
 		d.Logger.V(1).Info("page not sent", "path", r.URL.Path, "error", err)
 	}
 	done()

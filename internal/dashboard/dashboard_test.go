@@ -368,17 +368,17 @@ func TestLive(t *testing.T) {
 	defer func() { _ = answer.Body.Close() }()
 	events := newEvents(t, answer.Body)
 	events.want("run", s.hub.run)
-	events.want("change", "")
+	events.want("main", "Servers")
 	if err := s.api.Client.Create(t.Context(), &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "node-8"}, Spec: metalv1.ServerSpec{SystemUUID: "4c4c4544-0043-3510-8052-b7c04f4e4d33"}}); err != nil {
 		t.Fatal(err)
 	}
-	events.want("change", "")
+	events.want("main", "node-8")
 	s.api.set(func() { s.api.gone = true })
 	found := s.sessions.of(r)
 	found.rights.forget()
 	events.want("offline", "does not answer")
 	s.api.set(func() { s.api.gone = false })
-	events.want("change", "")
+	events.want("main", "node-8")
 	s.sessions.end(found)
 	events.want("ended", "signed out")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -108,7 +109,7 @@ func (d *Dashboard) Run(ctx context.Context, informers cache.Informers, kinds ..
 // live streams the page at the path that "path" says, as it changes:
 //
 //	event: run      which run of Farrier this is
-//	event: change   the page is another one now: the browser fetches it
+//	event: main     the content of the page, which is another one now
 //	event: offline  why there is nothing newer
 //	event: ended    the session has ended
 func (d *Dashboard) live(w http.ResponseWriter, r *http.Request) {
@@ -214,19 +215,27 @@ func (l *stream) picture() bool {
 	if err != nil {
 		v = d.failure(err)
 	}
-	var b bytes.Buffer
-	shell := d.shell(l.session, l.at.RequestURI())
+	return l.show(v)
+}
+
+// show sends the content of a page, unless it is the one that was sent last.
+func (l *stream) show(v page.View) bool {
+	shell := l.dashboard.shell(l.session, l.at.RequestURI())
+	token := shell.CSRF
 	shell.CSRF = "" // it differs each time
-	if err := page.WriteMain(&b, shell, v); err != nil {
-		d.Logger.Error(err, "page not made")
-		return false
-	}
-	sum := sha256.Sum256(b.Bytes())
-	if sum == l.shown {
+	var compared, sent bytes.Buffer
+	err := page.WriteMain(&compared, shell, v)
+	sum := sha256.Sum256(compared.Bytes())
+	if err == nil && sum == l.shown {
 		return true
 	}
+	shell.CSRF = token
+	if err = errors.Join(err, page.WriteMain(&sent, shell, v)); err != nil {
+		l.dashboard.Logger.Error(err, "page not made")
+		return false
+	}
 	l.shown = sum
-	return l.send("change", hex.EncodeToString(sum[:8]))
+	return l.send("main", sent.String())
 }
 
 // send sends an event, and reports whether somebody got it.

@@ -15,14 +15,7 @@ type Terminal interface {
 
 // attach connects a client with the serial console until it leaves with the keys, or is gone. It reports whether it is still there.
 func (m *Machine) attach(client io.ReadWriter, leave string) bool {
-	var typed io.Writer
-	detach := func() {}
-	if real, ok := m.computer.(Terminal); ok {
-		typed, detach = real.Attach(client)
-	} else {
-		screen := m.watchConsole(client)
-		typed, detach = screen, screen.close
-	}
+	typed, detach := m.openConsole(client)
 	defer detach()
 	matched := 0
 	buffer := make([]byte, 1<<10)
@@ -49,6 +42,14 @@ func (m *Machine) attach(client io.ReadWriter, leave string) bool {
 		}
 		_, _ = typed.Write(buffer[:n]) // a machine that is off takes nothing
 	}
+}
+
+func (m *Machine) openConsole(out io.Writer) (in io.Writer, detach func()) {
+	if computer, ok := m.computer.(Terminal); ok {
+		return computer.Attach(out)
+	}
+	screen := m.watchConsole(out)
+	return screen, screen.close
 }
 
 // console is one view of the serial console of a simulated machine. It prints what the record of the boot says, as it comes to be.

@@ -283,18 +283,27 @@ func (b *bmc) runCommand(channel ssh.Channel, line commandLine, command string) 
 		_, err := fmt.Fprintf(channel, "Unknown command: %.64q\r\n", command)
 		return err == nil
 	}
-	if _, off := b.struck(fault.NoConsole, ""); off {
+	if !b.hasConsole() {
 		_, err := io.WriteString(channel, "Serial over LAN is not enabled.\r\n")
 		return err == nil
 	}
 	return b.machines[0].attach(channel, line.leave)
 }
 
+// hasConsole reports whether the BMC has the serial console of its machine. Of a computer it has it only if the computer gives it.
+func (b *bmc) hasConsole() bool {
+	if _, off := b.struck(fault.NoConsole, ""); off {
+		return false
+	}
+	computer := b.machines[0].computer
+	_, given := computer.(Terminal)
+	return computer == nil || given
+}
+
 // serialConsole is what Redfish says about it (ComputerSystem.SerialConsole).
 func (b *bmc) serialConsole() object {
-	_, off := b.struck(fault.NoConsole, "")
 	line := commandLines[b.quirks.vendor]
-	o := object{"ServiceEnabled": b.sshPort != 0 && !off, "SharedWithManagerCLI": line.command != ""}
+	o := object{"ServiceEnabled": b.sshPort != 0 && b.hasConsole(), "SharedWithManagerCLI": line.command != ""}
 	if b.sshPort != 0 {
 		o["Port"] = int(b.sshPort)
 	}

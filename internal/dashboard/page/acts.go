@@ -48,8 +48,8 @@ func actsOf(s *metalv1.Server, claim *metalv1.ServerClaim) acts {
 		ask("cycle", "Power cycle", "The power is cut and comes back. What is not written to disk is lost.")
 		ask("reset", "Reset", "It restarts at once, as by its button. What is not written to disk is lost.")
 	}
-	switch {
-	case state == metalv1.ServerStateParked:
+	switch state {
+	case metalv1.ServerStateParked:
 		plain("unpark", "Unpark")
 	default:
 		ask("park", "Park", "It is shut down once, and Farrier leaves it alone until somebody unparks it.")
