@@ -247,7 +247,7 @@ func (a *acts) run(ctx context.Context, s *session, orders []verb.Order) error {
 	}
 	if running == nil || running.Err() != nil {
 		<-a.room
-		return &silent{errors.New("Farrier stops")} //nolint:staticcheck // a name
+		return &silent{errors.New("Farrier stops")}
 	}
 	if err := orders[0].Write(ctx); err != nil {
 		<-a.room

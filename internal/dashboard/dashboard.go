@@ -32,7 +32,11 @@ const (
 )
 
 // contentPolicy lets pages load and ask nothing but this server, and has no script or style in their text count.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+var contentPolicy = policy("'self'")
+
+func policy(styles string) string {
+	return "default-src 'none'; script-src 'self'; style-src " + styles + "; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
 
 // Options are what a Dashboard needs.
 type Options struct {
@@ -81,6 +85,7 @@ func New(o Options) *Dashboard {
 	d.mux.HandleFunc("POST "+root+"link", d.link)
 	d.mux.HandleFunc("POST "+root+"signout", d.signedIn(d.signOut))
 	d.mux.HandleFunc("GET "+root+"live", d.live)
+	d.mux.HandleFunc("GET "+root+"console/{server}", d.signedIn(d.console))
 	d.mux.HandleFunc("GET "+root, d.signedIn(d.show))
 	d.mux.HandleFunc("POST "+root, d.signedIn(d.act))
 	return d
@@ -257,6 +262,9 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, v 
 	if s != nil {
 		n := s.told()
 		shell.Notice, shell.Bad = n.text, n.bad
+	}
+	if v.Terminal {
+		shell.StyleNonce = withTerminal(w)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if v.Status == http.StatusServiceUnavailable {

@@ -137,7 +137,7 @@ func (s *site) signInAs(person string) *httptest.ResponseRecorder {
 // csrf is the token of the forms of the session.
 func (s *site) csrf() string {
 	s.t.Helper()
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: cookieName, Value: s.jar[cookieName]})
 	found := s.sessions.of(r)
 	if found == nil {
@@ -356,7 +356,7 @@ func TestLive(t *testing.T) {
 	s.signInAs("reader")
 	web := httptest.NewTLSServer(s.Operator)
 	t.Cleanup(web.Close)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", web.URL+root+"live?path="+url.QueryEscape(root+"servers"), nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+root+"live?path="+url.QueryEscape(root+"servers"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

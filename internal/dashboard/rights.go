@@ -30,8 +30,9 @@ const (
 
 // action is something that needs a right.
 type action struct {
-	verb, group, resource, namespace, name string
-	path                                   string // of what is no resource
+	verb, group, resource, subresource, namespace, name string
+
+	path string // of what is no resource
 }
 
 // answer is what the API has said about an action.
@@ -95,7 +96,7 @@ func specOf(user authenticationv1.UserInfo, a action) authorizationv1.SubjectAcc
 		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: a.path, Verb: a.verb}
 		return spec
 	}
-	spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: a.verb, Group: a.group, Resource: a.resource, Namespace: a.namespace, Name: a.name}
+	spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Namespace: a.namespace, Name: a.name}
 	return spec
 }
 
@@ -107,14 +108,18 @@ func (s *silent) Unwrap() error { return s.error }
 // missing says which right somebody lacks, in the words of the Kubernetes API.
 func missing(s *session, a action) error {
 	if a.path != "" {
-		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", s.user.Username, a.verb, a.path)) //nolint:staticcheck // the API's words
+		return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", s.user.Username, a.verb, a.path))
 	}
 	where := "at the cluster scope"
 	if a.namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", a.namespace)
 	}
-	resource := schema.GroupResource{Group: a.group, Resource: a.resource}
-	return apierrors.NewForbidden(resource, a.name, fmt.Errorf("User %q cannot %s resource %q in API group %q %s", s.user.Username, a.verb, a.resource, a.group, where)) //nolint:staticcheck // the API's words
+	named := a.resource
+	if a.subresource != "" {
+		named += "/" + a.subresource
+	}
+	resource := schema.GroupResource{Group: a.group, Resource: named}
+	return apierrors.NewForbidden(resource, a.name, fmt.Errorf("User %q cannot %s resource %q in API group %q %s", s.user.Username, a.verb, named, a.group, where))
 }
 
 // mayRead returns an error unless somebody may read a path of the operator address.

@@ -57,13 +57,8 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if !s.viewers.enter(user.Username) {
-		http.Error(w, "too many consoles are open", http.StatusTooManyRequests)
-		return
-	}
-	defer s.viewers.exit(user.Username)
 	write := !readOnly(r)
-	s.Console.Serve(w, r, server, console.Access{
+	s.Watch(w, r, server, console.Access{
 		User: user.Username, Write: write, Take: write && r.URL.Query().Has("take"),
 		Recheck: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -72,6 +67,20 @@ func (s *Server) serveConsole(w http.ResponseWriter, r *http.Request) {
 			return err
 		},
 	})
+}
+
+// Watch has the WebSocket of a request watch the console of a server, unless too many are watched already. What access says, the caller has found out.
+func (s *Server) Watch(w http.ResponseWriter, r *http.Request, server string, access console.Access) {
+	if s.Console == nil || len(validation.IsDNS1123Subdomain(server)) > 0 {
+		http.NotFound(w, r)
+		return
+	}
+	if !s.viewers.enter(access.User) {
+		http.Error(w, "too many consoles are open", http.StatusTooManyRequests)
+		return
+	}
+	defer s.viewers.exit(access.User)
+	s.Console.Serve(w, r, server, access)
 }
 
 // viewers counts who watches consoles.

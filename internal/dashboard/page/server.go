@@ -99,7 +99,9 @@ func Server(ctx context.Context, s Source, name string) (View, error) {
 	p.history(ctx, s)
 	p.wipes(ctx, s)
 	p.Acts = actsOf(server, facts.Claim)
-	return view(name, "servers", "server", p), nil
+	v := view(name, "servers", "server", p)
+	v.Terminal = true
+	return v, nil
 }
 
 // why is what `farrier why` says about a name.

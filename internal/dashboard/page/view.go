@@ -35,8 +35,8 @@ type View struct {
 	Title, Section string
 	// Status is that of the answer.
 	Status int
-	// Live says that the page changes with what it shows.
-	Live bool
+	// Live says that the page changes with what it shows, and Terminal that it has one.
+	Live, Terminal bool
 
 	template string
 	data     any
@@ -54,6 +54,8 @@ type Shell struct {
 	CSRF string
 	// Live is where events are streamed from; empty: nowhere.
 	Live string
+	// StyleNonce is what styles carry that a terminal makes; empty: there is none.
+	StyleNonce string
 	// Asset is the URL of an asset; nil: /dashboard/assets/NAME.
 	Asset func(name string) string
 	// Offline says that the Kubernetes API does not answer, and what is shown is old.
