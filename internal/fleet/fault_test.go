@@ -45,6 +45,11 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.DropEvents:       "",
 	fault.DiskFails:        "",
 	fault.OldProbe:         "",
+	fault.SilentProbe:      "",
+	fault.KernelPanic:      "",
+	fault.ConsoleHang:      "",
+	fault.ConsoleRefuse:    "",
+	fault.NoConsole:        "",
 }
 
 // Every fault there is, all at once, each at a BMC of its own in a rack of fifty: the others do

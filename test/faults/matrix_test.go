@@ -49,8 +49,11 @@ func TestRack(t *testing.T) {
 	t.Run("secrecy", s.searchEverything)
 }
 
-// ofMachine are faults of what stands behind a BMC, and no business of this package.
-var ofMachine = map[fault.Kind]bool{"disk-fails": true, "old-probe": true}
+// ofMachine are faults of what stands behind a BMC or of its serial console, and no business of this package.
+var ofMachine = map[fault.Kind]bool{
+	fault.DiskFails: true, fault.OldProbe: true, fault.SilentProbe: true, fault.KernelPanic: true,
+	fault.ConsoleHang: true, fault.ConsoleRefuse: true, fault.NoConsole: true,
+}
 
 func covered(k fault.Kind) bool {
 	for _, trouble := range troubles {

@@ -138,7 +138,7 @@ func (m *manager) bindings() (all []*streampb.Binding) {
 }
 
 // startManager starts one at an address, or at any free one, whose view was made of objects up to a resource version.
-func (p *pki) startManager(address string, observed uint64, secretsFor time.Duration) *manager {
+func (p *pki) startManager(address string, observed uint64, secretsFor time.Duration, entries ...bootview.Entry) *manager {
 	p.t.Helper()
 	names, err := peer.ParseTable([]string{"boot-1", "boot-2"})
 	if err != nil {
@@ -156,6 +156,9 @@ func (p *pki) startManager(address string, observed uint64, secretsFor time.Dura
 	source.ObserveView(m.view)
 	source.ObserveProfiles(m.profiles)
 	source.ObservePins(m.pins)
+	for _, e := range entries {
+		m.view.Put(e)
+	}
 	m.server = bootstream.NewServer(bootstream.ServerOptions{
 		Journal: journal, Receiver: m, Heartbeat: 50 * time.Millisecond, SecretsFor: secretsFor, Logger: testr.New(p.t),
 		Identify: func(ctx context.Context) (bootstream.Peer, error) {
