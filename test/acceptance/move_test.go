@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
@@ -23,6 +25,8 @@ func TestMoveToAnotherUp(t *testing.T) {
 	p := l.up(t)
 	l.discover(p)
 	claim, server, machine := l.runs(p, "web")
+	config := &metalv1.ServerBootConfiguration{ObjectMeta: objectMeta(claim.Namespace, claim.Name)}
+	p.says(config, func() []metav1.Condition { return config.Status.Conditions }, bootv1.ConditionIgnitionDataFetched, "Delivered") // before, it counts as booting
 	p.profile("rescue", server.Spec.SystemUUID)
 	if err := p.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: objectMeta("default", "mine")}); err != nil {
 		t.Fatal(err)
