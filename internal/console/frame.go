@@ -21,6 +21,7 @@ const (
 const (
 	TypeState  = "state"  // to viewers: where the session stands
 	TypeWriter = "writer" // to viewers: who writes
+	TypeReader = "reader" // to viewers: what was typed goes nowhere, because somebody else writes
 	TypeError  = "error"  // to viewers: the last message; why it ends
 	TypeResize = "resize" // from the writer: the size of the terminal
 	TypeTake   = "take"   // from viewers: have me write in place of whoever does

@@ -151,7 +151,7 @@ func (s *socket) receive(ctx context.Context, v *Viewer) error {
 			return errLeft
 		}
 		if err := s.handle(ctx, v, kind, data); errors.Is(err, ErrReader) {
-			err = s.write(Message{Control: &Control{Type: TypeState, State: StateConnected, Message: ErrReader.Error()}})
+			err = s.write(Message{Control: &Control{Type: TypeReader, Message: ErrReader.Error()}})
 			if err != nil {
 				return errLeft
 			}

@@ -89,7 +89,7 @@ func TestTheWebSocket(t *testing.T) {
 	if err := bob.WriteMessage(websocket.BinaryMessage, []byte("b")); err != nil {
 		t.Fatal(err)
 	}
-	bob.told(func(c console.Control) bool { return c.Message == console.ErrReader.Error() })
+	bob.told(func(c console.Control) bool { return c.Type == console.TypeReader && c.Message == console.ErrReader.Error() })
 	for _, bad := range []string{`{"type":"reboot"}`, `no JSON`, `{"type":"resize","columns":-1,"rows":5}`, `{"type":"take","more":1}`} {
 		carol := dial(t, s)
 		carol.told(writer("alice", false))

@@ -82,6 +82,12 @@ func (s *session) over(now time.Time) bool {
 	return now.Sub(s.used) > sessionIdle || now.Sub(s.made) > sessionLife || !s.until.IsZero() && now.After(s.until)
 }
 
+func (s *session) lastUsed() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 func (s *session) touch(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +164,7 @@ func (s *sessions) makeRoom(person string, now time.Time) {
 	var oldest, theirs *session
 	count := 0
 	older := func(a, b *session) *session {
-		if a == nil || b.used.Before(a.used) {
+		if a == nil || b.lastUsed().Before(a.lastUsed()) {
 			return b
 		}
 		return a

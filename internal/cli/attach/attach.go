@@ -303,7 +303,7 @@ func (t *Terminal) told(c console.Control) error {
 		return errLost // another Farrier takes over, or this one starts again
 	case c.Type == console.TypeError:
 		return &Ended{c.Reason, screen.Clean(c.Message)}
-	case c.Type == console.TypeState && c.State == console.StateConnected && c.Message != "":
+	case c.Type == console.TypeReader:
 		t.note("%s (Enter ~ w takes over)", c.Message)
 	case c.Type == console.TypeState && c.State == console.StateConnected:
 		t.note("connected to the console of %s (Enter ~ . leaves, Enter ~ ? helps)", t.Server)

@@ -89,28 +89,45 @@ func (c *Client) Unknown(ctx context.Context) ([]UnknownMachine, error) {
 
 // get decodes an answer, and reports whether there is one.
 func (c *Client) get(ctx context.Context, path string, into any) (there bool, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	err = c.ask(ctx, http.MethodGet, path, into)
+	if status := (*statusError)(nil); errors.As(err, &status) && status.code == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ask decodes the answer of status 200. Any other status is ErrUnauthorized, ErrForbidden or a *statusError.
+func (c *Client) ask(ctx context.Context, method, path string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
-		return false, err
+		return err
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	switch answer.StatusCode {
 	case http.StatusOK:
-	case http.StatusNotFound:
-		return false, nil
 	case http.StatusUnauthorized:
-		return false, ErrUnauthorized
+		return ErrUnauthorized
 	case http.StatusForbidden:
-		return false, ErrForbidden
+		return ErrForbidden
 	default:
-		return false, fmt.Errorf("GET %s: %s", path, answer.Status)
+		return &statusError{method, path, answer.StatusCode}
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
-		return false, fmt.Errorf("GET %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	return true, nil
+	return nil
+}
+
+// statusError is an answer of a status that says neither yes nor who may not.
+type statusError struct {
+	method, path string
+	code         int
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s %s: %d %s", e.method, e.path, e.code, http.StatusText(e.code))
 }
