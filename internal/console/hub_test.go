@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/console"
 )
@@ -260,7 +259,7 @@ func TestWhoDoesNotReadIsDropped(t *testing.T) {
 
 // TestABMCThatDropsTheConsole is connected to again, later each time; what was typed meanwhile is not typed to what stands there then.
 func TestABMCThatDropsTheConsole(t *testing.T) {
-	c := clocktesting.NewFakeClock(time.Unix(0, 0))
+	c := newClock()
 	h, first, second := newHub(t, c), newLine(), newLine()
 	h.lines <- first
 	alice := h.join(t, "alice", true, false)
@@ -276,9 +275,7 @@ func TestABMCThatDropsTheConsole(t *testing.T) {
 	h.lines <- errors.New("refused")
 	h.lines <- second
 	for _, pause := range []time.Duration{time.Second, 2 * time.Second} {
-		for !c.HasWaiters() {
-			time.Sleep(time.Millisecond) // the fake clock tells nobody that somebody waits
-		}
+		c.waitedFor(pause)
 		c.Step(pause)
 		<-h.opens
 	}
@@ -319,14 +316,12 @@ func TestWhatEndsAConsole(t *testing.T) {
 
 // TestAnIdleConsoleEnds: a session that nobody uses is not kept from others.
 func TestAnIdleConsoleEnds(t *testing.T) {
-	c := clocktesting.NewFakeClock(time.Unix(0, 0))
+	c := newClock()
 	h, l := newHub(t, c), newLine()
 	h.lines <- l
 	alice := h.join(t, "alice", true, false)
 	alice.told(state(console.StateConnected))
-	for !c.HasWaiters() {
-		time.Sleep(time.Millisecond)
-	}
+	c.waitedFor(time.Minute)
 	c.Step(31 * time.Minute)
 	refusal, _ := errors.AsType[*console.Refusal](alice.ends())
 	if refusal == nil || refusal.Reason != console.ReasonIdle {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gorilla/websocket"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/farrier-dev/farrier/internal/console"
 )
@@ -89,7 +88,9 @@ func TestTheWebSocket(t *testing.T) {
 	if err := bob.WriteMessage(websocket.BinaryMessage, []byte("b")); err != nil {
 		t.Fatal(err)
 	}
-	bob.told(func(c console.Control) bool { return c.Type == console.TypeReader && c.Message == console.ErrReader.Error() })
+	bob.told(func(c console.Control) bool {
+		return c.Type == console.TypeReader && c.Message == console.ErrReader.Error()
+	})
 	for _, bad := range []string{`{"type":"reboot"}`, `no JSON`, `{"type":"resize","columns":-1,"rows":5}`, `{"type":"take","more":1}`} {
 		carol := dial(t, s)
 		carol.told(writer("alice", false))
@@ -118,28 +119,13 @@ func TestTheWebSocket(t *testing.T) {
 
 // TestARightThatEnds ends the console of whoever had it.
 func TestARightThatEnds(t *testing.T) {
-	c := clocktesting.NewFakeClock(time.Unix(0, 0))
+	c := newClock()
 	h, l := newHub(t, c), newLine()
 	h.lines <- l
 	s := h.serves(t, console.Access{User: "alice", Recheck: func(context.Context) error { return errors.New("the token has expired") }})
 	alice := dial(t, s)
 	alice.told(state(console.StateConnected))
-	done := make(chan struct{})
-	defer func() { <-done }()
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() { // which tickers wait already is not known
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				_, _ = l.print.Write([]byte("."))
-				c.Step(6 * time.Minute)
-				time.Sleep(time.Millisecond)
-			}
-		}
-	}()
+	c.waitedFor(5 * time.Minute)
+	c.Step(5 * time.Minute)
 	alice.told(ended(console.ReasonForbidden))
 }

@@ -20,14 +20,23 @@ func TestTheOldestSessionMakesRoom(t *testing.T) {
 	}
 	first, second := begin(), begin()
 	var using sync.WaitGroup
+	signedIn := make(chan struct{})
 	using.Go(func() {
-		for range 1000 {
+		for used := false; ; used = true {
+			select {
+			case <-signedIn:
+				if used {
+					return
+				}
+			default:
+			}
 			first.touch(c.Now().Add(time.Minute))
 		}
 	})
 	for range maxSessionsEach - 2 {
 		begin()
 	}
+	close(signedIn)
 	using.Wait()
 	begin()
 	if !all.has(first) || all.has(second) {

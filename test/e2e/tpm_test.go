@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/farrier-dev/farrier/test/product"
 )
 
 // emulatedTPM is a TPM 2.0 of swtpm.
@@ -50,7 +52,7 @@ func newTPM(t *testing.T) emulatedTPM {
 		program: fmt.Sprintf(maker, told),
 		config:  fmt.Sprintf("create_certs_tool = %s\ncreate_certs_tool_config = /dev/null\ncreate_certs_tool_options = /dev/null\n", program),
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+		if err := product.WriteProgram(file, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

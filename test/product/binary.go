@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -117,13 +118,21 @@ func (b *Binary) With(t *testing.T, files map[string][]byte) *Binary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(installed.path, program, 0o700); err != nil {
+	if err := WriteProgram(installed.path, program); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(installed.path), name), content, 0o700); err != nil {
+		if err := WriteProgram(filepath.Join(filepath.Dir(installed.path), name), content); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return installed
+}
+
+// WriteProgram writes a file that can be run at once. A process that a parallel test starts while the file is open would have it open for writing, too, until it
+// runs its own program, and nobody can run a file that somebody writes: so none is started meanwhile. Tests run it as other users, too.
+func WriteProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
 }

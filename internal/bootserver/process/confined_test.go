@@ -12,6 +12,7 @@ import (
 
 	"github.com/farrier-dev/farrier/test/await"
 	"github.com/farrier-dev/farrier/test/loopback"
+	"github.com/farrier-dev/farrier/test/product"
 )
 
 // confined is the command that runs another one as nobody, without any capability, with a file system of which only a directory can be
@@ -76,7 +77,7 @@ func copied(t *testing.T) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "farrier-bootserver")
-	if err := os.WriteFile(path, content, 0o755); err != nil {
+	if err := product.WriteProgram(path, content); err != nil {
 		t.Fatal(err)
 	}
 	return path
