@@ -304,6 +304,48 @@ func TestAMachineThatComesBack(t *testing.T) {
 	await.True(t, "the third claim", same(a, map[string]string{"Kind/ns/a": "third claim"}))
 }
 
+// oneName notes whether a machine was ever held under two names.
+type oneName struct {
+	applied
+	twice atomic.Bool
+}
+
+func (o *oneName) Apply(r *streampb.Record) error {
+	serial := r.GetMachine().Serial
+	for key, held := range o.get() {
+		if held == serial && key != r.Key {
+			o.twice.Store(true)
+		}
+	}
+	return o.applied.Apply(r)
+}
+
+// TestAMachineOfAnotherNameIsHeldOnce: an object was made anew under another name while the boot server followed nobody. Two names of one machine are a
+// conflict, which boots nothing, so the old one goes before the new one is used; and nobody is told that the new one is in use before it is.
+func TestAMachineOfAnotherNameIsHeldOnce(t *testing.T) {
+	var n network
+	first, second := newManager(t, "", observed(17)), newManager(t, "", observed(30))
+	first.journal.Put("", machine("Kind/ns/old", 5, "node-7"))
+	first.journal.Put("", machine("Kind/ns/stays", 6, "node-8"))
+	second.journal.Put("", machine("Kind/ns/new", 20, "node-7"))
+	second.journal.Put("", machine("Kind/ns/stays", 21, "node-8"))
+	n.set("first", first)
+	a := &oneName{applied: applied{has: map[string]string{}}}
+	f := NewFollower(FollowerOptions{
+		Managers: []string{"first", "second"}, Credentials: insecure.NewCredentials(), Applier: a, Dial: n.dial, Logger: testr.New(t),
+	})
+	run(t, f)
+	await.True(t, "the first snapshot", a.isSynced)
+	n.set("second", second)
+	n.set("first", nil)
+	first.stop()
+	await.True(t, "the other name", same(&a.applied, map[string]string{"Kind/ns/new": "node-7", "Kind/ns/stays": "node-8"}))
+	if a.twice.Load() {
+		t.Error("the machine was held under two names")
+	}
+	await.True(t, "its acknowledgement", func() bool { r, _ := second.Reach("Kind/ns/new"); return r == Reached })
+}
+
 // TestWhatAManagerHasNotSeenIsNotGone: a boot server goes from one manager to another that has not seen the newest object yet, and back.
 func TestWhatAManagerHasNotSeenIsNotGone(t *testing.T) {
 	var n network

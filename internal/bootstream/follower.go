@@ -285,8 +285,9 @@ type session struct {
 	stream  streampb.BootStream_FollowClient
 	welcome *streampb.Welcome
 	heard   func(next time.Duration)
-	// snapshot is under way.
+	// snapshot is under way. deferred are the records of it that wait for its end.
 	snapshot bool
+	deferred []*streampb.Record
 	counter  uint64
 }
 
@@ -351,7 +352,7 @@ func (s *session) welcomed(w *streampb.Welcome) error {
 
 // begin begins a snapshot.
 func (s *session) begin() {
-	s.snapshot = true
+	s.snapshot, s.deferred = true, nil // what was deferred is in this snapshot again
 	s.held.begin()
 }
 
@@ -365,19 +366,16 @@ func (s *session) changes(c *streampb.Changes) error {
 			return fmt.Errorf("the manager sent what is no record: %w", err)
 		}
 		ack.Counter = r.Counter
-		if !s.held.news(s.welcome.Epoch, r) {
-			s.held.seen(r.Key)
+		if s.defers(r) {
+			s.deferred = append(s.deferred, r)
 			continue
 		}
-		if err := s.apply(r); err != nil {
-			s.o.Logger.Info("record refused", "record", r.Key, "error", err)
-			ack.Refused = append(ack.Refused, &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: err.Error()})
-			s.held.refuse(r.Key, r.Counter)
-			s.held.seen(r.Key)
-			continue
+		if s.use(r, ack) {
+			kept = append(kept, r)
 		}
-		s.held.take(s.welcome.Epoch, r)
-		kept = append(kept, s.from(r))
+	}
+	if len(s.deferred) > 0 { // they are not in use yet
+		ack.Counter = min(ack.Counter, s.deferred[0].Counter-1)
 	}
 	s.unkept.append(kept)
 	s.counter = ack.Counter
@@ -385,6 +383,32 @@ func (s *session) changes(c *streampb.Changes) error {
 		state.Epoch, state.Counter, state.Records, state.KeepError = s.welcome.Epoch, s.counter, s.held.records, s.unkept.err
 	})
 	return s.acknowledge(ack)
+}
+
+// mostDeferred bounds how many records wait for the end of a snapshot.
+const mostDeferred = 4096
+
+// defers reports whether a record waits for the end of the snapshot: a machine under a name that is not held. It may be one that is held under another
+// name, of an object that is gone, and two names of one machine are a conflict, which boots nothing. Only the end of the snapshot tells.
+func (s *session) defers(r *streampb.Record) bool {
+	return s.snapshot && r.GetMachine() != nil && s.held.records > 0 && !s.held.has(r.Key) && r.Counter > 0 && len(s.deferred) < mostDeferred
+}
+
+// use puts a record into use if it is news, and reports whether it is to be kept. Where it cannot be used, ack says so.
+func (s *session) use(r *streampb.Record, ack *streampb.Ack) bool {
+	if !s.held.news(s.welcome.Epoch, r) {
+		s.held.seen(r.Key)
+		return false
+	}
+	if err := s.apply(r); err != nil {
+		s.o.Logger.Info("record refused", "record", r.Key, "error", err)
+		ack.Refused = append(ack.Refused, &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: err.Error()})
+		s.held.refuse(r.Key, r.Counter)
+		s.held.seen(r.Key)
+		return false
+	}
+	s.held.take(s.welcome.Epoch, s.from(r))
+	return true
 }
 
 // from is the record with the epoch that it came from.
@@ -397,16 +421,27 @@ func (s *session) acknowledge(ack *streampb.Ack) error {
 	return s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Ack{Ack: ack}})
 }
 
+// end ends a snapshot: what was not in it goes, and what waited for that comes into use.
+func (s *session) end(c *streampb.Current, ack *streampb.Ack) {
+	kept := s.held.absent(c.Counter, c.Observed)
+	for _, r := range kept {
+		s.o.Applier.Delete(r.Key)
+		s.held.take(s.welcome.Epoch, s.from(r))
+	}
+	for _, r := range s.deferred {
+		if s.use(r, ack) {
+			kept = append(kept, r)
+		}
+	}
+	s.unkept.append(kept)
+	s.snapshot, s.deferred = false, nil
+}
+
 // current ends a snapshot, and notes that nothing is missing.
 func (s *session) current(c *streampb.Current) error {
+	ack := &streampb.Ack{}
 	if s.snapshot || s.held.unsure {
-		gone := s.held.absent(c.Counter, c.Observed)
-		for _, r := range gone {
-			s.o.Applier.Delete(r.Key)
-			s.held.take(s.welcome.Epoch, s.from(r))
-		}
-		s.unkept.append(gone)
-		s.snapshot = false
+		s.end(c, ack)
 	}
 	now := s.o.Clock.Now()
 	s.counter = max(s.counter, c.Counter)
@@ -423,7 +458,8 @@ func (s *session) current(c *streampb.Current) error {
 	if first {
 		s.o.Applier.SetSynced(true)
 	}
-	if err := s.acknowledge(&streampb.Ack{Counter: s.counter}); err != nil || s.o.Health == nil {
+	ack.Counter = s.counter
+	if err := s.acknowledge(ack); err != nil || s.o.Health == nil {
 		return err
 	}
 	return s.stream.Send(&streampb.FollowRequest{Kind: &streampb.FollowRequest_Health{Health: s.o.Health()}})

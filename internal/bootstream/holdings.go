@@ -70,6 +70,12 @@ func (h *holdings) news(epoch string, r *streampb.Record) bool {
 	return r.Version >= held.version
 }
 
+// has reports whether there is something of a key that is not deleted.
+func (h *holdings) has(key string) bool {
+	held, known := h.keys[key]
+	return known && !held.deleted
+}
+
 // refuse notes that a record cannot be used.
 func (h *holdings) refuse(key string, counter uint64) { h.refused[key] = counter }
 
