@@ -16,6 +16,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/system"
 )
 
+// moveWaits is how long a move waits for machines that boot: a boot is over after 15 minutes, and a discovery takes about as long.
+const moveWaits = 30 * time.Minute
+
 // moveRequest is how long one request of a move may take.
 const moveRequest = 30 * time.Second
 
@@ -23,11 +26,13 @@ func newMove() *cobra.Command {
 	var source cluster
 	target := cluster{prefix: "to-"}
 	var dryRun, abort bool
+	timeout := moveWaits
 	cmd := &cobra.Command{
 		Use:   "move",
 		Short: "Move everything that Farrier holds to another Kubernetes API",
 		Long: `Moves all objects of Farrier, with the Secrets and ConfigMaps that belong to them, from one Kubernetes API to another. Machines are not touched: both
 sides are paused first, so that no manager acts during the move, and the target goes on where the source was stopped. The source stays paused.
+Before that the command waits until no server is being booted or cleaned, up to --timeout.
 
 A move that was interrupted or has failed goes on when the command is run again. Both APIs need the CRDs of config/crd and the manager's namespace.`,
 		Example: `  farrier move --dry-run --to-kubeconfig new.kubeconfig
@@ -39,6 +44,9 @@ A move that was interrupted or has failed goes on when the command is run again.
 			}
 			if dryRun && abort {
 				return usage.Errorf("--dry-run and --abort: give one of them")
+			}
+			if timeout < 0 {
+				return usage.Errorf("--timeout: %s is less than zero", timeout)
 			}
 			if target.kubeconfig == "" {
 				target.kubeconfig = source.kubeconfig
@@ -58,6 +66,7 @@ A move that was interrupted or has failed goes on when the command is run again.
 			}
 			return run(cmd.Context(), move.Options{
 				Source: from, Target: to, Namespace: source.namespace, DryRun: dryRun, Pause: move.Await(leadership.PauseTakes), Now: time.Now,
+				Timeout: timeout, Sleep: move.Sleep,
 				Say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
 			})
 		},
@@ -68,6 +77,7 @@ A move that was interrupted or has failed goes on when the command is run again.
 	f.StringVar(&target.kubeconfig, "to-kubeconfig", "", "kubeconfig of the Kubernetes API to move to (default: that of --kubeconfig)")
 	f.StringVar(&target.context, "to-context", "", "context of that kubeconfig (default: its current context)")
 	f.BoolVar(&dryRun, "dry-run", false, "only print what would be moved, in order")
+	f.DurationVar(&timeout, "timeout", timeout, "how long to wait, before anything is paused, for servers that are being booted or cleaned; 0: refuse at once")
 	f.BoolVar(&abort, "abort", false, "give up a move that has not deleted anything at the source: delete the copies, let both sides act as before")
 	return cmd
 }

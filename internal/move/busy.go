@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,16 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 )
 
+// busyError names servers that are about to boot.
+type busyError struct {
+	side    string
+	servers []string
+}
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("%s: these servers are being booted or cleaned: %s. Wait until they are done, or park them", e.side, strings.Join(e.servers, ", "))
+}
+
 // checkIdle refuses to move machines that are about to boot. What they ask for next, they ask the boot server of the source, with tokens that the keys of the
 // source are for: it would answer no more, and the target would boot them again.
 func (m *mover) checkIdle(ctx context.Context) error {
@@ -22,11 +33,37 @@ func (m *mover) checkIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	busy, err := m.booting(s)
-	if err != nil || len(busy) == 0 {
+	servers, err := m.booting(s)
+	if err != nil || len(servers) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s: these servers are being booted or cleaned: %s. Wait until they are done, or park them", m.Source.Name, strings.Join(busy, ", "))
+	return &busyError{m.Source.Name, servers}
+}
+
+// lookEvery is how often a move that waits looks whether machines still boot.
+const lookEvery = 5 * time.Second
+
+// awaitIdle waits until no machine is about to boot, at most until the deadline. It says which it waits for whenever that changes.
+func (m *mover) awaitIdle(ctx context.Context, deadline time.Time) error {
+	var said []string
+	for {
+		err := m.checkIdle(ctx)
+		var busy *busyError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		left := deadline.Sub(m.Now())
+		if left <= 0 {
+			return err
+		}
+		if !slices.Equal(said, busy.servers) {
+			said = busy.servers
+			m.Say("waiting for %s", strings.Join(said, ", "))
+		}
+		if err := m.Sleep(ctx, min(lookEvery, left)); err != nil {
+			return err
+		}
+	}
 }
 
 // bootTime is how long after its power-on a machine may still ask for what it boots with. One that never fetches its ignition does not need it.

@@ -2,11 +2,14 @@ package move
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/farrier-dev/farrier/internal/controller/leadership"
 )
 
 // fieldOwner is who the API says has written a copy, until its own owners are written back.
@@ -29,6 +32,10 @@ type Options struct {
 	DryRun bool
 	// Pause waits until whoever acted when the Leases were taken has stopped.
 	Pause func(context.Context) error
+	// Timeout bounds how long a move waits, before it pauses anybody, for machines that are about to boot; zero: it refuses at once.
+	Timeout time.Duration
+	// Sleep waits between two looks at such machines. It is required with Timeout.
+	Sleep func(context.Context, time.Duration) error
 	Now   func() time.Time
 	// Say tells of one step.
 	Say func(format string, args ...any)
@@ -36,15 +43,18 @@ type Options struct {
 
 // Await is Options.Pause for real.
 func Await(d time.Duration) func(context.Context) error {
-	return func(ctx context.Context) error {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	return func(ctx context.Context) error { return Sleep(ctx, d) }
+}
+
+// Sleep is Options.Sleep for real.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -60,10 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	if over, err := m.over(ctx); over || err != nil {
 		return err
 	}
-	if err := m.pause(ctx); err != nil {
-		return err
-	}
-	if err := m.startable(ctx); err != nil {
+	if err := m.start(ctx); err != nil {
 		return err
 	}
 	if err := m.transfer(ctx); err != nil {
@@ -120,6 +127,30 @@ func (m *mover) over(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// start pauses both sides when no machine is about to boot. One that is told to boot while they are being paused is waited for as well.
+func (m *mover) start(ctx context.Context) error {
+	deadline := m.Now().Add(m.Timeout)
+	for {
+		lease, err := m.lease(ctx, m.Source, leadership.Lease)
+		if err != nil {
+			return err
+		}
+		if !paused(lease) { // by a run that was killed: what boots there gets no further before it is released
+			if err := m.awaitIdle(ctx, deadline); err != nil {
+				return err
+			}
+		}
+		if err := m.pause(ctx); err != nil {
+			return err
+		}
+		err = m.startable(ctx)
+		var busy *busyError
+		if !errors.As(err, &busy) || !m.Now().Before(deadline) {
+			return err
+		}
+	}
+}
+
 // startable undoes the pause of a move that has not begun yet and cannot begin now.
 func (m *mover) startable(ctx context.Context) error {
 	begun, err := m.begun(ctx)
@@ -137,7 +168,7 @@ func (m *mover) startable(ctx context.Context) error {
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if failed := m.unpauseBoth(free); failed != nil {
-		return fmt.Errorf("%w\nboth sides stay paused, because the Leases could not be released: %w", err, failed)
+		return fmt.Errorf("%v\nboth sides stay paused, because the Leases could not be released: %w", err, failed)
 	}
 	return err
 }

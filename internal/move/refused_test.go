@@ -112,6 +112,58 @@ func TestBusyServersAreNotMoved(t *testing.T) {
 	}
 }
 
+// TestAMoveWaitsForBusyServers before anybody is paused, and again for one that is told to boot while both sides are being paused.
+func TestAMoveWaitsForBusyServers(t *testing.T) {
+	w := newWorld(t)
+	w.state("server-2", metalv1.ServerStateCleanup)
+	o := w.options()
+	now, looks, pauses := o.Now(), 0, 0
+	o.Now = func() time.Time { return now }
+	o.Timeout = time.Hour
+	o.Sleep = func(_ context.Context, d time.Duration) error {
+		if now = now.Add(d); w.source.paused(t) || w.target.paused(t) {
+			t.Error("somebody is paused while the move waits")
+		}
+		if looks++; looks == 3 || looks == 5 {
+			w.state("server-2", metalv1.ServerStateAvailable)
+		}
+		return nil
+	}
+	o.Pause = func(context.Context) error {
+		if pauses++; pauses == 1 {
+			w.state("server-2", metalv1.ServerStateDiscovery)
+		}
+		return nil
+	}
+	if err := move.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if looks != 5 || pauses != 2 || !w.source.paused(t) || w.target.paused(t) {
+		t.Errorf("%d looks, %d pauses; paused: source %t, target %t", looks, pauses, w.source.paused(t), w.target.paused(t))
+	}
+	for _, want := range []string{"waiting for server-2 (Cleanup)", "waiting for server-2 (Discovery)"} {
+		if at := slices.Index(w.said, want); at < 0 || slices.Contains(w.said[at+1:], want) {
+			t.Errorf("%q was not said once: %q", want, w.said)
+		}
+	}
+}
+
+// TestAMoveWaitsNoLongerThanItMay: what never ends is refused by name, and nobody has been paused.
+func TestAMoveWaitsNoLongerThanItMay(t *testing.T) {
+	w := newWorld(t)
+	w.state("server-2", metalv1.ServerStateCleanup)
+	o := w.options()
+	now := o.Now()
+	o.Now = func() time.Time { return now }
+	o.Timeout = time.Minute
+	o.Sleep = func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil }
+	o.Pause = func(context.Context) error { t.Error("paused"); return nil }
+	w.refuse(o, "server-2 (Cleanup)", "park them")
+	if waited := now.Sub(w.options().Now()); waited != time.Minute {
+		t.Errorf("waited %s", waited)
+	}
+}
+
 func (w *world) state(name string, state metalv1.ServerState) {
 	var server metalv1.Server
 	if err := w.source.store.Get(w.t.Context(), client.ObjectKey{Name: name}, &server); err != nil {
