@@ -168,7 +168,7 @@ func (m *mover) startable(ctx context.Context) error {
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if failed := m.unpauseBoth(free); failed != nil {
-		return fmt.Errorf("%v\nboth sides stay paused, because the Leases could not be released: %w", err, failed)
+		return fmt.Errorf("%w\nboth sides stay paused, because the Leases could not be released: %w", err, failed)
 	}
 	return err
 }
