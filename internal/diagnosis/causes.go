@@ -42,10 +42,15 @@ const (
 // causes has the table of each kind. The first row that holds counts.
 var causes = map[string][]cause{kindBMC: bmcCauses, kindServer: serverCauses, kindConfig: configCauses, kindClaim: claimCauses}
 
-// normal are reasons that need no explanation: nothing is wrong.
+// normal are reasons that need no explanation: nothing is wrong, and what is to come comes by itself.
 var normal = map[string]bool{
-	"Accepted": true, "AsExpected": true, "AvailableAndOff": true, "Allocated": true, "CertificateAccepted": true, "CertificateVerified": true, "Cleaned": true,
-	"Connected": true, "CredentialsRotated": true, "Matches": true, "PassedThrough": true, "ResetComplete": true, "Used": true,
+	"Accepted": true, "Allocated": true, "Applied": true, "AsExpected": true, "AvailableAndOff": true, "BMCCreated": true, "BootConfigurationPending": true,
+	"BootConfigurationReady": true, "BootOrdered": true, "Booted": true, "Booting": true, "CertificateAccepted": true, "CertificateVerified": true,
+	"Cleaned": true, "Connected": true, "CredentialsRotated": true, "Delivered": true, "Enforced": true, "Granted": true, "Identified": true, "Idle": true,
+	"InUse": true, "Matches": true, "NoAlarm": true, "NoConflict": true, "NoSystemUUID": true, "NotABMC": true, "NotAsked": true, "NotAvailable": true,
+	"NotBooted": true, "NotBound": true, "NotOff": true, "NothingToBoot": true, "Offered": true, "OnTime": true, "Ordered": true, "PassedThrough": true,
+	"Preparing": true, "Programmed": true, "Reachable": true, "Read": true, "Ready": true, "ReportStored": true, "ResetComplete": true, "Resolved": true,
+	"SelfTest": true, "Sent": true, "ShuttingDown": true, "Started": true, "Transformed": true, "UpToDate": true, "Used": true, "Validated": true, "WaitingForReport": true,
 }
 
 // find is the first row of a kind's table that its conditions meet; nil: none.

@@ -6,5 +6,5 @@
 // to decide; messages are quoted as evidence.
 //
 // Adding a reason: give it a row in the table of its kind, or name it in normal if it means no trouble. A test compares the table with the reasons
-// that the API and the controllers define, and another writes docs/troubleshooting.md from it.
+// that the API and the controllers define, and another writes docs/troubleshooting.md from it. A reason that is never the cause has its entry in others (others.go).
 package diagnosis

@@ -2,6 +2,8 @@ package diagnosis
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +41,19 @@ func page() string {
 		"## A machine that Farrier does not know\n\n`farrier unknown` lists the machines that asked for a boot and got nothing. `farrier why MAC` or `farrier why UUID` says what such a machine asked for,\n" +
 		"when and from where, and which Server is closest to it: the same UUID in another byte order, the same MAC address or serial number under another UUID, or a\n" +
 		"neighbouring MAC address.\n")
+	otherReasons(&b)
 	return b.String()
+}
+
+// otherReasons are those that `farrier why` names no cause by, and those of things that are well.
+func otherReasons(b *strings.Builder) {
+	b.WriteString("\n## Other reasons\n\n`farrier why` is not asked about these kinds, or another reason of this page is the cause.\n" +
+		"More are on the pages of [BIOS settings and maintenances](maintenance.md), [boot servers](boot-servers.md), [Assignments](ipxe-api.md), [subscriptions](events.md) and\n" +
+		"[Kubernetes Events](kubernetes-events.md).\n\n| of | reason | why | what to do |\n|---|---|---|---|\n")
+	for _, row := range others {
+		fmt.Fprintf(b, "| %s | `%s` | %s | %s |\n", row.of, row.reason, row.cause, row.next)
+	}
+	b.WriteString("\nThese mean that nothing is wrong, or that what is to come comes by itself:\n\n`" + strings.Join(slices.Sorted(maps.Keys(normal)), "`, `") + "`\n")
 }
 
 // anybody is a sentence about nobody in particular.

@@ -1,12 +1,10 @@
 package diagnosis
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,80 +15,85 @@ func TestThePageOfTroublesIsWhatTheCodeSays(t *testing.T) {
 	golden.Equal(t, "../../docs/troubleshooting.md", page())
 }
 
-// elsewhere are reasons of kinds that `farrier why` is not asked about: the pages of these kinds explain them.
-var elsewhere = map[string]bool{
-	// of Assignments and Profiles: docs/ipxe-api.md
-	"NotGranted": true, "Overridden": true, "Assignment": true, "Duplicate": true, "Ambiguous": true, "ProfileAmbiguous": true,
-	// of maintenances and BIOS settings: docs/maintenance.md
-	"Granted": true, "WaitingForApproval": true, "WaitingForTurn": true, "WaitingForServer": true, "Ending": true,
-	// of events: the objects have a condition beside them
-	"BMCSecretReplaced": true, "UnsupportedOperation": true, "OperationOutcomeUnknown": true, "ParkDeferred": true, "ParkedOperationDropped": true,
-	// of a server that needs no explanation by itself: others say why
-	"NotAvailable": true, "NotOff": true,
+// elsewhere are reasons that a page of docs/ explains, by page.
+var elsewhere = map[string]string{
+	"maintenance.md": `AnotherBIOSSettings Applying DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
+		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
+	"boot-servers.md": "AllUsable Disconnected Expired Follows NeverConnected NoProblems NotConnected NotReady Problems RenewalLate Valid",
+	"ipxe-api.md":     "Assignment Duplicate NotGranted Overridden",
+	"events.md":       "NotOffered Subscribed SubscriptionFailed",
+	"kubernetes-events.md": `Adopted BMCCriticalEvent BMCSecretReplaced DiscoveryTimedOut IgnitionWarning LateIn MaintenanceEnded MaintenanceRequested MaintenanceStarted Moved
+		NearestReset OperationDone OperationFailed OperationOutcomeUnknown OperationStarted ParkDeferred Parked ParkedOperationDropped ProbeBootedAgain Released Retried Unparked UnsupportedOperation`,
 }
 
-// TestEveryReasonHasItsEntry, or is known to need none.
+// noReasons are words that are spelled as reasons are.
+var noReasons = []string{
+	"AccountLocked", "BMCSecretList", "ConfigMap", "ConfigMapList", "CreateLimitReached", "EthernetInterfaces", "MaintenanceOrdered", "OnReset", "ServerBootConfiguration", "ServerClaim",
+	"SessionLimitExceeded",
+}
+
+// TestEveryReasonHasItsEntry, and every entry is of a reason that exists.
 func TestEveryReasonHasItsEntry(t *testing.T) {
-	known := map[string]bool{}
+	var folders []string
+	for _, pattern := range []string{"../../api/*/v1alpha1", "../controller/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, found...)
+	}
+	folders = slices.DeleteFunc(folders, func(folder string) bool { return filepath.Base(folder) == "controllertest" })
+	written := reasonsOf(t, folders...)
+	if len(written) < 200 {
+		t.Errorf("%d reasons found: is this looked for in the right folders?", len(written))
+	}
+	entries := map[string]string{}
+	enter := func(reason, where string) {
+		if before, ok := entries[reason]; ok && before != where {
+			t.Errorf("%s has two entries: %s, %s", reason, before, where)
+		}
+		entries[reason] = where
+		if _, ok := written[reason]; !ok {
+			t.Errorf("%s: nobody writes %s", where, reason)
+		}
+	}
 	for _, table := range causes {
 		for _, row := range table {
-			known[row.reason] = true
+			enter(row.reason, "causes")
 			if row.cause == "" || row.next == "" || !strings.HasSuffix(row.cause, ".") {
 				t.Errorf("%s of %s: a sentence is missing: %q, %q", row.reason, row.condition, row.cause, row.next)
 			}
 		}
 	}
-	found := 0
-	for _, folder := range []string{
-		"../../api/metal/v1alpha1", "../../api/boot/v1alpha1", "../../api/ipxe/v1alpha1", "../controller/server", "../controller/connection", "../controller/allocator", "../controller/alarm",
-	} {
-		for name, reason := range reasonsIn(t, folder) {
-			found++
-			if !known[reason] && !normal[reason] && !elsewhere[reason] {
-				t.Errorf("%s: %s (%q) has no entry: give it a row, or name it in normal", folder, name, reason)
-			}
-			if known[reason] && elsewhere[reason] {
-				t.Errorf("%s (%q) has an entry, and is said to be explained elsewhere", name, reason)
-			}
+	for reason := range normal {
+		enter(reason, "normal")
+	}
+	for _, row := range others {
+		if row.next == "" || !strings.HasSuffix(row.cause, ".") {
+			t.Errorf("%s of %s: a sentence is missing: %q, %q", row.reason, row.of, row.cause, row.next)
 		}
+		enter(row.reason, "others")
 	}
-	if found < 80 {
-		t.Errorf("%d reasons found: is this looked for in the right folders?", found)
-	}
-}
-
-// reasonsIn are the constants of a folder whose names begin with Reason.
-func reasonsIn(t *testing.T, folder string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: %v", folder, err)
-	}
-	reasons := map[string]string{}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		content, err := os.ReadFile(file)
+	for page, reasons := range elsewhere {
+		content, err := os.ReadFile(filepath.Join("../../docs", page))
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, content, 0)
-		if err != nil {
-			t.Fatal(err)
+		for _, reason := range strings.Fields(reasons) {
+			enter(reason, page)
+			if !strings.Contains(string(content), "`"+reason+"`") {
+				t.Errorf("docs/%s does not say what %s is", page, reason)
+			}
 		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok || len(spec.Names) != 1 || len(spec.Values) != 1 || !strings.HasPrefix(strings.ToLower(spec.Names[0].Name), "reason") {
-				return true
-			}
-			if value, ok := spec.Values[0].(*ast.BasicLit); ok && value.Kind == token.STRING {
-				if text, err := strconv.Unquote(value.Value); err == nil {
-					reasons[spec.Names[0].Name] = text
-				}
-			}
-			return true
-		})
 	}
-	return reasons
+	for _, reason := range slices.Sorted(maps.Keys(written)) {
+		if _, ok := entries[reason]; !ok && !slices.Contains(noReasons, reason) {
+			t.Errorf("%s: %s has no entry: give it a row in causes or others, or name it in normal", written[reason], reason)
+		}
+	}
+	for _, name := range noReasons {
+		if _, ok := written[name]; !ok || entries[name] != "" {
+			t.Errorf("%s is no longer said, or is a reason", name)
+		}
+	}
 }

@@ -195,6 +195,8 @@ const (
 	ReasonAllMatchingServersBusy = "AllMatchingServersBusy"
 	// ReasonTaintNotTolerated is a reason of ConditionBound: the matching servers have a taint that the claim does not tolerate.
 	ReasonTaintNotTolerated = "TaintNotTolerated"
+	// ReasonInvalidName: an object has, or refers to another by, a name that no object can have.
+	ReasonInvalidName = "InvalidName"
 )
 
 // Reasons of conditions and events about cleaning, operations and installing.

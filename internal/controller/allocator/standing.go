@@ -12,7 +12,7 @@ const (
 	ReasonServerNotClaimable = "ServerNotClaimable"
 	ReasonSelectorInvalid    = "SelectorInvalid"
 	ReasonSelectorMismatch   = "SelectorMismatch"
-	ReasonInvalidName        = "InvalidName"
+	ReasonInvalidName        = metalv1.ReasonInvalidName
 )
 
 // standing is what keeps every claim away from a server. Taints are not part of it: some

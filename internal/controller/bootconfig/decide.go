@@ -120,7 +120,7 @@ func describe(v *view) {
 		status.State = metalv1.ServerBootConfigurationStateError
 		reason := "Error"
 		if v.misnamed {
-			reason = "InvalidName"
+			reason = metalv1.ReasonInvalidName
 		}
 		set(metalv1.ConditionReady, metav1.ConditionFalse, reason, v.problem+v.meanwhile())
 	case v.waiting != "":

@@ -34,7 +34,7 @@ func (d *Delivery) describe(in *source, problem string) *bootmethod.Config {
 		case in.unheard != nil:
 			ready.Reason = in.unheard.reason
 		case in.misnamed:
-			ready.Reason = "InvalidName"
+			ready.Reason = metalv1.ReasonInvalidName
 		}
 		state = bootmethod.StateError
 	} else if len(in.hidden) > 0 {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
 // Reasons of conditions of Profiles.
@@ -16,7 +17,7 @@ const (
 	reasonReady              = "Ready"
 	reasonInvalidTemplate    = "InvalidTemplate"
 	reasonContentUnavailable = "ContentUnavailable"
-	reasonInvalidName        = "InvalidName"
+	reasonInvalidName        = metalv1.ReasonInvalidName
 	reasonContentUnreadable  = "ContentUnreadable"
 	reasonContentStale       = "ContentStale"
 	reasonResolved           = "Resolved"

@@ -1,0 +1,50 @@
+package diagnosis
+
+// other is what is known of a reason that `farrier why` names no cause by: that of a kind that it is not asked about, and one that only goes along with a
+// cause.
+type other struct{ of, reason, cause, next string }
+
+// others are in the order of the page.
+var others = []other{
+	// the states of a server that others say more of
+	{"Server", "DiscoveryFailed", "The probe has not reported in any of its tries, and Farrier has given up.", "Ask farrier why for the first step that did not happen; then set the annotation metal.ironcore.dev/operation=retry."},
+	{"Server", "TimedOut", "The probe has not reported in time; Farrier tries again by itself.", "Ask farrier why for the first step that did not happen."},
+	{"Server", "ForcedOff", "The machine did not shut down in time, and was switched off hard.", "Nothing, if its operating system may be slow; otherwise look why it ignores the request."},
+	{"Server", "UnknownDevice", "spec.bootOrder names a device that the BMC does not list.", "Correct spec.bootOrder; the message lists the devices."},
+	{"Server", "InvalidValue", "A field or an attribute has a value that nobody takes.", "Correct it; the message names it, and what may be there."},
+	{"Server", "Ended", "A maintenance of another API group has ended.", "Remove spec.serverMaintenanceRef of the Server."},
+	{"Server, ServerBootConfiguration", "ReadAgain", "The ignition of one boot was read twice.", "Compare both addresses in the message: one may be a stranger's (docs/security.md)."},
+	{"ServerBootConfiguration, boot configs", "NotDeliverable", "Script or ignition cannot be read, so no machine gets it.", "Correct the Secret that the message names."},
+	// Endpoints
+	{"Endpoint", "UnknownMACPrefix", "No prefix of the MAC address is known, so nobody knows how to log in.", "Add the prefix to --mac-prefixes-file, or create BMC and BMCSecret by hand: farrier add bmc."},
+	{"Endpoint", "InvalidMACAddress", "spec.macAddress is no MAC address.", "Correct it."},
+	{"Endpoint", "NoDefaultCredentials", "The prefix is a BMC's, and no default credentials are known for it.", "Add them to --mac-prefixes-file, or create BMC and BMCSecret by hand: farrier add bmc."},
+	{"Endpoint", "NameTaken", "Another object has the name that the BMC or the Endpoint would get.", "Rename the Endpoint, or delete the other object."},
+	{"Endpoint", "DuplicateMACAddress", "Another Endpoint has the same MAC address.", "Delete one of the two."},
+	// DHCP
+	{"DHCP client", "EndpointExists", "An Endpoint that somebody made has the MAC address already.", "Nothing: it stays as it is."},
+	{"DHCP client", "Ignored", "The Endpoint of the client is to be ignored, or is being deleted.", "Nothing; or remove its annotation metal.ironcore.dev/operation."},
+	{"DHCP client", "Machine", "The client is a machine, and no BMC.", "Nothing."},
+	{"DHCP client", "BMCExists", "A BMC has the address already.", "Nothing."},
+	{"DHCP client", "LimitReached", "There are as many adopted Endpoints as addresses.", "Delete those of no device."},
+	{"DHCP client", "TooManyWait", "More clients wait to be adopted than are remembered.", "Wait: the next request of the client is looked at again."},
+	// Assignments and Profiles
+	{"Assignment", "MatchesNothing", "A label of the selector has no value that a machine can have.", "Correct spec.subjectSelector; the message names the label."},
+	{"Assignment", "ProfileMissing", "No Profile fits the Assignment, and its machines wait.", "Create the Profile, or correct spec.profileName or spec.profileSelectors."},
+	{"Assignment", "ProfileAmbiguous", "Several Profiles fit the Assignment, and one of them is taken.", "Name one with spec.profileName."},
+	{"Assignment", "ProfileNotReady", "The Profile cannot be served, and its machines wait.", "Look at condition Ready of the Profile."},
+	{"Assignment", "Ambiguous", "Another Assignment selects the same machines as strictly, so which one counts is no more than an order.", "Give the one that is meant a higher spec.priority."},
+	{"Assignment", "BootConfiguration", "Machines of the Assignment boot what a boot configuration says instead.", "Nothing, if that is meant; otherwise delete the boot configuration that the message names."},
+	{"Profile", "InvalidTemplate", "The script of the Profile is no template.", "Correct spec.ipxe; the message has line and column."},
+	{"Profile", "ContentUnavailable", "Additional content of the Profile cannot be had.", "Bring back the object or the webhook that the message names."},
+	{"Profile", "ContentUnreadable", "Farrier could not read what the Profile refers to.", "Look at the message; Farrier tries again by itself."},
+	{"Profile", "ContentStale", "Content of the Profile could not be read anew, and machines get what was read last.", "Bring back the object or the webhook that the message names."},
+	{"Profile", "InvalidButane", "Content of the Profile is no Butane.", "Correct it; the message has line and column."},
+	{"Profile", "Warnings", "Butane warns of content of the Profile.", "Look at the message; machines are served."},
+	{"Assignment, Profile", "NamespaceNotServed", "Nobody serves the namespace.", "Name it with --boot-namespaces, or have an operator grant it machines (docs/ipxe-api.md)."},
+	// maintenances, readiness rules, BIOS settings
+	{"ServerMaintenance, ServerReadinessRule", "Ending", "It is to be deleted, and something is still to be undone.", "Wait: the message says for what."},
+	{"BIOSSettings", "ServerRefMissing", "spec.serverRef names no Server.", "Set it."},
+	{"BIOSSettings", "ReadingSettings", "Farrier reads the settings of the BIOS.", "Wait."},
+	{"BIOSSettings", "Deleted", "The object was deleted before its settings were applied.", "Wait: Farrier takes back what was begun."},
+}
