@@ -493,6 +493,12 @@ var rooms = []room{
 		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
 	},
 	{
+		path:    "internal/diagnosis/faults",
+		may:     []string{"api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/ipxeapi/profile"},
+		never:   kubernetesClients,
+		because: "every place that says why something is wrong is tested by the same faults",
+	},
+	{
 		path:    "internal/diagnosis/inquiry",
 		may:     []string{"api", "internal/diagnosis", "internal/controller", "internal/identity", "internal/ipxeapi/assignment", "internal/logbook"},
 		never:   controlPlane,
