@@ -57,6 +57,18 @@ func TestWhatOutlivesTheBootServer(t *testing.T) {
 	}
 }
 
+// TestParkedSince: whoever asks about a parked server is told since when, if Farrier has noted it.
+func TestParkedSince(t *testing.T) {
+	for noted, want := range map[string]string{"2026-03-01T10:30:00Z": "It was parked 1h30m ago, at 2026-03-01 10:30:00 UTC", "": "", "yesterday": ""} {
+		a := diagnosis.Explain(faults.Rack(func(f *diagnosis.Facts) {
+			f.Server.Annotations = map[string]string{metalv1.AnnotationParked: metalv1.AnnotationTrue, metalv1.AnnotationParkedSince: noted}
+		}))
+		if got := strings.Join(a.Evidence, ""); got != want || a.Since.IsZero() != (want == "") {
+			t.Errorf("%q: %q, since %s", noted, got, a.Since)
+		}
+	}
+}
+
 // TestWhatOthersWroteIsHarmless: a registry, a BMC and a machine may say what does something to a terminal.
 func TestWhatOthersWroteIsHarmless(t *testing.T) {
 	evil := "\x1b]0;evil\x07\u202etxt\n"

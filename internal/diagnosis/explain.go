@@ -161,7 +161,7 @@ func (f *Facts) leftAlone() *Answer {
 		}
 	case f.Server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue:
 		return &Answer{
-			Standing: LeftAlone, Reason: "Parked", Cause: replace("{server} is parked, and Farrier leaves it alone."),
+			Standing: LeftAlone, Reason: "Parked", Since: ParkedSince(f.Server), Evidence: f.parkedFor(), Cause: replace("{server} is parked, and Farrier leaves it alone."),
 			Next: replace("kubectl annotate server {name} " + metalv1.AnnotationOperation + "=" + metalv1.OperationUnpark),
 		}
 	case f.Server.Spec.ServerMaintenanceRef != nil && f.Server.Status.State == metalv1.ServerStateMaintenance:
@@ -172,6 +172,23 @@ func (f *Facts) leftAlone() *Answer {
 		}
 	}
 	return nil
+}
+
+// ParkedSince is when a Server was parked; zero: nothing tells.
+func ParkedSince(server *metalv1.Server) time.Time {
+	at, err := time.Parse(time.RFC3339, server.Annotations[metalv1.AnnotationParkedSince])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func (f *Facts) parkedFor() []string {
+	since := ParkedSince(f.Server)
+	if since.IsZero() {
+		return nil
+	}
+	return []string{fmt.Sprintf("It was parked %s ago, at %s", f.ago(since), since.UTC().Format(time.DateTime+" MST"))}
 }
 
 // discoveryFailed says at which step the discovery stopped that was given up, or that waits for its next try.

@@ -237,6 +237,8 @@ func (f Facts) rests() time.Time {
 		if f.Claim != nil {
 			return since(f.Claim.Status.Conditions, metalv1.ConditionBound)
 		}
+	case metalv1.ServerStateParked:
+		return diagnosis.ParkedSince(f.Server)
 	case metalv1.ServerStateInitial:
 		return f.Server.CreationTimestamp.Time
 	}

@@ -106,6 +106,9 @@ const (
 	// time and means nothing else.
 	AnnotationParkedOff = "farrier.dev/parked-off"
 
+	// AnnotationParkedSince, on a parked Server, is when it was parked, as RFC 3339 spells times. It is for people.
+	AnnotationParkedSince = "farrier.dev/parked-since"
+
 	// AnnotationBoundTo, on a ServerBootConfiguration or a hand-written boot config, names the machine that booted by it, as
 	// JSON: {"boot", "address", "mac"}. Only that machine gets the secrets of the boot.
 	AnnotationBoundTo = "farrier.dev/bound-to"

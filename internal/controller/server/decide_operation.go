@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
@@ -44,7 +45,7 @@ func (v *View) operate(p *Plan, operation string, state metalv1.ServerState) boo
 		if v.probeInterrupted() {
 			p.edit(removeBoot()) // another boot is prepared
 		}
-		p.edit(removeAnnotation(metalv1.AnnotationParked), removeAnnotation(metalv1.AnnotationParkedOff))
+		p.edit(removeAnnotation(metalv1.AnnotationParked), removeAnnotation(metalv1.AnnotationParkedOff), removeAnnotation(metalv1.AnnotationParkedSince))
 		p.event("Unparked", "Unparked on request")
 	default:
 		p.warning(metalv1.ReasonUnsupportedOperation, "Operation %.64q is not supported on a Server", operation)
@@ -70,7 +71,7 @@ func (v *View) park(p *Plan, state metalv1.ServerState) bool {
 	case metalv1.ServerStateParked:
 		p.event("Parked", "The server is parked already")
 	case metalv1.ServerStateInitial, metalv1.ServerStateDiscovery, metalv1.ServerStateAvailable, metalv1.ServerStateReserved:
-		p.edit(setAnnotation{metalv1.AnnotationParked, metalv1.AnnotationTrue})
+		p.edit(setAnnotation{metalv1.AnnotationParked, metalv1.AnnotationTrue}, setAnnotation{metalv1.AnnotationParkedSince, v.Now.UTC().Format(time.RFC3339)})
 		p.event("Parked", "Parked on request")
 	default:
 		p.Deferred = fmt.Sprintf("Parking waits: the server is in state %s", state)

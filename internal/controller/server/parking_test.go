@@ -10,6 +10,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/diagnosis"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -105,7 +106,9 @@ func TestUnparkingLeadsToWhereAServerBelongs(t *testing.T) {
 					s.is(t, metalv1.ServerStateReserved)
 				}
 				s.operate(t, metalv1.OperationPark)
-				s.is(t, metalv1.ServerStateParked)
+				if since := diagnosis.ParkedSince(s.is(t, metalv1.ServerStateParked)); since.IsZero() {
+					t.Error("nothing tells since when it is parked")
+				}
 				before := s.hw.Resets()
 				if tc.meanwhile != nil {
 					tc.meanwhile(t, s, claim)
@@ -117,7 +120,7 @@ func TestUnparkingLeadsToWhereAServerBelongs(t *testing.T) {
 				}
 				s.operate(t, metalv1.OperationUnpark)
 				server := s.is(t, tc.want)
-				if server.Status.PowerState != tc.power || server.Annotations[metalv1.AnnotationParked] != "" || server.Annotations[metalv1.AnnotationParkedOff] != "" {
+				if server.Status.PowerState != tc.power || server.Annotations[metalv1.AnnotationParked] != "" || server.Annotations[metalv1.AnnotationParkedOff] != "" || server.Annotations[metalv1.AnnotationParkedSince] != "" {
 					t.Errorf("power %s, annotations %v", server.Status.PowerState, server.Annotations)
 				}
 			})
