@@ -20,16 +20,16 @@ func (d *Dashboard) console(w http.ResponseWriter, r *http.Request, s *session) 
 		d.write(w, r, s, d.failure(err))
 		return
 	}
+	needed := consoleAction(server, "get")
+	if write {
+		needed = consoleAction(server, "create")
+	}
 	d.Operator.Watch(w, r, server, console.Access{User: s.user.Username, Write: write, Recheck: func(ctx context.Context) error {
 		if !d.sessions.has(s) {
 			return errSignedOut
 		}
 		s.touch(d.Clock.Now())
-		may, err := d.mayUseConsole(ctx, s, server)
-		if err == nil && write && !may {
-			err = missing(s, consoleAction(server, "create"))
-		}
-		return err
+		return d.require(ctx, s, needed)
 	}})
 }
 
@@ -42,12 +42,7 @@ func (d *Dashboard) mayUseConsole(ctx context.Context, s *session, server string
 	if write, err = d.may(ctx, s, consoleAction(server, "create")); write || err != nil {
 		return write, err
 	}
-	reading := consoleAction(server, "get")
-	read, err := d.may(ctx, s, reading)
-	if err == nil && !read {
-		err = missing(s, reading)
-	}
-	return false, err
+	return false, d.require(ctx, s, consoleAction(server, "get"))
 }
 
 // withTerminal has a page take the styles that a terminal makes, and no others: they carry what it returns (CSP level 3, nonces).

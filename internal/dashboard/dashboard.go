@@ -132,11 +132,7 @@ func (d *Dashboard) isOwnForm(w http.ResponseWriter, r *http.Request, s *session
 		d.fail(w, r, s, http.StatusBadRequest, "The form cannot be read: "+err.Error())
 		return false
 	}
-	sent := r.PostForm.Get("csrf")
-	if sent == "" {
-		sent = r.Header.Get("X-CSRF-Token")
-	}
-	if !s.hasSent(sent) {
+	if !s.hasSent(r.PostForm.Get("csrf")) {
 		d.fail(w, r, s, http.StatusForbidden, "The form is of an earlier sign-in, and was not carried out. Load its page again.")
 		return false
 	}

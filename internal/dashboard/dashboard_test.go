@@ -308,6 +308,22 @@ func TestClientCertificates(t *testing.T) {
 	check(t, "expired", s.do("GET", root+"servers", nil), 401, "Sign in")
 }
 
+// TestSignOutHolds: a client certificate signs nobody in who has signed out, until they ask for it.
+func TestSignOutHolds(t *testing.T) {
+	s := newSite(t)
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "reader"}, NotBefore: s.clock.Now(), NotAfter: s.clock.Now().Add(30 * time.Minute)}
+	s.tls = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}
+	check(t, "certificate", s.do("GET", root+"servers", nil), 200, "node-7")
+	check(t, "sign-out", s.do("POST", root+"signout", url.Values{"csrf": {s.csrf()}}), 303, "")
+	for range 2 {
+		check(t, "afterwards", s.do("GET", root+"servers", nil), 401, "Sign in as reader, by certificate")
+	}
+	check(t, "sign-in", s.do("POST", root+"signin", url.Values{"certificate": {"1"}, "next": {root + "servers"}}), 303, "")
+	check(t, "signed in", s.do("GET", root+"servers", nil), 200, "node-7")
+	s.tls, s.jar = nil, map[string]string{}
+	check(t, "no certificate", s.do("POST", root+"signin", url.Values{"certificate": {"1"}}), 401, whyUnknown)
+}
+
 func TestOtherOrigins(t *testing.T) {
 	s := newSite(t)
 	s.signInAs("admin")
@@ -332,7 +348,7 @@ func TestOwnPath(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	s := newSite(t)
-	for _, name := range []string{"htmx.js", "xterm.js", "xterm.css", "xterm-fit.js", "uplot.js", "uplot.css", "style.css", "dashboard.js", "icon.svg"} {
+	for _, name := range []string{"xterm.js", "xterm.css", "xterm-fit.js", "uplot.js", "uplot.css", "style.css", "dashboard.js", "icon.svg"} {
 		w := s.do("GET", s.files.url(name), nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") })
 		if w.Code != 200 || w.Header().Get("Content-Encoding") != "gzip" || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") || w.Header().Get("Content-Type") == "" {
 			t.Errorf("%s: %d %v", name, w.Code, w.Header())

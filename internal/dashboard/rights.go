@@ -124,7 +124,11 @@ func missing(s *session, a action) error {
 
 // mayRead returns an error unless somebody may read a path of the operator address.
 func (d *Dashboard) mayRead(ctx context.Context, s *session, path string) error {
-	a := action{verb: "get", path: path}
+	return d.require(ctx, s, action{verb: "get", path: path})
+}
+
+// require returns an error that names the right which somebody lacks for an action, or that nobody knows it.
+func (d *Dashboard) require(ctx context.Context, s *session, a action) error {
 	allowed, err := d.may(ctx, s, a)
 	if err == nil && !allowed {
 		err = missing(s, a)
@@ -195,13 +199,10 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, into client.Obje
 	one.name = key.Name
 	allowed, err := r.dashboard.may(ctx, r.session, all)
 	if err == nil && !allowed {
-		allowed, err = r.dashboard.may(ctx, r.session, one)
+		err = r.dashboard.require(ctx, r.session, one)
 	}
 	if err != nil {
 		return err
-	}
-	if !allowed {
-		return missing(r.session, one)
 	}
 	return from.Get(ctx, key, into, opts...)
 }
@@ -217,12 +218,8 @@ func (r *reader) List(ctx context.Context, into client.ObjectList, opts ...clien
 	if namespaced {
 		a.namespace = asked.Namespace
 	}
-	allowed, err := r.dashboard.may(ctx, r.session, a)
-	if err != nil {
+	if err := r.dashboard.require(ctx, r.session, a); err != nil {
 		return err
-	}
-	if !allowed {
-		return missing(r.session, a)
 	}
 	if from == client.Reader(r.dashboard.API) {
 		opts = append(opts, client.UnsafeDisableDeepCopy)

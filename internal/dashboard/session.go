@@ -17,6 +17,9 @@ import (
 const (
 	// cookieName begins with __Host-, so that browsers take it over TLS and from this host alone (RFC 6265bis §4.1.3.2).
 	cookieName = "__Host-farrier"
+	// outName is the cookie of whoever has signed out, so that their client certificate does not sign them in again, and outLife how long
+	// browsers keep one at most.
+	outName, outLife = "__Host-farrier-out", 400 * 24 * time.Hour
 	// sessionIdle ends a session that nobody uses, and sessionLife every session.
 	sessionIdle, sessionLife = time.Hour, 12 * time.Hour
 	// maxSessions is how many there are, and maxSessionsEach how many a person has. A new one takes the place of the one that was used least

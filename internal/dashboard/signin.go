@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/dashboard/page"
@@ -26,7 +27,7 @@ const (
 func (d *Dashboard) session(w http.ResponseWriter, r *http.Request) (*session, string) {
 	s := d.sessions.of(r)
 	if s == nil {
-		if who, ok := d.certified(r); ok && r.Method == http.MethodGet {
+		if who, ok := d.certified(r); ok && r.Method == http.MethodGet && !hasSignedOut(r) {
 			made, cookie := d.sessions.begin(who)
 			http.SetCookie(w, cookie)
 			return made, ""
@@ -69,23 +70,44 @@ func (d *Dashboard) certified(r *http.Request) (identity, bool) {
 	return identity{user: user, until: until}, ok
 }
 
+// hasSignedOut reports whether somebody has signed out, and in no more.
+func hasSignedOut(r *http.Request) bool {
+	_, err := r.Cookie(outName)
+	return err == nil
+}
+
+// outCookie remembers that somebody has signed out; no life: it forgets that. Links from elsewhere send it, so that they sign nobody in.
+func outCookie(life time.Duration) *http.Cookie {
+	cookie := &http.Cookie{Name: outName, Value: "1", Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: -1}
+	if life > 0 {
+		cookie.MaxAge = int(life.Seconds())
+	}
+	return cookie
+}
+
+// signInView is the form for a token; whoever has a client certificate may do without one.
+func (d *Dashboard) signInView(r *http.Request, why, next string) page.View {
+	who, _ := d.certified(r)
+	return page.SignIn(why, next, who.user.Username)
+}
+
 // askToSignIn answers somebody who has no session.
 func (d *Dashboard) askToSignIn(w http.ResponseWriter, r *http.Request, why string) {
 	next := root
 	if r.Method == http.MethodGet {
 		next = r.URL.RequestURI()
 	}
-	v := page.SignIn(why, next)
+	v := d.signInView(r, why, next)
 	v.Status = http.StatusUnauthorized
 	d.write(w, r, nil, v)
 }
 
 // signInPage shows the form, also to somebody whose certificate would do.
 func (d *Dashboard) signInPage(w http.ResponseWriter, r *http.Request) {
-	d.write(w, r, nil, page.SignIn("", ownPath(r.URL.Query().Get("next"))))
+	d.write(w, r, nil, d.signInView(r, "", ownPath(r.URL.Query().Get("next"))))
 }
 
-// signIn takes a token.
+// signIn takes a token, or the certificate of the connection.
 func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxSmallForm)
 	if err := r.ParseForm(); err != nil {
@@ -93,10 +115,14 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	next, token := ownPath(r.PostForm.Get("next")), strings.TrimSpace(r.PostForm.Get("token"))
+	if who, ok := d.certified(r); ok && r.PostForm.Get("certificate") != "" {
+		d.begin(w, r, who, next)
+		return
+	}
 	user, err := d.Operator.TokenUser(r, token)
 	if err != nil {
 		status, why := unknownCaller(err)
-		v := page.SignIn(why, next)
+		v := d.signInView(r, why, next)
 		v.Status = status
 		d.write(w, r, nil, v)
 		return
@@ -122,6 +148,9 @@ func (d *Dashboard) begin(w http.ResponseWriter, r *http.Request, who identity, 
 	}
 	_, cookie := d.sessions.begin(who)
 	http.SetCookie(w, cookie)
+	if hasSignedOut(r) {
+		http.SetCookie(w, outCookie(0))
+	}
 	d.Logger.V(1).Info("signed in", "user", who.user.Username)
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
@@ -137,7 +166,7 @@ func (d *Dashboard) enter(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	v := page.SignIn(why, root)
+	v := d.signInView(r, why, root)
 	v.Status = http.StatusUnauthorized
 	d.write(w, r, nil, v)
 }
@@ -168,6 +197,7 @@ func (d *Dashboard) link(w http.ResponseWriter, r *http.Request) {
 func (d *Dashboard) signOut(w http.ResponseWriter, r *http.Request, s *session) {
 	d.sessions.end(s)
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	http.SetCookie(w, outCookie(outLife))
 	http.Redirect(w, r, root+"signin", http.StatusSeeOther)
 }
 

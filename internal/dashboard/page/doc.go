@@ -6,7 +6,7 @@
 //
 //	source.go    what pages read; view.go draws; words.go says times, sizes and states
 //	*.go         one file a page, with its template of the same name in templates/
-//	assets/      the style and the few lines of JavaScript that htmx does not have
+//	assets/      the style and the few lines of JavaScript of our own
 //
 // No page has an inline script, an inline style or a link to elsewhere: the Content-Security-Policy of the dashboard allows none.
 package page

@@ -19,7 +19,7 @@ import (
 // pagesOf are all pages of a source, by a name for their file.
 func pagesOf(t testing.TB, s Source) map[string]View {
 	t.Helper()
-	all := map[string]View{"signin": SignIn("", "/dashboard/"), "failure": Failure(http.StatusForbidden, "User ada may not list servers.")}
+	all := map[string]View{"signin": SignIn("", "/dashboard/", "ada"), "failure": Failure(http.StatusForbidden, "User ada may not list servers.")}
 	for name, draw := range map[string]func(context.Context) (View, error){
 		"overview":      func(ctx context.Context) (View, error) { return Overview(ctx, s) },
 		"servers":       func(ctx context.Context) (View, error) { return Servers(ctx, s, nil) },

@@ -2,9 +2,10 @@ package page
 
 import "net/http"
 
-// SignIn asks for a token. why says what was wrong with the last one; next is where to go afterwards.
-func SignIn(why, next string) View {
-	v := view("Sign in", "", "signin", struct{ Why, Next string }{why, next})
+// SignIn asks for a token. why says what was wrong with the last one; next is where to go afterwards; certified is whom a client certificate
+// names, who needs none; empty: nobody.
+func SignIn(why, next, certified string) View {
+	v := view("Sign in", "", "signin", struct{ Why, Next, Certified string }{why, next, certified})
 	v.Live = false
 	if why != "" {
 		v.Status = http.StatusUnauthorized

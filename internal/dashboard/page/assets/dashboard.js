@@ -1,5 +1,5 @@
 "use strict";
-// What htmx does not do: the switch between dark and light, the chart, and a page that follows what the server streams.
+// What pages do by themselves: the switch between dark and light, the chart, and a page that follows what the server streams.
 (() => {
   const root = document.documentElement;
   const remembered = () => { try { return localStorage.getItem("farrier-theme"); } catch { return null; } };
