@@ -75,7 +75,7 @@ func TestHungBMCsDoNotBlockFirstContacts(t *testing.T) {
 }
 
 // An actor stops waiting when the fleet ends, and each contact counts once, however it ended.
-func TestDoor(t *testing.T) {
+func TestFirstContactLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newFirstContactLimiter(clock.RealClock{})
 		var leave []func()

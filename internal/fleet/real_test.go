@@ -16,9 +16,9 @@ import (
 	"github.com/farrier-dev/farrier/test/await"
 )
 
-// farewell is how long a fleet may take to delete its sessions, unless a test is about that: the product's limit is for a manager that is told to
+// unhurried is how long a fleet may take to delete its sessions, unless a test is about that: the product's limit is for a manager that is told to
 // end, and on a busy machine too short for a rack. A BMC that hangs takes a twentieth of it.
-const farewell = time.Minute
+const unhurried = time.Minute
 
 // running is a fleet at work, with a way to wait for what it observes.
 type running struct {
@@ -32,7 +32,7 @@ type running struct {
 func run(t *testing.T, o fleet.Options) *running {
 	t.Helper()
 	if o.ShutdownTimeout == 0 {
-		o.ShutdownTimeout = farewell
+		o.ShutdownTimeout = unhurried
 	}
 	r := &running{Fleet: fleet.New(o), t: t, changed: make(chan struct{})}
 	r.Subscribe(func(fleet.Key) {
