@@ -67,6 +67,11 @@ var rooms = []room{
 		because: "manifests are data",
 	},
 	{
+		path:    "internal/printable",
+		only:    stdlib,
+		because: "text is harmless or not, whoever wrote it",
+	},
+	{
 		path:    "internal/identity",
 		only:    stdlib,
 		because: "the spelling of a UUID or MAC is below everything",
@@ -224,7 +229,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootview",
-		may:     []string{"internal/identity", "internal/cache/bounded", "internal/inbound/ratelimit"},
+		may:     []string{"internal/printable", "internal/identity", "internal/cache/bounded", "internal/inbound/ratelimit"},
 		only:    stdlib,
 		because: "the boot view is a pure data structure between those who decide and those who answer",
 	},
@@ -392,7 +397,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bootstream",
-		may:     []string{"internal/bootstream/streampb", "internal/bootview/booturl", "internal/cache/bounded"},
+		may:     []string{"internal/printable", "internal/bootstream/streampb", "internal/bootview/booturl", "internal/cache/bounded"},
 		never:   kubernetes,
 		because: "how records get to boot servers does not depend on what is in them; boot servers link it",
 	},
@@ -471,7 +476,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/diagnosis",
-		may:     []string{"api", "internal/bootview", "internal/controller", "internal/identity", "internal/ipxeapi/profile", "internal/logbook"},
+		may:     []string{"internal/printable", "api", "internal/bootview", "internal/controller", "internal/identity", "internal/ipxeapi/profile", "internal/logbook"},
 		never:   kubernetesClients,
 		because: "why something is as it is follows from facts that are handed in; a terminal and a page show the same sentence",
 	},
@@ -482,13 +487,13 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dashboard",
-		may:     []string{"api", "internal/cli/verb", "internal/console", "internal/controller", "internal/dashboard/assets", "internal/dashboard/page", "internal/logbook"},
+		may:     []string{"api", "internal/verb", "internal/console", "internal/controller", "internal/dashboard/assets", "internal/dashboard/page", "internal/logbook"},
 		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
 		because: "who looks and what they may do is the same whichever process serves the pages",
 	},
 	{
 		path:    "internal/dashboard/page",
-		may:     []string{"api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/timeline"},
+		may:     []string{"internal/printable", "api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/timeline"},
 		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
 		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
 	},
@@ -506,7 +511,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/timeline",
-		may:     []string{"api", "internal/bootview/bootmethod", "internal/controller", "internal/logbook"},
+		may:     []string{"internal/printable", "api", "internal/bootview/bootmethod", "internal/controller", "internal/logbook"},
 		never:   append([]string{module + "/internal/cli"}, controlPlane...),
 		because: "the life of a server is the same in a terminal and on a page",
 	},
@@ -518,7 +523,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/controller",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
+		may: []string{"internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console"},
@@ -626,25 +631,26 @@ var rooms = []room{
 	},
 	{
 		path: "internal/cli",
-		may: []string{"api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
+		may: []string{"internal/printable", "api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/..."},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/diagnosis/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/...", "internal/verb"},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{
 		path:    "internal/cli/screen",
+		may:     []string{"internal/printable"},
 		never:   kubernetesClients,
 		because: "tables and pictures on a terminal do not depend on what they show",
 	},
 	{
 		path:    "internal/cli/status",
-		may:     []string{"api", "internal/cli/screen", "internal/controller", "internal/overview"},
+		may:     []string{"internal/printable", "api", "internal/cli/screen", "internal/controller", "internal/overview"},
 		never:   controlPlane,
 		because: "what a server does is said the same way wherever it is shown",
 	},
 	{
-		path:    "internal/cli/verb",
-		may:     []string{"api", "internal/cli/screen", "internal/overview", "internal/ignition", "internal/program/usage"},
+		path:    "internal/verb",
+		may:     []string{"internal/printable", "api", "internal/overview", "internal/ignition", "internal/program/usage"},
 		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
 		because: "an order is the same from a terminal and from a page",
 	},

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 const (
@@ -65,7 +65,7 @@ func (s *Server) refuses(f *following, r *streampb.Refusal) bool {
 	if before == nil && len(f.refused) >= mostRefused || before != nil && before.Counter == newest {
 		return false
 	}
-	reason := Printable(r.Reason, mostReason)
+	reason := printable.Short(r.Reason, mostReason)
 	f.refused[r.Key] = &streampb.Refusal{Key: r.Key, Counter: r.Counter, Reason: reason}
 	return before == nil || before.Reason != reason
 }
@@ -90,14 +90,4 @@ func sentence(refused []RefusedBy, what string) string {
 		parts = append(parts, r.BootServer+what+r.Reason)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// Printable makes a text that somebody else has written fit to be kept and shown, in so many bytes at most.
-func Printable(text string, most int) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text[:min(len(text), most)], "?"))
 }

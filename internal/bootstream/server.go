@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Minor is the version of the protocol within v1. Both ends say theirs; neither refuses another.
@@ -141,7 +142,7 @@ func (s *Server) Follow(stream streampb.BootStream_FollowServer) error {
 	if err := s.o.Ready(); err != nil {
 		return unavailable(err)
 	}
-	instance := Printable(hello.Instance, mostReason)
+	instance := printable.Short(hello.Instance, mostReason)
 	f := &following{peer: peer, instance: instance, minor: hello.Minor, since: s.o.Clock.Now(), refused: map[string]*streampb.Refusal{}}
 	logger := s.o.Logger.WithValues("bootServer", peer.Name, "instance", instance, "site", peer.Site)
 	s.join(f)

@@ -2,6 +2,7 @@ package bootstream
 
 import (
 	"github.com/farrier-dev/farrier/internal/bootstream/streampb"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // MaxUnfetched bounds how many images a boot server tells of that it cannot fetch, and how many a manager remembers.
@@ -59,7 +60,7 @@ const mostProblems = 8
 func problemsOf(h *streampb.Health) []string {
 	var all []string
 	for _, problem := range h.Problems[:min(len(h.Problems), mostProblems)] {
-		all = append(all, Printable(problem, mostReason))
+		all = append(all, printable.Short(problem, mostReason))
 	}
 	return all
 }
@@ -69,7 +70,7 @@ func (s *Server) known(f *following, unfetched []*streampb.Unfetched) map[string
 	all := map[string]string{}
 	for _, u := range unfetched[:min(len(unfetched), MaxUnfetched)] {
 		if f.isSent(s.o.Journal.CounterOf(u.Key)) {
-			all[u.Key] = Printable(u.Reason, mostReason)
+			all[u.Key] = printable.Short(u.Reason, mostReason)
 		}
 	}
 	return all

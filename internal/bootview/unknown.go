@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/farrier-dev/farrier/internal/cache/bounded"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/inbound/ratelimit"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Bounds of what is remembered of unknown machines: some megabytes. A host that invents machines takes only the places of its own.
@@ -84,7 +84,7 @@ func placeOf[K comparable](by *bounded.Map[K, *[]UnknownMachine], key K, most in
 // lately.
 func (u *UnknownMachines) Note(m UnknownMachine, now time.Time) (noted UnknownMachine, news bool) {
 	for _, text := range []*string{&m.Address, &m.UUID, &m.MAC, &m.Serial, &m.Path, &m.Architecture} {
-		*text = shortText(*text)
+		*text = printable.Short(*text, maxUnknownText)
 	}
 	if canonical, err := identity.UUID(m.UUID); err == nil {
 		m.UUID = canonical
@@ -167,17 +167,4 @@ func hostOf(address string) netip.Addr {
 		return netip.Addr{}
 	}
 	return ratelimit.HostOf(a)
-}
-
-// shortText is what a machine says, fit to be kept and shown.
-func shortText(text string) string {
-	if len(text) > maxUnknownText {
-		text = text[:maxUnknownText]
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/farrier-dev/farrier/internal/cli/verb"
+	"github.com/farrier-dev/farrier/internal/verb"
 )
 
 // completeTimeout is how long a shell waits for names.

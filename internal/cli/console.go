@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/farrier-dev/farrier/internal/cli/attach"
-	"github.com/farrier-dev/farrier/internal/cli/verb"
 	"github.com/farrier-dev/farrier/internal/console"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/internal/verb"
 )
 
 // consoler holds the flags of `farrier console`.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/verb"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/internal/verb"
 )
 
 // cleaning is how long a server that is given back may take until it is clean, with all its disks.

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/verb"
 	"github.com/farrier-dev/farrier/internal/dashboard/page"
+	"github.com/farrier-dev/farrier/internal/verb"
 )
 
 const (

@@ -5,7 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Standing says how bad it is.
@@ -89,7 +90,7 @@ func whole(d time.Duration) string {
 // a terminal.
 func (a *Answer) Print(out io.Writer, zone *time.Location) error {
 	var b strings.Builder
-	line := func(format string, args ...any) { b.WriteString(harmless(fmt.Sprintf(format, args...)) + "\n") }
+	line := func(format string, args ...any) { b.WriteString(printable.Line(fmt.Sprintf(format, args...)) + "\n") }
 	line("%s", a.Cause)
 	line("Next: %s", a.Next)
 	if m := a.Missing; m != nil {
@@ -117,14 +118,4 @@ func (a *Answer) Print(out io.Writer, zone *time.Location) error {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
-}
-
-// harmless keeps what machines and other programs have written from doing anything to a terminal.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

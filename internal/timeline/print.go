@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Printer writes entries for people, a line each, as they come.
@@ -32,7 +33,7 @@ func (p *Printer) Header(t *Timeline) error {
 	}
 	for _, part := range []struct{ text, value string }{{"state ", t.State}, {"power ", t.Power}, {"claim ", t.Claim}} {
 		if part.value != "" {
-			b.WriteString(", " + part.text + clean(part.value))
+			b.WriteString(", " + part.text + printable.Line(part.value))
 		}
 	}
 	b.WriteByte('\n')
@@ -82,7 +83,7 @@ func (p *Printer) Missing(t *Timeline) error {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString("not shown: " + clean(m) + "\n")
+		b.WriteString("not shown: " + printable.Line(m) + "\n")
 	}
 	return p.write(b.String())
 }
@@ -113,26 +114,26 @@ func (p *Printer) line(b *strings.Builder, e Entry) {
 	if e.Bad {
 		mark = "! "
 	}
-	what := clean(e.What)
+	what := printable.Line(e.What)
 	var text string
 	switch e.Kind {
 	case KindRequest, KindReport:
-		text = fmt.Sprintf("%3d %*s  %s", e.Status, widthSize, size(e.Bytes), clean(e.Address))
+		text = fmt.Sprintf("%3d %*s  %s", e.Status, widthSize, size(e.Bytes), printable.Line(e.Address))
 		if e.Count > 1 && e.Last != nil {
 			text += fmt.Sprintf("  %d times until %s", e.Count, e.Last.In(p.Zone).Format("15:04:05"))
 		} else if e.Count > 1 {
 			text += fmt.Sprintf("  %d times", e.Count)
 		}
 		if e.Detail != "" {
-			text += "  " + clean(e.Detail)
+			text += "  " + printable.Line(e.Detail)
 		}
 	default:
-		text = clean(e.Object)
+		text = printable.Line(e.Object)
 		if e.Detail != "" {
 			if text != "" {
 				text += ": "
 			}
-			text += clean(digests.ReplaceAllString(e.Detail, "$1…"))
+			text += printable.Line(digests.ReplaceAllString(e.Detail, "$1…"))
 		}
 	}
 	line := fmt.Sprintf("%-*s %s%-*s  %s", widthTime, clock, mark, widthWhat, what, text)
@@ -154,16 +155,6 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
 	}
 	return fmt.Sprintf("%.1f GiB", float64(n)/(unit*unit*unit))
-}
-
-// clean keeps what machines and other programs have written from doing anything to a terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 func (p *Printer) write(text string) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 	"k8s.io/utils/clock"
 
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/console"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 const (
@@ -302,7 +302,7 @@ func (t *Terminal) told(c console.Control) error {
 	case c.Type == console.TypeError && c.Reason == console.ReasonStopped:
 		return errLost // another Farrier takes over, or this one starts again
 	case c.Type == console.TypeError:
-		return &Ended{c.Reason, screen.Clean(c.Message)}
+		return &Ended{c.Reason, printable.Line(c.Message)}
 	case c.Type == console.TypeReader:
 		t.note("%s (Enter ~ w takes over)", c.Message)
 	case c.Type == console.TypeState && c.State == console.StateConnected:
@@ -357,6 +357,6 @@ func (t *Terminal) note(format string, values ...any) {
 		end = "\r\n"
 	}
 	for line := range strings.Lines(fmt.Sprintf(format, values...)) {
-		_, _ = fmt.Fprintf(t.Notes, "%s[farrier] %s%s", strings.TrimSuffix(end, "\n"), strings.TrimRight(screen.Clean(line), " "), end)
+		_, _ = fmt.Fprintf(t.Notes, "%s[farrier] %s%s", strings.TrimSuffix(end, "\n"), strings.TrimRight(printable.Line(line), " "), end)
 	}
 }

@@ -31,16 +31,6 @@ func (p Paint) In(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// Clean makes one line of printable text of what may come from outside. What could move the cursor or reorder text becomes a space.
-func Clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // columnsOf counts the columns that a character takes (UAX #11; combining marks take none).
 func columnsOf(r rune) int {
 	if unicode.In(r, unicode.Mn, unicode.Me) {

@@ -3,6 +3,8 @@ package screen
 import (
 	"slices"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Column is one column of a table of Ts.
@@ -28,7 +30,7 @@ func Table[T any](rows []T, table []Column[T], columns int, paint Paint) []strin
 		}
 		w := Width(c.Title)
 		for _, row := range rows {
-			w = max(w, Width(Clean(c.Text(row))))
+			w = max(w, Width(printable.Line(c.Text(row))))
 		}
 		if used > 0 {
 			used += gap
@@ -64,5 +66,5 @@ func (c Column[T]) cell(row T) (text, colour string) {
 	if c.Colour != nil {
 		colour = c.Colour(row)
 	}
-	return Clean(c.Text(row)), colour
+	return printable.Line(c.Text(row)), colour
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 const (
@@ -82,7 +83,7 @@ func (p Picture) heading(f *overview.Fleet, columns, height int) []string {
 		section(fmt.Sprintf("%d unknown machines asked for a boot; farrier unknown lists them", n), nil)
 	}
 	for _, what := range f.Missing {
-		lines = append(lines, paint.In(screen.Yellow, screen.Fit("not known: "+screen.Clean(what), columns)))
+		lines = append(lines, paint.In(screen.Yellow, screen.Fit("not known: "+printable.Line(what), columns)))
 	}
 	return lines
 }
@@ -115,7 +116,7 @@ func reasons(causes []overview.Cause, columns, height int, paint screen.Paint) [
 		if c.Message != "" {
 			text += ": " + c.Message
 		}
-		lines = append(lines, paint.In(screen.Red, screen.Fit(screen.Clean(text), columns)))
+		lines = append(lines, paint.In(screen.Red, screen.Fit(printable.Line(text), columns)))
 	}
 	return lines
 }

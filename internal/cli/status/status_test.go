@@ -16,6 +16,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 	"github.com/farrier-dev/farrier/test/golden"
 )
 
@@ -169,7 +170,7 @@ func TestPicturesFit(t *testing.T) {
 					t.Fatalf("%dx%d: %d lines", columns, height, len(lines))
 				}
 				for _, line := range lines {
-					if screen.Width(line) > columns || line != screen.Clean(line) {
+					if screen.Width(line) > columns || line != printable.Line(line) {
 						t.Fatalf("%dx%d: %q", columns, height, line)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Watch is a Fleet that is looked at again and again: a picture on a terminal, and what has changed as lines elsewhere.
@@ -80,7 +81,7 @@ func (w *Watch) tell(fleet *overview.Fleet) {
 }
 
 func (w *Watch) say(text string) {
-	w.lines = append(w.lines, w.Clock.Now().Format(time.TimeOnly)+"  "+screen.Clean(text))
+	w.lines = append(w.lines, w.Clock.Now().Format(time.TimeOnly)+"  "+printable.Line(text))
 }
 
 // Changed implements screen.Source.
@@ -110,6 +111,6 @@ func (w *Watch) Draw(columns, height int, paint screen.Paint) []string {
 	if w.failed == nil {
 		return picture.Lines(w.fleet, columns, height)
 	}
-	why := screen.Fit("as of "+w.fleet.Time.Local().Format(time.TimeOnly)+": "+screen.Clean(w.failed.Error()), columns)
+	why := screen.Fit("as of "+w.fleet.Time.Local().Format(time.TimeOnly)+": "+printable.Line(w.failed.Error()), columns)
 	return append([]string{paint.In(screen.Red, why)}, picture.Lines(w.fleet, columns, height-1)...)
 }

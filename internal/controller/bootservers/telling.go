@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/netboot/dhcp"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // telling is one request of a boot server.
@@ -183,7 +184,7 @@ func (t *telling) timeOf(stamp *timestamppb.Timestamp) time.Time {
 const mostText = 256
 
 // clip makes a text fit to be kept and shown.
-func clip(text string) string { return bootstream.Printable(text, mostText) }
+func clip(text string) string { return printable.Short(text, mostText) }
 
 func uuidOf(text string) string {
 	if canonical, err := identity.UUID(text); err == nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/farrier-dev/farrier/internal/diagnosis"
+	"github.com/farrier-dev/farrier/internal/printable"
 	"github.com/farrier-dev/farrier/internal/timeline"
 )
 
@@ -49,14 +50,7 @@ type tableShown struct {
 
 // harmless keeps what machines and other programs have written from doing anything to whoever reads it: what cannot be printed, and what turns
 // the direction of the text, becomes a replacement character.
-func harmless(text any) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, fmt.Sprint(text))
-}
+func harmless(text any) string { return printable.With(unicode.ReplacementChar, fmt.Sprint(text)) }
 
 func value(at *time.Time) time.Time {
 	if at == nil {

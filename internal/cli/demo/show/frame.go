@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Frame is the demo at one moment.
@@ -66,7 +67,7 @@ func (f Frame) heading(columns, height int, paint screen.Paint) []string {
 	step := ""
 	switch {
 	case f.Failed != "":
-		step = screen.Clean(f.Failed)
+		step = printable.Line(f.Failed)
 	case f.Number > f.Steps:
 		step = "done"
 	case f.Number > 0:

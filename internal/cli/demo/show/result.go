@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Result is what came of the demo. `farrier demo -o json` prints it as one object.
@@ -154,7 +154,7 @@ func (r *Result) Failure() string {
 	if r.Interrupted {
 		return fmt.Sprintf("demo interrupted at step %q; everything that it started has ended", r.FailedStep)
 	}
-	return fmt.Sprintf("demo failed at step %q: %s", r.FailedStep, screen.Clean(r.Why))
+	return fmt.Sprintf("demo failed at step %q: %s", r.FailedStep, printable.Line(r.Why))
 }
 
 func plural(n int, what string) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // maxTimelines is how many machines are told of one by one.
@@ -46,7 +47,7 @@ func (c *ClaimHistory) timeline(paint screen.Paint) []string {
 	lines := []string{paint.In(screen.Bold, title), "", paint.In(screen.Faint, "       at     took")}
 	widest := 0
 	for _, e := range c.Events {
-		widest = max(widest, screen.Width(screen.Clean(e.What)))
+		widest = max(widest, screen.Width(printable.Line(e.What)))
 	}
 	part := ""
 	for _, e := range c.Events {
@@ -60,9 +61,9 @@ func (c *ClaimHistory) timeline(paint screen.Paint) []string {
 		}
 		line := paint.In(screen.Faint, fmt.Sprintf("%8.2fs%9s", seconds(e.Seconds), lasted)) + "  "
 		if e.Detail == "" {
-			line += screen.Clean(e.What)
+			line += printable.Line(e.What)
 		} else {
-			line += screen.Pad(screen.Clean(e.What), widest) + "  " + paint.In(screen.Faint, screen.Clean(e.Detail))
+			line += screen.Pad(printable.Line(e.What), widest) + "  " + paint.In(screen.Faint, printable.Line(e.Detail))
 		}
 		lines = append(lines, line)
 	}
@@ -80,7 +81,7 @@ func (c *ClaimHistory) verdict(paint screen.Paint) []string {
 		if !f.OK {
 			mark, colour, text = "no", screen.Red, f.Why
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.In(colour, mark), f.What, Size(f.Bytes), paint.In(screen.Faint, screen.Clean(text))))
+		lines = append(lines, fmt.Sprintf("  %s  %-9s  %10s  %s", paint.In(colour, mark), f.What, Size(f.Bytes), paint.In(screen.Faint, printable.Line(text))))
 	}
 	return lines
 }
@@ -90,24 +91,24 @@ func (c *Cleanup) lines(paint screen.Paint) []string {
 	if c == nil {
 		return nil
 	}
-	title := "(" + screen.Clean(c.Mode) + ")"
+	title := "(" + printable.Line(c.Mode) + ")"
 	if c.OK { // what went wrong is said disk by disk
-		title += ": " + screen.Clean(c.Summary)
+		title += ": " + printable.Line(c.Summary)
 	}
 	lines := []string{"  " + paint.In(screen.Bold, "wiped") + " " + paint.In(screen.Faint, title)}
 	path, serial, method := 0, 0, 0
 	for _, d := range c.Disks {
-		path, serial, method = max(path, screen.Width(screen.Clean(d.Path))), max(serial, screen.Width(screen.Clean(d.Serial))), max(method, screen.Width(screen.Clean(d.Method)))
+		path, serial, method = max(path, screen.Width(printable.Line(d.Path))), max(serial, screen.Width(printable.Line(d.Serial))), max(method, screen.Width(printable.Line(d.Method)))
 	}
 	for _, d := range c.Disks {
 		mark, colour := "ok", screen.Green
 		if d.Why != "" || len(d.After) > 0 {
 			mark, colour = "no", screen.Red
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s  %8s  %s", paint.In(colour, mark), screen.Pad(screen.Clean(d.Path), path),
-			screen.Pad(screen.Clean(d.Serial), serial), screen.Pad(screen.Clean(d.Method), method), took(time.Duration(d.Took)), screen.Clean(d.Result)))
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s  %8s  %s", paint.In(colour, mark), screen.Pad(printable.Line(d.Path), path),
+			screen.Pad(printable.Line(d.Serial), serial), screen.Pad(printable.Line(d.Method), method), took(time.Duration(d.Took)), printable.Line(d.Result)))
 		if d.Why != "" {
-			lines = append(lines, "      "+paint.In(screen.Red, screen.Clean(d.Why)))
+			lines = append(lines, "      "+paint.In(screen.Red, printable.Line(d.Why)))
 		}
 		lines = append(lines, "      "+paint.In(screen.Faint, "before: "+found(d.Before)), "      "+paint.In(screen.Faint, "after:  "+found(d.After)))
 	}
@@ -118,7 +119,7 @@ func found(traces []string) string {
 	if len(traces) == 0 {
 		return "nothing"
 	}
-	return screen.Clean(strings.Join(traces, ", "))
+	return printable.Line(strings.Join(traces, ", "))
 }
 
 // phases tells of many claims how long the parts of their lives took.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/farrier-dev/farrier/internal/cli/screen"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Transition is one change of one thing.
@@ -24,13 +24,13 @@ type Transition struct {
 // Line is the transition for somebody who reads a log.
 func (t Transition) Line(start time.Time) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%8s  %s  ", offset(t.At.Sub(start)), screen.Clean(t.Subject))
+	fmt.Fprintf(&b, "%8s  %s  ", offset(t.At.Sub(start)), printable.Line(t.Subject))
 	if t.Aspect != "" {
 		b.WriteString(t.Aspect + " ")
 	}
 	if t.From != "" {
-		b.WriteString(screen.Clean(t.From) + " → ")
+		b.WriteString(printable.Line(t.From) + " → ")
 	}
-	b.WriteString(screen.Clean(t.To))
+	b.WriteString(printable.Line(t.To))
 	return b.String()
 }

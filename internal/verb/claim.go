@@ -12,9 +12,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/ignition"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Claiming is what a new claim asks for.
@@ -151,7 +151,7 @@ func neverBound(claim *metalv1.ServerClaim) error {
 	}
 	c := apimeta.FindStatusCondition(claim.Status.Conditions, metalv1.ConditionBound)
 	if c != nil && (c.Reason == "SelectorInvalid" || c.Reason == "InvalidName") {
-		return fmt.Errorf("claim %s/%s: %s: %s", claim.Namespace, claim.Name, c.Reason, screen.Clean(c.Message))
+		return fmt.Errorf("claim %s/%s: %s: %s", claim.Namespace, claim.Name, c.Reason, printable.Line(c.Message))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -100,7 +100,7 @@ func (t Target) claim(ctx context.Context, namespace, name string) (*metalv1.Ser
 func doing(f overview.Facts) string {
 	if f.Server == nil {
 		if why := overview.Said(f.Claim.Status.Conditions, metalv1.ConditionBound, metav1.ConditionFalse); why != "" {
-			return screen.Clean("waits for a server: " + why)
+			return printable.Line("waits for a server: " + why)
 		}
 		return "waits for a server"
 	}
@@ -108,13 +108,13 @@ func doing(f overview.Facts) string {
 	if does := f.Activity(time.Now()).Doing; does != "" {
 		text += ": " + does
 	}
-	return screen.Clean(text)
+	return printable.Line(text)
 }
 
 // hopeless is why a claim cannot boot until somebody changes something; nil: it can.
 func hopeless(f overview.Facts) error {
 	if why := f.BootRefused(); why != "" {
-		return fmt.Errorf("claim %s/%s: %s", f.Claim.Namespace, f.Claim.Name, screen.Clean(why))
+		return fmt.Errorf("claim %s/%s: %s", f.Claim.Namespace, f.Claim.Name, printable.Line(why))
 	}
 	return nil
 }

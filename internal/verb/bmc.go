@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Adding is a BMC that Farrier does not know yet.
@@ -71,7 +71,7 @@ func (a *Adding) look(ctx context.Context) (bool, string, error) {
 	if conditionTrue(bmc.Status.Conditions, metalv1.ConditionReady) {
 		return true, "", nil
 	}
-	why := screen.Clean(overview.Said(bmc.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse))
+	why := printable.Line(overview.Said(bmc.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse))
 	if c := apimeta.FindStatusCondition(bmc.Status.Conditions, metalv1.ConditionReady); c != nil && c.Status == metav1.ConditionFalse && refused[c.Reason] {
 		return false, "", fmt.Errorf("BMC %s: %s", a.Name, why)
 	}

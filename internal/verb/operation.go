@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Reasons of events that tell how an operation has ended.
@@ -57,7 +57,7 @@ func operate(ctx context.Context, t Target, operation string) (Order, error) {
 			if outcome == nil {
 				return true, "", nil
 			}
-			said = screen.Clean(outcome.Message)
+			said = printable.Line(outcome.Message)
 			if outcome.Reason != reasonOperationDone {
 				return false, "", fmt.Errorf("%s: %s", outcome.Reason, said)
 			}

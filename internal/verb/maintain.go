@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/cli/screen"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/printable"
 )
 
 // Maintaining is what a maintenance asks for.
@@ -54,7 +54,7 @@ func Maintain(ctx context.Context, t Target, m Maintaining) ([]Order, error) {
 			if err := t.API.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
 				return false, "", err
 			}
-			why := screen.Clean(overview.Said(now.Status.Conditions, metalv1.ConditionInMaintenance, metav1.ConditionFalse))
+			why := printable.Line(overview.Said(now.Status.Conditions, metalv1.ConditionInMaintenance, metav1.ConditionFalse))
 			if now.Status.State == metalv1.ServerMaintenanceStateFailed {
 				return false, "", fmt.Errorf("ServerMaintenance %s/%s: %s", now.Namespace, now.Name, why)
 			}
