@@ -8,12 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -31,23 +28,15 @@ func account(obj *metalv1.BIOSSettings) string {
 
 // act carries a plan out. It writes facts before it submits what they guard.
 func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) error {
-	if p.release {
-		if err := r.endMaintenance(ctx, v.obj); err != nil {
-			return err
-		}
-	}
-	if p.maintain && !v.granted && v.maintenance == nil {
-		if err := r.askMaintenance(ctx, v); err != nil {
-			return err
-		}
+	if err := r.maintain(ctx, v, p); err != nil {
+		return err
 	}
 	before := v.obj.DeepCopy()
-	ours := r.maintenanceOf(v.obj)
-	switch ref := v.obj.Spec.ServerMaintenanceRef; {
-	case p.release && ref != nil && *ref == ours:
+	if p.release || p.maintain {
 		v.obj.Spec.ServerMaintenanceRef = nil
-	case p.maintain && ref == nil:
-		v.obj.Spec.ServerMaintenanceRef = &ours
+		if refs := r.request(before).Record(v.maintenance, p.maintain); len(refs) > 0 {
+			v.obj.Spec.ServerMaintenanceRef = &refs[0]
+		}
 	}
 	if p.progress != nil && p.progress != v.progress {
 		metav1.SetMetaDataAnnotation(&v.obj.ObjectMeta, annotationProgress, p.progress.String())
@@ -62,6 +51,23 @@ func (r *Reconciler) act(ctx context.Context, v *view, key fleet.Key, p *plan) e
 		return nil // its write wakes the object again, and then it is read back
 	}
 	return r.order(v, key, p)
+}
+
+// maintain asks for the maintenance or ends it.
+func (r *Reconciler) maintain(ctx context.Context, v *view, p *plan) error {
+	if p.release {
+		if err := maintenancerequest.End(ctx, r.Client, r.request(v.obj)); err != nil {
+			return err
+		}
+	}
+	if !p.maintain {
+		return nil
+	}
+	created, err := maintenancerequest.Ask(ctx, r.Client, r.request(v.obj), v.maintenance)
+	for _, ref := range created {
+		r.event(v.obj, corev1.EventTypeNormal, maintenancerequest.ReasonRequested, "Requested ServerMaintenance "+ref.Namespace+"/"+ref.Name)
+	}
+	return err
 }
 
 // order gives jobs and commands to the fleet.
@@ -106,69 +112,16 @@ func (v *view) powerID() string {
 	return fmt.Sprintf("%s/bios/%s-%d", v.obj.UID, v.progress.Step, v.progress.Since.UnixNano())
 }
 
-// maintenanceOf names the maintenance that an object asks for.
-func (r *Reconciler) maintenanceOf(obj *metalv1.BIOSSettings) metalv1.ObjectReference {
-	name := "bios-" + obj.Name
-	if len(name) > 253 {
-		name = "bios-" + string(obj.UID)
+// request is what an object asks for of its server.
+func (r *Reconciler) request(obj *metalv1.BIOSSettings) maintenancerequest.Request {
+	ask := maintenancerequest.Request{
+		Owner: obj, Kind: "BIOSSettings", Namespace: r.Namespace, Prefix: "bios", Servers: []string{""}, Policy: obj.Spec.ServerMaintenancePolicy,
 	}
-	return metalv1.ObjectReference{Namespace: r.Namespace, Name: name}
-}
-
-// gatherMaintenance reads the maintenance, and whether the server says that it is had.
-func (r *Reconciler) gatherMaintenance(ctx context.Context, v *view) error {
-	ref := r.maintenanceOf(v.obj)
-	if v.obj.Spec.ServerMaintenanceRef != nil {
-		ref = *v.obj.Spec.ServerMaintenanceRef
+	if ref := obj.Spec.ServerRef; ref != nil {
+		ask.Servers[0] = ref.Name
 	}
-	var m metalv1.ServerMaintenance
-	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &m)
-	if apierrors.IsNotFound(err) {
-		return nil
+	if ref := obj.Spec.ServerMaintenanceRef; ref != nil {
+		ask.Named = []metalv1.ObjectReference{*ref}
 	}
-	if err != nil {
-		return fmt.Errorf("ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
-	}
-	v.maintenance = &m
-	has := v.server.Spec.ServerMaintenanceRef
-	v.granted = has != nil && *has == ref && m.DeletionTimestamp.IsZero()
-	return nil
-}
-
-// askMaintenance asks for the server. A maintenance that somebody else has named is waited for.
-func (r *Reconciler) askMaintenance(ctx context.Context, v *view) error {
-	ref := r.maintenanceOf(v.obj)
-	if named := v.obj.Spec.ServerMaintenanceRef; named != nil && *named != ref {
-		return nil
-	}
-	m := &metalv1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ref.Namespace, Name: ref.Name,
-		Annotations: map[string]string{metalv1.AnnotationReason: "BIOSSettings " + v.obj.Name},
-	}}
-	m.Spec.ServerRef, m.Spec.Policy = *v.obj.Spec.ServerRef, v.obj.Spec.ServerMaintenancePolicy
-	if err := controllerutil.SetControllerReference(v.obj, m, r.Scheme()); err != nil {
-		return fmt.Errorf("own the maintenance: %w", err)
-	}
-	if err := r.Create(ctx, m, client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return fmt.Errorf("create ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
-	}
-	r.event(v.obj, corev1.EventTypeNormal, "MaintenanceRequested", "Requested ServerMaintenance "+ref.Namespace+"/"+ref.Name)
-	return nil
-}
-
-// endMaintenance ends the maintenance that the object has asked for, and no other.
-func (r *Reconciler) endMaintenance(ctx context.Context, obj *metalv1.BIOSSettings) error {
-	ref := r.maintenanceOf(obj)
-	var m metalv1.ServerMaintenance
-	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &m)
-	if apierrors.IsNotFound(err) || err == nil && (!metav1.IsControlledBy(&m, obj) || !m.DeletionTimestamp.IsZero()) {
-		return nil
-	}
-	if err == nil {
-		err = client.IgnoreNotFound(r.Delete(ctx, &m, client.Preconditions{UID: &m.UID}))
-	}
-	if err != nil {
-		return fmt.Errorf("end ServerMaintenance %s/%s: %w", ref.Namespace, ref.Name, err)
-	}
-	return nil
+	return ask
 }

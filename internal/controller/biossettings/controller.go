@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
+	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
@@ -131,7 +132,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) er
 	if !controllerutil.ContainsFinalizer(obj, metalv1.FinalizerBIOSSettings) {
 		return nil
 	}
-	if err := r.endMaintenance(ctx, obj); err != nil {
+	if err := maintenancerequest.End(ctx, r.Client, r.request(obj)); err != nil {
 		return err
 	}
 	if key, bound := r.Registry.Key(&r.Wake, obj.Name); bound {
@@ -161,7 +162,7 @@ func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*vi
 	if v.first, err = r.firstOf(ctx, obj); err != nil {
 		return nil, "", err
 	}
-	if err := r.gatherMaintenance(ctx, v); err != nil {
+	if v.maintenance, err = maintenancerequest.Look(ctx, r.Client, r.request(obj)); err != nil {
 		return nil, "", err
 	}
 	key, known := r.KeyOf(server.Name)
@@ -172,7 +173,7 @@ func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*vi
 		r.Fleet.Remove(old)
 	}
 	r.observe(v, key)
-	if v.granted && v.progress.active() {
+	if v.maintenance.Granted() && v.progress.active() {
 		v.locked = r.Fleet.Lock(key, holder(obj), lockTime)
 	} else {
 		r.Fleet.Unlock(key, holder(obj))

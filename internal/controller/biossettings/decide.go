@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -59,9 +58,8 @@ type view struct {
 	// looked is what the last job found; busy says that one is under way.
 	looked *look
 	busy   bool
-	// granted says that the maintenance has the server; maintenance is nil where there is none.
-	granted     bool
-	maintenance *metalv1.ServerMaintenance
+	// maintenance is how it stands with the maintenance that the server is had by.
+	maintenance maintenancerequest.Standing
 	// power is how the power command of the present step stands.
 	power fleet.CommandStatus
 	// locked is why the exclusive lock cannot be taken now.
@@ -166,8 +164,8 @@ func (v *view) compare(p *plan) plan {
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonUnexpectedPending, "%v; to check again, set the annotation %s=retry", l.unexpected(), metalv1.AnnotationOperation)
 	}
 	p.release, p.maintain = false, true
-	if !v.granted {
-		return p.say(metalv1.BIOSSettingsStatePending, reasonWaitingForMaintenance, "%s differ; %s", strings.Join(names, ", "), v.waiting())
+	if !v.maintenance.Granted() {
+		return p.say(metalv1.BIOSSettingsStatePending, reasonWaitingForMaintenance, "%s differ; %s", strings.Join(names, ", "), v.maintenance.Waiting())
 	}
 	p.progress = &progress{Asked: v.asked, Step: stepBegin, Since: v.now.UTC(), Wrote: v.progress.wrote()}
 	return p.say(metalv1.BIOSSettingsStateInProgress, reasonApplying, "%s differ", strings.Join(names, ", "))
@@ -181,21 +179,6 @@ func (v *view) check(l *look) error {
 		}
 	}
 	return nil
-}
-
-// waiting is what the maintenance says of itself.
-func (v *view) waiting() string {
-	if v.maintenance == nil {
-		if ref := v.obj.Spec.ServerMaintenanceRef; ref != nil {
-			return fmt.Sprintf("ServerMaintenance %s/%s does not exist", ref.Namespace, ref.Name)
-		}
-		return "requesting a maintenance"
-	}
-	text := fmt.Sprintf("waiting for ServerMaintenance %s/%s to get the server", v.maintenance.Namespace, v.maintenance.Name)
-	if c := apimeta.FindStatusCondition(v.maintenance.Status.Conditions, metalv1.ConditionInMaintenance); c != nil {
-		text += ": " + c.Message
-	}
-	return text
 }
 
 // reasonOf is the reason that a Terminal names, or otherwise what is given.

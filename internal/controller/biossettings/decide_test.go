@@ -22,7 +22,7 @@ var begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func underWay(at step, ago time.Duration, change ...func(*view)) *view {
 	obj := wanted(attempts(2))
 	v := &view{
-		now: begun.Add(ago), obj: obj, flow: flowOf(obj), asked: askedFor(obj), server: &metalv1.Server{}, granted: true,
+		now: begun.Add(ago), obj: obj, flow: flowOf(obj), asked: askedFor(obj), server: &metalv1.Server{},
 		system:   &fleet.SystemObservation{System: bmc.System{PowerState: bmc.PowerOn, BIOSVersion: "2.4.1"}, Seen: begun},
 		progress: &progress{Asked: askedFor(obj), Item: "first", Step: at, Since: begun, Powered: true},
 	}

@@ -38,15 +38,15 @@ func (v *view) advance(p *plan) plan {
 		p.progress = v.progress.next(stepFailed, v.now)
 		p.progress.Reason, p.progress.Message = reasonServerNotFound, "The Server was deleted while its settings were being applied"
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonServerNotFound, "%s", p.progress.Message)
-	case !v.granted && v.progress.Step == stepFinish:
+	case !v.maintenance.Granted() && v.progress.Step == stepFinish:
 		return v.end(p)
-	case v.deleting && (!v.granted || v.progress.Step == stepBegin):
+	case v.deleting && (!v.maintenance.Granted() || v.progress.Step == stepBegin):
 		return v.abandon(p)
 	case v.progress.Step != stepFinish && v.names() != nil:
 		v.giveUp(p, reasonDuplicateName, v.names().Error()) // begun before anybody looked at the names
 		return p.say(state, reasonDuplicateName, "%v", v.names())
-	case !v.granted:
-		return p.say(state, reasonWaitingForMaintenance, "%s", v.waiting())
+	case !v.maintenance.Granted():
+		return p.say(state, reasonWaitingForMaintenance, "%s", v.maintenance.Waiting())
 	case v.unreachable != nil:
 		return p.say(state, reasonBMCUnreachable, "%v%s", v.unreachable, v.letGo())
 	case v.system == nil:
@@ -91,7 +91,7 @@ func (v *view) letGo() string {
 // abandon makes no further attempt for an object that is being deleted. A machine that is ours is switched off first.
 func (v *view) abandon(p *plan) plan {
 	p.progress, p.maintain = v.progress.next(stepFailed, v.now), false
-	if v.granted && v.progress.Powered {
+	if v.maintenance.Granted() && v.progress.Powered {
 		p.progress.Step, p.progress.GaveUp = stepFinish, true
 	} else {
 		p.release = true
