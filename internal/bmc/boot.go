@@ -62,7 +62,6 @@ type bootBody struct {
 	Enableds texts `json:"BootSourceOverrideEnabled@Redfish.AllowableValues"`
 	Modes    texts `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
 	Order    texts `json:"BootOrder"`
-	Options  link  `json:"BootOptions"`
 }
 
 func (b bootBody) state(settings string) BootState {

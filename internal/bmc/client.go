@@ -50,7 +50,10 @@ type Client struct {
 	connection *connection
 
 	met      atomic.Pointer[Vendor] // that of a system read before
-	lights   sync.Map               // the Indicator that a chassis has in place of its system, by URI of that
+	singly   atomic.Bool            // an answer with others in it was no good: each resource is asked for by itself
+	busy     atomic.Bool            // the BMC asked for time when it was asked for such an answer last
+	listed   listed
+	lights   sync.Map // the Indicator that a chassis has in place of its system, by URI of that
 	examined examination
 }
 
@@ -104,6 +107,7 @@ type call struct {
 	hide         Secret // in the body, and so in no error
 	session      bool   // it is about a session, and changes nothing else
 	last         bool   // nothing follows soon: the connection is closed after it
+	expanded     bool   // the answer has other resources in it
 }
 
 func (r call) op() string {
@@ -215,14 +219,20 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 		return answer{}, c.failed(ctx, r, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, c.options.BodyLimit+1))
+	limit := c.options.BodyLimit
+	if r.expanded {
+		limit = min(limit, expandedLimit)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
 		return answer{}, cutOff(c.failed(ctx, r, err))
 	}
 	now := c.clock.Now()
-	c.examined.answer(now.Sub(started), c.options.RequestTimeout, response.Header, now)
-	if int64(len(body)) > c.options.BodyLimit {
-		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", c.options.BodyLimit)
+	if !r.expanded { // that is the work of many answers
+		c.examined.answer(now.Sub(started), c.options.RequestTimeout, response.Header, now)
+	}
+	if int64(len(body)) > limit {
+		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", limit)
 	}
 	keep = !response.Close && !r.last
 	return answer{status: response.StatusCode, header: response.Header, body: body}, nil

@@ -96,10 +96,6 @@ func TestInventory(t *testing.T) {
 		Interfaces: []bmc.Interface{{
 			ID: "1", Name: "eth0", MACAddress: "02:fa:44:00:00:01", LinkStatus: "LinkUp", State: "Enabled", SpeedMbps: 25000,
 		}},
-		BootOrder: []bmc.BootOption{
-			{Reference: "Boot0001", Name: "PXE", DevicePath: "MAC()"},
-			{Reference: "Boot0000", Name: "Disk", DevicePath: "HD(1)"},
-		},
 		MemoryBytes: 64 << 30,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -23,7 +23,9 @@
 //
 // Files by subject: system, boot, reset, indicator, manager; inventory with
 // storage and port; account and password; bios and attribute; update and task; event; log.
-// A caller can interrupt a series of requests between two of them ([Interruptible]).
+//
+// Meeting a BMC takes many requests, so lists are read with their members where the BMC does that and can be trusted with it (expand.go), and
+// nothing is read twice. A caller can interrupt a series of requests between two of them ([Interruptible]).
 //
 // Every error is an [*Error] whose Kind tells the caller what it means. Errors,
 // logs and formatted values never hold a password or a session token.

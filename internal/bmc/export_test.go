@@ -19,6 +19,7 @@ var withoutQuirk = map[string]func(*quirks){
 	"update without If-Match":    func(q *quirks) { q.updateUnconditional = false },
 	"task that becomes a job":    func(q *quirks) { q.updateJob = false },
 	"repeated subscription":      func(q *quirks) { q.repeated = "" },
+	"$expand that is a lie":      func(q *quirks) { q.expandLies = false },
 	"no delivery retry policy":   func(q *quirks) { q.noRetryPolicy = false },
 }
 

@@ -67,7 +67,7 @@ func FuzzBodies(f *testing.F) {
 		var port portBody
 		for _, out := range []any{
 			&storage, &simple, &nic, &task, &bios, &registry, &log, &port,
-			&accountBody{}, &accountServiceBody{}, &updateServiceBody{}, &eventServiceBody{}, &subscriptionBody{}, &adapterBody{}, &driveBody{}, &volumeBody{}, &processorBody{}, &managerBody{}, &inventoryBody{}, &serviceRoot{},
+			&accountBody{}, &accountServiceBody{}, &updateServiceBody{}, &eventServiceBody{}, &subscriptionBody{}, &adapterBody{}, &driveBody{}, &volumeBody{}, &processorBody{}, &managerBody{}, &systemBody{}, &expandedPage[systemBody]{}, &storageBody{}, &serviceRoot{},
 		} {
 			_ = decode(b, out)
 		}

@@ -3,7 +3,8 @@ package bmc
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
+	"time"
 )
 
 // Inventory is what a system is made of. It costs a request for each part, so
@@ -12,7 +13,6 @@ type Inventory struct {
 	Processors  []Processor
 	Storage     []Storage
 	Interfaces  []Interface
-	BootOrder   []BootOption
 	MemoryBytes int64
 	// Missing names the parts that the BMC has and could not show.
 	Missing []string
@@ -42,46 +42,25 @@ type Interface struct {
 	IPs        []string
 }
 
-// BootOption is an entry of the boot order, in its order.
-type BootOption struct {
-	Reference  string // what the order is written in, such as "Boot0003"
-	Name       string
-	DevicePath string // UEFI device path
-}
-
-// inventoryBody is the part of a ComputerSystem body that leads to its parts.
-type inventoryBody struct {
-	Boot          bootBody
-	MemorySummary struct{ TotalSystemMemoryGiB number }
-	Processors    link
-	Memory        link
-	Storage       link
-	SimpleStorage link
-	Interfaces    link `json:"EthernetInterfaces"`
-	Adapters      link `json:"NetworkInterfaces"`
-	Links         struct{ Chassis links }
-}
-
 // Inventory reads the parts of a system. A part that cannot be read is named in
 // Missing; the rest is good. An error means that the BMC cannot be asked.
 func (c *Client) Inventory(ctx context.Context, systemURI string) (Inventory, error) {
-	var body inventoryBody
-	if _, err := c.get(ctx, systemURI, &body); err != nil {
+	body, err := c.partsOf(ctx, systemURI)
+	if err != nil {
 		return Inventory{}, err
 	}
 	inv := Inventory{MemoryBytes: body.MemorySummary.TotalSystemMemoryGiB.bytes(1 << 30)}
 	parts := []struct {
 		name string
-		read func(context.Context, *inventoryBody, *Inventory) error
+		read func(context.Context, *systemBody, *Inventory) error
 	}{
 		{"Processors", c.processors},
 		{"Memory", c.memory},
 		{"Storage", c.storage},
 		{"EthernetInterfaces", c.interfaces},
-		{"BootOptions", c.bootOrder},
 	}
 	for _, part := range parts {
-		switch err := part.read(ctx, &body, &inv); {
+		switch err := part.read(ctx, body, &inv); {
 		case err == nil || absent(err):
 		case Unreachable(err):
 			return Inventory{}, err
@@ -90,6 +69,51 @@ func (c *Client) Inventory(ctx context.Context, systemURI string) (Inventory, er
 		}
 	}
 	return inv, nil
+}
+
+// partsKept is how long what a system was listed with serves its inventory, which follows at once or not at all.
+const partsKept = time.Minute
+
+// listed keeps the systems that were read with their list until their inventory is: it needs the same resource.
+type listed struct {
+	mu      sync.Mutex
+	at      time.Time
+	systems map[string]*systemBody
+}
+
+func (l *listed) keep(systems map[string]*systemBody, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.systems, l.at = systems, now
+}
+
+// take returns a system, if it was listed just now. It is good for one use.
+func (l *listed) take(uri string, now time.Time) *systemBody {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	body := l.systems[uri]
+	delete(l.systems, uri)
+	if now.Sub(l.at) > partsKept {
+		return nil
+	}
+	return body
+}
+
+// forget drops a system that is read anew.
+func (l *listed) forget(uri string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.systems, uri)
+}
+
+// partsOf is the resource that leads to the parts of a system.
+func (c *Client) partsOf(ctx context.Context, uri string) (*systemBody, error) {
+	if body := c.listed.take(uri, c.clock.Now()); body != nil {
+		return body, nil
+	}
+	body := new(systemBody)
+	_, err := c.get(ctx, uri, body)
+	return body, err
 }
 
 // ErrInterrupted: reading was given up between two requests, as the caller asked.
@@ -109,43 +133,6 @@ func interrupted(ctx context.Context) bool {
 	return ok && stop()
 }
 
-// each reads the members of a collection one by one. Broken ones are left out; their
-// error is returned only where no member could be read.
-func each[T any](ctx context.Context, c *Client, path link, use func(uri string, body *T)) error {
-	if path == "" {
-		return nil
-	}
-	uris, err := c.members(ctx, string(path))
-	if err != nil {
-		return err
-	}
-	return eachOf(ctx, c, uris, use)
-}
-
-func eachOf[T any](ctx context.Context, c *Client, uris []string, use func(uri string, body *T)) error {
-	var failed error
-	read := 0
-	for _, uri := range uris {
-		if interrupted(ctx) {
-			return ErrInterrupted
-		}
-		body := new(T)
-		if _, err := c.get(ctx, uri, body); err != nil {
-			if Unreachable(err) {
-				return err
-			}
-			failed = err
-			continue
-		}
-		read++
-		use(uri, body)
-	}
-	if read > 0 {
-		return nil
-	}
-	return failed
-}
-
 type processorBody struct {
 	ID                    text `json:"Id"`
 	ProcessorType         text
@@ -159,7 +146,7 @@ type processorBody struct {
 	Status                status
 }
 
-func (c *Client) processors(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+func (c *Client) processors(ctx context.Context, system *systemBody, inv *Inventory) error {
 	return each(ctx, c, system.Processors, func(_ string, b *processorBody) {
 		if b.Status.State == "Absent" { // an empty socket
 			return
@@ -179,7 +166,7 @@ func (c *Client) processors(ctx context.Context, system *inventoryBody, inv *Inv
 }
 
 // memory adds the modules up only where the system gives no sum.
-func (c *Client) memory(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+func (c *Client) memory(ctx context.Context, system *systemBody, inv *Inventory) error {
 	if inv.MemoryBytes > 0 {
 		return nil
 	}
@@ -191,7 +178,7 @@ func (c *Client) memory(ctx context.Context, system *inventoryBody, inv *Invento
 
 // interfaces reads EthernetInterfaces, or the ports of the network adapters where the BMC has
 // no EthernetInterfaces or an empty list of them.
-func (c *Client) interfaces(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+func (c *Client) interfaces(ctx context.Context, system *systemBody, inv *Inventory) error {
 	err := c.ethernetInterfaces(ctx, system, inv)
 	if Unreachable(err) || len(inv.Interfaces) > 0 {
 		return err
@@ -202,7 +189,7 @@ func (c *Client) interfaces(ctx context.Context, system *inventoryBody, inv *Inv
 	return err
 }
 
-func (c *Client) ethernetInterfaces(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+func (c *Client) ethernetInterfaces(ctx context.Context, system *systemBody, inv *Inventory) error {
 	return each(ctx, c, system.Interfaces, func(_ string, b *interfaceBody) {
 		inv.Interfaces = append(inv.Interfaces, Interface{
 			ID:         string(b.ID),
@@ -213,27 +200,5 @@ func (c *Client) ethernetInterfaces(ctx context.Context, system *inventoryBody, 
 			SpeedMbps:  b.SpeedMbps.count(),
 			IPs:        b.addresses(),
 		})
-	})
-}
-
-// bootOrder names the entries of the boot order. Options that are not in the
-// order are not booted from and left out.
-func (c *Client) bootOrder(ctx context.Context, system *inventoryBody, inv *Inventory) error {
-	for _, reference := range system.Boot.Order {
-		inv.BootOrder = append(inv.BootOrder, BootOption{Reference: reference})
-	}
-	if len(inv.BootOrder) == 0 {
-		return nil
-	}
-	type option struct {
-		Reference  text `json:"BootOptionReference"`
-		Name       text `json:"DisplayName"`
-		DevicePath text `json:"UefiDevicePath"`
-	}
-	return each(ctx, c, system.Boot.Options, func(_ string, b *option) {
-		i := slices.IndexFunc(inv.BootOrder, func(o BootOption) bool { return o.Reference == string(b.Reference) })
-		if i >= 0 {
-			inv.BootOrder[i].Name, inv.BootOrder[i].DevicePath = string(b.Name), string(b.DevicePath)
-		}
 	})
 }

@@ -94,18 +94,18 @@ func (c *Client) logEntries(ctx context.Context, log, path string) (entries []Lo
 		if _, err := c.get(ctx, path, &page); err != nil {
 			return entries, err
 		}
-		var bare []string
+		var links []string
 		for _, b := range page.Members {
 			uri, ok := resourcePath(string(b.Link))
 			if ok && b.Message == "" && b.MessageID == "" && b.ID == "" {
-				bare = append(bare, uri)
+				links = append(links, uri)
 				continue
 			}
 			entries = append(entries, b.entry(log))
 		}
-		bare = bare[:min(len(bare), reads)]
-		reads -= len(bare)
-		err := eachOf(ctx, c, bare, func(_ string, b *logEntryBody) { entries = append(entries, b.entry(log)) })
+		links = links[:min(len(links), reads)]
+		reads -= len(links)
+		err := eachOf(ctx, c, bare[logEntryBody](links), func(_ string, b *logEntryBody) { entries = append(entries, b.entry(log)) })
 		if Unreachable(err) {
 			return nil, err
 		}

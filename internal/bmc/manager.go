@@ -24,8 +24,8 @@ type Manager struct {
 	State           string // Status.State: Enabled, StandbyOffline, …
 	Health          string
 	PowerState      string
-	MACAddress      string // of the interface we speak to, or else of the first in use
-	HostName        string
+	MACAddress      string // the one that is known, or that of the interface we speak to, or else of the first in use
+	HostName        string // of the same interface, "" where it was not read
 	// Vendor is the vendor whose quirks the BMC has; its manufacturer may be another.
 	Vendor Vendor
 }
@@ -244,9 +244,12 @@ func (c *Client) findManager(ctx context.Context, root *serviceRoot) (string, er
 	return uris[0], nil
 }
 
-// managerInterface reads the interface by which the BMC is reached. A BMC that
+// managerInterface reads the interface by which the BMC is reached, for its MAC address; where that is known, nothing is read. A BMC that
 // shows none is no error.
 func (c *Client) managerInterface(ctx context.Context, body managerBody, place managerPlace) (interfaceBody, error) {
+	if mac := canonicalMAC(c.options.MACAddress); mac != "" {
+		return interfaceBody{MACAddress: text(mac)}, nil
+	}
 	if place.nic != "" {
 		var nic interfaceBody
 		if _, err := c.get(ctx, place.nic, &nic); err == nil || Unreachable(err) {
@@ -256,22 +259,25 @@ func (c *Client) managerInterface(ctx context.Context, body managerBody, place m
 	if body.Interfaces == "" {
 		return interfaceBody{}, nil
 	}
-	uris, err := c.members(ctx, string(body.Interfaces))
+	members, err := collect[interfaceBody](ctx, c, string(body.Interfaces), 1)
 	if err != nil {
 		return interfaceBody{}, onlyUnreachable(err)
 	}
 	var best interfaceBody
-	for _, uri := range uris[:min(len(uris), maxManagerInterfaces)] {
-		var nic interfaceBody
-		if _, err := c.get(ctx, uri, &nic); err != nil {
-			if Unreachable(err) {
-				return interfaceBody{}, err
+	for _, m := range members[:min(len(members), maxManagerInterfaces)] {
+		nic := m.body
+		if nic == nil {
+			nic = new(interfaceBody)
+			if _, err := c.get(ctx, m.uri, nic); err != nil {
+				if Unreachable(err) {
+					return interfaceBody{}, err
+				}
+				continue
 			}
-			continue
 		}
-		ours := c.reachedAt(nic)
+		ours := c.reachedAt(*nic)
 		if ours || best.mac() == "" && nic.mac() != "" {
-			best, place.nic = nic, uri
+			best, place.nic = *nic, m.uri
 		}
 		if ours {
 			break

@@ -60,7 +60,7 @@ func (b *portBody) linkStatus() string {
 
 // adapterPorts reads the ports of the system's network adapters: those that its own
 // NetworkInterfaces lead to, or else those of its chassis.
-func (c *Client) adapterPorts(ctx context.Context, system *inventoryBody, inv *Inventory) error {
+func (c *Client) adapterPorts(ctx context.Context, system *systemBody, inv *Inventory) error {
 	var found []*adapterBody
 	collect := func(_ string, b *adapterBody) { found = append(found, b) }
 	if err := each(ctx, c, system.Adapters, collect); Unreachable(err) {
@@ -71,7 +71,7 @@ func (c *Client) adapterPorts(ctx context.Context, system *inventoryBody, inv *I
 		if b.Links.Adapter == "" {
 			continue
 		}
-		if err := eachOf(ctx, c, []string{string(b.Links.Adapter)}, func(_ string, a *adapterBody) { adapters = append(adapters, a) }); Unreachable(err) {
+		if err := eachOf(ctx, c, bare[adapterBody]([]string{string(b.Links.Adapter)}), func(_ string, a *adapterBody) { adapters = append(adapters, a) }); Unreachable(err) {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (c *Client) adapterPorts(ctx context.Context, system *inventoryBody, inv *I
 	return nil
 }
 
-func (c *Client) chassisAdapters(ctx context.Context, system *inventoryBody) (adapters []*adapterBody, err error) {
+func (c *Client) chassisAdapters(ctx context.Context, system *systemBody) (adapters []*adapterBody, err error) {
 	type chassis struct{ NetworkAdapters link }
 	for _, uri := range system.Links.Chassis {
 		var body chassis

@@ -16,6 +16,7 @@ const (
 	Lenovo     Vendor = "Lenovo"
 	Supermicro Vendor = "Supermicro"
 	AMI        Vendor = "AMI"
+	IBM        Vendor = "IBM"
 )
 
 // modeRule says when BootSourceOverrideMode is sent.
@@ -64,6 +65,9 @@ type quirks struct {
 	// repeated is the message id by which a BMC says that a subscription exists
 	// already, beside the standard's: at Dell the POST looks like a change.
 	repeated string
+	// expandLies: the service root of OpenBMC, as IBM builds it, offers $expand, and all but three paths refuse it. So
+	// asking for it costs a request each time and saves none.
+	expandLies bool
 	// noRetryPolicy: HPE refuses subscriptions with DeliveryRetryPolicy.
 	noRetryPolicy bool
 }
@@ -94,6 +98,7 @@ var vendors = []struct {
 		updateJob:     true,
 	}},
 	{Supermicro, []string{"supermicro", "super micro"}, quirks{mode: modeWherePresent, symbols: "!@#$%^*()_+-=.,:"}},
+	{IBM, []string{"ibm"}, quirks{expandLies: true}},
 	{AMI, []string{"ami", "american megatrends", "gigabyte", "giga computing"}, quirks{bootInSettings: true, symbols: "!#$%*+-./:=?@_"}},
 }
 

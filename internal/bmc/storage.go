@@ -1,6 +1,9 @@
 package bmc
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Storage is a storage subsystem: a controller, what hangs on it, what it makes of it.
 type Storage struct {
@@ -38,8 +41,8 @@ type storageBody struct {
 	ID      text `json:"Id"`
 	Name    text
 	Status  status
-	Drives  links
-	Volumes link
+	Drives  []member[driveBody]
+	Volumes inlined[volumeBody]
 }
 
 type driveBody struct {
@@ -78,9 +81,8 @@ type simpleStorageBody struct {
 
 // storage reads Storage, or SimpleStorage where the BMC has no Storage or an
 // empty one.
-func (c *Client) storage(ctx context.Context, system *inventoryBody, inv *Inventory) error {
-	var bodies []*storageBody
-	err := each(ctx, c, system.Storage, func(_ string, b *storageBody) { bodies = append(bodies, b) })
+func (c *Client) storage(ctx context.Context, system *systemBody, inv *Inventory) error {
+	bodies, err := c.subsystems(ctx, system.Storage)
 	if Unreachable(err) {
 		return err
 	}
@@ -99,11 +101,55 @@ func (c *Client) storage(ctx context.Context, system *inventoryBody, inv *Invent
 	})
 }
 
+// subsystems reads the members of Storage, with their drives and volumes where the BMC answers with those at once.
+func (c *Client) subsystems(ctx context.Context, path link) (bodies []*storageBody, _ error) {
+	if path == "" {
+		return nil, nil
+	}
+	members, err := collect[storageBody](ctx, c, string(path), 2)
+	if err != nil {
+		return nil, err
+	}
+	return bodies, eachRead(members, func(_ string, b *storageBody) { bodies = append(bodies, b) }, func(uri string) (*storageBody, error) {
+		return c.storageWithDrives(ctx, uri)
+	})
+}
+
+// storageWithDrives reads a storage subsystem with what it leads to, or alone where the BMC does not do that.
+func (c *Client) storageWithDrives(ctx context.Context, uri string) (*storageBody, error) {
+	if interrupted(ctx) {
+		return nil, ErrInterrupted
+	}
+	query, err := c.expansion(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	if query != "" {
+		b := new(storageBody)
+		err := c.getExpanded(ctx, withQuery(uri, query), b)
+		switch {
+		case err == nil && b.ID != "":
+			c.busy.Store(false)
+			if unexpanded(b.Drives) {
+				c.readSingly()
+			}
+			return b, nil
+		case err != nil && !c.askSingly(ctx, err):
+			return nil, err
+		}
+	}
+	b := new(storageBody)
+	if _, err = c.get(ctx, uri, b); err == nil && query != "" {
+		c.readSingly()
+	}
+	return b, err
+}
+
 // subsystem reads drives and volumes; those that cannot be read are left out.
 func (c *Client) subsystem(ctx context.Context, b *storageBody) (Storage, error) {
 	s := Storage{ID: string(b.ID), Name: string(b.Name), State: string(b.Status.State)}
-	drives := collection{Members: b.Drives}.paths()
-	err := eachOf(ctx, c, drives, func(_ string, d *driveBody) {
+	drives := slices.DeleteFunc(b.Drives, func(m member[driveBody]) bool { return m.uri == "" })
+	err := eachOf(ctx, c, drives[:min(len(drives), maxMembers)], func(_ string, d *driveBody) {
 		if d.Status.State == "Absent" { // an empty bay
 			return
 		}
@@ -122,7 +168,7 @@ func (c *Client) subsystem(ctx context.Context, b *storageBody) (Storage, error)
 	if Unreachable(err) {
 		return s, err
 	}
-	err = each(ctx, c, b.Volumes, func(_ string, v *volumeBody) {
+	err = b.Volumes.each(ctx, c, func(_ string, v *volumeBody) {
 		s.Volumes = append(s.Volumes, Volume{
 			ID:            string(v.ID),
 			Name:          string(v.Name),

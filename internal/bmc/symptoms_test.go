@@ -33,7 +33,7 @@ func TestLostSessionsAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask(t, c, 2)
+	ask(t, c, 3)
 	if got := c.Symptoms(); !got.LosesSessions {
 		t.Errorf("sessions that are lost with each request: %+v", got)
 	}

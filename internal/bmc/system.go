@@ -123,6 +123,12 @@ type systemBody struct {
 	SerialConsole  serialConsoleBody
 	Links          struct{ Chassis links }
 	MemorySummary  struct{ TotalSystemMemoryGiB number }
+	Processors     link
+	Memory         link
+	Storage        link
+	SimpleStorage  link
+	Interfaces     link `json:"EthernetInterfaces"`
+	Adapters       link `json:"NetworkInterfaces"`
 	Actions        struct {
 		Reset resetAction `json:"#ComputerSystem.Reset"`
 	}
@@ -194,14 +200,25 @@ func (b *systemBody) known() bool { return b.ID != "" || b.Type != "" || b.Power
 
 // System reads one system with one GET.
 func (c *Client) System(ctx context.Context, uri string) (System, error) {
-	var body systemBody
-	etag, err := c.get(ctx, uri, &body)
+	c.listed.forget(uri)
+	_, system, err := c.readSystem(ctx, uri)
+	return system, err
+}
+
+func (c *Client) readSystem(ctx context.Context, uri string) (*systemBody, System, error) {
+	body := new(systemBody)
+	etag, err := c.get(ctx, uri, body)
 	if err != nil {
-		return System{}, err
+		return nil, System{}, err
 	}
 	if !body.known() {
-		return System{}, c.protocolError("GET "+uri, "body is no ComputerSystem")
+		return nil, System{}, c.protocolError("GET "+uri, "body is no ComputerSystem")
 	}
+	return body, c.systemOf(body, uri, etag), nil
+}
+
+// systemOf is what a body says of a system, and what the client knows of it besides.
+func (c *Client) systemOf(body *systemBody, uri, etag string) System {
 	system := body.system(uri, etag)
 	if system.Vendor != Standard {
 		c.met.Store(&system.Vendor)
@@ -210,7 +227,7 @@ func (c *Client) System(ctx context.Context, uri string) (System, error) {
 		system.IndicatorLED = fmt.Sprint(set)
 	}
 	system.ResetTypes = c.quirks(system.Vendor).allowedResets(system.ResetTypes)
-	return system, nil
+	return system
 }
 
 // SystemURIs lists the BMC's systems.
@@ -226,24 +243,59 @@ func (c *Client) SystemURIs(ctx context.Context) ([]string, error) {
 	return uris, err
 }
 
-// Systems reads all systems that are servers. One that cannot be read does not
-// hide the others; only if none can, the first error is returned.
-func (c *Client) Systems(ctx context.Context) ([]System, error) {
-	uris, err := c.SystemURIs(ctx)
+// Found is a system of the BMC's list, or why it could not be read.
+type Found struct {
+	URI    string
+	System System
+	Err    error
+}
+
+// FindSystems lists the BMC's systems and reads each. One that cannot be read does not hide the others; an error means that
+// the BMC cannot be asked.
+func (c *Client) FindSystems(ctx context.Context) ([]Found, error) {
+	root, err := c.root(ctx)
 	if err != nil {
 		return nil, err
 	}
-	systems := make([]System, 0, len(uris))
+	members, err := collect[systemBody](ctx, c, root.Systems.or(systemsPath), 1)
+	switch {
+	case root.Systems == "" && absent(err):
+		return nil, nil // a service of something else: of a fabric, of storage, of a rack's power
+	case err != nil:
+		return nil, err
+	}
+	all, bodies := make([]Found, 0, len(members)), make(map[string]*systemBody, len(members))
+	for _, m := range members {
+		f, body := Found{URI: m.uri}, m.body
+		if body != nil && body.PowerState != "" { // without, it may be an excerpt
+			f.System = c.systemOf(body, m.uri, "")
+		} else if body, f.System, f.Err = c.readSystem(ctx, m.uri); Unreachable(f.Err) {
+			return nil, f.Err
+		}
+		if f.Err == nil {
+			bodies[m.uri] = body
+		}
+		all = append(all, f)
+	}
+	c.listed.keep(bodies, c.clock.Now())
+	return all, nil
+}
+
+// Systems reads all systems that are servers. One that cannot be read does not
+// hide the others; only if none can, the first error is returned.
+func (c *Client) Systems(ctx context.Context) ([]System, error) {
+	all, err := c.FindSystems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	systems := make([]System, 0, len(all))
 	var failed error
-	for _, uri := range uris {
-		s, err := c.System(ctx, uri)
+	for _, f := range all {
 		switch {
-		case err == nil && s.IsServer():
-			systems = append(systems, s)
-		case Unreachable(err):
-			return nil, err
+		case f.Err == nil && f.System.IsServer():
+			systems = append(systems, f.System)
 		case failed == nil:
-			failed = err
+			failed = f.Err
 		}
 	}
 	if len(systems) == 0 {
@@ -294,6 +346,9 @@ type serviceRoot struct {
 	}
 
 	SessionService link
+	Features       struct {
+		Expand expandQuery `json:"ExpandQuery"`
+	} `json:"ProtocolFeaturesSupported"`
 
 	Accounts   link `json:"AccountService"`
 	Events     link `json:"EventService"`

@@ -147,7 +147,7 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 		return nil, err
 	}
 	var list []Task
-	err = eachOf(ctx, c, uris[max(0, len(uris)-maxTasks):], func(uri string, b *taskBody) {
+	err = eachOf(ctx, c, bare[taskBody](uris[max(0, len(uris)-maxTasks):]), func(uri string, b *taskBody) {
 		said := b.State
 		if said == "" {
 			said = b.JobState

@@ -31,6 +31,8 @@ type Options struct {
 	BodyLimit int64
 	// Certificate is the one that a person has accepted; then neither RootCAs nor InsecureSkipVerify counts.
 	Certificate AcceptedCertificate
+	// MACAddress is that of the BMC where it is known; empty: the BMC is asked for it.
+	MACAddress string
 	// InsecureSkipVerify accepts any certificate.
 	InsecureSkipVerify bool
 	// RootCAs verify certificates, the system's where nil.

@@ -123,12 +123,8 @@ func (c *Client) Firmware(ctx context.Context) ([]Firmware, error) {
 		Version    text
 		Updateable bool
 	}
-	uris, err := c.members(ctx, service.Inventory.or(path+"/FirmwareInventory"))
-	if err != nil {
-		return nil, err
-	}
 	var list []Firmware
-	err = eachOf(ctx, c, uris, func(uri string, b *softwareBody) {
+	err = each(ctx, c, link(service.Inventory.or(path+"/FirmwareInventory")), func(uri string, b *softwareBody) {
 		list = append(list, Firmware{URI: uri, ID: string(b.ID), Name: string(b.Name), Version: string(b.Version), Updateable: b.Updateable})
 	})
 	return list, err

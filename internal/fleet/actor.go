@@ -74,15 +74,15 @@ func (a *actor) run(ctx context.Context) {
 		leave := a.awaitFirstContact(ctx)
 		at := a.step(ctx)
 		a.disconnect(ctx, at)
-		leave()
+		leave(a.observation().Sequence > 0)
 		a.sleep(ctx, at)
 	}
 }
 
 // awaitFirstContact waits for the limiter if this turn would be the first contact with the BMC.
-func (a *actor) awaitFirstContact(ctx context.Context) (leave func()) {
+func (a *actor) awaitFirstContact(ctx context.Context) (leave func(met bool)) {
 	if a.observation().Sequence > 0 || a.options.Clock.Now().Before(a.schedule.notBefore) {
-		return func() {}
+		return func(bool) {}
 	}
 	return a.fleet.firstContacts.enter(ctx)
 }

@@ -42,6 +42,7 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.FewBootTargets:   "",
 	fault.NoStorage:        "",
 	fault.MemberError:      "",
+	fault.ExpandLies:       "",
 	fault.DropEvents:       "",
 	fault.DiskFails:        "",
 	fault.OldProbe:         "",

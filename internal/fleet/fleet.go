@@ -24,6 +24,8 @@ type Spec struct {
 	Credentials bmc.Credentials
 	// Certificate is the one that a person has accepted; zero: authorities decide, or nobody does.
 	Certificate bmc.AcceptedCertificate
+	// MACAddress is that of the BMC where it is known; empty: the BMC is asked for it.
+	MACAddress string
 	// ManagerUUID says which manager is meant where the BMC shows several; empty: its own choice.
 	ManagerUUID string
 }
@@ -123,7 +125,7 @@ func New(options Options) *Fleet {
 		actors:  map[Key]*actor{},
 		leaving: map[Key]*actor{},
 	}
-	f.firstContacts = newFirstContactLimiter(f.options.Clock)
+	f.firstContacts = newFirstContactLimiter(f.options.Clock, newPressure(f.options.Clock).busy)
 	if f.options.NewClient == nil {
 		f.options.NewClient = f.redfish()
 	}
@@ -143,7 +145,7 @@ func (f *Fleet) redfish() func(Spec) Client {
 	o.Transport = bmc.NewTransport(o)
 	return func(s Spec) Client {
 		own := o
-		own.Certificate = s.Certificate
+		own.Certificate, own.MACAddress = s.Certificate, s.MACAddress
 		return bmc.NewClient(s.Endpoint, s.Credentials, own)
 	}
 }

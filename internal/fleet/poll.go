@@ -25,17 +25,13 @@ func (a *actor) poll(ctx context.Context) error {
 		return nil
 	}
 	listing = listing || len(a.watched) == 0
-	uris := make([]string, 0, len(a.watched))
-	for _, w := range a.watched {
-		uris = append(uris, w.uri)
-	}
+	var readings []reading
+	var err error
 	if listing {
-		var err error
-		if uris, err = a.client.SystemURIs(ctx); err != nil {
-			return err
-		}
+		readings, err = a.find(ctx)
+	} else {
+		readings, err = a.read(ctx, a.uris())
 	}
-	readings, err := a.read(ctx, uris)
 	if err != nil {
 		return err
 	}
@@ -61,28 +57,58 @@ func (a *actor) poll(ctx context.Context) error {
 	return nil
 }
 
+// uris are those of the systems that are watched.
+func (a *actor) uris() []string {
+	uris := make([]string, 0, len(a.watched))
+	for _, w := range a.watched {
+		uris = append(uris, w.uri)
+	}
+	return uris
+}
+
+// find lists the systems and asks for each, at once where the client can.
+func (a *actor) find(ctx context.Context) ([]reading, error) {
+	c, ok := a.client.(interface {
+		FindSystems(ctx context.Context) ([]bmc.Found, error)
+	})
+	if !ok {
+		uris, err := a.client.SystemURIs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return a.read(ctx, uris)
+	}
+	found, err := c.FindSystems(ctx)
+	if err != nil {
+		return nil, err
+	}
+	readings := make([]reading, 0, len(found))
+	for _, f := range found {
+		readings = append(readings, reading{uri: f.URI, system: f.System, err: f.Err})
+	}
+	return readings, only(readings)
+}
+
+// only is the first error of readings that all have one.
+func only(readings []reading) error {
+	if slices.ContainsFunc(readings, func(r reading) bool { return r.err == nil }) || len(readings) == 0 {
+		return nil
+	}
+	return readings[0].err
+}
+
 // read asks for each system. One broken system does not hide the others: its error
 // stays with it, unless there is no other.
 func (a *actor) read(ctx context.Context, uris []string) ([]reading, error) {
 	readings := make([]reading, 0, len(uris))
-	var failed error
-	answered := 0
 	for _, uri := range uris {
 		s, err := a.client.System(ctx, uri)
-		switch {
-		case err == nil:
-			answered++
-		case ctx.Err() != nil, bmc.Unreachable(err):
+		if err != nil && (ctx.Err() != nil || bmc.Unreachable(err)) {
 			return nil, err
-		case failed == nil:
-			failed = err
 		}
 		readings = append(readings, reading{uri: uri, system: s, err: err})
 	}
-	if answered == 0 {
-		return readings, failed
-	}
-	return readings, nil
+	return readings, only(readings)
 }
 
 // watch takes over a new list of systems. What is no server is left out, and named; what

@@ -27,6 +27,15 @@ type diary struct {
 	hangs   func(bmc int) bool
 	refuses func(bmc int) bool
 	most    int
+	// latency is how long an answer takes; zero: as the constant says.
+	latency time.Duration
+}
+
+func (d *diary) answerAfter() time.Duration {
+	if d.latency == 0 {
+		return latency
+	}
+	return d.latency
 }
 
 // slow is a BMC of a diary: it takes its time, hangs or refuses the password.
@@ -49,7 +58,7 @@ func (s slow) ask(ctx context.Context) error {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	answer := time.After(latency)
+	answer := time.After(s.answerAfter())
 	if s.hangs(s.port) {
 		answer = nil
 	}

@@ -110,7 +110,7 @@ type storm struct {
 var stormKinds = []fault.Kind{
 	fault.Latency, fault.Hang, fault.HangBody, fault.Reset, fault.Unauthorized, fault.Forbidden, fault.TooManyRequests, fault.ServerError,
 	fault.Unavailable, fault.WrongJSON, fault.TruncatedJSON, fault.SessionLoss, fault.SessionTableFull, fault.PowerLies,
-	fault.NoPowerState, fault.NoStorage, fault.MemberError, fault.IgnoreShutdown,
+	fault.NoPowerState, fault.NoStorage, fault.ExpandLies, fault.MemberError, fault.IgnoreShutdown,
 }
 
 // blow does one thing at random.

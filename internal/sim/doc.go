@@ -29,6 +29,7 @@
 //	bmc.go, stats.go, peer*.go      one BMC and what it counts
 //	redfish.go, failure.go          one Redfish request: authentication, methods, ETags, errors
 //	fault.go, tamper.go             the faults of a request
+//	expand.go                       answers that contain other resources
 //	vendor.go                       the quirks of vendors
 //	auth.go, account.go, session.go accounts, sessions and privileges
 //	tree*.go, paths.go, bios.go     the resources

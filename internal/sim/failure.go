@@ -117,6 +117,10 @@ var (
 		status: http.StatusTooManyRequests, id: "ServiceTemporarilyUnavailable",
 		text: "The service is temporarily unavailable: too many requests.",
 	}
+	errTooManyExpanded = &failure{
+		status: http.StatusInsufficientStorage, id: "InsufficientStorage",
+		text: "Insufficient storage or memory is available to complete the request.",
+	}
 	errInternal = &failure{
 		status: http.StatusInternalServerError, id: "InternalError",
 		text: "The request failed due to an internal service error. The service is still operational.",
@@ -141,6 +145,14 @@ func errMethod(method string) *failure {
 
 func errQuery(name string) *failure {
 	return &failure{status: http.StatusNotImplemented, id: "QueryNotSupported", text: "Querying is not supported by the implementation: %1.", args: []string{name}}
+}
+
+func errQueryValue(value string) *failure {
+	return &failure{status: http.StatusBadRequest, id: "QueryParameterValueFormatError", text: "The value '%1' for the parameter %2 is of a different format than the parameter can accept.", args: []string{value, "$expand"}}
+}
+
+func errQueryRange(levels string, most int) *failure {
+	return &failure{status: http.StatusBadRequest, id: "QueryParameterOutOfRange", text: "The value '%1' for the query parameter %2 is out of range %3.", args: []string{levels, "$levels", fmt.Sprintf("1-%d", most)}}
 }
 
 func errUnknownProperty(name string) *failure {

@@ -334,7 +334,7 @@ func TestFaultsOfTLS(t *testing.T) {
 func TestEveryFaultIsObservable(t *testing.T) {
 	elsewhere := []fault.Kind{
 		fault.SessionLoss, fault.SessionTableFull, fault.NoSessions, fault.AccountLocked, fault.ClockSkew, fault.SlowPOST,
-		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.TLSFailure, fault.DropEvents,
+		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.ExpandLies, fault.TLSFailure, fault.DropEvents,
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
 		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
 	}

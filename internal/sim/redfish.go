@@ -105,6 +105,14 @@ func (res resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if into, ok := r.Context().Value(expandKey{}).(*object); ok { // who asked for it was let in
+		if res.get != nil {
+			if body, err := res.get(b, r); err == nil {
+				*into = body
+			}
+		}
+		return
+	}
 	c, err := b.authenticate(r)
 	if err != nil && !res.open && (!res.openPost || r.Method != http.MethodPost) {
 		b.refuse(w, asFailure(err))
@@ -170,7 +178,12 @@ func (res resource) check(r *http.Request, b *bmc, c caller) *failure {
 	}
 	for name := range r.URL.Query() {
 		// Other parameters are ignored (DSP0266, "Query parameters").
-		if strings.HasPrefix(name, "$") {
+		switch {
+		case name == "$expand":
+			if f := res.checkExpand(b, r); f != nil {
+				return f
+			}
+		case strings.HasPrefix(name, "$"):
 			return errQuery(name)
 		}
 	}
@@ -209,6 +222,9 @@ func (res resource) answer(w http.ResponseWriter, r *http.Request, b *bmc, c cal
 	if res.document {
 		b.reply(w, answer{status: http.StatusOK, body: body})
 		return nil
+	}
+	if err := b.expand(r, body); err != nil {
+		return err
 	}
 	etag := entityTag(body)
 	if r.Header.Get("If-None-Match") == etag {

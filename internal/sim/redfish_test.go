@@ -438,7 +438,7 @@ func TestProtocol(t *testing.T) {
 	c.want(http.StatusOK, http.MethodHead, systemURI, nil)
 	c.want(http.StatusOK, http.MethodGet, systemURI+"/", nil)
 	c.want(http.StatusOK, http.MethodGet, systemURI+"?only", nil)
-	if r := c.want(http.StatusNotImplemented, http.MethodGet, systemURI+"?$expand=.", nil); r.messageID() != "QueryNotSupported" {
+	if r := c.want(http.StatusNotImplemented, http.MethodGet, systemURI+"?$select=Id", nil); r.messageID() != "QueryNotSupported" {
 		t.Errorf("message %q", r.messageID())
 	}
 	for _, path := range []string{"/", "/redfish/v2", systemsURI + "/2", processorsURI + "/CPU9", drivesURI + "/Disk0", firmwareURI + "/x", rolesURI + "/x", managerNICsURI + "/eth1", volumesURI + "/9"} {

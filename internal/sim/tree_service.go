@@ -23,7 +23,7 @@ func getServiceRoot(b *bmc, _ *http.Request) (object, error) {
 		"Product": b.quirks.product, "UUID": b.machines[0].uuid,
 		"ProtocolFeaturesSupported": object{
 			"ExcerptQuery": false, "FilterQuery": false, "OnlyMemberQuery": false, "SelectQuery": false,
-			"ExpandQuery": object{"ExpandAll": false, "Levels": false, "Links": false, "NoLinks": false},
+			"ExpandQuery": b.expands().feature(),
 			"DeepOperations": object{
 				"DeepPATCH": false, "DeepPOST": false,
 			},

@@ -46,6 +46,8 @@ type personality struct {
 	// noIndicator: LocationIndicatorActive only (ComputerSystem v1.13.0 and newer).
 	noIndicator bool
 
+	expand expandSupport
+
 	mode modeRule
 	// modeless is the model that has no BootSourceOverrideMode.
 	modeless          string
@@ -82,12 +84,14 @@ var personalities = []*personality{
 	{
 		vendor: Standard, manufacturer: manufacturer, service: manufacturer, product: "Simulated BMC",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 64,
+		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
 		taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Dell, manufacturer: "Dell Inc.", service: "Dell", product: "Integrated Dell Remote Access Controller", oem: "Dell",
 		systemID: "System.Embedded.%d", managerID: "iDRAC.Embedded.%d", chassisID: "System.Embedded.%d", settings: "Settings",
-		mode: modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
+		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
+		mode:   modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
 		updateRefusesIfMatch: true, taskID: "JID_%012d",
 		sameSubscription: &failure{
 			status: http.StatusBadRequest, id: "PropertyValueModified",
@@ -98,12 +102,14 @@ var personalities = []*personality{
 	{
 		vendor: HPE, manufacturer: "HPE", service: "HPE", product: "Simulated iLO", oem: "Hpe",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 39,
+		expand:            expandSupport{noLinks: true, maxLevels: 1},
 		noEnabledWithNone: true, busyInPOST: "UnsupportedOperation", noRetryPolicy: true, taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Lenovo, manufacturer: "Lenovo", service: "Lenovo", product: "Simulated XClarity Controller", oem: "Lenovo",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Pending", adminID: "1", slots: 12, noAccountDelete: true,
 		longestPassword: 32, passwordSymbols: "~`!@#$%^&*()-+={}[]|:;\"'<>,?/._",
+		expand:    expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
 		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusServiceUnavailable, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
@@ -116,6 +122,7 @@ var personalities = []*personality{
 	{
 		vendor: AMI, manufacturer: manufacturer, service: "AMI", product: "MegaRAC", oem: "Ami",
 		systemID: "Self", managerID: "Self", chassisID: "Self", settings: "SD", adminID: "1", longestPassword: 20,
+		expand:          expandSupport{all: true, levels: true, maxLevels: 5},
 		passwordSymbols: "!#$%&()*+,-./:;<=>?@[]^_`{|}~", bootsOnce: true, bootInSettings: true, actionInfo: true, noIndicator: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},

@@ -93,7 +93,8 @@ var troubles = []trouble{
 	{name: "no boot target", kind: fault.NoBootTarget, says: degraded(metalv1.ReasonNoBootOverride, "no BootSourceOverrideTarget")},
 	{name: "boots from disk only by target", kind: fault.FewBootTargets, first: ignored, noticed: bootsFromDisk, says: well, after: released},
 	{name: "boots from disk by a change of one property", kind: fault.FewBootTargets, value: "taken", first: ignored, noticed: bootsFromDisk, says: well, after: released},
-	{name: "no Storage", kind: fault.NoStorage, noticed: lookedThrough}, // SimpleStorage does
+	{name: "no Storage", kind: fault.NoStorage, noticed: lookedThrough},       // SimpleStorage does
+	{name: "$expand ignored", kind: fault.ExpandLies, noticed: lookedThrough}, // what it links to is read one by one
 	{name: "a member that fails", kind: fault.MemberError, noticed: lookedThrough, says: degraded(metalv1.ReasonSystemUnreadable, "500 Internal Server Error")},
 	{name: "events dropped", kind: fault.DropEvents}, // polling is the floor
 }

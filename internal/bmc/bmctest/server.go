@@ -35,6 +35,7 @@ type Resource = map[string]any
 type Request struct {
 	Method  string
 	Path    string
+	Query   string
 	Token   string
 	Basic   bool
 	IfMatch string
@@ -248,7 +249,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	_, _, basic := r.BasicAuth()
 	record := Request{
-		Method: r.Method, Path: r.URL.Path, Token: r.Header.Get("X-Auth-Token"),
+		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Token: r.Header.Get("X-Auth-Token"),
 		Basic: basic, IfMatch: r.Header.Get("If-Match"), Body: string(body),
 	}
 	s.mu.Lock()

@@ -95,7 +95,7 @@ func Resolve(ctx context.Context, c client.Reader, secrets Secrets, obj *metalv1
 	if t.Endpoint, err = Endpoint(t.Address.IP, obj.Spec.Protocol); err != nil {
 		return t, err
 	}
-	t.Certificate = acceptedCertificate(obj)
+	t.Certificate, t.MACAddress = acceptedCertificate(obj), t.Address.MAC
 	t.ManagerUUID = identity.MachineUUID(obj.Spec.BMCUUID)
 	t.Secret, t.Credentials, err = secrets.Read(ctx, obj.Spec.BMCSecretRef.Name)
 	return t, err

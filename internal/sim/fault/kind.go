@@ -49,6 +49,7 @@ const (
 	NoBootTarget   Kind = "no-boot-target"
 	FewBootTargets Kind = "few-boot-targets"
 	NoStorage      Kind = "no-storage"
+	ExpandLies     Kind = "expand-lies"
 	MemberError    Kind = "member-error"
 	DropEvents     Kind = "drop-events"
 	DiskFails      Kind = "disk-fails"
@@ -109,6 +110,7 @@ var kinds = []Info{
 	{Kind: NoBootTarget, What: "systems have no BootSourceOverrideTarget"},
 	{Kind: FewBootTargets, What: "the boot override is Pxe, Cd or Hdd and lasts, as with libvirt; the target None is 500", Value: "what a change of BootSourceOverrideEnabled alone is: refused (400) or taken, as 'boot from disk'", Default: "refused", parse: oneOf("refused", "taken")},
 	{Kind: NoStorage, What: "systems have no Storage, only SimpleStorage"},
+	{Kind: ExpandLies, What: "the service root offers $expand, and its answers are no good", Value: "ignored (links all the same), refused (501), cut (half of the members) or huge (2 MiB more)", Default: "ignored", parse: oneOf("ignored", "refused", "cut", "huge")},
 	{Kind: MemberError, What: "collections list one more member, which answers 500", requests: true},
 	{Kind: DropEvents, What: "subscriptions are accepted and no event is delivered"},
 	{Kind: DiskFails, What: "disks of the machine can be read and not be written or erased", Value: "which disk, counted from 1; 0: all", Default: "1", parse: count},
