@@ -17,6 +17,8 @@ const (
 	BootPXE      BootTarget = "Pxe"
 	BootUEFIHTTP BootTarget = "UefiHttp"
 	BootDisk     BootTarget = "Hdd"
+	// BootSetup boots nothing: the machine stays in the setup of its firmware.
+	BootSetup BootTarget = "BiosSetup"
 )
 
 // Properties of Boot, and their values where there is no override.

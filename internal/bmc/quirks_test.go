@@ -252,15 +252,31 @@ func update(ctx context.Context, r *rack, c *bmc.Client) error {
 		if err == nil && !task.State.Ended() {
 			task, err = c.Task(ctx, task.URI)
 		}
-		return err != nil || task.State.Ended()
+		return err != nil || task.State.Ended() || task.Said == "Pending"
 	})
 	if err != nil {
+		return fmt.Errorf("task: %w", err)
+	}
+	if err := updatedAtStart(ctx, r, c); err != nil {
+		return err
+	}
+	if task, err = c.Task(ctx, task.URI); err != nil {
 		return fmt.Errorf("task: %w", err)
 	}
 	if s, err := system(ctx, c); err != nil || task.State != bmc.TaskCompleted || s.BIOSVersion != "9.9" {
 		return fmt.Errorf("task %+v, version %s: %w", task, s.BIOSVersion, err)
 	}
 	return nil
+}
+
+// updatedAtStart starts the machine where the BIOS that was written is not there yet.
+func updatedAtStart(ctx context.Context, r *rack, c *bmc.Client) error {
+	s, err := system(ctx, c)
+	if err != nil || s.BIOSVersion == "9.9" {
+		return err
+	}
+	_, err = r.Machine(0).Reset("On")
+	return err
 }
 
 func reversed(ctx context.Context, _ *rack, c *bmc.Client) error {

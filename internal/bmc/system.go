@@ -391,6 +391,10 @@ func (c *Client) root(ctx context.Context) (*serviceRoot, error) {
 	return root, nil
 }
 
+// Absent reports whether err means that the BMC answered and does not have what it was asked for: a task that it has forgotten, a service
+// that it lacks.
+func Absent(err error) bool { return absent(err) }
+
 // absent says that err means "this BMC does not have that".
 func absent(err error) bool {
 	e, ok := errors.AsType[*Error](err)

@@ -2,9 +2,11 @@ package bmc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // TaskState is how far something is that takes a BMC longer than a request.
@@ -30,6 +32,11 @@ type Task struct {
 	Percent int
 	// Message is the last that the BMC said of it.
 	Message string
+	// Start is when it began, by the BMC's clock; zero: the BMC does not say.
+	Start time.Time
+	// Target and Image are what the request asked for that it began with: the URI of an action, and the image of an update. Most BMCs do
+	// not say.
+	Target, Image string
 }
 
 // maxTasks bounds how many tasks are read for a list.
@@ -43,6 +50,8 @@ type taskBody struct {
 	JobState text
 	Status   text   `json:"TaskStatus"`
 	Percent  number `json:"PercentComplete"`
+	Start    text   `json:"StartTime"`
+	Payload  json.RawMessage
 	Messages []struct {
 		ID   text `json:"MessageId"`
 		Text text `json:"Message"`
@@ -66,6 +75,10 @@ func (b *taskBody) task(uri, said string) Task {
 	if id, ok := resourcePath(string(b.ID)); ok {
 		t.URI = id
 	}
+	t.Target, t.Image = b.began()
+	if start, err := time.Parse(time.RFC3339, string(b.Start)); err == nil {
+		t.Start = start
+	}
 	if strings.EqualFold(string(b.Status), "Critical") && t.State == TaskCompleted {
 		t.State = TaskFailed // ended, and not well
 	}
@@ -77,6 +90,51 @@ func (b *taskBody) task(uri, said string) Task {
 		}
 	}
 	return t
+}
+
+// began is what the request asked for that the task began with (DSP0268, Task.Payload): the URI of an action, and of an image.
+func (b *taskBody) began() (target, image string) {
+	var payload struct {
+		Target text `json:"TargetUri"`
+		Body   text `json:"JsonBody"`
+	}
+	var sent struct {
+		Image text `json:"ImageURI"`
+	}
+	if len(b.Payload) == 0 || json.Unmarshal(b.Payload, &payload) != nil {
+		return "", ""
+	}
+	if payload.Body != "" && json.Unmarshal([]byte(payload.Body), &sent) != nil {
+		sent.Image = ""
+	}
+	return string(payload.Target), string(sent.Image)
+}
+
+// OfUpdate reports whether the task is about an update of firmware, as far as the BMC says what it is about.
+func (t Task) OfUpdate() bool {
+	if t.Image != "" || strings.Contains(t.Target, "/UpdateService") {
+		return true
+	}
+	if t.Target != "" {
+		return false
+	}
+	name := strings.ToLower(t.Name)
+	for _, word := range []string{"update", "firmware", "flash", "upgrade"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// WaitsForStart reports whether the task has said that it goes on when something else happens: for an update of a BIOS that is a start of
+// the machine.
+func (t Task) WaitsForStart() bool {
+	switch strings.ToLower(t.Said) {
+	case "pending", "scheduled", "suspended", "userintervention", "new":
+		return true
+	}
+	return false
 }
 
 // Task looks at a task once. uri is that of a task or of its monitor: a monitor answers 202
@@ -130,7 +188,7 @@ func (c *Client) job(ctx context.Context, taskURI string) (Task, error) {
 	return body.task(uri, string(body.JobState)), nil
 }
 
-// Tasks lists what the task service remembers, so that a task can be found again whose URI
+// Tasks lists what the task service remembers, and the jobs that tasks went on as, so that a task can be found again whose URI
 // nobody wrote down.
 func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 	root, err := c.root(ctx)
@@ -146,8 +204,20 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	uris = uris[max(0, len(uris)-maxTasks):]
+	q, err := c.serviceQuirks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.updateJob {
+		jobs, err := c.members(ctx, root.Jobs.or("/redfish/v1/JobService")+"/Jobs")
+		if err != nil && Unreachable(err) {
+			return nil, err
+		}
+		uris = append(uris, jobs[max(0, len(jobs)-maxTasks):]...)
+	}
 	var list []Task
-	err = eachOf(ctx, c, bare[taskBody](uris[max(0, len(uris)-maxTasks):]), func(uri string, b *taskBody) {
+	err = eachOf(ctx, c, bare[taskBody](uris), func(uri string, b *taskBody) {
 		said := b.State
 		if said == "" {
 			said = b.JobState

@@ -15,12 +15,16 @@ type Update struct {
 	Password Secret
 	// ApplyTime is Immediate, OnReset, …; empty: the BMC's own.
 	ApplyTime string
+	// Force has the BMC pass over its own rules, such as that against an older version (DSP0268, SimpleUpdate.ForceUpdate).
+	Force bool
 }
 
 // Firmware is something installed that has a version.
 type Firmware struct {
 	URI, ID, Name, Version string
 	Updateable             bool
+	// Of are the URIs of what it runs on, as far as the BMC says.
+	Of []string
 }
 
 type updateServiceBody struct {
@@ -87,6 +91,9 @@ func (u Update) body() map[string]any {
 	if u.Password != "" {
 		body["Password"] = u.Password.Reveal()
 	}
+	if u.Force {
+		body["ForceUpdate"] = true
+	}
 	if u.ApplyTime != "" {
 		body["@Redfish.OperationApplyTime"] = u.ApplyTime
 	}
@@ -122,10 +129,15 @@ func (c *Client) Firmware(ctx context.Context) ([]Firmware, error) {
 		Name       text
 		Version    text
 		Updateable bool
+		Related    links `json:"RelatedItem"`
 	}
 	var list []Firmware
 	err = each(ctx, c, link(service.Inventory.or(path+"/FirmwareInventory")), func(uri string, b *softwareBody) {
-		list = append(list, Firmware{URI: uri, ID: string(b.ID), Name: string(b.Name), Version: string(b.Version), Updateable: b.Updateable})
+		f := Firmware{URI: uri, ID: string(b.ID), Name: string(b.Name), Version: string(b.Version), Updateable: b.Updateable}
+		for _, item := range b.Related {
+			f.Of = append(f.Of, string(item))
+		}
+		list = append(list, f)
 	})
 	return list, err
 }

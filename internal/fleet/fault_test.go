@@ -51,6 +51,8 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.ConsoleHang:      "",
 	fault.ConsoleRefuse:    "",
 	fault.NoConsole:        "",
+	fault.BadUpdate:        "",
+	fault.SlowReset:        "",
 }
 
 // Every fault there is, all at once, each at a BMC of its own in a rack of fifty: the others do

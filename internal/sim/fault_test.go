@@ -337,6 +337,7 @@ func TestEveryFaultIsObservable(t *testing.T) {
 		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.ExpandLies, fault.TLSFailure, fault.DropEvents,
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
 		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
+		fault.BadUpdate, fault.SlowReset,
 	}
 	requested := []fault.Kind{
 		fault.Latency, fault.Hang, fault.HangBody, fault.Reset, fault.Unauthorized, fault.Forbidden, fault.TooManyRequests, fault.ServerError,

@@ -117,6 +117,11 @@ func (m *Machine) selfTest() time.Duration {
 	if s, ok := m.bmc.struck(fault.SlowPOST, ""); ok {
 		takes += s.Value.Duration
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bricked {
+		takes = forever
+	}
 	return takes
 }
 
@@ -171,6 +176,7 @@ func (m *Machine) startLocked() {
 	e := m.beginLocked()
 	m.power = PoweringOn
 	m.applyBiosLocked()
+	m.startBIOSLocked()
 	m.log().V(1).Info("powered on", "boot", e.record.Number)
 	m.tellPowerLocked()
 	run := m.run

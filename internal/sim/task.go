@@ -12,6 +12,7 @@ type taskState string
 
 const (
 	taskNew       taskState = "New"
+	taskPending   taskState = "Pending" // for a start of the machine
 	taskRunning   taskState = "Running"
 	taskCompleted taskState = "Completed"
 	taskException taskState = "Exception"
@@ -23,7 +24,9 @@ const maxTasks = 16
 // task is something that takes a BMC longer than a request.
 type task struct {
 	id, name   string
-	job        bool // it became one
+	job        bool   // it became one
+	update     bool   // of firmware
+	payload    object // what it began with; nil: it does not say
 	state      taskState
 	percent    int
 	messages   []*failure
@@ -51,6 +54,10 @@ func (t task) info() []object {
 func (b *bmc) addTask(name string) task {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.addTaskLocked(name)
+}
+
+func (b *bmc) addTaskLocked(name string) task {
 	b.nextTask++
 	t := task{id: numbered(b.quirks.taskID, b.nextTask), name: name, state: taskNew, start: b.rack.opts.Clock.Now()}
 	b.tasks = append(b.tasks, t)
@@ -58,6 +65,13 @@ func (b *bmc) addTask(name string) task {
 		b.tasks = slices.Delete(b.tasks, 0, len(b.tasks)-maxTasks)
 	}
 	return t
+}
+
+// forgetTasks forgets tasks, as a BMC does that is reset with those under way.
+func (b *bmc) forgetTasks(which func(task) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tasks = slices.DeleteFunc(b.tasks, which)
 }
 
 func (b *bmc) changeTask(id string, change func(*task)) {
@@ -124,7 +138,10 @@ func (t task) body() object {
 	o := object{
 		"@odata.id": tasksURI + "/" + t.id, "@odata.type": "#Task.v1_7_4.Task", "Id": t.id, "Name": t.name,
 		"TaskState": t.state, "TaskStatus": t.status(), "PercentComplete": t.percent, "TaskMonitor": monitorsURI + "/" + t.id,
-		"StartTime": t.start.UTC().Format(time.RFC3339), "Messages": t.info(), "HidePayload": true,
+		"StartTime": t.start.UTC().Format(time.RFC3339), "Messages": t.info(), "HidePayload": t.payload == nil,
+	}
+	if t.payload != nil {
+		o["Payload"] = t.payload
 	}
 	if t.over() {
 		o["EndTime"] = t.end.UTC().Format(time.RFC3339)

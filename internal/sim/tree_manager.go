@@ -84,11 +84,21 @@ func postManagerReset(b *bmc, c caller, r *http.Request, body object) (answer, e
 		return answer{}, errParameter(name, "ResetType", resetType)
 	}
 	b.log.add(b.now(), "OK", "Manager.1.0.ManagerReset", fmt.Sprintf("The manager was reset: %s.", resetType))
-	b.mu.Lock()
-	b.sessions = nil
-	b.awayUntil = b.rack.opts.Clock.Now().Add(b.rack.opts.Timing.ManagerReset)
-	b.mu.Unlock()
+	b.forgetTasks(func(t task) bool { return t.update && !t.over() && t.state != taskPending })
+	b.restart()
 	return answer{}, nil
+}
+
+// restart takes the BMC away for as long as its start takes, and its sessions for ever.
+func (b *bmc) restart() {
+	takes := b.rack.opts.Timing.ManagerReset
+	if s, ok := b.struck(fault.SlowReset, ""); ok {
+		takes += s.Value.Duration
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sessions = nil
+	b.awayUntil = b.rack.opts.Clock.Now().Add(takes)
 }
 
 // away says that the BMC restarts at the moment.

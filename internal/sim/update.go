@@ -115,7 +115,10 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 	if err != nil {
 		return answer{}, err
 	}
-	t := b.addTask("Update of " + target)
+	t, begun := b.beginUpdate("Firmware update of "+target, updatePayload(simpleUpdateURI, body))
+	if !begun {
+		return answer{}, errUpdating
+	}
 	b.rack.spawn(func() { b.update(t.id, target, uri) })
 	return answer{
 		status: http.StatusAccepted, body: t.body(),
@@ -138,43 +141,6 @@ func (b *bmc) updateTarget(body object, image *url.URL) (string, error) {
 		target = id
 	}
 	return target, nil
-}
-
-// update downloads the image for real, then takes its time to write it.
-func (b *bmc) update(id, target, uri string) {
-	b.changeTask(id, func(t *task) { t.state, t.percent = taskRunning, 10 })
-	if err := b.download(b.rack.ctx, uri); err != nil {
-		b.endTask(id, &failure{status: http.StatusBadGateway, id: "OperationFailed", text: "The image could not be fetched: %1.", args: []string{err.Error()}})
-		return
-	}
-	b.changeTask(id, func(t *task) { t.percent, t.job = 50, b.quirks.updateBecomesJob })
-	if !b.rack.wait(b.rack.ctx, b.rack.opts.Timing.Update) {
-		return
-	}
-	b.install(target, uri)
-	b.endTask(id, nil)
-}
-
-func (b *bmc) install(target, uri string) {
-	m := b.withFirmware(target)
-	old := b.firmwareVersion()
-	if m != nil {
-		old = m.biosVersion()
-	}
-	version := old + ".1"
-	if named := versionIn.FindString(uri[strings.LastIndex(uri, "/"):]); named != "" {
-		version = named
-	}
-	b.log.add(b.now(), "OK", "Update.1.0.UpdateSuccessful", fmt.Sprintf("%s was updated from %s to %s.", target, old, version))
-	if m != nil {
-		m.mu.Lock()
-		m.newBIOS = version
-		m.mu.Unlock()
-		return
-	}
-	b.mu.Lock()
-	b.newFirmware = version
-	b.mu.Unlock()
 }
 
 func (b *bmc) download(ctx context.Context, uri string) error {

@@ -29,6 +29,15 @@ const (
 	modeRequired          // a boot target without it is refused
 )
 
+// startRule says what a start of the machine has to do with an update of its BIOS.
+type startRule int
+
+const (
+	startNever    startRule = iota // nothing
+	startShows                     // the new version is there after it
+	startEndsTask                  // the task waits for it too
+)
+
 // personality is what BMCs of one vendor do otherwise. What is zero is as the
 // standard has it.
 type personality struct {
@@ -67,6 +76,8 @@ type personality struct {
 
 	updateRefusesIfMatch bool
 	updateBecomesJob     bool
+	hidesPayload         bool // tasks do not say what they began with
+	biosAtStart          startRule
 	taskID               string // format
 
 	sameSubscription *failure // what a second one to the same destination meets
@@ -92,7 +103,7 @@ var personalities = []*personality{
 		systemID: "System.Embedded.%d", managerID: "iDRAC.Embedded.%d", chassisID: "System.Embedded.%d", settings: "Settings",
 		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
 		mode:   modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
-		updateRefusesIfMatch: true, taskID: "JID_%012d",
+		updateRefusesIfMatch: true, hidesPayload: true, biosAtStart: startEndsTask, taskID: "JID_%012d",
 		sameSubscription: &failure{
 			status: http.StatusBadRequest, id: "PropertyValueModified",
 			text: "The property %1 was assigned the value '%2' due to modification by the service.", args: []string{"Destination", "the subscription that exists"},
@@ -103,14 +114,14 @@ var personalities = []*personality{
 		vendor: HPE, manufacturer: "HPE", service: "HPE", product: "Simulated iLO", oem: "Hpe",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 39,
 		expand:            expandSupport{noLinks: true, maxLevels: 1},
-		noEnabledWithNone: true, busyInPOST: "UnsupportedOperation", noRetryPolicy: true, taskID: "%d", sessionLimit: errSessionLimit,
+		noEnabledWithNone: true, busyInPOST: "UnsupportedOperation", noRetryPolicy: true, hidesPayload: true, biosAtStart: startShows, taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Lenovo, manufacturer: "Lenovo", service: "Lenovo", product: "Simulated XClarity Controller", oem: "Lenovo",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Pending", adminID: "1", slots: 12, noAccountDelete: true,
 		longestPassword: 32, passwordSymbols: "~`!@#$%^&*()-+={}[]|:;\"'<>,?/._",
 		expand:    expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
-		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, taskID: "%d",
+		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, hidesPayload: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusServiceUnavailable, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
 	{

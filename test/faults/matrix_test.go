@@ -53,6 +53,7 @@ func TestRack(t *testing.T) {
 var ofMachine = map[fault.Kind]bool{
 	fault.DiskFails: true, fault.OldProbe: true, fault.SilentProbe: true, fault.KernelPanic: true,
 	fault.ConsoleHang: true, fault.ConsoleRefuse: true, fault.NoConsole: true,
+	fault.BadUpdate: true, fault.SlowReset: true, // internal/controller/firmwareversion
 }
 
 func covered(k fault.Kind) bool {

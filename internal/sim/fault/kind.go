@@ -59,6 +59,8 @@ const (
 	ConsoleHang    Kind = "console-hang"
 	ConsoleRefuse  Kind = "console-refuse"
 	NoConsole      Kind = "no-console"
+	BadUpdate      Kind = "bad-update"
+	SlowReset      Kind = "slow-reset"
 )
 
 // Info describes a kind.
@@ -120,6 +122,8 @@ var kinds = []Info{
 	{Kind: ConsoleHang, What: "the SSH server accepts connections and says nothing"},
 	{Kind: ConsoleRefuse, What: "the SSH server refuses every password"},
 	{Kind: NoConsole, What: "serial over LAN is switched off; SerialConsole says so"},
+	{Kind: BadUpdate, What: "updates of firmware go wrong", Value: "fails, vanishes (with its task), stalls (until the BMC is reset), other (version than the image's), keeps (the version that was there) or bricks (what was updated)", Default: "fails", parse: oneOf("fails", "vanishes", "stalls", "other", "keeps", "bricks")},
+	{Kind: SlowReset, What: "restarts of the BMC take longer", Value: "by how much", Default: "2m", parse: duration},
 }
 
 // Kinds lists all faults there are.
