@@ -48,18 +48,22 @@ func (c *check) knownServer(ctx context.Context, now, before string) error {
 
 // settingsNames warns of two parts of a flow with one name: the schema allows them, and the controller refuses to apply them.
 func settingsNames(_ context.Context, c *check, now, before *metalv1.BIOSSettings) error {
-	if equality.Semantic.DeepEqual(now.Spec.SettingsFlow, before.Spec.SettingsFlow) {
-		return nil
+	flowNames(c, field.NewPath("spec", "settingsFlow"), now.Spec.SettingsFlow, before.Spec.SettingsFlow)
+	return nil
+}
+
+func flowNames(c *check, path *field.Path, now, before []metalv1.SettingsFlowItem) {
+	if equality.Semantic.DeepEqual(now, before) {
+		return
 	}
 	first := map[string]int{}
-	for i, item := range now.Spec.SettingsFlow {
+	for i, item := range now {
 		if j, twice := first[item.Name]; twice {
-			c.warn(field.NewPath("spec", "settingsFlow").Index(i).Child("name"), "%.64q is also the name of spec.settingsFlow[%d]; no setting is applied until all names differ", item.Name, j)
-			return nil
+			c.warn(path.Index(i).Child("name"), "%.64q is also the name of %s; no setting is applied until all names differ", item.Name, path.Index(j))
+			return
 		}
 		first[item.Name] = i
 	}
-	return nil
 }
 
 // settingsInProgress refuses to change what settings ask for while they are on their way to the BIOS, unless the operation says that this is

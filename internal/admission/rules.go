@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/flowcontrol"
@@ -73,6 +74,9 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsNames), of(settingsInProgress), operations}},
+	metal("BIOSSettingsSet"): {resource: "biossettingssets", validate: []rule{
+		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), operations,
+	}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
 		of(profileScript), of(profileWebhooks), of(profileReferences),
 	}, remove: []rule{of(profileInUse)}},

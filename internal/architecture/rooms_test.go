@@ -161,6 +161,12 @@ var rooms = []room{
 		because: "who gets which server is computed from what is handed in, and tested without an API",
 	},
 	{
+		path:    "internal/rollout",
+		only:    []string{"github.com/robfig/cron/v3"},
+		never:   kubernetes,
+		because: "which machines may get a change is computed from what is handed in, and tested over whole fleets without an API",
+	},
+	{
 		path:    "internal/bmc/macprefix",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,

@@ -19,7 +19,7 @@ var others = []other{
 	{"Endpoint", "UnknownMACPrefix", "No prefix of the MAC address is known, so nobody knows how to log in.", "Add the prefix to --mac-prefixes-file, or create BMC and BMCSecret by hand: farrier add bmc."},
 	{"Endpoint", "InvalidMACAddress", "spec.macAddress is no MAC address.", "Correct it."},
 	{"Endpoint", "NoDefaultCredentials", "The prefix is a BMC's, and no default credentials are known for it.", "Add them to --mac-prefixes-file, or create BMC and BMCSecret by hand: farrier add bmc."},
-	{"Endpoint", "NameTaken", "Another object has the name that the BMC or the Endpoint would get.", "Rename the Endpoint, or delete the other object."},
+	{"Endpoint, Sets", "NameTaken", "Another object has the name that the BMC, the Endpoint or the child of the Set would get.", "Rename the Endpoint or the Set, or delete the other object."},
 	{"Endpoint", "DuplicateMACAddress", "Another Endpoint has the same MAC address.", "Delete one of the two."},
 	// DHCP
 	{"DHCP client", "EndpointExists", "An Endpoint that somebody made has the MAC address already.", "Nothing: it stays as it is."},
@@ -43,7 +43,7 @@ var others = []other{
 	{"Profile", "Warnings", "Butane warns of content of the Profile.", "Look at the message; machines are served."},
 	{"Assignment, Profile", "NamespaceNotServed", "Nobody serves the namespace.", "Name it with --boot-namespaces, or have an operator grant it machines (docs/ipxe-api.md)."},
 	// maintenances, readiness rules, BIOS settings
-	{"ServerMaintenance, ServerReadinessRule", "Ending", "It is to be deleted, and something is still to be undone.", "Wait: the message says for what."},
+	{"ServerMaintenance, ServerReadinessRule, Sets", "Ending", "It is to be deleted, and something is still to be undone.", "Wait: the message says for what."},
 	{"BIOSSettings", "ServerRefMissing", "spec.serverRef names no Server.", "Set it."},
 	{"BIOSSettings", "ReadingSettings", "Farrier reads the settings of the BIOS.", "Wait."},
 	{"BIOSSettings", "Deleted", "The object was deleted before its settings were applied.", "Wait: Farrier takes back what was begun."},

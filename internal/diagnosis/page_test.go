@@ -19,6 +19,7 @@ func TestThePageOfTroublesIsWhatTheCodeSays(t *testing.T) {
 var elsewhere = map[string]string{
 	"maintenance.md": `AnotherBIOSSettings Applying DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
 		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
+	"sets.md":         "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
 	"boot-servers.md": "AllUsable Disconnected Expired Follows NeverConnected NoProblems NotConnected NotReady Problems RenewalLate Valid",
 	"ipxe-api.md":     "Assignment Duplicate NotGranted Overridden",
 	"events.md":       "NotOffered Subscribed SubscriptionFailed",

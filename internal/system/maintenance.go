@@ -5,6 +5,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
+	"github.com/farrier-dev/farrier/internal/controller/childset"
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
 	"github.com/farrier-dev/farrier/internal/controller/readiness"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -19,14 +20,21 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
 		Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 	}
-	for _, setup := range []func(ctrl.Manager) error{
+	setups := []func(ctrl.Manager) error{
 		(&maintenance.Reconciler{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: s.recorder(mgr), Workers: workers,
 		}).SetupWithManager,
 		settings.SetupWithManager,
 		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
 		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
-	} {
+	}
+	for _, kind := range childset.Kinds() {
+		setups = append(setups,
+			(&childset.Targets{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kind: kind, Workers: workers}).SetupWithManager,
+			(&childset.Sets{Client: mgr.GetClient(), Kind: kind, Recorder: s.recorder(mgr), Clock: clock.RealClock{}}).SetupWithManager,
+		)
+	}
+	for _, setup := range setups {
 		if err := setup(mgr); err != nil {
 			return err
 		}

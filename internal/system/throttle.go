@@ -10,11 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
+	"github.com/farrier-dev/farrier/internal/controller/childset"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 )
 
 // stages say how far an object of a kind has come where its spec, state and conditions do not tell.
-var stages = map[string]throttle.Staged{throttle.KindBIOSSettings: biossettings.Stage}
+var stages = withSets(map[string]throttle.Staged{throttle.KindBIOSSettings: biossettings.Stage})
+
+func withSets(stages map[string]throttle.Staged) map[string]throttle.Staged {
+	for _, kind := range childset.Kinds() {
+		stages[kind.Name] = kind.Progress
+	}
+	return stages
+}
 
 // reportThrottled has objects without progress reported, which their condition and an event say.
 func (s *System) reportThrottled(mgr ctrl.Manager, unthrottled client.Client) error {

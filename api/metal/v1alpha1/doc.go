@@ -9,6 +9,7 @@
 //   - ServerBootConfiguration: what one server boots, for its claim or for discovery.
 //   - ServerMaintenance: a request to use a server exclusively for a while.
 //   - BIOSSettings: the settings that the BIOS of a server should have.
+//   - BIOSSettingsSet: BIOSSettings for every server that it selects.
 //   - ServerReadinessRule: the conditions that servers must have before a claim gets them.
 //
 // The kinds are compatible on the wire: names, JSON, validation, defaults and printer columns are those that existing manifests

@@ -129,3 +129,6 @@ func (p *progress) String() string {
 	}
 	return string(text)
 }
+
+// UnderWay reports whether the settings are being applied.
+func UnderWay(obj *metalv1.BIOSSettings) bool { return progressOf(obj).active() }

@@ -56,6 +56,8 @@ const (
 	MaintenanceByServer = "spec.serverRef.name"
 	// BIOSSettingsByServer finds BIOSSettings by the name of their Server.
 	BIOSSettingsByServer = "spec.serverRef.name"
+	// ControlledBy finds what Sets make for their targets by the UID of the object that controls it.
+	ControlledBy = "controlledBy"
 	// BootConfigByMachine finds IPXEBootConfigs and HTTPBootConfigs by what names a machine, as Machines spells it.
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
@@ -111,6 +113,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		})},
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
+		{&metalv1.BIOSSettings{}, ControlledBy, controller},
 		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},
 		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
 		{&ipxev1.Profile{}, ProfileByLabel, Labelled},
@@ -192,6 +195,14 @@ func inlineSecret(s *metalv1.Server) string {
 		return ""
 	}
 	return s.Spec.BMC.BMCSecretRef.Name
+}
+
+// controller is the UID of what controls an object.
+func controller(obj client.Object) []string {
+	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
 }
 
 func phase(c *metalv1.ServerClaim) string {

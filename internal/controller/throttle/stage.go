@@ -84,6 +84,8 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BIOSSettings:
 		return &o.Status.Conditions
+	case *metalv1.BIOSSettingsSet:
+		return &o.Status.Conditions
 	case *ipxev1.Profile:
 		return &o.Status.Conditions
 	case *ipxev1.Assignment:

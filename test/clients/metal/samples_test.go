@@ -19,7 +19,7 @@ import (
 
 // lacking are the kinds that Farrier does not have (SCOPE.md).
 var lacking = map[string]bool{
-	"BIOSSettingsSet": true, "BIOSVersion": true, "BIOSVersionSet": true, "BMCSettings": true, "BMCSettingsSet": true,
+	"BIOSVersion": true, "BIOSVersionSet": true, "BMCSettings": true, "BMCSettingsSet": true,
 	"BMCUser": true, "BMCVersion": true, "BMCVersionSet": true,
 }
 
