@@ -21,6 +21,9 @@ var tenant embed.FS
 //go:embed samples/*.yaml
 var samples embed.FS
 
+//go:embed examples/*.yaml
+var examples embed.FS
+
 // CRDs returns the CustomResourceDefinitions of all kinds, in the order of their file names.
 // The objects are the caller's own.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {

@@ -16,6 +16,9 @@ import (
 // them in this order finds every namespace in place.
 func Samples() ([]*unstructured.Unstructured, error) { return objects(samples, "samples") }
 
+// Examples returns claims of operating systems, with what their machines read first. docs/discovery-image.md says how their images are packed.
+func Examples() ([]*unstructured.Unstructured, error) { return objects(examples, "examples") }
+
 // Manager returns what farrier-manager needs in a cluster besides the CustomResourceDefinitions: its namespace, its
 // service account and what that may do, in an order in which they can be applied.
 func Manager() ([]*unstructured.Unstructured, error) { return objects(manager, "manager") }

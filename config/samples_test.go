@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -43,10 +44,11 @@ func TestSamplesApply(t *testing.T) {
 	defer cancel()
 	c, _ := newClient(t)
 	samples, err := Samples()
-	if err != nil {
+	examples, problem := Examples()
+	if err := errors.Join(err, problem); err != nil {
 		t.Fatal(err)
 	}
-	for _, sample := range samples {
+	for _, sample := range slices.Concat(samples, examples) {
 		first := sample.DeepCopy()
 		if err := apply(ctx, c, first); err != nil {
 			t.Errorf("%s %s: %v", sample.GetKind(), sample.GetName(), err)

@@ -30,7 +30,7 @@ var fileOrders = map[string][]string{
 		"decide_operation.go", "decide.go",
 		// read, act, report
 		"memory.go", "metrics.go", "reconciler.go", "connect.go", "gather_maintenance.go", "gather.go", "act_probe.go", "act.go",
-		"conditions.go", "report.go", "reconcile.go", "setup.go",
+		"conditions.go", "says.go", "report.go", "reconcile.go", "setup.go",
 		"doc.go",
 	},
 }

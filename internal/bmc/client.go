@@ -290,7 +290,7 @@ func (c *Client) tell(r call, login bool, took time.Duration, a answer, err erro
 	if err == nil && !a.ok() {
 		kind = c.statusError(r, a).Kind
 	}
-	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind, Session: login || r.session, Host: c.endpoint.Host, Op: r.op(), Status: a.status})
+	c.options.OnRequest(Request{Method: r.method, Login: login, Duration: took, Kind: kind, Session: login || r.session, Host: c.endpoint.Host, Port: c.endpoint.Port, Op: r.op(), Status: a.status})
 }
 
 // get reads a resource into out. It returns the ETag of the header (DSP0266 §6.5).

@@ -56,9 +56,10 @@ type Request struct {
 	Login    bool // the request was the making of a session
 	Session  bool // it was about a session, and changed nothing else
 	Duration time.Duration
-	// Host is that of the BMC's endpoint. Op is the request as errors name it, such as "POST /redfish/v1/Systems/1/…", and Status the answer's;
+	// Host and Port are those of the BMC's endpoint; Port is zero where that is the scheme's. Op is the request as errors name it, such as "POST /redfish/v1/Systems/1/…", and Status the answer's;
 	// zero: there was none.
 	Host, Op string
+	Port     int
 	Status   int
 	// Kind is that of the error, "" where the BMC answered with success.
 	Kind Kind

@@ -43,12 +43,12 @@ func (c *cluster) bind(f *pflag.FlagSet) {
 }
 
 // connect returns a client of the API, and what the client was made from.
-func (c *cluster) connect() (client.Client, *rest.Config, error) {
+func (c *cluster) connect() (client.WithWatch, *rest.Config, error) {
 	config, err := c.config()
 	if err != nil {
 		return nil, nil, err
 	}
-	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
+	api, err := client.NewWithWatch(config, client.Options{Scheme: system.Scheme()})
 	if err != nil {
 		return nil, nil, fmt.Errorf("--%skubeconfig: the Kubernetes API at %s: %w", c.prefix, config.Host, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,11 @@ type reporter struct {
 	states         []string
 	rows           int
 	watch          bool
+
+	// asked is when somebody asked for unknown machines last, with what came of it.
+	asked   time.Time
+	unknown []operator.UnknownMachine
+	unasked string
 }
 
 func newStatus() *cobra.Command {
@@ -83,21 +89,16 @@ func (r *reporter) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	look := func(ctx context.Context) (*overview.Fleet, error) { return r.look(ctx, api, filter) }
-	begin := time.Now()
-	fleet, err := look(ctx)
+	fleet, err := r.look(ctx, api, filter)
 	if err != nil {
 		return err
 	}
 	if r.watch {
-		r.follow(ctx, out, fleet, max(followEvery, lookShare*time.Since(begin)), look)
+		r.follow(ctx, out, fleet, api, filter)
 		return nil
 	}
 	return r.print(out, fleet, time.Now())
 }
-
-// lookShare is how many times as long as a look takes nobody looks again: a large fleet must not keep its API busy.
-const lookShare = 10
 
 // look reads everything once.
 func (r *reporter) look(ctx context.Context, api client.Reader, filter overview.Filter) (*overview.Fleet, error) {
@@ -107,36 +108,76 @@ func (r *reporter) look(ctx context.Context, api client.Reader, filter overview.
 	if err != nil {
 		return nil, err
 	}
+	return r.fleet(ctx, objects, missing, filter), nil
+}
+
+// fleet is what there is to show.
+func (r *reporter) fleet(ctx context.Context, objects *overview.Objects, missing []string, filter overview.Filter) *overview.Fleet {
 	fleet := overview.Of(objects, filter, time.Now())
 	fleet.Missing = missing
 	if r.selector == "" && r.rack == "" {
 		r.addUnknown(ctx, fleet)
 	}
-	return fleet, nil
+	return fleet
 }
 
-// follow shows the fleet until the context ends.
-func (r *reporter) follow(ctx context.Context, out io.Writer, first *overview.Fleet, every time.Duration, look func(context.Context) (*overview.Fleet, error)) {
+// follow shows the fleet until the context ends: it watches the objects, so that nothing is read twice.
+func (r *reporter) follow(ctx context.Context, out io.Writer, first *overview.Fleet, api client.WithWatch, filter overview.Filter) {
 	watch := status.NewWatch(clock.RealClock{}, status.Picture{Wide: r.teller.output == "wide", Rows: r.rows}, first)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if fleet, err := look(ctx); ctx.Err() == nil {
-				watch.Look(fleet, plain(err))
-			}
-		}
-	}()
+	from := overview.NewFollower(api)
+	var running sync.WaitGroup
+	running.Go(func() { from.Run(ctx) })
+	running.Go(func() { r.feed(ctx, from, watch, filter) })
 	live := screen.Live{Out: out, Source: watch, Clock: clock.RealClock{}, Size: screen.Terminal(out), Paint: screen.PaintFor(out)}
 	live.Run(ctx)
-	<-done
+	running.Wait()
+}
+
+const (
+	// notBefore is the shortest time between two pictures, and pictureShare how many times as long as one takes there is none: a large fleet must not
+	// keep the processor busy.
+	notBefore    = time.Second
+	pictureShare = 10
+	// anyway is when there is another picture though no object has changed: time makes things overdue.
+	anyway = 10 * time.Second
+)
+
+// feed makes a picture whenever something has changed.
+func (r *reporter) feed(ctx context.Context, from *overview.Follower, watch *status.Watch, filter overview.Filter) {
+	failing := false
+	for {
+		changed, begin := from.Changed(), time.Now()
+		objects, missing, err := from.Objects()
+		switch {
+		case err != nil:
+			if !failing { // it is said once
+				watch.Look(nil, plain(err))
+			}
+			failing = true
+		case objects != nil:
+			fleet := r.fleet(ctx, objects, missing, filter)
+			if ctx.Err() != nil {
+				return
+			}
+			watch.Look(fleet, nil)
+			failing = false
+		}
+		if !pause(ctx, max(notBefore, pictureShare*time.Since(begin)), nil) || !pause(ctx, anyway, changed) {
+			return
+		}
+	}
+}
+
+// pause waits so long, or until something has changed, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // filter reads the flags that choose servers.
@@ -165,8 +206,18 @@ func (r *reporter) filter() (overview.Filter, error) {
 	return filter, nil
 }
 
+// unknownEvery is how often a watch asks for unknown machines, which are no objects.
+const unknownEvery = 10 * time.Second
+
 // addUnknown asks for unknown machines. A Farrier without an operator address has nobody to ask.
 func (r *reporter) addUnknown(ctx context.Context, fleet *overview.Fleet) {
+	if time.Since(r.asked) < unknownEvery {
+		fleet.Unknown = r.unknown
+		if r.unasked != "" {
+			fleet.Missing = append(fleet.Missing, r.unasked)
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, unknownTimeout)
 	defer cancel()
 	_, asked, at, err := r.teller.connect(ctx)
@@ -174,8 +225,10 @@ func (r *reporter) addUnknown(ctx context.Context, fleet *overview.Fleet) {
 		fleet.Unknown, err = asked.Unknown(ctx)
 		err = explainOperator(at.URL, operator.PathUnknown, err)
 	}
+	r.asked, r.unknown, r.unasked = time.Now(), fleet.Unknown, ""
 	if err != nil {
-		fleet.Missing = append(fleet.Missing, fmt.Sprintf("unknown machines: %v", err))
+		r.unasked = fmt.Sprintf("unknown machines: %v", err)
+		fleet.Missing = append(fleet.Missing, r.unasked)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
-	"github.com/farrier-dev/farrier/internal/diagnosis/inquiry"
+	"github.com/farrier-dev/farrier/internal/inquiry"
 	"github.com/farrier-dev/farrier/internal/logbook"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )

@@ -49,11 +49,29 @@ type Options struct {
 	Operator *operator.Server
 	// Unknown lists the machines that asked for a boot and got nothing.
 	Unknown func() []operator.UnknownMachine
+	// Cached are the images of which layers are kept; nil: nobody knows.
+	Cached func() []CachedImage
+	// Contact tells whether Farrier is in touch with the Kubernetes API; nil: it always is.
+	Contact Contact
 	// Namespace is the manager's.
 	Namespace string
 	Clock     clock.WithTicker
 	Logger    logr.Logger
 }
+
+// CachedImage is an image of which the cache has layers.
+type CachedImage = page.CachedImage
+
+// Contact is how a process stands with the Kubernetes API.
+type Contact interface {
+	// Err says why what is known may be old; nil: it is not.
+	Err() error
+	// Changes is closed when Err may be another one.
+	Changes() <-chan struct{}
+}
+
+// isAway reports whether what is known may be old.
+func (d *Dashboard) isAway() bool { return d.Contact != nil && d.Contact.Err() != nil }
 
 // Dashboard answers browsers.
 type Dashboard struct {
@@ -196,7 +214,7 @@ func (d *Dashboard) source(s *session) page.Source {
 			}
 			return d.Operator.BootsOf(uuid), nil
 		},
-		Logbook: d.logbook(s),
+		Logbook: d.logbook(s), Cached: d.cached(s),
 		Unknown: func(ctx context.Context) ([]operator.UnknownMachine, error) {
 			if err := d.mayRead(ctx, s, operator.PathUnknown); err != nil {
 				return nil, err
@@ -255,6 +273,7 @@ func (d *Dashboard) shell(s *session, path string) page.Shell {
 // write sends a page.
 func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, v page.View) {
 	shell := d.shell(s, r.URL.RequestURI())
+	shell.Offline = d.isAway()
 	if s != nil {
 		n := s.told()
 		shell.Notice, shell.Bad = n.text, n.bad

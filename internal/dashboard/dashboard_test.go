@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -369,6 +370,8 @@ func TestLive(t *testing.T) {
 	s := newSite(t)
 	s.sessions.clock, s.Clock, s.Operator.Clock = clock.RealClock{}, clock.RealClock{}, clock.RealClock{}
 	s.notBefore, s.anyway = time.Millisecond, 5*time.Millisecond
+	contact := &touch{}
+	s.Contact = contact
 	s.signInAs("reader")
 	web := httptest.NewTLSServer(s.Operator)
 	t.Cleanup(web.Close)
@@ -395,8 +398,42 @@ func TestLive(t *testing.T) {
 	events.want("offline", "does not answer")
 	s.api.set(func() { s.api.gone = false })
 	events.want("main", "node-8")
+	contact.lost.Store(true) // the person's rights are known still, and nothing else would tell
+	events.want("offline", whyAway)
+	if shown := s.do("GET", root+"servers", nil); !strings.Contains(shown.Body.String(), `id="offline">Offline: `+strings.TrimSuffix(whyAway, ".")) {
+		t.Error("a page that is opened then does not say so")
+	}
+	contact.lost.Store(false)
+	events.want("main", "node-8")
 	s.sessions.end(found)
 	events.want("ended", "signed out")
+}
+
+// touch is how a process stands with the Kubernetes API.
+type touch struct{ lost atomic.Bool }
+
+func (c *touch) Err() error {
+	if c.lost.Load() {
+		return errors.New("no route to host")
+	}
+	return nil
+}
+
+func (*touch) Changes() <-chan struct{} { return nil }
+
+// TestTheLastWordOfAStream: a Farrier that has lost the Kubernetes API says so before it listens no more; one that ends says nothing.
+func TestTheLastWordOfAStream(t *testing.T) {
+	s := newSite(t)
+	contact := &touch{}
+	s.Contact = contact
+	for lost, want := range map[bool]string{true: "event: offline\ndata: " + whyOver + "\n\n", false: ""} {
+		contact.lost.Store(lost)
+		w := httptest.NewRecorder()
+		l := &stream{dashboard: s.Dashboard, w: w, control: http.NewResponseController(w)}
+		if l.lastWord(); w.Body.String() != want {
+			t.Errorf("out of touch %v: %q", lost, w.Body.String())
+		}
+	}
 }
 
 // TestAChangeIsToldToAllWhoLook, once, however often something changes.

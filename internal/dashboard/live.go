@@ -101,6 +101,14 @@ func (d *Dashboard) Run(ctx context.Context, informers cache.Informers, kinds ..
 		}
 	}
 	d.acts.follow(ctx)
+	for d.Contact != nil {
+		select {
+		case <-d.Contact.Changes():
+			d.hub.touch()
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	<-ctx.Done()
 	return nil
 }
@@ -164,6 +172,7 @@ func (l *stream) follow() {
 		case <-done:
 			return
 		case <-d.hub.ended:
+			l.lastWord()
 			return
 		}
 		select {
@@ -175,8 +184,22 @@ func (l *stream) follow() {
 		case <-done:
 			return
 		case <-d.hub.ended:
+			l.lastWord()
 			return
 		}
+	}
+}
+
+// why a page shows nothing newer.
+const (
+	whyAway = "Farrier is out of touch with the Kubernetes API."
+	whyOver = "Farrier is out of touch with the Kubernetes API, and does nothing until it is back."
+)
+
+// lastWord says why there are no more pictures, as far as the page cannot find out: a Farrier that has lost the API listens no more.
+func (l *stream) lastWord() {
+	if l.dashboard.isAway() {
+		l.send("offline", whyOver)
 	}
 }
 
@@ -191,6 +214,10 @@ func (l *stream) picture() bool {
 		d.sessions.end(l.session)
 		l.send("ended", whyExpired)
 		return false
+	}
+	if d.isAway() {
+		l.shown = [sha256.Size]byte{}
+		return l.send("offline", whyAway)
 	}
 	ctx, cancel := context.WithTimeout(l.request.Context(), pageTimeout)
 	defer cancel()

@@ -2,6 +2,7 @@ package diagnosis_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
 	"github.com/farrier-dev/farrier/internal/diagnosis/faults"
+	"github.com/farrier-dev/farrier/internal/logbook"
 )
 
 // TestTheFirstTwoLinesNameTheCause of every fault that is known to happen often, and what to do.
@@ -96,5 +98,24 @@ func TestDuration(t *testing.T) {
 		if got := diagnosis.Duration(d).String(); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
+	}
+}
+
+// TestWhatTheConsolePrintedIsEvidence: the last lines of the present boot, and none of another.
+func TestWhatTheConsolePrintedIsEvidence(t *testing.T) {
+	f := faults.Booting(25*time.Minute, bootview.DeliveredScript, bootview.DeliveredArtifact)
+	for i, attempt := range []string{"0ld", "b007", "b007", "b007", "b007"} {
+		f.Logged = append(f.Logged, logbook.Entry{Kind: logbook.KindConsole, Attempt: attempt, Time: faults.Noon.Add(time.Duration(i-10) * time.Minute), Detail: strings.Repeat("!", i)})
+	}
+	a := diagnosis.Explain(f)
+	var got []string
+	for _, line := range a.Evidence {
+		if strings.Contains(line, "its console printed") {
+			got = append(got, line)
+		}
+	}
+	want := []string{"8m ago, its console printed: !!", "7m ago, its console printed: !!!", "6m ago, its console printed: !!!!"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/profile"
 	"github.com/farrier-dev/farrier/internal/logbook"
 )
@@ -41,6 +41,15 @@ func Wrong(f *Facts) *Answer {
 	}
 	a.Subject, a.Cause = f.subject(), sentence(a.Cause)
 	return a
+}
+
+// Overdue is when the step of the present boot that is missing will be overdue; zero: none is missing, or it is overdue already.
+func Overdue(f *Facts) time.Time {
+	a := f.boot()
+	if a == nil || a.Standing != Waiting || a.Missing == nil {
+		return time.Time{}
+	}
+	return a.Missing.Since.Add(time.Duration(a.Missing.Usual))
 }
 
 // ofClaim reports whether somebody asked about the claim, and not about its Server.
@@ -311,6 +320,7 @@ func (f *Facts) evidence() []string {
 		}
 	}
 	lines = append(lines, f.refusedCommands()...)
+	lines = append(lines, f.printed()...)
 	if len(f.Boots) == 0 {
 		return lines
 	}
@@ -345,6 +355,18 @@ func (f *Facts) refusedCommands() (lines []string) {
 				answer = fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 			}
 			lines = append(lines, fmt.Sprintf("%s ago, the BMC was told %s: %s (%s) after %s", f.ago(e.Time), e.Detail, answer, e.Reason, e.Took.Round(time.Millisecond)))
+		}
+	}
+	return lines
+}
+
+// printed are the last lines of the serial console in the present boot, where consoles are recorded.
+func (f *Facts) printed() (lines []string) {
+	const most = 3
+	a := bootattempt.Of(f.Config)
+	for i := len(f.Logged) - 1; i >= 0 && len(lines) < most; i-- {
+		if e := &f.Logged[i]; e.Kind == logbook.KindConsole && a.Begun() && e.Attempt == a.ID {
+			lines = append([]string{fmt.Sprintf("%s ago, its console printed: %s", f.ago(e.Time), e.Detail)}, lines...)
 		}
 	}
 	return lines

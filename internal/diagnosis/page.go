@@ -19,7 +19,8 @@ func page() string {
 		"BMC bmc-7 at 10.0.0.7 refuses the user name or the password of BMCSecret secret-7.\n" +
 		"Next: Write the right user name and password into BMCSecret secret-7; Farrier tries again by itself.\n```\n\n" +
 		"This page has the same sentences by what you see: the reason of a condition (`kubectl get server NAME -o yaml`), or the step of a boot that did not\n" +
-		"happen. `farrier why` asks in the order of this page, and names the first that holds.\n\nIn the tables, … stands for the message of the condition.\n")
+		"happen. `farrier why` asks in the order of this page, and names the first that holds. A Server and a ServerClaim say that themselves, in condition\n" +
+		"`Troubled`: its reason is the one to look up here.\n\nIn the tables, … stands for the message of the condition.\n")
 	for _, kind := range []struct{ kind, title string }{
 		{kindClaim, "A claim has no server, or does not boot"}, {kindBMC, "A BMC"}, {kindServer, "A server"}, {kindConfig, "A boot configuration and its image"},
 	} {

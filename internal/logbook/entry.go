@@ -1,6 +1,7 @@
 package logbook
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,6 +17,7 @@ const (
 	KindCondition Kind = "condition" // a condition changed its status or reason
 	KindClaim     Kind = "claim"     // a server came to a claim, or left it
 	KindObject    Kind = "object"    // an object was made or deleted
+	KindConsole   Kind = "console"   // a line that the serial console printed in a boot
 )
 
 // Entry is one thing that was done or seen.
@@ -52,8 +54,15 @@ func MachineSubject(uuid string) string { return "machine/" + uuid }
 // ClaimSubject is a claim that has no server.
 func ClaimSubject(namespace, name string) string { return "claim/" + namespace + "/" + name }
 
-// BMCSubject is a BMC, by its IP address or host name.
-func BMCSubject(host string) string { return "bmc/" + strings.ToLower(host) }
+// BMCSubject is a BMC, by its IP address or host name, and by its port where that is none of the web's: several BMCs may stand behind one address.
+func BMCSubject(host string, port int) string {
+	subject := "bmc/" + strings.ToLower(host)
+	switch port {
+	case 0, 80, 443:
+		return subject
+	}
+	return subject + "#" + strconv.Itoa(port)
+}
 
 // maxText bounds each text of an entry.
 const maxText = 256

@@ -5,4 +5,5 @@
 //	activity.go  what a server does now, and since when
 //	fleet.go     the servers with what they do, BMCs that fail and claims that wait by cause, unknown machines
 //	gather.go    reads the objects once
+//	follow.go    keeps them as they are, by watches
 package overview

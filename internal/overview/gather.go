@@ -28,7 +28,7 @@ func Gather(ctx context.Context, api client.Reader) (o *Objects, missing []strin
 	}{{"ServerClaims", &claims}, {"ServerBootConfigurations", &boots}, {"BMCs", &bmcs}, {"Endpoints", &endpoints}} {
 		switch err := api.List(ctx, kind.list); {
 		case apierrors.IsForbidden(err):
-			missing = append(missing, kind.name+": this user may not list them")
+			missing = append(missing, forbidden(kind.name))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("--kubeconfig: list %s: %w", kind.name, err))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/printable"
 )
 
+// TestLine: nothing that comes from outside moves the cursor, changes the title or reorders what follows.
 func TestLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "",
@@ -17,6 +18,7 @@ func TestLine(t *testing.T) {
 		"\x1b[2Jgone":              " [2Jgone",
 		"left\u202Eright":          "left right",
 		"half \xc3":                "half \uFFFD",
+		"a\x1b]0;title\x07b":       "a ]0;title b",
 		"no\u0000thing \u009bhere": "no thing  here",
 	} {
 		if got := printable.Line(text); got != want {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +50,7 @@ func parkRestored(ctx context.Context, dataDir string, logger logr.Logger) (err 
 	if err != nil {
 		return err
 	}
-	servers, err := parkAll(ctx, plane.RESTConfig())
+	servers, err := parkAll(ctx, plane.RESTConfig(), time.Now())
 	if err := errors.Join(err, plane.Stop()); err != nil {
 		return err
 	}
@@ -57,8 +58,8 @@ func parkRestored(ctx context.Context, dataDir string, logger logr.Logger) (err 
 	return os.Remove(file)
 }
 
-// parkAll returns how many servers there are.
-func parkAll(ctx context.Context, config *rest.Config) (servers int, err error) {
+// parkAll parks all servers from now on, and returns how many there are.
+func parkAll(ctx context.Context, config *rest.Config, now time.Time) (servers int, err error) {
 	api, err := client.New(config, client.Options{Scheme: system.Scheme()})
 	if err != nil {
 		return 0, err
@@ -69,7 +70,7 @@ func parkAll(ctx context.Context, config *rest.Config) (servers int, err error) 
 			return servers, err
 		}
 		for i := range page.Items {
-			if err := park(ctx, api, &page.Items[i]); err != nil {
+			if err := park(ctx, api, &page.Items[i], now); err != nil {
 				return servers, fmt.Errorf("server %s: %w", page.Items[i].Name, err)
 			}
 			servers++
@@ -81,12 +82,13 @@ func parkAll(ctx context.Context, config *rest.Config) (servers int, err error) 
 }
 
 // park parks a server without a shutdown, unless it is parked already.
-func park(ctx context.Context, api client.Client, server *metalv1.Server) error {
+func park(ctx context.Context, api client.Client, server *metalv1.Server, now time.Time) error {
 	if server.Annotations[metalv1.AnnotationParked] == metalv1.AnnotationTrue {
 		return nil
 	}
 	before := server.DeepCopy()
 	metav1.SetMetaDataAnnotation(&server.ObjectMeta, metalv1.AnnotationParked, metalv1.AnnotationTrue)
 	metav1.SetMetaDataAnnotation(&server.ObjectMeta, metalv1.AnnotationParkedOff, restoredFile)
+	metav1.SetMetaDataAnnotation(&server.ObjectMeta, metalv1.AnnotationParkedSince, now.UTC().Format(time.RFC3339))
 	return api.Patch(ctx, server, client.MergeFrom(before))
 }

@@ -51,8 +51,8 @@ func (c *contact) note(part string, err error) {
 	}
 }
 
-// err says why the views may be old; nil: they are not.
-func (c *contact) err() error {
+// Err says why the views may be old; nil: they are not.
+func (c *contact) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.lost) == 0 {
@@ -66,8 +66,8 @@ func (c *contact) err() error {
 	return fmt.Errorf("out of touch with the Kubernetes API (%s): %w", first, c.lost[first])
 }
 
-// changes returns a channel that is closed when a part has lost or found the API.
-func (c *contact) changes() <-chan struct{} {
+// Changes returns a channel that is closed when a part has lost or found the API.
+func (c *contact) Changes() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changed == nil {
@@ -79,8 +79,8 @@ func (c *contact) changes() <-chan struct{} {
 // await waits until every part has contact.
 func (c *contact) await(ctx context.Context) error {
 	for {
-		changed := c.changes()
-		if c.err() == nil {
+		changed := c.Changes()
+		if c.Err() == nil {
 			return ctx.Err()
 		}
 		select {

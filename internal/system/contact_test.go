@@ -103,13 +103,13 @@ func TestAwaitAPI(t *testing.T) {
 			if time.Since(began) < time.Minute {
 				return fmt.Errorf("keys: %w", gone)
 			}
-			if s.contact.err() == nil {
+			if s.contact.Err() == nil {
 				t.Error("the process says that it has contact")
 			}
 			return nil
 		})
-		if waited := time.Since(began); err != nil || waited > time.Minute+5*time.Second || s.contact.err() != nil {
-			t.Errorf("%v after %s, contact: %v", err, waited, s.contact.err())
+		if waited := time.Since(began); err != nil || waited > time.Minute+5*time.Second || s.contact.Err() != nil {
+			t.Errorf("%v after %s, contact: %v", err, waited, s.contact.Err())
 		}
 		broken := errors.New("missing CRDs")
 		if err := s.AwaitAPI(t.Context(), func(context.Context) error { return broken }); !errors.Is(err, broken) {
@@ -157,13 +157,13 @@ func TestInformersAreBackSoon(t *testing.T) {
 			go func() { informer.RunWithContext(ctx); close(done) }()
 			time.Sleep(time.Minute) // the clock is the test's
 			synctest.Wait()
-			if err := c.err(); err != nil || !informer.HasSynced() {
+			if err := c.Err(); err != nil || !informer.HasSynced() {
 				t.Fatalf("contact: %v, synced: %t", err, informer.HasSynced())
 			}
 			api.away.Store(true)
 			api.current.Load().Stop()
 			time.Sleep(2 * time.Second)
-			if c.err() == nil {
+			if c.Err() == nil {
 				t.Error("nothing is noted of an API that is gone")
 			}
 			time.Sleep(long)

@@ -28,9 +28,22 @@ func (s *System) addDashboard(mgr ctrl.Manager, server *operator.Server, unknown
 		return nil
 	}
 	d := dashboard.New(dashboard.Options{
-		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Config: mgr.GetConfig(), Operator: server, Unknown: unknown,
-		Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Logger: s.logger.WithName("dashboard"),
+		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Config: mgr.GetConfig(), Operator: server, Unknown: unknown, Contact: &s.contact,
+		Cached: s.cachedImages(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Logger: s.logger.WithName("dashboard"),
 	})
 	server.Dashboard = d
 	return mgr.Add(named("dashboard", func(ctx context.Context) error { return d.Run(ctx, mgr.GetCache(), shownKinds()...) }))
+}
+
+// cachedImages tells what the cache of images has; nil: this process has none.
+func (s *System) cachedImages() func() []dashboard.CachedImage {
+	if s.blobs == nil {
+		return nil
+	}
+	return func() (images []dashboard.CachedImage) {
+		for _, k := range s.blobs.Kept() {
+			images = append(images, dashboard.CachedImage(k))
+		}
+		return images
+	}
 }

@@ -13,6 +13,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.MetricsCertFile, "metrics-cert-file", "", "PEM certificate for --metrics-address (default: one of the API of 'farrier up', otherwise self-signed)")
 	f.StringVar(&o.MetricsKeyFile, "metrics-key-file", "", "PEM private key of --metrics-cert-file")
 	f.StringVar(&o.LogbookDirectory, "logbook-directory", o.LogbookDirectory, "directory for the logbook of machines: what Farrier did to them and saw of them, at most 128 MiB (default: memory only; below --data-dir for 'farrier up')")
+	f.BoolVar(&o.RecordConsoles, "record-consoles", false, "write what the serial console of a machine prints in the first 15 minutes of each boot into the logbook, over the SSH server of its BMC: it has one session less meanwhile; whoever may read the logbook reads that, too (docs/console.md)")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "base `URL` of an OpenTelemetry collector that gets a trace of each boot, over OTLP/HTTP; headers and certificates as OTEL_EXPORTER_OTLP_* say (docs/tracing.md) (default: none)")
 	o.BindURLs(f)
 	f.StringVar(&o.BootStreamAddress, "boot-stream-address", "", "host:port where boot servers without Kubernetes connect, over mutual TLS (docs/boot-servers.md) (default: none)")

@@ -26,7 +26,7 @@ func (s *System) health() http.Handler {
 		}
 	}
 	answer("/healthz", check{"ping", func() error { return nil }})
-	answer("/readyz", check{"caches", s.cachesFull}, check{"api", s.contact.err})
+	answer("/readyz", check{"caches", s.cachesFull}, check{"api", s.contact.Err})
 	return mux
 }
 

@@ -42,7 +42,7 @@ func (s *System) sent(r bmc.Request) {
 		return
 	}
 	s.logbook.Write(logbook.Entry{
-		Subject: logbook.BMCSubject(r.Host), Kind: logbook.KindCommand, What: "BMC command", Detail: r.Op, Reason: string(r.Kind), Took: r.Duration,
+		Subject: logbook.BMCSubject(r.Host, r.Port), Kind: logbook.KindCommand, What: "BMC command", Detail: r.Op, Reason: string(r.Kind), Took: r.Duration,
 		Status: r.Status, Bad: r.Kind != "",
 	})
 }

@@ -22,6 +22,9 @@ import (
 // checkOperator reads what is said of the operators' address.
 func (s *settings) checkOperator() error {
 	var errs []error
+	if s.RecordConsoles && s.OperatorAddress == "" {
+		errs = append(errs, errors.New("--record-consoles: needs --operator-address, which the logbook is read at"))
+	}
 	if s.OperatorURL != "" {
 		if u, err := url.Parse(s.OperatorURL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			errs = append(errs, fmt.Errorf("--operator-url: %q is not an https URL without a query", s.OperatorURL))
@@ -98,7 +101,7 @@ func (t *term) addOperator(mgr ctrl.Manager) error {
 		s.operatorCertificate, s.operatorCA = &certificate, ca
 	}
 	consoles := t.consoles(mgr)
-	if err := mgr.Add(named("serial consoles", consoles.Run)); err != nil {
+	if err := errors.Join(mgr.Add(named("serial consoles", consoles.Run)), t.recordConsoles(mgr, consoles)); err != nil {
 		return err
 	}
 	unknown := bootserver.UnknownNow(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{})

@@ -51,6 +51,8 @@ type Options struct {
 	// OTLPEndpoint is the base URL of a collector of OpenTelemetry that gets a trace of each boot; empty: none does. Program is what it is told
 	// the spans come from.
 	OTLPEndpoint, Program string
+	// RecordConsoles has the serial consoles of machines that boot written into the logbook.
+	RecordConsoles bool
 	// LogbookDirectory is where the logbook of machines is kept beside memory; empty: nowhere.
 	LogbookDirectory string
 

@@ -238,8 +238,8 @@ func (s *System) permanent() []part {
 // write meanwhile they would try again after minutes.
 func (s *System) followContact(ctx context.Context) error {
 	for {
-		changed := s.contact.changes()
-		err := s.contact.err()
+		changed := s.contact.Changes()
+		err := s.contact.Err()
 		if err == nil {
 			select {
 			case <-changed:

@@ -135,7 +135,7 @@ func (t *term) writeBootServers(ctx context.Context) error {
 func (t *term) newServers() *server.Reconciler {
 	s, c, mgr := t.System, t.controllers, t.mgr
 	return &server.Reconciler{
-		Alarms: c.alarms, Boots: c.delivery, Trace: s.trace,
+		Alarms: c.alarms, Boots: c.delivery, Asked: s.history.Boots, Trace: s.trace,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: t.fleet, Registry: t.registry,
 		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.boot.Sites,

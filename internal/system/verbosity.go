@@ -65,7 +65,7 @@ func (c *contact) explain(logger logr.Logger) logr.Logger {
 
 // Error implements logr.LogSink.
 func (e explained) Error(err error, msg string, pairs ...any) {
-	if errors.Is(err, context.Canceled) || away(err) && e.contact.err() != nil {
+	if errors.Is(err, context.Canceled) || away(err) && e.contact.Err() != nil {
 		if e.LogSink.Enabled(1) {
 			e.LogSink.Info(1, msg, append(slices.Clone(pairs), "error", err)...)
 		}

@@ -20,6 +20,7 @@ const (
 	KindRecord    Kind = "record"  // an object of record was stored
 	KindCommand   Kind = "command" // the BMC was told to do something
 	KindState     Kind = "state"   // state or power changed, or whose claim it is
+	KindConsole   Kind = "console" // the serial console printed a line in a boot
 )
 
 // Entry is one thing that happened.
@@ -68,7 +69,7 @@ func (t *Timeline) sort() {
 		switch e.Kind {
 		case KindObject:
 			return 0
-		case KindBoot, KindRequest, KindReport, KindCommand, KindState:
+		case KindBoot, KindRequest, KindReport, KindCommand, KindState, KindConsole:
 			return 1
 		}
 		return 2

@@ -61,6 +61,8 @@ func entryOf(l *logbook.Entry, remembered map[string]bool) (Entry, bool) {
 		e.Kind, e.Detail = KindCommand, l.Detail+": "+outcome(l)
 	case logbook.KindState, logbook.KindClaim:
 		e.Kind = KindState
+	case logbook.KindConsole:
+		e.Kind, e.Attempt = KindConsole, l.Attempt
 	case logbook.KindObject:
 		e.Kind = KindObject
 	case logbook.KindCondition:

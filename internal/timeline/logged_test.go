@@ -24,6 +24,7 @@ func TestTheLogbookAddsWhatIsNotKnownElsewhere(t *testing.T) {
 		{Time: after(4 * time.Second), Kind: logbook.KindCondition, What: "KernelFetched", Object: "Server", Reason: "Delivered"},
 		{Time: after(5 * time.Second), Kind: logbook.KindBoot, What: "Chainload", Attempt: "d15c", Address: "10.0.0.7", Status: 200}, // remembered
 		{Time: after(-time.Hour), Kind: logbook.KindBoot, What: "Artifact", Detail: "kernel", Attempt: "0ld", Address: "10.0.0.7", Status: 200, Bytes: 1024},
+		{Time: after(6 * time.Second), Kind: logbook.KindConsole, What: "console", Detail: "Kernel panic - not syncing: no working init found", Attempt: "d15c"},
 		{Time: after(-time.Hour), Kind: "newer", What: "?"},
 	}
 	server, objects := life(t)
@@ -48,13 +49,14 @@ func TestTheLogbookAddsWhatIsNotKnownElsewhere(t *testing.T) {
 	text := printed(t, &Printer{}, told)
 	for _, line := range []string{
 		"12:00:01.000   BMC command             POST /Reset: 204 No Content in 1.5s\n", "! BMC command             PATCH /Boot: no answer (Timeout) in 10s\n",
+		"12:00:06.000   console                 Kernel panic - not syncing: no working init found\n",
 		"12:00:03.000   state Discovery         Server: was Initial\n", "not Discovered          Server: WaitingForReport, Waiting\n", "11:00:00.000   kernel                  200   1.0 KiB  10.0.0.7\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("is not told: %q\n%s", line, text)
 		}
 	}
-	if added := len(told.Entries) - len(before.Entries); added != 5 {
+	if added := len(told.Entries) - len(before.Entries); added != 6 {
 		t.Errorf("%d more entries", added)
 	}
 	source.Logbook = func(context.Context, string) ([]logbook.Entry, error) { return nil, errors.New("away") }

@@ -97,7 +97,7 @@ const (
 
 func (p *Printer) line(b *strings.Builder, e Entry) {
 	at := e.Time.In(p.Zone)
-	exact := e.Kind == KindRequest || e.Kind == KindReport || e.Kind == KindBoot || e.Kind == KindCommand || e.Kind == KindState
+	exact := e.Kind == KindRequest || e.Kind == KindReport || e.Kind == KindBoot || e.Kind == KindCommand || e.Kind == KindState || e.Kind == KindConsole
 	if day := at.Format("Monday, 2 January 2006 (MST)"); day != p.day {
 		p.day = day
 		b.WriteString("\n" + day + "\n")

@@ -53,16 +53,10 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// flagsIn are the flags that the code of a page names, in lines and in blocks.
+// flagsIn are the flags that a page names, in its code and in its sentences.
 func flagsIn(text string) (flags []string) {
-	snippets := codeBlock.FindAllString(text, -1)
-	for _, m := range code.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
-		snippets = append(snippets, m[1])
-	}
-	for _, snippet := range snippets {
-		for _, m := range flagName.FindAllStringSubmatch(snippet, -1) {
-			flags = append(flags, m[1])
-		}
+	for _, m := range flagName.FindAllStringSubmatch(text, -1) {
+		flags = append(flags, m[1])
 	}
 	slices.Sort(flags)
 	return slices.Compact(flags)

@@ -22,6 +22,10 @@ const (
 	ConditionBootReady = "BootReady"
 	// ConditionCleaned reports whether the server is clean.
 	ConditionCleaned = "Cleaned"
+	// ConditionTroubled is true while something is wrong with a Server or a ServerClaim. Its message is the cause in one sentence and the
+	// next step to take, as `farrier why` prints them, and its reason the typed cause. Otherwise it does not exist. No decision reads it.
+	// Added by Farrier.
+	ConditionTroubled = "Troubled"
 	// ConditionClaimable reports whether a claim may take the server: it is Available, and its machine is off for good. Without
 	// this condition a server is not claimable. Added by Farrier.
 	ConditionClaimable = "Claimable"

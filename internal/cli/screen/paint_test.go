@@ -34,17 +34,6 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// TestClean: nothing that comes from outside moves the cursor, changes the title or reorders what follows.
-func TestClean(t *testing.T) {
-	for text, want := range map[string]string{
-		"a\x1b[2Jb": "a [2Jb", "a\x1b]0;title\x07b": "a ]0;title b", "a\r\nb": "a  b", "a\u202eb": "a b", "a\u009bb": "a b", "a\xffb": "a\ufffdb",
-	} {
-		if got := Clean(text); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestTableFits: no line is wider than the terminal, whichever it is.
 func TestTableFits(t *testing.T) {
 	table := []Column[string]{

@@ -71,6 +71,13 @@ func (p *Pool) Observe(obj *metalv1.Server) bool {
 	return s.counted == free && (!wasFree || relabelled || retainted) && p.reopen(s)
 }
 
+// Empty reports whether no Server exists.
+func (p *Pool) Empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.servers) == 0
+}
+
 // update takes the parts of an object that change without moving the server in the index.
 func (p *Pool) update(s *server, obj *metalv1.Server) {
 	s.version, s.seen, s.state, s.owner = obj.ResourceVersion, standingOf(obj), obj.Status.State, ""

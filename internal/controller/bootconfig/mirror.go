@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
-	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 )
 
 // mirrored are the conditions about deliveries that a boot configuration copies from its boot configs: what was fetched, by each method.

@@ -38,7 +38,7 @@ func of(obj any) (seen, bool) {
 	case *metalv1.ServerBootConfiguration:
 		return seen{logbook.ServerSubject(o.Spec.ServerRef.Name), nameOf("ServerBootConfiguration", o), string(o.Status.State), "", "", o.Status.Conditions}, true
 	case *metalv1.BMC:
-		return seen{logbook.BMCSubject(HostOf(o)), "BMC " + o.Name, string(o.Status.State), string(o.Status.PowerState), "", o.Status.Conditions}, true
+		return seen{logbook.BMCSubject(HostOf(o), int(o.Spec.Protocol.Port)), "BMC " + o.Name, string(o.Status.State), string(o.Status.PowerState), "", o.Status.Conditions}, true
 	}
 	return seen{}, false
 }

@@ -12,6 +12,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/trouble"
 )
 
 // boots says of a claim's boot configuration how it is, and settles the claim.
@@ -55,13 +56,15 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 			}
 		}
 	}
-	step("there is no server", func() {}, "ServerClaim c: Warning NoMatchingServer No Server exists")
+	const nobody = "No Server matches the selector of ServerClaim ns/c. Next: Correct spec.serverSelector of ServerClaim ns/c, or label a Server."
+	step("there is no server", func() {}, "ServerClaim c: Warning NoMatchingServer No Server exists", "ServerClaim c: Warning Troubled "+nobody)
 	logged("ns/c", "NoMatchingServer")
 	step("there is a server", func() {
 		s := free("s")
 		api.Add(t, s)
 		controllertest.ChangeStatus(t, api, "s", becomesFree)
-	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s is bound to the claim")
+	}, "Server s: Normal Claimed ServerClaim ns/c has the server", "ServerClaim c: Normal Allocated Server s is bound to the claim",
+		"ServerClaim c: Normal TroubleOver No longer: "+nobody)
 	logged("claim has a server")
 	step("no image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateError, "image registry/os:1: not found") },
 		"ServerClaim c: Warning BootConfigurationError image registry/os:1: not found")
@@ -72,7 +75,44 @@ func TestEachStepOfAClaimIsTold(t *testing.T) {
 	step("an image", func() { boots(t, api, r, metalv1.ServerBootConfigurationStateReady, "") },
 		"ServerClaim c: Normal BootConfigurationReady ServerBootConfiguration ns/c is ready to boot")
 	step("nothing new", func() {})
-	step("no server any more", func() { api.Remove(t, readServer(t, api, "s")) }, `ServerClaim c: Warning ServerNotFound spec.serverRef: Server "s" does not exist`)
+	step("no server any more", func() { api.Remove(t, readServer(t, api, "s")) }, `ServerClaim c: Warning ServerNotFound spec.serverRef: Server "s" does not exist`,
+		"ServerClaim c: Warning Troubled ServerClaim ns/c names a Server that does not exist. Next: Correct spec.serverRef of ServerClaim ns/c.")
+}
+
+// TestABoundClaimSaysWhatItsServerSays: a claim that is bound shows why its machine does not boot, with one write and one event at the beginning and at the
+// end.
+func TestABoundClaimSaysWhatItsServerSays(t *testing.T) {
+	api := controllertest.NewAPI(t, free("s"), newClaim("c"))
+	r := newReconciler(api)
+	api.Settle(t, r, "ns/c")
+	boots(t, api, r, metalv1.ServerBootConfigurationStateReady, "")
+	r.hears()
+	says := func(wrong *trouble.Sentence, events ...string) {
+		t.Helper()
+		before := readServer(t, api, "s")
+		controllertest.ChangeStatus(t, api, "s", func(s *metalv1.Server) { trouble.Say(s, &s.Status.Conditions, wrong, r.clock.Now()) })
+		now := readServer(t, api, "s")
+		if !trouble.Differ(before.Status.Conditions, now.Status.Conditions) {
+			t.Error("nothing wakes the claim")
+		}
+		api.ForgetWrites()
+		for range 3 {
+			api.Settle(t, r, "ns/c")
+		}
+		if got := trouble.SaidBy(readClaim(t, api, "c").Status.Conditions); !cmp.Equal(got, wrong) {
+			t.Errorf("it says %v, want %v", got, wrong)
+		}
+		if diff := cmp.Diff(events, r.hears()); diff != "" {
+			t.Errorf("events (-want +got)\n%s", diff)
+		}
+		if w := api.Writes("ServerClaim"); len(w) != 1 {
+			t.Errorf("%d writes: %v", len(w), w)
+		}
+		checkBound(t, api, "c", "s")
+	}
+	says(&trouble.Sentence{Reason: "RegistryUnreachable", Text: "The registry does not answer. Next: Bring it back."},
+		"ServerClaim c: Warning Troubled The registry does not answer. Next: Bring it back.")
+	says(nil, "ServerClaim c: Normal TroubleOver No longer: The registry does not answer. Next: Bring it back.")
 }
 
 // TestCountsAreNoNews: a claim that waits says other counts each minute, and makes no event of them.

@@ -12,6 +12,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/allocator"
+	"github.com/farrier-dev/farrier/internal/controller/trouble"
+	"github.com/farrier-dev/farrier/internal/diagnosis"
 )
 
 // repeatAfter is how often the explanation of a claim that waits is refreshed: its counts change all the time, and a write for each
@@ -32,7 +34,7 @@ func (r *Reconciler) explain(ctx context.Context, obj *metalv1.ServerClaim) (tim
 		}
 	}
 	err := r.report(ctx, obj, metalv1.ServerClaimPhaseUnbound,
-		metav1.Condition{Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}, unbootable(obj))
+		metav1.Condition{Status: metav1.ConditionFalse, Reason: verdict.Reason, Message: verdict.Message}, unbootable(obj), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -50,10 +52,11 @@ func unbootable(obj *metalv1.ServerClaim) metav1.Condition {
 
 func (r *Reconciler) reportBound(ctx context.Context, obj *metalv1.ServerClaim, server *metalv1.Server, boot metav1.Condition) error {
 	return r.report(ctx, obj, metalv1.ServerClaimPhaseBound,
-		metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonAllocated, Message: "Server " + server.Name}, boot)
+		metav1.Condition{Status: metav1.ConditionTrue, Reason: metalv1.ReasonAllocated, Message: "Server " + server.Name}, boot, server)
 }
 
-func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase metalv1.ServerClaimPhase, bound, boot metav1.Condition) error {
+// report writes status, once, and only if it says anything new.
+func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase metalv1.ServerClaimPhase, bound, boot metav1.Condition, server *metalv1.Server) error {
 	before := obj.DeepCopy()
 	obj.Status.Phase, obj.Status.ObservedGeneration = phase, obj.Generation
 	bound.Type, boot.Type = metalv1.ConditionBound, metalv1.ConditionBootReady
@@ -64,6 +67,7 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 		c.ObservedGeneration = obj.Generation
 		apimeta.SetStatusCondition(&obj.Status.Conditions, c)
 	}
+	news := trouble.Say(obj, &obj.Status.Conditions, r.wrong(obj, server), r.Clock.Now())
 	if reflect.DeepEqual(before.Status, obj.Status) {
 		return nil
 	}
@@ -72,8 +76,22 @@ func (r *Reconciler) report(ctx context.Context, obj *metalv1.ServerClaim, phase
 		return client.IgnoreNotFound(err)
 	}
 	r.tell(ctx, before, obj)
+	news.Tell(r.Recorder, obj)
 	countWait(before, obj, r.Clock.Now())
 	return nil
+}
+
+// wrong is what is wrong with a claim; nil: nothing is. Its Server looks at the claim too, and at all that the two depend on, so a claim that has one says
+// what that says.
+func (r *Reconciler) wrong(obj *metalv1.ServerClaim, server *metalv1.Server) *trouble.Sentence {
+	if server != nil {
+		return trouble.SaidBy(server.Status.Conditions)
+	}
+	facts := &diagnosis.Facts{Now: r.Clock.Now(), Asked: obj.Namespace + "/" + obj.Name, Claim: obj}
+	if r.pool.Empty() {
+		facts.Servers = []metalv1.Server{} // as opposed to unknown
+	}
+	return trouble.Of(diagnosis.Wrong(facts))
 }
 
 // said holds when the explanation of each claim was last written. After a start that is unknown and counts as just now.

@@ -15,6 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/allocator"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
+	"github.com/farrier-dev/farrier/internal/controller/trouble"
 )
 
 // SetupWithManager registers the controller. No claim is reconciled before the allocator has observed all servers: a source
@@ -68,7 +69,7 @@ func (r *Reconciler) serverChanged(ctx context.Context, oldObj, newObj client.Ob
 	if !ok || allocator.NewsFor(before, server) || (reinstallPending(before) == nil) != (reinstallPending(server) == nil) {
 		enqueue(q, r.claimsOf(ctx, server))
 	}
-	if ok && powerReason(before) != powerReason(server) {
+	if ok && (powerReason(before) != powerReason(server) || trouble.Differ(before.Status.Conditions, server.Status.Conditions)) {
 		enqueue(q, owner(server))
 	}
 	if ok && before.Spec.ServerClaimRef != nil && server.Spec.ServerClaimRef == nil {

@@ -85,21 +85,21 @@ func (s *Server) subjectsOf(ctx context.Context, server *metalv1.Server) ([]stri
 	if uuid := identity.MachineUUID(server.Spec.SystemUUID); uuid != "" {
 		subjects = append(subjects, logbook.MachineSubject(uuid))
 	}
-	host := ""
+	host, port := "", int32(0)
 	if inline := server.Spec.BMC; inline != nil {
-		host = inline.Address
+		host, port = inline.Address, inline.Protocol.Port
 	} else if ref := server.Spec.BMCRef; ref != nil {
 		var b metalv1.BMC
 		if err := s.API.Get(ctx, client.ObjectKey{Name: ref.Name}, &b); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("BMC %q: %w", ref.Name, err)
 		}
-		host = changes.HostOf(&b)
+		host, port = changes.HostOf(&b), b.Spec.Protocol.Port
 	}
 	if ref := server.Spec.ServerClaimRef; ref != nil {
 		subjects = append(subjects, logbook.ClaimSubject(ref.Namespace, ref.Name))
 	}
 	if host = canonicalHost(host); host != "" {
-		subjects = append(subjects, logbook.BMCSubject(host))
+		subjects = append(subjects, logbook.BMCSubject(host, int(port)))
 	}
 	return subjects, nil
 }

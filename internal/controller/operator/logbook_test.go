@@ -20,17 +20,23 @@ func TestLogbook(t *testing.T) {
 	server.Spec.ServerClaimRef = &metalv1.ImmutableObjectReference{Namespace: "default", Name: "web"}
 	b := &metalv1.BMC{}
 	b.Name, b.Spec.Access = "bmc-7", &metalv1.InlineEndpoint{IP: "10.0.0.7"}
-	s.API = reviewing{Client: controllertest.NewAPI(t, server, b)}
+	beside := b.DeepCopy() // at another port of the same address
+	beside.Name, beside.Spec.Protocol.Port = "bmc-8", 8001
+	neighbour := &metalv1.Server{}
+	neighbour.Name, neighbour.Spec.BMCRef = "node-8", &metalv1.LocalObjectReference{Name: "bmc-8"}
+	inline := &metalv1.Server{}
+	inline.Name, inline.Spec.BMC = "node-9", &metalv1.BMCAccess{Address: "10.0.0.7", Protocol: metalv1.Protocol{Port: 8002}}
+	s.API = reviewing{Client: controllertest.NewAPI(t, server, b, beside, neighbour, inline)}
 	s.Logbook = logbook.New(logbook.Options{Clock: clock.RealClock{}})
 	for subject, what := range map[string]string{
-		logbook.ServerSubject("node-7"): "server", logbook.MachineSubject(uuid): "machine", logbook.BMCSubject("10.0.0.7"): "bmc", logbook.ClaimSubject("default", "web"): "claim",
-		logbook.ServerSubject("node-8"): "another", logbook.MachineSubject(other): "stranger",
+		logbook.ServerSubject("node-7"): "server", logbook.MachineSubject(uuid): "machine", logbook.BMCSubject("10.0.0.7", 443): "bmc", logbook.ClaimSubject("default", "web"): "claim",
+		logbook.BMCSubject("10.0.0.7", 8001): "bmc at 8001", logbook.BMCSubject("10.0.0.7", 8002): "bmc at 8002", logbook.ServerSubject("node-8"): "another", logbook.MachineSubject(other): "stranger",
 	} {
 		s.Logbook.Write(logbook.Entry{Subject: subject, Kind: logbook.KindState, What: what})
 	}
 	for path, want := range map[string][]string{
 		"/logbook/node-7": {"bmc", "claim", "machine", "server"}, "/logbook/" + uuid: {"bmc", "claim", "machine", "server"},
-		"/logbook/node-8": {"another"}, "/logbook/" + other: {"stranger"}, "/logbook/nobody": nil,
+		"/logbook/node-8": {"another", "bmc at 8001"}, "/logbook/node-9": {"bmc at 8002"}, "/logbook/" + other: {"stranger"}, "/logbook/nobody": nil,
 	} {
 		w := do(s, "GET", path, reader)
 		var entries []logbook.Entry

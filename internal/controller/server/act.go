@@ -135,6 +135,9 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 		return fmt.Errorf("write the boot attempt: %w", err)
 	}
 	r.Trace.Wrote(v.Server, v.Boot, v.Attempt, p.Attempt)
+	if r.Recorded != nil && p.Attempt.Open() && !(v.Attempt.Open() && v.Attempt.ID == p.Attempt.ID) {
+		r.Recorded(v.Server.Name, p.Attempt.ID)
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/boottrace"
@@ -40,7 +41,9 @@ type Reconciler struct {
 	Fleet     *fleet.Fleet
 	Registry  *connection.Registry
 	Boots     Boots
-	Recorder  events.EventRecorder
+	// Asked are the newest boots of the machine with that UUID, as far as boot servers have told what it asked for; nil: nobody knows.
+	Asked    func(uuid string) []bootview.Boot
+	Recorder events.EventRecorder
 	// Alarms are those of the machines' boots; nil: none are raised.
 	Alarms *alarm.Board
 	Clock  clock.Clock
@@ -62,6 +65,8 @@ type Reconciler struct {
 	DiscoveryTemplate string
 	// Wake brings observations and acknowledgements.
 	Wake trigger.Source
+	// Recorded is told of a boot that is ordered, before the machine is switched on; nil: nobody wants to know. It must not wait.
+	Recorded func(server, attempt string)
 	// Trace follows boots; nil: nobody does.
 	Trace *boottrace.Tracker
 	// Workers is how many servers are reconciled at the same time.

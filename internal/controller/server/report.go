@@ -40,6 +40,10 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	r.tellLate(v)
 	r.tellTrouble(ctx, v, before.Status.Conditions)
 	r.tellForeign(v, before.Status.Conditions)
+	news, err := r.sayTrouble(ctx, v, p)
+	if err != nil {
+		return err
+	}
 	if r.alarmed(v) {
 		r.tellAlarm(ctx, v)
 	}
@@ -51,9 +55,10 @@ func (r *Reconciler) report(ctx context.Context, v *View, ph phase, p *Plan) err
 	}
 	// The lock keeps a reconcile with an old view from writing an old state over a newer one.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Status().Patch(ctx, v.Server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
+	if err = r.Status().Patch(ctx, v.Server, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
+	news.Tell(r.Recorder, v.Server)
 	if before.Status.State != status.State {
 		log.FromContext(ctx).Info("server changed state", "state", status.State)
 	}

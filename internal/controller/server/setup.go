@@ -106,15 +106,15 @@ func (r *Reconciler) with(field string) handler.MapFunc {
 	}
 }
 
-// connectionChanged lets those changes of a BMC through that decide whether, and where, its servers find it.
-// What it says comes as observations.
+// connectionChanged lets those changes of a BMC through that decide whether, and where, its servers find it, and what they say is wrong.
+// What it reports comes as observations.
 func connectionChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok1 := e.ObjectOld.(*metalv1.BMC)
 			after, ok2 := e.ObjectNew.(*metalv1.BMC)
 			return !ok1 || !ok2 || before.Generation != after.Generation || before.Status.IP != after.Status.IP ||
-				readyReason(before) != readyReason(after)
+				readyReason(before) != readyReason(after) || troubleOf(before) != troubleOf(after)
 		},
 	}
 }

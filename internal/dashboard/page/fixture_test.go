@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview"
-	"github.com/farrier-dev/farrier/internal/controller/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
@@ -183,7 +183,7 @@ func sourceOf(t testing.TB, objects ...client.Object) Source {
 			return []operator.UnknownMachine{{Address: "10.20.0.99", MAC: "52:54:00:aa:bb:cc", UUID: "4c4c4544-0038-4a10-8052-00000000ffff", Serial: "8J2K999", Architecture: "x86-64 UEFI", Path: "/ipxe", Last: now.Add(-time.Minute), Times: 12}}, nil
 		},
 		Cached: func(context.Context) ([]CachedImage, error) {
-			return []CachedImage{{"ghcr.io/acme/flatcar", 4, 498 << 20}, {"ghcr.io/acme/old", 3, 77 << 20}}, nil
+			return []CachedImage{{"ghcr.io/acme/flatcar", 3, 4, 498 << 20}, {"ghcr.io/acme/old", 3, 3, 77 << 20}, {"", 5, 5, 99 << 20}}, nil
 		},
 	}
 }

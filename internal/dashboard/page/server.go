@@ -15,7 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
-	"github.com/farrier-dev/farrier/internal/diagnosis/inquiry"
+	"github.com/farrier-dev/farrier/internal/inquiry"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/overview"
 	"github.com/farrier-dev/farrier/internal/timeline"

@@ -31,10 +31,11 @@ type Source struct {
 
 // CachedImage is an image of which the cache keeps blobs.
 type CachedImage struct {
-	// Name is the reference without its tag: registry and repository.
-	Name  string
-	Blobs int
-	Bytes int64
+	// Name is the reference without its tag: registry and repository; empty: layers that nobody boots now, of any.
+	Name string
+	// Blobs are so many layers of Wanted, which are those that somebody boots, and Bytes how large they are.
+	Blobs, Wanted int
+	Bytes         int64
 }
 
 // ErrNotFound says that what a page is about does not exist.

@@ -58,7 +58,7 @@ type Shell struct {
 	StyleNonce string
 	// Asset is the URL of an asset; nil: /dashboard/assets/NAME.
 	Asset func(name string) string
-	// Offline says that the Kubernetes API does not answer, and what is shown is old.
+	// Offline says that the Kubernetes API does not answer, and what is shown may be old.
 	Offline bool
 	// Notice is what came of an act, and Bad that it failed.
 	Notice string

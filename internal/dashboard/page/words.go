@@ -139,6 +139,8 @@ func mark(e timeline.Entry) string {
 		return "command"
 	case timeline.KindState:
 		return "state"
+	case timeline.KindConsole:
+		return "console"
 	}
 	return "other"
 }

@@ -83,7 +83,9 @@
     stream.addEventListener("main", (e) => { document.getElementById("offline")?.remove(); waiting = e.data; settle(); });
     stream.addEventListener("offline", (e) => offline(`Offline: ${e.data} What is shown may be old.`));
     stream.addEventListener("ended", () => { stream.close(); location.assign(`/dashboard/signin?next=${encodeURIComponent(main.dataset.path)}`); });
-    stream.addEventListener("error", () => offline("Offline: Farrier does not answer. What is shown may be old."));
+    stream.addEventListener("error", () => { // after a reason, that nobody answers is what follows from it
+      if (!document.getElementById("offline")) offline("Offline: Farrier does not answer. What is shown may be old.");
+    });
     for (const kind of ["focusout", "toggle"]) main.addEventListener(kind, () => setTimeout(settle, 0), true);
     addEventListener("pagehide", () => stream.close());
   };
