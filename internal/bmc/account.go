@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path"
 	"strings"
+	"time"
 )
 
 // Account is a user of a BMC, or a slot for one: Username is empty then.
@@ -15,14 +17,16 @@ type Account struct {
 	Role     string // RoleId: Administrator, Operator, ReadOnly, …
 	Enabled  bool
 	Locked   bool
-	ETag     string
+	// PasswordExpires is when the BMC takes the password no longer; zero: never, or it does not say.
+	PasswordExpires time.Time
+	ETag            string
 }
 
 // AccountService is what a BMC says of its accounts.
 type AccountService struct {
 	MinPasswordLength int // zero: it does not say
 	MaxPasswordLength int
-	accounts          string
+	accounts, roles   string
 }
 
 // AccountSpec is an account to be made.
@@ -42,7 +46,7 @@ const firstSlot = "1"
 type accountServiceBody struct {
 	MinPasswordLength number
 	MaxPasswordLength number
-	Accounts          link
+	Accounts, Roles   link
 }
 
 type accountBody struct {
@@ -53,6 +57,7 @@ type accountBody struct {
 	RoleID   text `json:"RoleId"`
 	Enabled  bool
 	Locked   bool
+	Expires  text `json:"PasswordExpiration"`
 }
 
 func (b *accountBody) account(uri, etag string) Account {
@@ -63,6 +68,9 @@ func (b *accountBody) account(uri, etag string) Account {
 	if etag == "" {
 		a.ETag = string(b.ETag)
 	}
+	if at, err := time.Parse(time.RFC3339, string(b.Expires)); err == nil {
+		a.PasswordExpires = at
+	}
 	return a
 }
 
@@ -72,15 +80,16 @@ func (c *Client) AccountService(ctx context.Context) (AccountService, error) {
 	if err != nil {
 		return AccountService{}, err
 	}
-	path := root.Accounts.or("/redfish/v1/AccountService")
+	uri := root.Accounts.or("/redfish/v1/AccountService")
 	var body accountServiceBody
-	if _, err := c.get(ctx, path, &body); err != nil {
+	if _, err := c.get(ctx, uri, &body); err != nil {
 		return AccountService{}, err
 	}
 	return AccountService{
 		MinPasswordLength: int(body.MinPasswordLength.count()),
 		MaxPasswordLength: int(body.MaxPasswordLength.count()),
-		accounts:          body.Accounts.or(path + "/Accounts"),
+		accounts:          body.Accounts.or(uri + "/Accounts"),
+		roles:             string(body.Roles),
 	}, nil
 }
 
@@ -94,27 +103,31 @@ func (c *Client) Accounts(ctx context.Context) ([]Account, error) {
 }
 
 func (c *Client) accounts(ctx context.Context, service AccountService) ([]Account, error) {
+	list, unread, err := c.readAccounts(ctx, service)
+	if err == nil && len(list) == 0 {
+		err = unread
+	}
+	return list, err
+}
+
+// readAccounts also returns why some account could not be read, if one could not.
+func (c *Client) readAccounts(ctx context.Context, service AccountService) (list []Account, unread, err error) {
 	uris, err := c.members(ctx, service.accounts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []Account
-	var failed error
 	for _, uri := range uris {
 		a, err := c.account(ctx, uri)
 		switch {
 		case err == nil:
 			list = append(list, a)
 		case Unreachable(err):
-			return nil, err
+			return nil, nil, err
 		default:
-			failed = err
+			unread = err
 		}
 	}
-	if len(list) == 0 {
-		return nil, failed
-	}
-	return list, nil
+	return list, unread, nil
 }
 
 func (c *Client) account(ctx context.Context, uri string) (Account, error) {
@@ -126,9 +139,13 @@ func (c *Client) account(ctx context.Context, uri string) (Account, error) {
 	return body.account(uri, etag), nil
 }
 
-// FindAccount reads the account of a user.
+// FindAccount reads the account of a user. That there is none is said only where every account could be read.
 func (c *Client) FindAccount(ctx context.Context, username string) (Account, bool, error) {
-	list, err := c.Accounts(ctx)
+	service, err := c.AccountService(ctx)
+	if err != nil {
+		return Account{}, false, err
+	}
+	list, unread, err := c.readAccounts(ctx, service)
 	if err != nil {
 		return Account{}, false, err
 	}
@@ -137,7 +154,24 @@ func (c *Client) FindAccount(ctx context.Context, username string) (Account, boo
 			return a, true, nil
 		}
 	}
-	return Account{}, false, nil
+	return Account{}, false, unread
+}
+
+// Roles lists the roles that accounts can have; none: the BMC does not say.
+func (c *Client) Roles(ctx context.Context) ([]string, error) {
+	service, err := c.AccountService(ctx)
+	if err != nil || service.roles == "" {
+		return nil, err
+	}
+	uris, err := c.members(ctx, service.roles)
+	if err != nil {
+		return nil, err
+	}
+	var roles []string
+	for _, uri := range uris {
+		roles = append(roles, path.Base(uri))
+	}
+	return roles, nil
 }
 
 // CreateAccount makes an account: by POST, or in the first free slot where the
@@ -158,8 +192,15 @@ func (c *Client) CreateAccount(ctx context.Context, spec AccountSpec) (Account, 
 	}
 	r := call{method: http.MethodPost, path: service.accounts, body: body, hide: spec.Password}
 	a, err := c.do(ctx, r)
-	if e, ok := errors.AsType[*Error](err); ok && e.StatusCode == http.StatusMethodNotAllowed {
-		return c.fillSlot(ctx, service, spec, body)
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch {
+		case e.StatusCode == http.StatusMethodNotAllowed:
+			return c.fillSlot(ctx, service, spec, body)
+		case e.MessageID == "CreateLimitReachedForResource":
+			full := *e
+			full.Err = ErrNoFreeAccount
+			return Account{}, &full
+		}
 	}
 	if err != nil {
 		return Account{}, err
@@ -228,6 +269,26 @@ func (c *Client) SetPassword(ctx context.Context, a Account, password Secret) er
 		c.credentials = &Credentials{Username: a.Username, Password: password}
 	}
 	return nil
+}
+
+// SetAccount gives an account of another user its role, a password, and whether it is enabled, together, and unlocks it if it
+// is locked. Doing it again is no harm.
+func (c *Client) SetAccount(ctx context.Context, a Account, password Secret) error {
+	body := map[string]any{"Password": password.Reveal(), "RoleId": a.Role, "Enabled": a.Enabled}
+	if a.Locked {
+		body["Locked"] = false
+	}
+	_, err := c.change(ctx, call{method: http.MethodPatch, path: a.URI, body: body, ifMatch: a.ETag, hide: password})
+	return err
+}
+
+// LogsInAs reports whether the client logs in with a user's account. Some BMCs take user names in any case.
+func (c *Client) LogsInAs(ctx context.Context, username string) bool {
+	if c.take(ctx) != nil {
+		return true // not known to be another's
+	}
+	defer c.release()
+	return strings.EqualFold(c.credentials.Username, username)
 }
 
 // DeleteAccount deletes an account, or frees its slot where the BMC deletes none.

@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"math/big"
 )
@@ -21,6 +22,9 @@ const (
 	// maxPassword is more than any BMC keeps; one that asks for more is not believed.
 	maxPassword = 128
 )
+
+// ErrPasswordRules means that no safe password, or not this one, fits the rules of the BMC.
+var ErrPasswordRules = errors.New("no password fits the rules of the BMC")
 
 // PasswordRules are what the passwords of a BMC have to be like.
 type PasswordRules struct {
@@ -47,16 +51,16 @@ func (c *Client) PasswordRules(ctx context.Context) (PasswordRules, error) {
 func (p PasswordRules) NewPassword() (Secret, error) {
 	length, symbols := max(defaultLength, p.MinLength), p.Symbols
 	if p.MinLength > maxPassword {
-		return "", fmt.Errorf("passwords of at least %d characters are asked for: want %d or fewer", p.MinLength, maxPassword)
+		return "", fmt.Errorf("%w: passwords of at least %d characters are asked for: want %d or fewer", ErrPasswordRules, p.MinLength, maxPassword)
 	}
 	if p.MaxLength > 0 {
 		length = min(length, p.MaxLength)
 	}
 	if length < p.MinLength {
-		return "", fmt.Errorf("passwords of at least %d and at most %d characters are asked for", p.MinLength, p.MaxLength)
+		return "", fmt.Errorf("%w: passwords of at least %d and at most %d characters are asked for", ErrPasswordRules, p.MinLength, p.MaxLength)
 	}
 	if length < minLength {
-		return "", fmt.Errorf("passwords of at most %d characters are not safe: want %d or more", p.MaxLength, minLength)
+		return "", fmt.Errorf("%w: passwords of at most %d characters are not safe: want %d or more", ErrPasswordRules, p.MaxLength, minLength)
 	}
 	if symbols == "" {
 		symbols = defaultSymbols
@@ -83,6 +87,18 @@ func (p PasswordRules) NewPassword() (Secret, error) {
 		password[i], password[n+1] = password[n+1], password[i]
 	}
 	return Secret(password), nil
+}
+
+// Check compares a password that a person has chosen with the rules. What characters a vendor takes is known of those that
+// Farrier chooses from, so of others the BMC itself is asked.
+func (p PasswordRules) Check(password Secret) error {
+	switch n := len(password.Reveal()); {
+	case n == 0:
+		return fmt.Errorf("%w: it is empty", ErrPasswordRules)
+	case n < p.MinLength, p.MaxLength > 0 && n > p.MaxLength:
+		return fmt.Errorf("%w: it has %d characters, and the BMC takes %d to %d", ErrPasswordRules, n, p.MinLength, p.MaxLength)
+	}
+	return nil
 }
 
 func below(n int) (int, error) {

@@ -17,7 +17,10 @@ type Services interface {
 	FindAccount(ctx context.Context, username string) (bmc.Account, bool, error)
 	CreateAccount(ctx context.Context, spec bmc.AccountSpec) (bmc.Account, error)
 	SetPassword(ctx context.Context, a bmc.Account, password bmc.Secret) error
+	SetAccount(ctx context.Context, a bmc.Account, password bmc.Secret) error
 	DeleteAccount(ctx context.Context, a bmc.Account) error
+	Roles(ctx context.Context) ([]string, error)
+	LogsInAs(ctx context.Context, username string) bool
 	PasswordRules(ctx context.Context) (bmc.PasswordRules, error)
 	Verify(ctx context.Context, credentials bmc.Credentials) error
 

@@ -47,6 +47,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.DurationVar(&o.BMCRequestTimeout, "bmc-request-timeout", o.BMCRequestTimeout, "how long one request to a BMC may take")
 	f.DurationVar(&o.BMCIdleTimeout, "bmc-idle-timeout", o.BMCIdleTimeout, "how long Farrier keeps an unused connection to a BMC if the next request is due within that time")
 	f.DurationVar(&o.BMCFailureResetDelay, "bmc-failure-reset-delay", 0, "how long a BMC may fail before Farrier restarts it over SSH; the vendor must support it, a person must have accepted the SSH host key, and the BMC's certificate must not be invalid (default 0: never)")
+	f.BoolVar(&o.RotateDefaultCredentials, "rotate-default-credentials", false, "give each BMC that accepts default credentials of its vendor a password of its own")
 	f.StringVar(&o.BMCEventsAddress, "bmc-events-address", "", "host:port that BMCs send events to; port 0: any free port (default: none, Farrier only polls)")
 	f.StringVar(&o.BMCEventsURL, "bmc-events-url", "", "base URL under which BMCs reach --bmc-events-address (default: from the address)")
 	f.StringVar(&o.BMCEventsCertFile, "bmc-events-cert-file", "", "PEM certificate for --bmc-events-address, to receive events over HTTPS (default: plain HTTP)")

@@ -86,7 +86,10 @@ type Options struct {
 	BMCEventsAddress, BMCEventsURL      string
 	BMCEventsCertFile, BMCEventsKeyFile string
 	// BMCFailureResetDelay is how long a BMC may fail before it is restarted; 0: for ever.
-	BMCFailureResetDelay  time.Duration
+	BMCFailureResetDelay time.Duration
+	// RotateDefaultCredentials replaces passwords that vendors ship, once a BMC has accepted them.
+	RotateDefaultCredentials bool
+
 	InsecureSkipBMCVerify bool
 	BMCCAFile             string
 

@@ -150,6 +150,7 @@ func (t *term) lifecycle(mgr ctrl.Manager) error {
 		Client: writer, APIReader: t.controllers.uncached, Namespace: s.settings.ManagerNamespace, Fleet: t.fleet, Registry: t.registry,
 		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Prefixes: s.settings.prefixes, Begun: bmcsecret.NewBegun(),
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
+		RotateDefaults: s.settings.RotateDefaultCredentials,
 	}
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
 	bmcs.SSH = resets

@@ -141,6 +141,8 @@ const (
 	ReasonRotationFailed = "CredentialsRotationFailed"
 	// ReasonBothPasswordsRefused is a reason of ConditionRotated: the BMC accepts neither the old nor the new password.
 	ReasonBothPasswordsRefused = "BothPasswordsRefused"
+	// ReasonReplacingDefaults is the reason of the event that Farrier replaces default credentials by itself.
+	ReasonReplacingDefaults = "ReplacingDefaultCredentials"
 	// ReasonSecretReplaced is the reason of the event that a BMC has got a BMCSecret of its own.
 	ReasonSecretReplaced = "BMCSecretReplaced"
 

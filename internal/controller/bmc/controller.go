@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/rotation"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -53,6 +54,8 @@ type Reconciler struct {
 	FailureResetDelay time.Duration
 	// SkipVerify says that certificates of BMCs are not verified: people are warned of it.
 	SkipVerify bool
+	// RotateDefaults gives BMCs that accept default credentials passwords of their own.
+	RotateDefaults bool
 	// Unsubscriber, if set, is called before a BMC that is being deleted loses its actor.
 	Unsubscriber Unsubscriber
 	// Wake triggers the controller when an observation changes.
@@ -61,8 +64,10 @@ type Reconciler struct {
 	Workers int
 
 	resets    resets
-	rotations rotations
+	rotations rotation.Memory
 	backings  connection.Backings
+	// defaultsFailed remembers the rotations that nobody asked for.
+	defaultsFailed failedDefaults
 }
 
 // scope is one look at one BMC.
@@ -150,6 +155,9 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) error {
 	if err := r.advanceRotation(ctx, s); err != nil {
 		return err
 	}
+	if begun, err := r.rotateDefaults(ctx, s); begun || err != nil {
+		return err
+	}
 	if s.unresolved == nil && !another(s.obj, s.observation.Manager) {
 		if filled, err := r.remember(ctx, s); filled || err != nil {
 			return err
@@ -233,7 +241,8 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
 	}
 	r.forget(obj.Name)
 	r.resets.set(obj.UID, nil)
-	r.rotations.forget(obj.UID)
+	r.rotations.Forget(obj.UID)
+	r.defaultsFailed.forget(obj.UID)
 	before := obj.DeepCopy()
 	controllerutil.RemoveFinalizer(obj, metalv1.FinalizerBMC)
 	return client.IgnoreNotFound(r.patch(ctx, obj, before))

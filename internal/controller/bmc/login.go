@@ -29,7 +29,7 @@ type login struct {
 // attempt down before it is made.
 func (r *Reconciler) logIn(ctx context.Context, s *scope) error {
 	text, tried := s.target.Secret.Annotations[metalv1.AnnotationDefaultCredentials]
-	withNext := s.rotating != nil && s.rotating.next // a rotation's, and nobody's default
+	withNext := s.rotating != nil && s.rotating.Next // a rotation's, and nobody's default
 	if !tried || withNext || s.obj.Spec.EndpointRef == nil || s.target.Secret.Data == nil || s.target.Secret.Annotations[metalv1.AnnotationSecret] != "" {
 		r.observe(s)
 		return nil

@@ -5,54 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/rotation"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// rotations are those that this process takes part in.
-type rotations struct {
-	mu    sync.Mutex
-	begun map[types.UID]rotation
-}
-
-func (r *rotations) of(uid types.UID, started string, now time.Time) rotation {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if p, ok := r.begun[uid]; ok && p.started == started {
-		return p
-	}
-	return rotation{started: started, since: now}
-}
-
-func (r *rotations) set(uid types.UID, p rotation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.begun == nil {
-		r.begun = map[types.UID]rotation{}
-	}
-	r.begun[uid] = p
-}
-
-func (r *rotations) forget(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.begun, uid)
-}
-
 // rotating is a rotation in one look at its BMC.
 type rotating struct {
-	rotation
+	rotation.Rotation
 	stored storedCredentials
 	// said is the condition that follows.
 	said *metav1.Condition
@@ -63,10 +32,10 @@ func isRotation(started string) bool {
 	return strings.HasPrefix(started, metalv1.OperationRotateCredentials+"@")
 }
 
-// mark identifies a rotation in the annotation of the secret that it has changed.
-func (p rotation) mark(obj *metalv1.BMC) string { return string(obj.UID) + "/" + p.started }
+// markOf identifies a rotation in the annotation of the secret that it has changed.
+func markOf(obj *metalv1.BMC, p rotation.Rotation) string { return string(obj.UID) + "/" + p.Started }
 
-func (p rotation) holder(obj *metalv1.BMC) string { return "rotation of " + obj.Name }
+func holderOf(obj *metalv1.BMC) string { return "rotation of " + obj.Name }
 
 // beginRotation records that a rotation has begun. It happens at most once: whoever continues it finds the chosen password in
 // the stored credentials.
@@ -89,7 +58,7 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.rotating = &rotating{rotation: r.rotations.of(s.obj.UID, started, r.Clock.Now()), stored: v}
+	s.rotating = &rotating{Rotation: r.rotations.Of(s.obj.UID, started, r.Clock.Now()), stored: v}
 	if until, resting := s.rests(v); resting && r.Clock.Now().Before(until) {
 		r.hangUp(s.obj.Name)
 		s.again(until.Sub(r.Clock.Now()))
@@ -100,7 +69,7 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 				metalv1.BMCSecretPasswordKey, v, metalv1.BMCSecretNextPasswordKey, until.UTC().Format(time.RFC3339)))
 		return nil
 	}
-	if s.rotating.next && v.next() != "" {
+	if s.rotating.Next && v.next() != "" {
 		s.target.Credentials.Password = v.next()
 	}
 	return nil
@@ -113,7 +82,7 @@ func (s *scope) rests(v storedCredentials) (until time.Time, resting bool) {
 	if !ok || err != nil || version != v.object().GetResourceVersion() {
 		return time.Time{}, false
 	}
-	return since.Add(rotationRest), true
+	return since.Add(rotation.Rest), true
 }
 
 func (p *rotating) say(status metav1.ConditionStatus, reason, message string) {
@@ -136,7 +105,7 @@ func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		step, next, why := s.rotating.decide(v)
+		step, next, why := s.rotating.Decide(v)
 		over, err := r.rotate(ctx, s, step, next, why)
 		if err != nil {
 			return err
@@ -147,72 +116,72 @@ func (r *Reconciler) advanceRotation(ctx context.Context, s *scope) error {
 	}
 }
 
-func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotationView, error) {
+func (r *Reconciler) rotationView(ctx context.Context, s *scope) (rotation.View, error) {
 	p := s.rotating
-	v := rotationView{
-		now: r.Clock.Now(), done: p.stored.rotated(p.mark(s.obj)), stored: p.stored.next() != "", observation: s.observation, overriddenBy: s.overriddenBy,
+	v := rotation.View{
+		Now: r.Clock.Now(), Done: p.stored.rotated(markOf(s.obj, p.Rotation)), Stored: p.stored.next() != "", Observation: s.observation, OverriddenBy: s.overriddenBy,
 	}
-	v.unsafe = v.stored && len(p.stored.writers(s.obj)) > 0 || !v.stored && p.chosen != ""
+	v.Unsafe = v.Stored && len(p.stored.writers(s.obj)) > 0 || !v.Stored && p.Chosen != ""
 	if s.obj.Annotations[metalv1.AnnotationRotationRefused] != "" {
-		v.unsafe = false // a person was asked to mend the secret
+		v.Unsafe = false // a person was asked to mend the secret
 	}
-	if p.job != "" {
-		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.job)
-		v.lost, v.ended, v.err = !known, status.State.Ended(), status.Err
+	if p.Job != "" {
+		status, known := r.Fleet.Command(fleet.Key(s.target.Endpoint.Key()), p.Job)
+		v.Lost, v.Ended, v.Err = !known, status.State.Ended(), status.Err
 	}
-	if v.stored || p.job != "" {
+	if v.Stored || p.Job != "" {
 		return v, nil
 	}
 	why, err := r.fixed(ctx, s)
-	v.alone = why == ""
+	v.Alone = why == ""
 	return v, err
 }
 
 // rotate does one step. It reports whether there is nothing more to do now.
-func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, next rotation, why string) (over bool, err error) {
+func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotation.Step, next rotation.Rotation, why string) (over bool, err error) {
 	p := s.rotating
 	key := fleet.Key(s.target.Endpoint.Key())
-	keep := func() { p.rotation = next; r.rotations.set(s.obj.UID, next) }
+	keep := func() { p.Rotation = next; r.rotations.Set(s.obj.UID, next) }
 	switch step {
-	case rotateAwait:
+	case rotation.StepAwait:
 		keep()
-		s.again(max(rotationCheck, next.notBefore.Sub(r.Clock.Now())))
+		s.again(max(rotation.CheckEvery, next.NotBefore.Sub(r.Clock.Now())))
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		return true, nil
-	case rotateReplace:
+	case rotation.StepReplace:
 		return true, r.replace(ctx, s)
-	case rotateMeasure, rotateSet:
+	case rotation.StepMeasure, rotation.StepSet:
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
-		s.again(rotationCheck)
-		return true, r.orderRotation(s, key, step == rotateSet, next)
-	case rotateStore:
-		made := next.work.made
-		next.work, next.doubt = nil, false
+		s.again(rotation.CheckEvery)
+		return true, r.orderRotation(s, key, step == rotation.StepSet, next)
+	case rotation.StepStore:
+		made := next.Work.Made
+		next.Work, next.Doubt = nil, false
 		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.store(made) }); err != nil {
 			return true, err // as it was: the BMC has not heard of it
 		}
-		next.chosen = made
+		next.Chosen = made
 		keep()
 		return false, nil
-	case rotateTryNext:
+	case rotation.StepTryNext:
 		keep()
 		r.hangUp(s.obj.Name) // what it said was about the old password
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(time.Second)
 		return true, nil
-	case rotatePromote:
-		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.promote(p.mark(s.obj)) }); err != nil {
+	case rotation.StepPromote:
+		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.promote(markOf(s.obj, p.Rotation)) }); err != nil {
 			return true, err
 		}
-		next.next = false
+		next.Next = false
 		keep()
 		s.target.Credentials.Password = p.stored.current()
 		r.observe(s)
 		return false, nil
-	case rotateRest:
+	case rotation.StepRest:
 		keep()
 		return true, r.restRotation(ctx, s)
-	case rotateFail:
+	case rotation.StepFail:
 		return true, r.failRotation(ctx, s, why)
 	}
 	p.say(metav1.ConditionTrue, metalv1.ReasonRotated, "The BMC has a new password, stored in "+p.stored.String()+p.stored.instead())
@@ -220,30 +189,30 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotationStep, ne
 }
 
 // orderRotation has the BMC asked for its rules, or told the new password, with everybody else kept off.
-func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotation) error {
-	holder := next.holder(s.obj)
-	switch err := r.Fleet.Lock(key, holder, rotationLock); {
+func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotation.Rotation) error {
+	holder := holderOf(s.obj)
+	switch err := r.Fleet.Lock(key, holder, rotation.LockTime); {
 	case errors.Is(err, fleet.ErrLocked), errors.Is(err, fleet.ErrBusy):
 		s.rotating.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Waiting for the BMC to change the password: "+err.Error())
 		return nil
 	case err != nil:
 		return fmt.Errorf("lock the BMC: %w", err)
 	}
-	work := &rotationWork{
-		username: s.target.Credentials.Username, old: s.target.Credentials.Password, next: s.rotating.stored.next(),
-		doubt: next.doubt, last: next.attempts >= rotationAttempts,
+	work := &rotation.Work{
+		Username: s.target.Credentials.Username, Old: s.target.Credentials.Password, Next: s.rotating.stored.next(),
+		Doubt: next.Doubt, Last: next.Attempts >= rotation.MaxAttempts,
 	}
-	run := work.measure
+	run := work.Measure
 	if set {
-		run = work.set
+		run = work.Set
 	}
-	next.jobs++
-	next.job, next.work = fmt.Sprintf("%s/%d/%s", next.mark(s.obj), next.jobs, next.since.Format(time.RFC3339Nano)), work
-	if err := r.Fleet.Do(key, fleet.Job{ID: next.job, Budget: rotationLock / 2, Holder: holder, Account: throttle.Account(throttle.KindBMC, s.obj.Name), Run: run}); err != nil {
+	next.Jobs++
+	next.Job, next.Work = fmt.Sprintf("%s/%d/%s", markOf(s.obj, next), next.Jobs, next.Since.Format(time.RFC3339Nano)), work
+	if err := r.Fleet.Do(key, fleet.Job{ID: next.Job, Budget: rotation.LockTime / 2, Holder: holder, Account: throttle.Account(throttle.KindBMC, s.obj.Name), Run: run}); err != nil {
 		return fmt.Errorf("change the password: %w", err)
 	}
-	s.rotating.rotation = next
-	r.rotations.set(s.obj.UID, next)
+	s.rotating.Rotation = next
+	r.rotations.Set(s.obj.UID, next)
 	return nil
 }
 
@@ -313,8 +282,8 @@ func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) err
 			return err
 		}
 	}
-	s.rotating.chosen = "" // it was dropped on purpose
-	r.rotations.set(s.obj.UID, s.rotating.rotation)
+	s.rotating.Chosen = "" // it was dropped on purpose
+	r.rotations.Set(s.obj.UID, s.rotating.Rotation)
 	s.rotating.say(metav1.ConditionFalse, metalv1.ReasonRotationFailed, "The password was not changed: "+why)
 	return r.endRotation(ctx, s, corev1.EventTypeWarning, metalv1.ReasonRotationFailed)
 }
@@ -327,13 +296,13 @@ func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason str
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return err
 	}
-	r.rotations.forget(s.obj.UID)
+	r.rotations.Forget(s.obj.UID)
 	r.event(s.obj, kind, reason, s.rotating.said.Message)
 	return nil
 }
 
 func (r *Reconciler) unlock(s *scope) {
-	r.Fleet.Unlock(fleet.Key(s.target.Endpoint.Key()), s.rotating.holder(s.obj))
+	r.Fleet.Unlock(fleet.Key(s.target.Endpoint.Key()), holderOf(s.obj))
 }
 
 // sharers names the other objects whose BMCs have these credentials: they would be locked out.

@@ -146,7 +146,7 @@ func (r *Reconciler) replaceStored(ctx context.Context, s *scope, v storedCreden
 		metalv1.BMCSecretUsernameKey: []byte(s.target.Credentials.Username),
 		metalv1.BMCSecretPasswordKey: []byte(s.target.Credentials.Password.Reveal()),
 	}
-	if next := cmp.Or(v.next(), s.rotating.chosen); next != "" {
+	if next := cmp.Or(v.next(), s.rotating.Chosen); next != "" {
 		data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal())
 	}
 	name, err := r.freeName(ctx, s.obj, v)
