@@ -13,7 +13,7 @@
 //	others.go        how a rule sees other objects: in memory first, then by a read of the API before a refusal
 //	recent.go        objects that were admitted a moment ago, before the index shows them
 //	names.go         names that no object can have, in any kind
-//	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, sets.go, bootconfig.go, annotations.go,
+//	endpoint.go, server.go, claim.go, bmc.go, maintenance.go, sets.go, version.go, bootconfig.go, annotations.go,
 //	ipxeprofile.go, ipxeassignment.go
 //	                 the rules, a file a subject
 //	overlap.go       Assignments: which of them select the same machines, kept up with a cache

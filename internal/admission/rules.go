@@ -77,6 +77,8 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("BIOSSettingsSet"): {resource: "biossettingssets", validate: []rule{
 		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), operations,
 	}},
+	metal("BIOSVersion"): {resource: "biosversions", validate: []rule{of(biosVersion), operations}},
+	metal("BMCVersion"):  {resource: "bmcversions", validate: []rule{of(bmcVersion), operations}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
 		of(profileScript), of(profileWebhooks), of(profileReferences),
 	}, remove: []rule{of(profileInUse)}},

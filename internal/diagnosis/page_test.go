@@ -20,6 +20,7 @@ var elsewhere = map[string]string{
 	"maintenance.md": `AnotherBIOSSettings Applying DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
 		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
 	"sets.md":         "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
+	"firmware.md":     "Updating VersionReached",
 	"boot-servers.md": "AllUsable Disconnected Expired Follows NeverConnected NoProblems NotConnected NotReady Problems RenewalLate Valid",
 	"ipxe-api.md":     "Assignment Duplicate NotGranted Overridden",
 	"events.md":       "NotOffered Subscribed SubscriptionFailed",
@@ -29,7 +30,7 @@ var elsewhere = map[string]string{
 
 // noReasons are words that are spelled as reasons are.
 var noReasons = []string{
-	"AccountLocked", "BMCSecretList", "ConfigMap", "ConfigMapList", "CreateLimitReached", "EthernetInterfaces", "MaintenanceOrdered", "OnReset", "ServerBootConfiguration", "ServerClaim",
+	"AccountLocked", "BIOSSettingsSet", "BMCSecretList", "ConfigMap", "ConfigMapList", "CreateLimitReached", "EthernetInterfaces", "MaintenanceOrdered", "OnReset", "ResourceInUse", "ServerBootConfiguration", "ServerClaim",
 	"SessionLimitExceeded",
 }
 

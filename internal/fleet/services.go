@@ -33,6 +33,8 @@ type Services interface {
 	ManagerAttributes(ctx context.Context) (bmc.ManagerAttributes, error)
 	SetManagerAttributes(ctx context.Context, m bmc.ManagerAttributes, change map[string]any) ([]bmc.Task, error)
 
+	System(ctx context.Context, uri string) (bmc.System, error)
+	Manager(ctx context.Context) (bmc.Manager, error)
 	SimpleUpdate(ctx context.Context, u bmc.Update) (bmc.Task, error)
 	Task(ctx context.Context, uri string) (bmc.Task, error)
 	Tasks(ctx context.Context) ([]bmc.Task, error)

@@ -6,12 +6,13 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
+	"github.com/farrier-dev/farrier/internal/controller/firmwareversion"
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
 	"github.com/farrier-dev/farrier/internal/controller/readiness"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// maintenance makes the controllers of everything that a person, or a set of settings, does to a server that is
+// maintenance makes the controllers of everything that a person, a set of settings or a version of firmware does to a server that is
 // not its claim's business.
 func (t *term) maintenance(mgr ctrl.Manager) error {
 	s := t.System
@@ -20,11 +21,19 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
 		Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 	}
+	versions := func(kind *firmwareversion.Kind, keyOf func(string) (fleet.Key, bool)) *firmwareversion.Reconciler {
+		return &firmwareversion.Reconciler{
+			Client: mgr.GetClient(), Kind: kind, Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, KeyOf: keyOf,
+			Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
+		}
+	}
 	setups := []func(ctrl.Manager) error{
 		(&maintenance.Reconciler{
 			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: s.recorder(mgr), Workers: workers,
 		}).SetupWithManager,
 		settings.SetupWithManager,
+		versions(firmwareversion.BIOS, settings.KeyOf).SetupWithManager,
+		versions(firmwareversion.BMC, func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) }).SetupWithManager,
 		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
 		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	}

@@ -37,6 +37,7 @@ type term struct {
 	fleet    *fleet.Fleet
 	registry *connection.Registry
 	servers  *server.Reconciler
+	bmcs     *bmc.Reconciler
 	receiver *bmcevents.Receiver  // takes the events of BMCs; nil without its listener
 	adoption *adoption.Reconciler // is told of clients of DHCP; nil without --dhcp-adopt
 }
@@ -152,6 +153,7 @@ func (t *term) lifecycle(mgr ctrl.Manager) error {
 		FailureResetDelay: s.settings.BMCFailureResetDelay, SkipVerify: s.settings.InsecureSkipBMCVerify, Workers: workers,
 		RotateDefaults: s.settings.RotateDefaultCredentials,
 	}
+	t.bmcs = bmcs
 	resets := &bmcreset.Worker{Wake: func(name string) { bmcs.Wake.Wake("", name) }}
 	bmcs.SSH = resets
 	if err := mgr.Add(named("resets of BMCs over SSH", measured(resets))); err != nil {

@@ -11,11 +11,14 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
+	"github.com/farrier-dev/farrier/internal/controller/firmwareversion"
 	"github.com/farrier-dev/farrier/internal/controller/throttle"
 )
 
 // stages say how far an object of a kind has come where its spec, state and conditions do not tell.
-var stages = withSets(map[string]throttle.Staged{throttle.KindBIOSSettings: biossettings.Stage})
+var stages = withSets(map[string]throttle.Staged{
+	throttle.KindBIOSSettings: biossettings.Stage, throttle.KindBIOSVersion: firmwareversion.Stage, throttle.KindBMCVersion: firmwareversion.Stage,
+})
 
 func withSets(stages map[string]throttle.Staged) map[string]throttle.Staged {
 	for _, kind := range childset.Kinds() {

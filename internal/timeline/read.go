@@ -63,8 +63,11 @@ type about struct {
 
 // String names it as people do. There is one Server in a timeline.
 func (a about) String() string {
-	if a.kind == kindServer {
+	switch {
+	case a.kind == kindServer:
 		return a.kind
+	case a.GetNamespace() == "":
+		return a.kind + " " + a.GetName()
 	}
 	return a.kind + " " + a.GetNamespace() + "/" + a.GetName()
 }
@@ -81,6 +84,7 @@ func (s Source) server(ctx context.Context, t *Timeline, server *metalv1.Server,
 			objects = append(objects, about{Object: &claim, kind: "ServerClaim", conditions: claim.Status.Conditions})
 		}
 	}
+	objects = append(objects, s.maintenance(ctx, t, server)...)
 	for _, key := range configsOf(server, boots) {
 		objects = append(objects, s.config(ctx, t, key)...)
 	}

@@ -10,6 +10,8 @@
 //   - ServerMaintenance: a request to use a server exclusively for a while.
 //   - BIOSSettings: the settings that the BIOS of a server should have.
 //   - BIOSSettingsSet: BIOSSettings for every server that it selects.
+//   - BIOSVersion: the version that the BIOS of a server should have.
+//   - BMCVersion: the version that the firmware of a BMC should have.
 //   - ServerReadinessRule: the conditions that servers must have before a claim gets them.
 //
 // The kinds are compatible on the wire: names, JSON, validation, defaults and printer columns are those that existing manifests

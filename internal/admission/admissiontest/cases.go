@@ -42,7 +42,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = slices.Concat(rackCases, settingsCases, setCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
+var Cases = slices.Concat(rackCases, settingsCases, setCases, versionCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
 
 var rackCases = []Case{
 	{

@@ -117,7 +117,12 @@ func (r row[S, C]) kind() *Kind {
 			_, stands := r.counted(s)
 			return stands
 		},
-		counted: func(set client.Object) (counters, standing) { return r.counted(as[S](set)) },
+		counted: func(set client.Object) (counters, standing) {
+			if s, ok := set.(S); ok {
+				return r.counted(s)
+			}
+			return counters{}, standing{} // only its metadata is known
+		},
 	}
 }
 

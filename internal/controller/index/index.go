@@ -58,6 +58,10 @@ const (
 	BIOSSettingsByServer = "spec.serverRef.name"
 	// ControlledBy finds what Sets make for their targets by the UID of the object that controls it.
 	ControlledBy = "controlledBy"
+	// BIOSVersionByServer finds BIOSVersions by the name of their Server.
+	BIOSVersionByServer = "spec.serverRef.name"
+	// BMCVersionByBMC finds BMCVersions by the name of their BMC.
+	BMCVersionByBMC = "spec.bmcRef.name"
 	// BootConfigByMachine finds IPXEBootConfigs and HTTPBootConfigs by what names a machine, as Machines spells it.
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
@@ -114,6 +118,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BIOSSettings{}, ControlledBy, controller},
+		{&metalv1.BIOSVersion{}, BIOSVersionByServer, of(func(b *metalv1.BIOSVersion) string { return name(b.Spec.ServerRef) })},
+		{&metalv1.BMCVersion{}, BMCVersionByBMC, of(func(b *metalv1.BMCVersion) string { return name(b.Spec.BMCRef) })},
 		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},
 		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
 		{&ipxev1.Profile{}, ProfileByLabel, Labelled},

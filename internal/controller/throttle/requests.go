@@ -17,6 +17,8 @@ const (
 	KindBMC          = "BMC"
 	KindServer       = "Server"
 	KindBIOSSettings = "BIOSSettings"
+	KindBIOSVersion  = "BIOSVersion"
+	KindBMCVersion   = "BMCVersion"
 )
 
 func subjectOf(account string) subject {

@@ -86,6 +86,10 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BIOSSettingsSet:
 		return &o.Status.Conditions
+	case *metalv1.BIOSVersion:
+		return &o.Status.Conditions
+	case *metalv1.BMCVersion:
+		return &o.Status.Conditions
 	case *ipxev1.Profile:
 		return &o.Status.Conditions
 	case *ipxev1.Assignment:

@@ -19,8 +19,8 @@ import (
 
 // lacking are the kinds that Farrier does not have (SCOPE.md).
 var lacking = map[string]bool{
-	"BIOSVersion": true, "BIOSVersionSet": true, "BMCSettings": true, "BMCSettingsSet": true,
-	"BMCUser": true, "BMCVersion": true, "BMCVersionSet": true,
+	"BIOSVersionSet": true, "BMCSettings": true, "BMCSettingsSet": true,
+	"BMCUser": true, "BMCVersionSet": true,
 }
 
 // unquoted are samples that no definition of theirs admits: they say Off or True where it wants text.

@@ -1,0 +1,206 @@
+package firmwareversion
+
+import (
+	"fmt"
+	"time"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// Reasons of the condition Ready while nothing is under way.
+const (
+	reasonServerRefMissing      = "ServerRefMissing"
+	reasonBMCRefMissing         = "BMCRefMissing"
+	reasonServerNotFound        = "ServerNotFound"
+	reasonBMCNotFound           = "BMCNotFound"
+	reasonAnotherGoesFirst      = "AnotherVersionObject"
+	reasonInvalidImage          = "InvalidImage"
+	reasonImageCredentials      = "ImageCredentialsMissing"
+	reasonBMCUnreachable        = "BMCUnreachable"
+	reasonReading               = "ReadingVersion"
+	reasonNotReadable           = "VersionNotReadable"
+	reasonWaitingForMaintenance = "WaitingForMaintenance"
+	reasonWaitingForBMC         = "WaitingForBMC"
+	reasonUpdating              = "Updating"
+	reasonRetrying              = "Retrying"
+	reasonReached               = "VersionReached"
+	reasonDeleted               = "Deleted"
+)
+
+// Reasons for which an attempt fails.
+const (
+	reasonAnotherUpdate     = "AnotherUpdate"
+	reasonNoIsolationBoot   = "NoIsolationBoot"
+	reasonUpdateRefused     = "UpdateRefused"
+	reasonPowerFailed       = "PowerFailed"
+	reasonTaskFailed        = "TaskFailed"
+	reasonTaskStuck         = "TaskStuck"
+	reasonTaskVanished      = "TaskVanished"
+	reasonTimedOut          = "UpdateTimedOut"
+	reasonUnchanged         = "VersionUnchanged"
+	reasonWrongVersion      = "WrongVersion"
+	reasonMachineNotStarted = "MachineDidNotStart"
+	reasonBMCNotBack        = "BMCDidNotReturn"
+)
+
+const (
+	// lookAge is for how long a version that was read is believed before servers are asked for.
+	lookAge = 10 * time.Minute
+	// lookRetry is how long a BMC is left alone that did not tell its version.
+	lookRetry = time.Minute
+)
+
+// view is everything that decisions look at.
+type view struct {
+	now  time.Time
+	item *item
+	// asked tells what the object asks for from what it asked for before. process names this process.
+	asked, process string
+	// image is what is to be installed, with credentials; problem is why it cannot be.
+	image    image
+	username string
+	password bmc.Secret
+	problem  error
+	// found says that there is what the object is for; first is the object that has it, if that is another.
+	found bool
+	first string
+	// servers are had while the update is under way; maintenance is how that stands.
+	servers     []string
+	maintenance maintenancerequest.Standing
+	// answered says that the BMC has told of component, and installed is the version that it told last; unreachable is why it does not now.
+	answered    bool
+	installed   string
+	unreachable error
+	// silentSince is since when it does not answer.
+	silentSince time.Time
+	component   component
+	// system is the one whose BIOS is updated; nil: there is none, or not yet.
+	system   *fleet.SystemObservation
+	skew     time.Duration
+	progress *progress
+	// looked is what the last job found; busy says that one is under way.
+	looked *look
+	busy   bool
+	// command is how the command of the present step stands.
+	command fleet.CommandStatus
+	// locked is why the exclusive lock cannot be taken now.
+	locked error
+	// enforce lets a machine be forced off that does not shut down.
+	enforce bool
+}
+
+// plan is what is to be done. State, reason and message go into status.
+type plan struct {
+	state           metalv1.VersionState
+	reason, message string
+	// quiet leaves status as it is: what is to be found out is known in a moment.
+	quiet bool
+	// progress is written where it is not what is there.
+	progress *progress
+	// look and start are the job that is ordered, command what else is.
+	look, start bool
+	command     fleet.CommandKind
+	// maintain asks for the maintenances, release ends them.
+	maintain, release bool
+	after             time.Duration
+}
+
+func (p *plan) say(state metalv1.VersionState, reason, format string, args ...any) plan {
+	p.state, p.reason, p.message = state, reason, fmt.Sprintf(format, args...)
+	return *p
+}
+
+// wake asks to be looked at again at t.
+func (p *plan) wake(now, t time.Time) {
+	if d := max(t.Sub(now), time.Millisecond); p.after == 0 || d < p.after {
+		p.after = d
+	}
+}
+
+// reached reports whether a version is the one asked for.
+func (v *view) reached(version string) bool {
+	return version != "" && bmc.CompareVersions(version, v.item.spec.Version) == 0
+}
+
+// decide says what to do.
+func (v *view) decide() plan {
+	p := plan{progress: v.progress}
+	if v.progress.active() {
+		return v.advance(&p)
+	}
+	p.release = true // unless it is found to be needed
+	k, target := v.item.kind, v.item.target
+	pending := metalv1.VersionStatePending
+	known := v.progress != nil && v.progress.Asked == v.asked
+	switch {
+	case target == "":
+		return p.say(pending, k.either(reasonServerRefMissing, reasonBMCRefMissing), "%s names no %s", k.refField(), k.target())
+	case !v.found:
+		return p.say(pending, k.either(reasonServerNotFound, reasonBMCNotFound), "%s: %s %q does not exist", k.refField(), k.target(), target)
+	case v.first != "":
+		return p.say(pending, reasonAnotherGoesFirst, "%s %q is older and has the same %s; delete one of them", k.Name, v.first, k.target())
+	case v.answered && v.reached(v.installed), known && v.progress.Step == stepDone && v.unreachable != nil:
+		return v.complete(&p)
+	case known && v.progress.Step == stepFailed:
+		return p.say(metalv1.VersionStateFailed, v.progress.Reason, "%s (after %d attempts; to try again, set the annotation %s=retry)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
+	case v.problem != nil:
+		return p.say(metalv1.VersionStateFailed, reasonOf(v.problem, reasonInvalidImage), "%v", v.problem)
+	case v.unreachable != nil:
+		return p.say(pending, reasonBMCUnreachable, "%v", v.unreachable)
+	case !v.answered:
+		return p.say(pending, reasonBMCUnreachable, "Waiting for the BMC's first answer")
+	}
+	return v.compare(&p)
+}
+
+// complete says that the firmware has the version.
+func (v *view) complete(p *plan) plan {
+	if v.progress == nil || v.progress.Asked != v.asked || v.progress.Step != stepDone {
+		p.progress = &progress{Asked: v.asked, Step: stepDone, Since: v.now.UTC()}
+	}
+	return p.say(metalv1.VersionStateCompleted, reasonReached, "The %s has version %q", v.item.kind.firmware, v.installed)
+}
+
+// compare reads the version where that was not done lately, and says what follows: what the fleet has observed may be hours old.
+func (v *view) compare(p *plan) plan {
+	l := v.looked
+	age := lookAge
+	if l != nil && l.err != nil {
+		age = lookRetry
+	}
+	waiting := v.maintenance.Asked() && len(v.servers) > 0 // what is known was read before they were asked for
+	if l == nil || l.asked != v.asked || !v.now.Before(l.begun.Add(age)) && (l.err != nil || !waiting) {
+		p.look, p.release = !v.busy, false
+		p.quiet = v.item.status.State != "" && v.item.status.ObservedGeneration == v.item.GetGeneration()
+		return p.say(metalv1.VersionStatePending, reasonReading, "Reading the version")
+	}
+	if l.err != nil {
+		p.wake(v.now, l.begun.Add(age))
+		return p.say(metalv1.VersionStatePending, reasonNotReadable, "%v", l.err)
+	}
+	if v.reached(l.version) {
+		v.installed = l.version
+		return v.complete(p)
+	}
+	p.release, p.maintain = false, true
+	differs := fmt.Sprintf("The %s has version %q, and spec.version is %q", v.item.kind.firmware, l.version, v.item.spec.Version)
+	if !v.maintenance.Granted() {
+		return p.say(metalv1.VersionStatePending, reasonWaitingForMaintenance, "%s; %s", differs, v.maintenance.Waiting())
+	}
+	p.progress = (&progress{Asked: v.asked}).attempt(v.now)
+	return p.say(metalv1.VersionStateInProgress, reasonUpdating, "%s", differs)
+}
+
+// either is what of two things is meant for the kind.
+func (k *Kind) either(ofServer, ofBMC string) string {
+	if k.ofBMC {
+		return ofBMC
+	}
+	return ofServer
+}
+
+func (k *Kind) target() string   { return k.either("Server", "BMC") }
+func (k *Kind) refField() string { return k.either("spec.serverRef", "spec.bmcRef") }

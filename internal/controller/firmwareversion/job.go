@@ -1,0 +1,166 @@
+package firmwareversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/bmc"
+	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/fleet"
+)
+
+// jobBudget is for a handful of requests to a slow BMC, and a list of tasks.
+const jobBudget = 2 * time.Minute
+
+var (
+	// errLost means that nobody knows what became of a job.
+	errLost = errors.New("the job was lost")
+	// errAnother means that the BMC updates something else.
+	errAnother = errors.New("another update is under way")
+)
+
+// look is what one job has found. It is written by the job and read when that has ended.
+type look struct {
+	// begun is when, asked for which spec, and of for which step.
+	begun time.Time
+	asked string
+	of    time.Time
+	// start says that the job was to start an update, sent that it has sent the request for it.
+	start, sent bool
+
+	version string
+	// tasks are those that the BMC has; nil: they were not read. other is an update among them that is under way.
+	tasks []bmc.Task
+	other *bmc.Task
+	// task is that of the update; its URI is empty where there is none. gone says that the BMC does not know it any more.
+	task bmc.Task
+	gone bool
+	err  error
+}
+
+// component is what is updated.
+type component struct {
+	// system is the URI of the system whose BIOS it is; empty: it is the BMC itself.
+	system string
+	// alone: the BMC has no other system, so that it need not be told which one is meant.
+	alone bool
+}
+
+// read reads the version.
+func (l *look) read(ctx context.Context, s fleet.Services, c component) error {
+	if c.system == "" {
+		m, err := s.Manager(ctx)
+		if err != nil {
+			return fmt.Errorf("read the version of the BMC: %w", err)
+		}
+		l.version = m.FirmwareVersion
+		return nil
+	}
+	system, err := s.System(ctx, c.system)
+	if err != nil {
+		return fmt.Errorf("read the version of the BIOS: %w", err)
+	}
+	l.version = system.BIOSVersion
+	return nil
+}
+
+// list reads the tasks; of a BMC without a task service there are none.
+func (l *look) list(ctx context.Context, s fleet.Services) (has bool, err error) {
+	l.tasks, err = s.Tasks(ctx)
+	switch {
+	case bmc.Absent(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read the tasks: %w", err)
+	}
+	l.other = underWay(l.tasks)
+	return true, nil
+}
+
+// compare looks at a BMC before anything is done to it.
+func (l *look) compare(ctx context.Context, s fleet.Services, c component) error {
+	if err := l.read(ctx, s, c); err != nil {
+		return err
+	}
+	_, err := l.list(ctx, s)
+	return err
+}
+
+// begin starts an update, unless the BMC has its task already. unsure says that the request for it may have been sent before: a BMC that
+// has no tasks to look at is then not sent another.
+func (l *look) begin(ctx context.Context, s fleet.Services, c component, i intent, u bmc.Update, unsure bool) error {
+	has, err := l.list(ctx, s)
+	if err != nil {
+		return err
+	}
+	if t, found := i.find(l.tasks); found {
+		l.task = t
+		return nil
+	}
+	if l.other != nil {
+		return fmt.Errorf("%w: %s", errAnother, l.other.URI)
+	}
+	if !has && unsure {
+		return nil // followed by its version alone
+	}
+	if c.system != "" && !c.alone {
+		if u.Targets, err = targets(ctx, s, c.system); err != nil {
+			return err
+		}
+	}
+	l.sent = true
+	if l.task, err = s.SimpleUpdate(ctx, u); err != nil {
+		l.sent = bmc.Unreachable(err) || bmc.KindOf(err) == bmc.KindServer
+		return fmt.Errorf("start the update: %w", err)
+	}
+	return nil
+}
+
+// targets finds the BIOS of one of several systems in the inventory of firmware.
+func targets(ctx context.Context, s fleet.Services, system string) ([]string, error) {
+	list, err := s.Firmware(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the firmware inventory: %w", err)
+	}
+	for _, f := range list {
+		if slices.Contains(f.Of, system) && strings.Contains(strings.ToLower(f.ID+" "+f.Name), "bios") {
+			return []string{f.URI}, nil
+		}
+	}
+	return nil, reconcileerror.Terminalf(reasonUpdateRefused, "the BMC has several systems, and its firmware inventory does not say which BIOS is that of %s", system)
+}
+
+// follow looks at the task of an update, and at the version.
+func (l *look) follow(ctx context.Context, s fleet.Services, c component, task string) error {
+	if task != "" {
+		var err error
+		if l.task, err = s.Task(ctx, task); bmc.Absent(err) {
+			l.gone = true
+		} else if err != nil {
+			return fmt.Errorf("read the task: %w", err)
+		}
+	}
+	return l.read(ctx, s, c)
+}
+
+// notNow says that a BMC may do later what it would not do now: it is busy, or its machine is in POST, during which some refuse changes as
+// unsupported.
+func notNow(err error) bool {
+	if errors.Is(err, errAnother) || errors.Is(err, errLost) || errors.Is(err, fleet.ErrNotBegun) {
+		return true
+	}
+	e, ok := errors.AsType[*bmc.Error](err)
+	return ok && (e.Kind == bmc.KindServer || e.MessageID == "UnsupportedOperation" || e.MessageID == "ResourceInUse" || bmc.Unreachable(err))
+}
+
+// reasonOf is the reason that a Terminal names, or otherwise what is given.
+func reasonOf(err error, otherwise string) string {
+	if terminal, ok := errors.AsType[reconcileerror.Terminal](err); ok {
+		return terminal.Reason
+	}
+	return otherwise
+}
