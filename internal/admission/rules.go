@@ -74,6 +74,12 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("ServerBootConfiguration"): {resource: "serverbootconfigurations", validate: []rule{of(bootConfigurationImage)}},
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsNames), of(settingsInProgress), operations}},
+	metal("BIOSVersionSet"): {resource: "biosversionsets", validate: []rule{
+		selecting("serverSelector", "Servers", func(s *metalv1.BIOSVersionSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), operations,
+	}},
+	metal("BMCVersionSet"): {resource: "bmcversionsets", validate: []rule{
+		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCVersionSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), operations,
+	}},
 	metal("BIOSSettingsSet"): {resource: "biossettingssets", validate: []rule{
 		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), operations,
 	}},

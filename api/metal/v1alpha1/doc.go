@@ -12,6 +12,8 @@
 //   - BIOSSettingsSet: BIOSSettings for every server that it selects.
 //   - BIOSVersion: the version that the BIOS of a server should have.
 //   - BMCVersion: the version that the firmware of a BMC should have.
+//   - BIOSVersionSet: a BIOSVersion for every server that it selects.
+//   - BMCVersionSet: a BMCVersion for every BMC that it selects.
 //   - ServerReadinessRule: the conditions that servers must have before a claim gets them.
 //
 // The kinds are compatible on the wire: names, JSON, validation, defaults and printer columns are those that existing manifests

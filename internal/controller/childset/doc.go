@@ -19,6 +19,6 @@
 //
 // # Adding a kind of Set
 //
-// Its types in api/metal/v1alpha1, a row in kinds.go, the indexes of its child in internal/controller/index, and a line in cachedKinds of
+// Its types in api/metal/v1alpha1, a row in kinds.go or versions.go, the indexes of its child in internal/controller/index, and a line in cachedKinds of
 // internal/system.
 package childset

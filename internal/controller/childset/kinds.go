@@ -10,7 +10,7 @@ import (
 )
 
 // Kinds are all kinds of Sets.
-func Kinds() []*Kind { return []*Kind{biosSettingsSets()} }
+func Kinds() []*Kind { return []*Kind{biosSettingsSets(), biosVersionSets(), bmcVersionSets()} }
 
 func biosSettingsSets() *Kind {
 	return row[*metalv1.BIOSSettingsSet, *metalv1.BIOSSettings]{

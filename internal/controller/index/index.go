@@ -118,6 +118,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BIOSSettings{}, ControlledBy, controller},
+		{&metalv1.BMCVersion{}, ControlledBy, controller},
+		{&metalv1.BIOSVersion{}, ControlledBy, controller},
 		{&metalv1.BIOSVersion{}, BIOSVersionByServer, of(func(b *metalv1.BIOSVersion) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BMCVersion{}, BMCVersionByBMC, of(func(b *metalv1.BMCVersion) string { return name(b.Spec.BMCRef) })},
 		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},

@@ -84,6 +84,10 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BIOSSettings:
 		return &o.Status.Conditions
+	case *metalv1.BIOSVersionSet:
+		return &o.Status.Conditions
+	case *metalv1.BMCVersionSet:
+		return &o.Status.Conditions
 	case *metalv1.BIOSSettingsSet:
 		return &o.Status.Conditions
 	case *metalv1.BIOSVersion:
