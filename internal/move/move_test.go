@@ -60,9 +60,9 @@ func (w *world) checkMoved(want map[string]map[string]any) {
 	if !w.source.paused(w.t) || w.target.paused(w.t) {
 		w.t.Errorf("source paused: %t, target paused: %t", w.source.paused(w.t), w.target.paused(w.t))
 	}
-	var vault corev1.Namespace
-	if err := w.target.store.Get(w.t.Context(), client.ObjectKey{Name: "vault"}, &vault); err != nil || vault.Labels[metalv1.LabelBMCSecrets] != metalv1.LabelBMCSecretsAllowed {
-		w.t.Errorf("namespace vault: %v, labels %v", err, vault.Labels)
+	var kept corev1.Namespace
+	if err := w.target.store.Get(w.t.Context(), client.ObjectKey{Name: "vault"}, &kept); err != nil || kept.Labels[metalv1.LabelBMCSecrets] != metalv1.LabelBMCSecretsAllowed {
+		w.t.Errorf("namespace vault: %v, labels %v", err, kept.Labels)
 	}
 }
 

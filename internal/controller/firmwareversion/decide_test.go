@@ -44,7 +44,7 @@ func inStep(kind *Kind, at step, ago time.Duration, change ...func(*view)) *view
 // found is what the last job came to.
 func found(l look) func(*view) {
 	return func(v *view) {
-		l.begun, l.asked, l.of = v.now.Add(-time.Second), v.asked, v.progress.Since
+		l.begun, l.asked, l.of = v.now, v.asked, v.progress.Since
 		if l.version == "" {
 			l.version = "2.4.1"
 		}
