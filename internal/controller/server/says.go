@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -27,6 +29,9 @@ func (r *Reconciler) sayTrouble(ctx context.Context, v *View, p *Plan) (trouble.
 		bmc := &metalv1.BMC{}
 		switch err := r.Get(ctx, client.ObjectKey{Name: ref.Name}, bmc); {
 		case err == nil:
+			if apimeta.IsStatusConditionPresentAndEqual(bmc.Status.Conditions, metalv1.ConditionReady, metav1.ConditionUnknown) {
+				return trouble.News{}, nil // it says soon what the server would say less exactly
+			}
 			facts.BMC = bmc
 		case client.IgnoreNotFound(err) != nil:
 			return trouble.News{}, fmt.Errorf("BMC of the server: %w", err)

@@ -74,6 +74,10 @@ func TestAServerSaysWhatWhyAnswers(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.reserved(t)
+		attempt, now := s.attempt(t, "ns/c").ID, s.API.Clock.Now()
+		s.Asked = func(string) []bootview.Boot { // the machine has fetched all that it boots
+			return []bootview.Boot{{Attempt: attempt, Steps: []bootview.Step{{Kind: bootview.DeliveredIgnition, Status: 200, First: now, Last: now}}}}
+		}
 		s.troubled(t, "")
 		s.isTold(t, 0, 0)
 
