@@ -2,13 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 )
 
 // published are the files of each operating system on the page, as their distributions name them, with what such files begin with.
@@ -21,17 +26,21 @@ var published = map[string]map[string]string{
 	"Ubuntu": {"casper/vmlinuz": "linux", "casper/initrd": "zstd"},
 }
 
-// begins is what a file of a kind begins with.
-func begins(kind string) []byte {
+// archive begins as a cpio archive does (Documentation/driver-api/early-userspace/buffer-format.rst).
+const archive = "070701"
+
+// contentOf is a small file of a kind.
+func contentOf(t *testing.T, kind string) []byte {
+	t.Helper()
 	switch kind {
 	case "gzip":
-		return []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00")
+		return squeezed(t, func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil })
 	case "xz":
-		return []byte("\xfd7zXZ\x00\x00\x04")
+		return squeezed(t, func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) })
 	case "zstd":
-		return []byte("\x28\xb5\x2f\xfd\x04\x00\x00\x00")
+		return squeezed(t, func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) })
 	case "cpio":
-		return []byte("070701" + strings.Repeat("0", 104))
+		return []byte(archive)
 	}
 	kernel := make([]byte, 0x1000) // of x86: Documentation/arch/x86/boot.rst
 	copy(kernel, "MZ")
@@ -39,6 +48,23 @@ func begins(kind string) []byte {
 	copy(kernel[0x202:], "HdrS")
 	binary.LittleEndian.PutUint16(kernel[0x206:], 0x20f)
 	return kernel
+}
+
+// squeezed is an archive as a compression has it.
+func squeezed(t *testing.T, how func(io.Writer) (io.WriteCloser, error)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := how(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, archive); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // TestOperatingSystems runs the commands of the page on files as the distributions publish them, and a machine can boot what they make.
@@ -62,7 +88,7 @@ func TestOperatingSystems(t *testing.T) {
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, begins(kind), 0o600); err != nil {
+				if err := os.WriteFile(path, contentOf(t, kind), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

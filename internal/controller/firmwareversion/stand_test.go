@@ -28,6 +28,9 @@ import (
 // patience is how long anything may take: the machine runs other tests beside this one.
 const patience = 4 * time.Minute
 
+// unhurried is how far the clock is put forward where nothing has news: the controller looks at a BMC every ten seconds, and nobody waits that long here.
+const unhurried = 2 * time.Second
+
 // stand is the controller of one kind before one simulated BMC, with a test in the place of all others.
 type stand struct {
 	*controllertest.API
@@ -170,6 +173,7 @@ func (s *stand) until(t *testing.T, what string, ok func(*item) bool) *item {
 		select {
 		case <-s.changed:
 		case <-again.C:
+			s.clock.forward(unhurried) // until the next look
 		case <-deadline:
 			i := s.version(t)
 			t.Fatalf("%s: not within %s; progress %s, status %+v", what, patience, i.GetAnnotations()[annotationProgress], i.status)
