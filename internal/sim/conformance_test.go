@@ -144,6 +144,11 @@ func lived(t *testing.T, rack *Rack, i int) map[string]reply {
 	c.want(http.StatusCreated, http.MethodPost, sessionsURI, object{"UserName": c.user, "Password": c.password})
 	c.want(http.StatusCreated, http.MethodPost, subscriptionsURI, object{"Destination": "http://127.0.0.1:1/", "Protocol": "Redfish"})
 	c.want(http.StatusAccepted, http.MethodPost, simpleUpdateURI, object{"ImageURI": "http://127.0.0.1:1/bios-9.9.bin"})
+	eventually(t, "nobody has the image", func() bool { // until then the task changes by itself
+		m.bmc.mu.Lock()
+		defer m.bmc.mu.Unlock()
+		return !slices.ContainsFunc(m.bmc.tasks, func(t task) bool { return !t.over() })
+	})
 	c.do(http.MethodPost, m.systemURI()+"/Actions/ComputerSystem.Reset", object{"ResetType": "On"})
 	found := map[string]reply{}
 	// The attribute registry is linked by its file.

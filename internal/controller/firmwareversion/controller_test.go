@@ -249,13 +249,13 @@ func TestABMCThatTakesTwoMinutes(t *testing.T) {
 	s.goesWrong(t, fault.Spec{Kind: fault.SlowReset, Value: "4s"})
 	s.Add(t, s.wanted())
 	s.grants(t)
-	i := s.until(t, "silence", func(i *item) bool {
+	s.until(t, "silence", func(i *item) bool {
 		o, _ := s.Fleet.Observe(s.key)
 		return o.Err != nil && i.status.State == metalv1.VersionStateInProgress
 	})
 	s.clock.forward(2 * time.Minute)
 	s.Step(t, s.Reconciler, "v")
-	if i = s.version(t); i.status.FailedAttempts != 0 || i.status.State == metalv1.VersionStateFailed {
+	if i := s.version(t); i.status.FailedAttempts != 0 || i.status.State == metalv1.VersionStateFailed {
 		t.Errorf("status %+v", i.status)
 	}
 	s.returned(t, s.untilState(t, metalv1.VersionStateCompleted))

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +41,6 @@ type stand struct {
 	images  *httptest.Server
 	// posted counts the updates that the BMC was asked for; steps are those that were seen.
 	posted atomic.Int32
-	mu     sync.Mutex
 	steps  []step
 }
 
