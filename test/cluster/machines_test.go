@@ -36,7 +36,7 @@ func TestUpgradeWithARunningMachine(t *testing.T) {
 	l := lab.New(t, 2)
 	c := newCluster(t)
 	values := valuesOf(t, l, nil)
-	c.helm(append([]string{"install", "farrier", formerChart(t), "--create-namespace"}, values...)...)
+	c.helm(append([]string{"install", "farrier", withLaterKinds(t, formerChart(t)), "--create-namespace"}, values...)...)
 	c.served()
 	prefixes := []string{"--mac-prefixes-file", l.Prefixes}
 	before := c.manage(prefixes...)

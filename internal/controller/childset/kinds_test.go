@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
@@ -78,6 +79,25 @@ func TestStatesByName(t *testing.T) {
 	for name, want := range map[string]state{"": pending, "Pending": pending, "InProgress": inProgress, "Applied": completed, "Completed": completed, "Failed": failed} {
 		if got := stateNamed(name); got != want {
 			t.Errorf("%q is %d, want %d", name, got, want)
+		}
+	}
+}
+
+// TestAStatusThatIsTakenAwayIsNews: the next count writes it again.
+func TestAStatusThatIsTakenAwayIsNews(t *testing.T) {
+	for _, kind := range Kinds() {
+		before, now := kind.newSet(), kind.newSet()
+		for _, set := range []client.Object{before, now} {
+			_, stands := kind.counted(set)
+			*stands.conditions = []metav1.Condition{{Type: metalv1.ConditionReady}}
+		}
+		if kind.statusTaken().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}) {
+			t.Errorf("%s: its own report is news", kind.Name)
+		}
+		_, stands := kind.counted(now)
+		*stands.conditions = nil
+		if !kind.statusTaken().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}) {
+			t.Errorf("%s: nobody hears that its status was taken away", kind.Name)
 		}
 	}
 }

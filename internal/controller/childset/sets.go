@@ -125,11 +125,19 @@ func (r *Sets) count(name string, at time.Time) {
 func (r *Sets) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(strings.ToLower(r.Kind.Name)).
-		For(r.Kind.newSet(), builder.WithPredicates(setChanged())).
+		For(r.Kind.newSet(), builder.WithPredicates(predicate.Or(setChanged(), r.Kind.statusTaken()))).
 		Watches(r.Kind.newChild(""), handler.EnqueueRequestsFromMapFunc(r.ofChild), builder.WithPredicates(r.Kind.childReported())).
 		Watches(r.Kind.newTarget(), handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(targetChanged())).
 		WithOptions(objectqueue.Options(1)).
 		Complete(r)
+}
+
+// statusTaken lets a Set through that says nothing any more: somebody has taken its status away.
+func (k *Kind) statusTaken() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		_, stands := k.counted(e.ObjectNew)
+		return stands.conditions != nil && len(*stands.conditions) == 0
+	}}
 }
 
 // ofTarget are the Sets that select a target.
