@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
@@ -48,6 +49,14 @@ var stuck = map[string][]client.Object{
 	"ipxe-profile":                {&ipxev1.Profile{ObjectMeta: objectMeta("default", "no-content")}},
 	"ipxe-assignment":             {&ipxev1.Assignment{ObjectMeta: objectMeta("default", "no-profile")}},
 	"metadata":                    {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
+	"biosversion":                 {&metalv1.BIOSVersion{ObjectMeta: objectMeta("", "no-credentials")}},
+	"bmcversion":                  {&metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}},
+	"biossettingsset":             {&metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
+	"biosversionset":              {&metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
+	"bmcversionset":               {&metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
+	"biossettingsset-targets":     {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0003-system-0")}},
+	"biosversionset-targets":      {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
+	"bmcversionset-targets":       {&metalv1.BMC{ObjectMeta: objectMeta("", "sim-0004")}},
 }
 
 // TestBudgetOfWhatIsStuck: with the whole product running, an object that cannot come further costs at most ten writes and ten
@@ -126,7 +135,23 @@ func (l *lab) stuckObjects() []client.Object {
 	inline.Spec.SystemUUID = strings.ToLower(last.UUID)
 	inline.Spec.BMC = &metalv1.BMCAccess{Protocol: away.Spec.Protocol, Address: last.IP.String(), BMCSecretRef: metalv1.LocalObjectReference{Name: "factory"}}
 	objects := []client.Object{nobodys, secret, away, inline}
-	return append(append(objects, l.stuckClaims()...), stuckDeliveries()...)
+	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware())
+}
+
+// stuckFirmware are updates whose credentials nobody has, and Sets that select nothing.
+func (l *lab) stuckFirmware() []client.Object {
+	template := metalv1.VersionTemplate{Version: "9.9", Image: metalv1.ImageSpec{URI: "http://192.0.2.9/9.9.bin", SecretRef: &metalv1.SecretReference{Name: "none"}}}
+	machine := l.BMCs()[3].Name
+	bios, bmc := &metalv1.BIOSVersion{ObjectMeta: objectMeta("", "no-credentials")}, &metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}
+	bios.Spec.VersionTemplate, bios.Spec.ServerRef = template, &metalv1.LocalObjectReference{Name: machine + "-system-0"}
+	bmc.Spec.VersionTemplate, bmc.Spec.BMCRef = template, &metalv1.LocalObjectReference{Name: machine}
+	nobody := metav1.LabelSelector{MatchLabels: map[string]string{"example.org/rack": "none"}}
+	settings := &metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}
+	settings.Spec.ServerSelector, settings.Spec.BIOSSettingsTemplate.Version = nobody, "2.4.1"
+	ofBIOS, ofBMC := &metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}, &metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}
+	ofBIOS.Spec.ServerSelector, ofBIOS.Spec.BIOSVersionTemplate.VersionTemplate = nobody, template
+	ofBMC.Spec.BMCSelector, ofBMC.Spec.BMCVersionTemplate.VersionTemplate = nobody, template
+	return []client.Object{bios, bmc, settings, ofBIOS, ofBMC}
 }
 
 // unused is an address of the rack's network that no BMC is at.
