@@ -19,12 +19,14 @@ func TestThePageOfTroublesIsWhatTheCodeSays(t *testing.T) {
 var elsewhere = map[string]string{
 	"maintenance.md": `AnotherBIOSSettings Applying DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
 		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
-	"sets.md":         "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
-	"firmware.md":     "Updating VersionReached",
+	"sets.md":     "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
+	"firmware.md": "Updating VersionReached",
+	"credentials.md": `AccountPending AccountReady AccountTableFull AnotherBMCUser BMCMissing BMCRefMissing OwnAccount PasswordNotVerified
+		PasswordRulesNotSatisfiable RemovingAccount RoleUnknown`,
 	"boot-servers.md": "AllUsable Disconnected Expired Follows NeverConnected NoProblems NotConnected NotReady Problems RenewalLate Valid",
 	"ipxe-api.md":     "Assignment Duplicate NotGranted Overridden",
 	"events.md":       "NotOffered Subscribed SubscriptionFailed",
-	"kubernetes-events.md": `Adopted BMCCriticalEvent BMCSecretReplaced DiscoveryTimedOut IgnitionWarning LateIn MaintenanceEnded MaintenanceRequested MaintenanceStarted Moved
+	"kubernetes-events.md": `AccountRemains Adopted BMCCriticalEvent BMCSecretReplaced DiscoveryTimedOut IgnitionWarning LateIn MaintenanceEnded MaintenanceRequested MaintenanceStarted Moved
 		NearestReset OperationDone OperationFailed OperationOutcomeUnknown OperationStarted ParkDeferred Parked ParkedOperationDropped ProbeBootedAgain Released ReplacingDefaultCredentials Retried Unparked UnsupportedOperation`,
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/bmcreset"
 	"github.com/farrier-dev/farrier/internal/controller/bmcsecret"
+	"github.com/farrier-dev/farrier/internal/controller/bmcuser"
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/controller/bootservers"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
@@ -159,11 +160,17 @@ func (t *term) lifecycle(mgr ctrl.Manager) error {
 	if err := mgr.Add(named("resets of BMCs over SSH", measured(resets))); err != nil {
 		return err
 	}
+	users := &bmcuser.Reconciler{
+		Client: writer, APIReader: t.controllers.uncached, Namespace: s.settings.ManagerNamespace, Fleet: t.fleet, Registry: t.registry,
+		KeyOf:    func(name string) (fleet.Key, bool) { return t.registry.Key(&bmcs.Wake, name) },
+		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Workers: workers,
+	}
 	subscriptions := t.newSubscriptions()
 	bmcs.Unsubscriber, t.servers.Unsubscriber = subscriptions, subscriptions
 	for _, setup := range []func(ctrl.Manager) error{
 		(&endpoint.Reconciler{Client: writer, Prefixes: s.settings.prefixes, Begun: bmcs.Begun, Clock: clock.RealClock{}}).SetupWithManager,
 		bmcs.SetupWithManager,
+		users.SetupWithManager,
 		subscriptions.SetupWithManager,
 		t.servers.SetupWithManager,
 		(&claim.Reconciler{

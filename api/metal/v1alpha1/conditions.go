@@ -155,6 +155,34 @@ const (
 	ReasonOtherHolder = "OtherHolder"
 )
 
+// Reasons of ConditionReady of a BMCUser. Those about passwords are reasons of ConditionRotated, too.
+const (
+	// ReasonAccountReady: the BMC has the account, and Farrier has logged in with its password.
+	ReasonAccountReady = "AccountReady"
+	// ReasonAccountPending: the account is being made or changed; the message says at which step that is.
+	ReasonAccountPending = "AccountPending"
+	// ReasonRemovingAccount: the object is being deleted, and the account with it.
+	ReasonRemovingAccount = "RemovingAccount"
+	// ReasonAccountRemains is the reason of the event that an account stays at its BMC, because the BMC object is gone.
+	ReasonAccountRemains = "AccountRemains"
+	// ReasonBMCRefMissing: spec.bmcRef names no BMC.
+	ReasonBMCRefMissing = "BMCRefMissing"
+	// ReasonBMCMissing: the BMC that spec.bmcRef names does not exist.
+	ReasonBMCMissing = "BMCMissing"
+	// ReasonAnotherBMCUser: an older BMCUser names the same account.
+	ReasonAnotherBMCUser = "AnotherBMCUser"
+	// ReasonOwnAccount: Farrier itself logs in with the account.
+	ReasonOwnAccount = "OwnAccount"
+	// ReasonRoleUnknown: the BMC has no role of this name.
+	ReasonRoleUnknown = "RoleUnknown"
+	// ReasonAccountTableFull: the BMC has no room for one more account.
+	ReasonAccountTableFull = "AccountTableFull"
+	// ReasonPasswordRules: no safe password fits the rules of the BMC, or the given one does not.
+	ReasonPasswordRules = "PasswordRulesNotSatisfiable"
+	// ReasonPasswordNotVerified: the BMC took a password and refused a login with it.
+	ReasonPasswordNotVerified = "PasswordNotVerified"
+)
+
 // Conditions of a ServerBootConfiguration.
 const (
 	// ConditionBootStateReceived reports whether the machine has reported that it booted.

@@ -8,6 +8,7 @@
 //   - ServerClaim: a request for a server that runs a given image and ignition.
 //   - ServerBootConfiguration: what one server boots, for its claim or for discovery.
 //   - ServerMaintenance: a request to use a server exclusively for a while.
+//   - BMCUser: an account at a BMC, with a password that is kept and replaced.
 //   - BIOSSettings: the settings that the BIOS of a server should have.
 //   - BIOSSettingsSet: BIOSSettings for every server that it selects.
 //   - BIOSVersion: the version that the BIOS of a server should have.

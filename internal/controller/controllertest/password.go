@@ -29,18 +29,25 @@ func (b *BMC) Sets() int {
 	return b.sets
 }
 
-// account is the only one that a fake BMC has; its name is "u".
+// account is the one that the fleet logs in with; its name is "u".
 var account = bmc.Account{URI: "/redfish/v1/AccountService/Accounts/2", ID: "2", Username: "u", Role: "Administrator", Enabled: true}
 
 func (c *connection) PasswordRules(context.Context) (bmc.PasswordRules, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return bmc.PasswordRules{MinLength: 12, MaxLength: 16}, c.answer("GET AccountService")
+	rules := c.accounts.Rules
+	if rules == (bmc.PasswordRules{}) {
+		rules = bmc.PasswordRules{MinLength: 12, MaxLength: 16}
+	}
+	return rules, c.answer("GET AccountService")
 }
 
 func (c *connection) FindAccount(_ context.Context, username string) (bmc.Account, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if found, _, ok := c.accounts.Account(username); ok {
+		return found, true, c.answer("GET " + found.URI)
+	}
 	return account, username == account.Username, c.answer("GET " + account.URI)
 }
 
@@ -67,6 +74,9 @@ func (c *connection) SetPassword(_ context.Context, _ bmc.Account, password bmc.
 func (c *connection) Verify(_ context.Context, credentials bmc.Credentials) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if i := c.accounts.at(credentials.Username); i >= 0 && c.err == nil {
+		return c.accounts.logIn(i, credentials.Password.Reveal())
+	}
 	own := c.password
 	c.password = credentials.Password.Reveal()
 	err := c.answer("POST Sessions")

@@ -120,6 +120,7 @@ type BMC struct {
 	settings   int
 	onPassword func(string) (bool, error)
 	sets       int
+	accounts   Accounts
 }
 
 // Ignores makes the systems of the BMC ignore a graceful shutdown.

@@ -54,6 +54,9 @@ const (
 	BootConfigByPullSecret = "imagePullSecret"
 	// MaintenanceByServer finds ServerMaintenances by the name of their Server.
 	MaintenanceByServer = "spec.serverRef.name"
+	// BMCUserByBMC finds BMCUsers by the name of their BMC, BMCUserBySecret by that of the BMCSecret with a given password.
+	BMCUserByBMC    = "spec.bmcRef.name"
+	BMCUserBySecret = "spec.bmcSecretRef.name"
 	// BIOSSettingsByServer finds BIOSSettings by the name of their Server.
 	BIOSSettingsByServer = "spec.serverRef.name"
 	// ControlledBy finds what Sets make for their targets by the UID of the object that controls it.
@@ -116,6 +119,8 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 			return c.Annotations[metalv1.AnnotationImagePullSecret]
 		})},
 		{&metalv1.ServerMaintenance{}, MaintenanceByServer, of(func(m *metalv1.ServerMaintenance) string { return m.Spec.ServerRef.Name })},
+		{&metalv1.BMCUser{}, BMCUserByBMC, of(func(u *metalv1.BMCUser) string { return name(u.Spec.BMCRef) })},
+		{&metalv1.BMCUser{}, BMCUserBySecret, of(func(u *metalv1.BMCUser) string { return name(u.Spec.BMCSecretRef) })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BIOSSettings{}, ControlledBy, controller},
 		{&metalv1.BMCVersion{}, ControlledBy, controller},

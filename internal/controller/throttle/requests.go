@@ -19,6 +19,7 @@ const (
 	KindBIOSSettings = "BIOSSettings"
 	KindBIOSVersion  = "BIOSVersion"
 	KindBMCVersion   = "BMCVersion"
+	KindBMCUser      = "BMCUser"
 )
 
 func subjectOf(account string) subject {

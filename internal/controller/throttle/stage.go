@@ -82,6 +82,8 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.ServerReadinessRule:
 		return &o.Status.Conditions
+	case *metalv1.BMCUser:
+		return &o.Status.Conditions
 	case *metalv1.BIOSSettings:
 		return &o.Status.Conditions
 	case *metalv1.BIOSVersionSet:
