@@ -51,6 +51,7 @@ var stuck = map[string][]client.Object{
 	"metadata":                    {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
 	"biosversion":                 {&metalv1.BIOSVersion{ObjectMeta: objectMeta("", "no-credentials")}},
 	"bmcversion":                  {&metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}},
+	"bmcuser":                     {&metalv1.BMCUser{ObjectMeta: objectMeta("", "no-such-role")}, &metalv1.BMCUser{ObjectMeta: objectMeta("", "of-no-bmc")}},
 	"biossettingsset":             {&metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biosversionset":              {&metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"bmcversionset":               {&metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
@@ -135,7 +136,7 @@ func (l *lab) stuckObjects() []client.Object {
 	inline.Spec.SystemUUID = strings.ToLower(last.UUID)
 	inline.Spec.BMC = &metalv1.BMCAccess{Protocol: away.Spec.Protocol, Address: last.IP.String(), BMCSecretRef: metalv1.LocalObjectReference{Name: "factory"}}
 	objects := []client.Object{nobodys, secret, away, inline}
-	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware())
+	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware(), l.stuckAccounts())
 }
 
 // stuckFirmware are updates whose credentials nobody has, and Sets that select nothing.
@@ -152,6 +153,14 @@ func (l *lab) stuckFirmware() []client.Object {
 	ofBIOS.Spec.ServerSelector, ofBIOS.Spec.BIOSVersionTemplate.VersionTemplate = nobody, template
 	ofBMC.Spec.BMCSelector, ofBMC.Spec.BMCVersionTemplate.VersionTemplate = nobody, template
 	return []client.Object{bios, bmc, settings, ofBIOS, ofBMC}
+}
+
+// stuckAccounts are one with a role that its BMC does not have, and one at a BMC that does not exist.
+func (l *lab) stuckAccounts() []client.Object {
+	role, nowhere := &metalv1.BMCUser{ObjectMeta: objectMeta("", "no-such-role")}, &metalv1.BMCUser{ObjectMeta: objectMeta("", "of-no-bmc")}
+	role.Spec = metalv1.BMCUserSpec{UserName: "watch", RoleID: "NoSuchRole", BMCRef: &metalv1.LocalObjectReference{Name: l.BMCs()[3].Name}}
+	nowhere.Spec = metalv1.BMCUserSpec{UserName: "watch", RoleID: "ReadOnly", BMCRef: &metalv1.LocalObjectReference{Name: "nowhere"}}
+	return []client.Object{role, nowhere}
 }
 
 // unused is an address of the rack's network that no BMC is at.

@@ -167,8 +167,8 @@ const (
 	ReasonAccountRemains = "AccountRemains"
 	// ReasonBMCRefMissing: spec.bmcRef names no BMC.
 	ReasonBMCRefMissing = "BMCRefMissing"
-	// ReasonBMCMissing: the BMC that spec.bmcRef names does not exist.
-	ReasonBMCMissing = "BMCMissing"
+	// ReasonBMCNotFound: the BMC that spec.bmcRef names does not exist.
+	ReasonBMCNotFound = "BMCNotFound"
 	// ReasonAnotherBMCUser: an older BMCUser names the same account.
 	ReasonAnotherBMCUser = "AnotherBMCUser"
 	// ReasonOwnAccount: Farrier itself logs in with the account.

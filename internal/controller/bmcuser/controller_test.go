@@ -169,7 +169,7 @@ func TestWhatStopsARotation(t *testing.T) {
 		"a BMC that refuses": {metalv1.ReasonRotationFailed, func(_ *testing.T, s *stand) {
 			s.bmc(0).OtherAccounts(func(a *controllertest.Accounts) { a.OnChange = refusing(nil) })
 		}},
-		"no BMC": {metalv1.ReasonBMCMissing, func(t *testing.T, s *stand) {
+		"no BMC": {metalv1.ReasonBMCNotFound, func(t *testing.T, s *stand) {
 			if err := s.API.Delete(t.Context(), controllertest.Read[metalv1.BMC](t, s.API, "b0")); err != nil {
 				t.Fatal(err)
 			}

@@ -122,7 +122,7 @@ func (v *view) obstacle() (plan, bool) {
 	case v.obj.Spec.BMCRef == nil || v.obj.Spec.BMCRef.Name == "":
 		return waits(metalv1.ReasonBMCRefMissing, "spec.bmcRef names no BMC"), true
 	case !v.hasBMC:
-		return waits(metalv1.ReasonBMCMissing, "spec.bmcRef: BMC %q does not exist", v.obj.Spec.BMCRef.Name), true
+		return waits(metalv1.ReasonBMCNotFound, "spec.bmcRef: BMC %q does not exist", v.obj.Spec.BMCRef.Name), true
 	case v.first != "":
 		return waits(metalv1.ReasonAnotherBMCUser, "BMCUser %q is older and names the same account", v.first), true
 	case len(v.users) > 0:
