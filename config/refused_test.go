@@ -229,6 +229,30 @@ var refused = []struct {
 		path:   "spec.settingsFlow[0].priority", text: "greater than or equal to 1",
 	},
 	{
+		name: "BMC settings for another BMC", kind: "BMCSettings",
+		old:    `spec: {version: "1", BMCRef: {name: a}}`,
+		object: `spec: {version: "1", BMCRef: {name: b}}`, path: "spec.BMCRef", text: "BMCRef is immutable",
+	},
+	{
+		name: "BMC settings for no BMC", kind: "BMCSettings",
+		object: `spec: {version: "1"}`, path: "spec.BMCRef", text: "Required",
+	},
+	{
+		name: "BMC settings with two variables of one key", kind: "BMCSettings",
+		object: `spec: {version: "1", BMCRef: {name: a}, variables: [{key: a, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {key: a, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}]}`,
+		path:   "spec", text: "variable keys must be unique",
+	},
+	{
+		name: "BMC settings with a variable from nowhere", kind: "BMCSettings",
+		object: `spec: {version: "1", BMCRef: {name: a}, variables: [{key: a, valueFrom: {}}]}`,
+		path:   "spec.variables[0].valueFrom", text: "exactly one of",
+	},
+	{
+		name: "BMC settings with a variable from an object of another kind", kind: "BMCSettings",
+		object: `spec: {version: "1", BMCRef: {name: a}, variables: [{key: a, valueFrom: {objectFieldRef: {kind: Secret, name: s, fieldPath: data.password}}}]}`,
+		path:   "spec.variables[0].valueFrom", text: "objectFieldRef.kind must be 'BMC'",
+	},
+	{
 		name: "an IPXEBootConfig with a command behind its kernel URL", kind: "IPXEBootConfig",
 		object: `spec: {kernelURL: "http://a/k\nshell", initrdURL: http://a/i}`, path: "spec.kernelURL", text: "should match",
 	},

@@ -85,6 +85,7 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	}},
 	metal("BIOSVersion"): {resource: "biosversions", validate: []rule{of(biosVersion), operations}},
 	metal("BMCVersion"):  {resource: "bmcversions", validate: []rule{of(bmcVersion), operations}},
+	metal("BMCSettings"): {resource: "bmcsettings", validate: []rule{of(uniqueBMC), of(bmcSettingsInProgress), operations}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
 		of(profileScript), of(profileWebhooks), of(profileReferences),
 	}, remove: []rule{of(profileInUse)}},

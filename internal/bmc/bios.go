@@ -167,6 +167,8 @@ type Attribute struct {
 	MaxLength     int    // of a String, zero: it does not say
 	ReadOnly      bool
 	ResetRequired bool
+	// SaysReset: the registry itself says so; ResetRequired is also true where it says nothing.
+	SaysReset bool
 }
 
 // AttributeRegistry is what a BMC says of the settings of firmware, by name.
@@ -204,7 +206,7 @@ func (b *registryBody) registry() AttributeRegistry {
 		}
 		a := Attribute{
 			Name: string(e.Name), Type: string(e.Type), Low: whole(e.Low), High: whole(e.High), MaxLength: int(e.MaxLength.count()),
-			ReadOnly: e.ReadOnly || e.Immutable, ResetRequired: e.ResetRequired == nil || *e.ResetRequired,
+			ReadOnly: e.ReadOnly || e.Immutable, ResetRequired: e.ResetRequired == nil || *e.ResetRequired, SaysReset: e.ResetRequired != nil && *e.ResetRequired,
 		}
 		for _, v := range e.Value {
 			a.Values = append(a.Values, string(v.Name))

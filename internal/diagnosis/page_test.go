@@ -17,7 +17,8 @@ func TestThePageOfTroublesIsWhatTheCodeSays(t *testing.T) {
 
 // elsewhere are reasons that a page of docs/ explains, by page.
 var elsewhere = map[string]string{
-	"maintenance.md": `AnotherBIOSSettings Applying DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
+	"maintenance.md": `AnotherBIOSSettings AnotherBMCSettings Applying BMCNotBack InvalidDocument InvalidFieldPath InvalidMethod InvalidURI NoAttributes ResourceMissing RestartFailed TooLong
+		UnknownVariable VariableFieldMissing VariableKeyMissing VariableSourceMissing VariableSourceRefused DuplicateFlowName NotVerified PowerFailed ReadOnlyAttribute Retrying SettingsApplied SettingsNotReadable TaskFailed
 		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
 	"sets.md":     "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
 	"firmware.md": "Updating VersionReached",

@@ -44,6 +44,8 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.MemberError:      "",
 	fault.ExpandLies:       "",
 	fault.DropEvents:       "",
+	fault.SettingsRefused:  "",
+	fault.SettingsIgnored:  "",
 	fault.DiskFails:        "",
 	fault.OldProbe:         "",
 	fault.SilentProbe:      "",

@@ -35,6 +35,9 @@ type Services interface {
 
 	System(ctx context.Context, uri string) (bmc.System, error)
 	Manager(ctx context.Context) (bmc.Manager, error)
+	Document(ctx context.Context, uri string) (bmc.Document, error)
+	SendDocument(ctx context.Context, method string, d bmc.Document, body map[string]any) (bmc.Task, error)
+
 	SimpleUpdate(ctx context.Context, u bmc.Update) (bmc.Task, error)
 	Task(ctx context.Context, uri string) (bmc.Task, error)
 	Tasks(ctx context.Context) ([]bmc.Task, error)

@@ -17,6 +17,7 @@ type reference struct {
 // referring are the fields, at any depth of a spec, whose value names a Secret or ConfigMap. A namespace beside the name counts.
 var referring = map[string]kind{
 	"ignitionSecretRef": coreKinds[0], "userDataRef": coreKinds[0], "ipxeScriptSecretRef": coreKinds[0], "secretRef": coreKinds[0], "configMapRef": coreKinds[1],
+	"secretKeyRef": coreKinds[0], "configMapKeyRef": coreKinds[1],
 }
 
 // flexible are those that can name any kind, in fields of their own.
@@ -74,7 +75,7 @@ func named(key string, value any, namespace string) (reference, bool) {
 	if own, ok := fields["namespace"].(string); ok && own != "" {
 		namespace = own
 	}
-	if !known || name == "" || namespace == "" {
+	if !known || name == "" || namespace == "" || strings.Contains(namespace+name, "$(") { // a name with a variable is known when the object is there
 		return reference{}, false
 	}
 	return reference{kind, types.NamespacedName{Namespace: namespace, Name: name}}, true

@@ -13,7 +13,7 @@ import (
 // ofOthers are the references to kinds that move anyway.
 var ofOthers = []string{
 	"bmcRef", "bmcSecretRef", "bmcSettingsRef", "biosSettingsRef", "endpointRef", "serverRef", "serverClaimRef", "serverMaintenanceRef", "bootConfigurationRef",
-	"maintenanceBootConfigurationRef",
+	"maintenanceBootConfigurationRef", "BMCRef", "fieldRef", "objectFieldRef",
 }
 
 // TestEveryReferenceIsKnown: a new field that names a Secret would leave the Secret behind.

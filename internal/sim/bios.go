@@ -101,6 +101,10 @@ func patchBiosSettings(m *Machine, _ caller, r *http.Request, body object) error
 			return err
 		}
 	}
+	stick, err := m.bmc.takesSettings(r)
+	if err != nil || !stick {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.busyLocked(); err != nil {
@@ -133,7 +137,12 @@ func checkAttribute(name string, value any) error {
 	if i < 0 {
 		return errUnknownProperty("Attributes/" + name)
 	}
-	a, full := biosAttributes[i], "Attributes/"+name
+	return biosAttributes[i].check(value)
+}
+
+// check refuses what an attribute cannot be.
+func (a biosAttribute) check(value any) error {
+	full := "Attributes/" + a.name
 	if a.readOnly {
 		return errReadOnly(full)
 	}
@@ -194,23 +203,7 @@ func getRegistryFile(*bmc, *http.Request) (object, error) {
 func getBiosRegistry(b *bmc, _ *http.Request) (object, error) {
 	var rows []object
 	for _, a := range biosAttributes {
-		row := object{
-			"AttributeName": a.name, "DisplayName": a.text, "Type": a.kind, "DefaultValue": a.initial, "ReadOnly": a.readOnly,
-			"ResetRequired": !a.withoutReset, "Hidden": false, "Immutable": a.readOnly, "MenuPath": "./System",
-		}
-		switch a.kind {
-		case "Enumeration":
-			var values []object
-			for _, v := range a.values {
-				values = append(values, object{"ValueName": v, "ValueDisplayName": v})
-			}
-			row["Value"] = values
-		case "Integer":
-			row["LowerBound"], row["UpperBound"], row["ScalarIncrement"] = a.low, a.high, 1
-		case "String":
-			row["MinLength"], row["MaxLength"] = a.low, a.high
-		}
-		rows = append(rows, row)
+		rows = append(rows, a.row())
 	}
 	return object{
 		"@odata.id": biosRegistryFile, "@odata.type": "#AttributeRegistry.v1_3_8.AttributeRegistry", "Id": biosRegistry,
@@ -218,4 +211,25 @@ func getBiosRegistry(b *bmc, _ *http.Request) (object, error) {
 		"SupportedSystems": []object{{"ProductName": b.machines[0].name, "SystemId": strings.ReplaceAll(b.machines[0].sku, "-", ""), "FirmwareVersion": b.machines[0].biosVersion()}},
 		"RegistryEntries":  object{"Attributes": rows},
 	}, nil
+}
+
+// row is what a registry says of an attribute.
+func (a biosAttribute) row() object {
+	row := object{
+		"AttributeName": a.name, "DisplayName": a.text, "Type": a.kind, "DefaultValue": a.initial, "ReadOnly": a.readOnly,
+		"ResetRequired": !a.withoutReset, "Hidden": false, "Immutable": a.readOnly, "MenuPath": "./System",
+	}
+	switch a.kind {
+	case "Enumeration":
+		var values []object
+		for _, v := range a.values {
+			values = append(values, object{"ValueName": v, "ValueDisplayName": v})
+		}
+		row["Value"] = values
+	case "Integer":
+		row["LowerBound"], row["UpperBound"], row["ScalarIncrement"] = a.low, a.high, 1
+	case "String", "Password":
+		row["MinLength"], row["MaxLength"] = a.low, a.high
+	}
+	return row
 }

@@ -36,7 +36,8 @@ type bmc struct {
 
 	awayUntil   time.Time // while it restarts
 	lockedUntil time.Time // while a job of its own holds the boot settings
-	newFirmware string    // version, if it was updated
+	settings    managerSettings
+	newFirmware string // version, if it was updated
 
 	tasks            []task
 	nextTask         int

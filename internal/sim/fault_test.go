@@ -335,6 +335,7 @@ func TestEveryFaultIsObservable(t *testing.T) {
 	elsewhere := []fault.Kind{
 		fault.SessionLoss, fault.SessionTableFull, fault.NoSessions, fault.AccountLocked, fault.ClockSkew, fault.SlowPOST,
 		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.ExpandLies, fault.TLSFailure, fault.DropEvents,
+		fault.SettingsRefused, fault.SettingsIgnored, // TestManagerSettings
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
 		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
 		fault.BadUpdate, fault.SlowReset,

@@ -20,13 +20,17 @@ func getManager(b *bmc, _ *http.Request) (object, error) {
 		systems, chassis = append(systems, link(m.systemURI())), append(chassis, link(m.chassisURI()))
 	}
 	first := b.machines[0]
+	links := object{"ManagerForServers": systems, "ManagerForChassis": chassis, "ManagerInChassis": chassis[0]}
+	if b.quirks.managerAttributes {
+		links["Oem"] = object{"Dell": object{"DellAttributes": b.attributeLinks()}}
+	}
 	return object{
 		"@odata.id": uri, "@odata.type": "#Manager.v1_19_1.Manager", "Id": b.managerID(), "Name": "Manager", "ManagerType": "BMC",
 		"Manufacturer": b.quirks.service, "Model": b.quirks.product, "PartNumber": "AN-BMC", "SerialNumber": first.partSerial("manager"),
 		"UUID": managerUUID(first.inventory), "ServiceEntryPointUUID": first.uuid, "FirmwareVersion": b.firmwareVersion(), "PowerState": "On", "Status": healthy(),
 		"DateTime": b.now().UTC().Format(time.RFC3339), "DateTimeLocalOffset": "+00:00",
 		"EthernetInterfaces": link(uri + "/EthernetInterfaces"), "NetworkProtocol": link(uri + "/NetworkProtocol"), "LogServices": link(uri + "/LogServices"),
-		"Links":   object{"ManagerForServers": systems, "ManagerForChassis": chassis, "ManagerInChassis": chassis[0]},
+		"Links":   links,
 		"Actions": object{"#Manager.Reset": b.resetAction(uri, "/Actions/Manager.Reset", managerResetTypes)},
 	}, nil
 }
@@ -98,6 +102,7 @@ func (b *bmc) restart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sessions = nil
+	b.settings.restarted()
 	b.awayUntil = b.rack.opts.Clock.Now().Add(takes)
 }
 
@@ -136,11 +141,13 @@ func getProtocol(b *bmc, r *http.Request) (object, error) {
 		}
 		return object{"ProtocolEnabled": true, "Port": int(b.at.Port())}
 	}
-	return object{
+	o := b.protocolSettings()
+	merge(o, object{
 		"@odata.id": r.URL.Path, "@odata.type": "#ManagerNetworkProtocol.v1_10_1.ManagerNetworkProtocol", "Id": "NetworkProtocol",
 		"Name": "Manager Network Protocol", "HostName": hostName(b), "FQDN": hostName(b), "Status": healthy(),
 		"HTTP": protocol("http", 80), "HTTPS": protocol("https", 443),
-	}, nil
+	})
+	return o, nil
 }
 
 func getChassis(m *Machine, r *http.Request) (object, error) {

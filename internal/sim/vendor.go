@@ -83,6 +83,9 @@ type personality struct {
 	sameSubscription *failure // what a second one to the same destination meets
 	noRetryPolicy    bool     // DeliveryRetryPolicy is refused
 
+	// managerAttributes: the BMC's own settings are attributes; protocolWaits: NetworkProtocol is taken over at a restart of the BMC.
+	managerAttributes, protocolWaits bool
+
 	// bootsOnce: firmware that finds nothing to boot stays there, as it is delivered.
 	bootsOnce bool
 
@@ -101,8 +104,8 @@ var personalities = []*personality{
 	{
 		vendor: Dell, manufacturer: "Dell Inc.", service: "Dell", product: "Integrated Dell Remote Access Controller", oem: "Dell",
 		systemID: "System.Embedded.%d", managerID: "iDRAC.Embedded.%d", chassisID: "System.Embedded.%d", settings: "Settings",
-		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
-		mode:   modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
+		expand:            expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
+		managerAttributes: true, mode: modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
 		updateRefusesIfMatch: true, hidesPayload: true, biosAtStart: startEndsTask, taskID: "JID_%012d",
 		sameSubscription: &failure{
 			status: http.StatusBadRequest, id: "PropertyValueModified",
@@ -113,8 +116,8 @@ var personalities = []*personality{
 	{
 		vendor: HPE, manufacturer: "HPE", service: "HPE", product: "Simulated iLO", oem: "Hpe",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 39,
-		expand:            expandSupport{noLinks: true, maxLevels: 1},
-		noEnabledWithNone: true, busyInPOST: "UnsupportedOperation", noRetryPolicy: true, hidesPayload: true, biosAtStart: startShows, taskID: "%d", sessionLimit: errSessionLimit,
+		expand:        expandSupport{noLinks: true, maxLevels: 1},
+		protocolWaits: true, noEnabledWithNone: true, busyInPOST: "UnsupportedOperation", noRetryPolicy: true, hidesPayload: true, biosAtStart: startShows, taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Lenovo, manufacturer: "Lenovo", service: "Lenovo", product: "Simulated XClarity Controller", oem: "Lenovo",

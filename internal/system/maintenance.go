@@ -5,6 +5,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsettings"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
 	"github.com/farrier-dev/farrier/internal/controller/firmwareversion"
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
@@ -34,6 +35,11 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		settings.SetupWithManager,
 		versions(firmwareversion.BIOS, settings.KeyOf).SetupWithManager,
 		versions(firmwareversion.BMC, func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) }).SetupWithManager,
+		(&bmcsettings.Reconciler{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{},
+			KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) },
+			Namespace: s.settings.ManagerNamespace, Workers: workers,
+		}).SetupWithManager,
 		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
 		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/farrier-dev/farrier/internal/controller/biossettings"
+	"github.com/farrier-dev/farrier/internal/controller/bmcsettings"
 	"github.com/farrier-dev/farrier/internal/controller/bmcuser"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
 	"github.com/farrier-dev/farrier/internal/controller/firmwareversion"
@@ -19,7 +20,7 @@ import (
 // stages say how far an object of a kind has come where its spec, state and conditions do not tell.
 var stages = withSets(map[string]throttle.Staged{
 	throttle.KindBIOSSettings: biossettings.Stage, throttle.KindBIOSVersion: firmwareversion.Stage, throttle.KindBMCVersion: firmwareversion.Stage,
-	throttle.KindBMCUser: bmcuser.Stage,
+	throttle.KindBMCUser: bmcuser.Stage, throttle.KindBMCSettings: bmcsettings.Stage,
 })
 
 func withSets(stages map[string]throttle.Staged) map[string]throttle.Staged {

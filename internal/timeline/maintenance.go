@@ -31,6 +31,9 @@ func (s Source) maintenance(ctx context.Context, t *Timeline, server *metalv1.Se
 	case "BIOSSettings":
 		obj := &metalv1.BIOSSettings{}
 		o.Object, conditions = obj, &obj.Status.Conditions
+	case "BMCSettings":
+		obj := &metalv1.BMCSettings{}
+		o.Object, conditions = obj, &obj.Status.Conditions
 	case "BIOSVersion":
 		obj := &metalv1.BIOSVersion{}
 		o.Object, conditions = obj, &obj.Status.Conditions

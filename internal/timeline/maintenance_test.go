@@ -25,6 +25,7 @@ func TestAMaintenanceSaysWhatItIsFor(t *testing.T) {
 		"BIOSSettings": &metalv1.BIOSSettings{ObjectMeta: meta, Status: metalv1.BIOSSettingsStatus{Conditions: updating}},
 		"BIOSVersion":  &metalv1.BIOSVersion{ObjectMeta: meta, Status: metalv1.VersionStatus{Conditions: updating}},
 		"BMCVersion":   &metalv1.BMCVersion{ObjectMeta: meta, Status: metalv1.VersionStatus{Conditions: updating}},
+		"BMCSettings":  &metalv1.BMCSettings{ObjectMeta: meta, Status: metalv1.BMCSettingsStatus{Conditions: updating}},
 		"Other":        nil,
 	} {
 		t.Run(kind, func(t *testing.T) {

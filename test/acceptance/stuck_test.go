@@ -51,6 +51,7 @@ var stuck = map[string][]client.Object{
 	"metadata":                    {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
 	"biosversion":                 {&metalv1.BIOSVersion{ObjectMeta: objectMeta("", "no-credentials")}},
 	"bmcversion":                  {&metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}},
+	"bmcsettings":                 {&metalv1.BMCSettings{ObjectMeta: objectMeta("", "no-config")}, &metalv1.BMCSettings{ObjectMeta: objectMeta("", "of-no-bmc")}},
 	"bmcuser":                     {&metalv1.BMCUser{ObjectMeta: objectMeta("", "no-such-role")}, &metalv1.BMCUser{ObjectMeta: objectMeta("", "of-no-bmc")}},
 	"biossettingsset":             {&metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biosversionset":              {&metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
@@ -136,7 +137,7 @@ func (l *lab) stuckObjects() []client.Object {
 	inline.Spec.SystemUUID = strings.ToLower(last.UUID)
 	inline.Spec.BMC = &metalv1.BMCAccess{Protocol: away.Spec.Protocol, Address: last.IP.String(), BMCSecretRef: metalv1.LocalObjectReference{Name: "factory"}}
 	objects := []client.Object{nobodys, secret, away, inline}
-	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware(), l.stuckAccounts())
+	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware(), l.stuckAccounts(), l.stuckSettings())
 }
 
 // stuckFirmware are updates whose credentials nobody has, and Sets that select nothing.
@@ -161,6 +162,19 @@ func (l *lab) stuckAccounts() []client.Object {
 	role.Spec = metalv1.BMCUserSpec{UserName: "watch", RoleID: "NoSuchRole", BMCRef: &metalv1.LocalObjectReference{Name: l.BMCs()[3].Name}}
 	nowhere.Spec = metalv1.BMCUserSpec{UserName: "watch", RoleID: "ReadOnly", BMCRef: &metalv1.LocalObjectReference{Name: "nowhere"}}
 	return []client.Object{role, nowhere}
+}
+
+// stuckSettings are some with a variable from a ConfigMap that nobody has made, and some of a BMC that does not exist.
+func (l *lab) stuckSettings() []client.Object {
+	config, nowhere := &metalv1.BMCSettings{ObjectMeta: objectMeta("", "no-config")}, &metalv1.BMCSettings{ObjectMeta: objectMeta("", "of-no-bmc")}
+	settings := map[string]string{"SysLog.1.Server1": "$(SERVER)"}
+	config.Spec.BMCRef, nowhere.Spec.BMCRef = &metalv1.LocalObjectReference{Name: l.BMCs()[3].Name}, &metalv1.LocalObjectReference{Name: "nowhere"}
+	config.Spec.Version, config.Spec.SettingsMap = "9.9", settings
+	config.Spec.Variables = []metalv1.Variable{{Key: "SERVER", ValueFrom: &metalv1.VariableSource{
+		ConfigMapKeyRef: &metalv1.NamespacedKeySelector{Namespace: "default", Name: "none", Key: "server"},
+	}}}
+	nowhere.Spec.Version, nowhere.Spec.SettingsMap = "9.9", map[string]string{"SysLog.1.Server1": "192.0.2.1"}
+	return []client.Object{config, nowhere}
 }
 
 // unused is an address of the rack's network that no BMC is at.

@@ -10,6 +10,7 @@
 //   - ServerMaintenance: a request to use a server exclusively for a while.
 //   - BMCUser: an account at a BMC, with a password that is kept and replaced.
 //   - BIOSSettings: the settings that the BIOS of a server should have.
+//   - BMCSettings: the settings that a BMC itself should have.
 //   - BIOSSettingsSet: BIOSSettings for every server that it selects.
 //   - BIOSVersion: the version that the BIOS of a server should have.
 //   - BMCVersion: the version that the firmware of a BMC should have.

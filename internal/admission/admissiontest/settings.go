@@ -10,6 +10,11 @@ func settings(metadata, version, flow, state string) string {
 // allowed lets settings be changed while they are being applied.
 const allowed = ", annotations: {metal.ironcore.dev/operation: allow-in-progress-update}"
 
+// bmcSettings are BMC settings for a BMC that does not exist, in a state.
+func bmcSettings(metadata, version, settings, state string) string {
+	return manifest("BMCSettings", "name: s-$n"+metadata, `spec: {version: "`+version+`", BMCRef: {name: b-$n}, settings: {`+settings+`}}`+"\nstatus: {state: '"+state+"'}")
+}
+
 var settingsCases = []Case{
 	{
 		Name:    "BIOS settings that are changed while they are being applied",
@@ -37,6 +42,33 @@ var settingsCases = []Case{
 		Name:   "BIOS settings that are changed when they have failed",
 		Old:    settings("", "1", "Quiet: 'true'", "Failed"),
 		Object: settings("", "2", "Quiet: 'false'", "Failed"),
+	},
+	{
+		Name:     "BMC settings for a BMC that does not exist",
+		Object:   bmcSettings("", "1", "a: b", ""),
+		Warnings: []string{`spec.BMCRef: BMC "b-$n" does not exist`},
+	},
+	{
+		Name:    "BMC settings for a BMC that others are for",
+		Given:   []string{strings.Replace(bmcSettings("", "1", "a: b", ""), "name: s-$n", "name: a-$n", 1)},
+		Object:  bmcSettings("", "1", "a: b", ""),
+		Refused: "spec.BMCRef", Text: `BMCSettings "a-$n" is for the same BMC`,
+	},
+	{
+		Name:    "BMC settings that are changed while they are being applied",
+		Old:     bmcSettings("", "1", "a: b", "InProgress"),
+		Object:  bmcSettings("", "1", "a: c", "InProgress"),
+		Refused: "spec.settings", Text: "metal.ironcore.dev/operation=allow-in-progress-update",
+	},
+	{
+		Name:   "BMC settings that are changed while they are being applied, as is meant",
+		Old:    bmcSettings("", "1", "a: b", "InProgress"),
+		Object: bmcSettings(allowed, "2", "a: c", "InProgress"),
+	},
+	{
+		Name:     "BMC settings of nothing",
+		Object:   manifest("BMCSettings", "name: s-$n", `spec: {version: "1", BMCRef: {}}`),
+		Warnings: []string{"spec.BMCRef: names nothing"},
 	},
 	{
 		Name:     "BIOS settings two parts of whose flow have one name",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -66,26 +65,11 @@ func final(flow []metalv1.SettingsFlowItem) map[string]string {
 func differing(wanted map[string]string, attributes map[string]any) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if now, ok := attributes[name]; !ok || !same(now, wanted[name]) {
+		if now, ok := attributes[name]; !ok || !bmc.ShowsAs(now, wanted[name]) {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// same compares a value of the BMC's with the text of a spec, which knows no types.
-func same(now any, wanted string) bool {
-	switch now := now.(type) {
-	case string:
-		return now == wanted
-	case bool:
-		b, err := strconv.ParseBool(strings.ToLower(wanted))
-		return err == nil && b == now
-	case int64:
-		n, err := strconv.ParseInt(wanted, 10, 64)
-		return err == nil && n == now
-	}
-	return false
 }
 
 // change makes what is sent for the attributes of these names. Its error, a Terminal, names the attribute that
@@ -93,7 +77,7 @@ func same(now any, wanted string) bool {
 func change(names []string, wanted map[string]string, l *look) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range names {
-		attribute, known := l.attribute(name)
+		attribute, known := l.registry.Find(name, l.bios.Attributes)
 		switch {
 		case !known:
 			return nil, reconcileerror.Terminalf(reasonUnknownAttribute, "attribute %q: the firmware does not have it", name)
@@ -102,7 +86,7 @@ func change(names []string, wanted map[string]string, l *look) (map[string]any, 
 		case attribute.Type == "Password":
 			return nil, reconcileerror.Terminalf(reasonInvalidValue, "attribute %q is a password, which does not belong into a spec that many may read", name)
 		}
-		value, err := typed(attribute.Type, wanted[name])
+		value, err := attribute.Parse(wanted[name])
 		if err == nil {
 			err = bmc.AttributeRegistry{name: attribute}.Check(map[string]any{name: value})
 		} else {
@@ -114,41 +98,4 @@ func change(names []string, wanted map[string]string, l *look) (map[string]any, 
 		values[name] = value
 	}
 	return values, nil
-}
-
-// typed is the value that a text stands for.
-func typed(kind, text string) (any, error) {
-	switch kind {
-	case "Integer":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a whole number", text)
-		}
-		return n, nil
-	case "Boolean":
-		b, err := strconv.ParseBool(strings.ToLower(text))
-		if err != nil {
-			return nil, fmt.Errorf("%q is neither true nor false", text)
-		}
-		return b, nil
-	}
-	return text, nil
-}
-
-// attribute is what the registry says of an attribute; where the BMC has no registry, what its present
-// value tells.
-func (l *look) attribute(name string) (bmc.Attribute, bool) {
-	if l.registry != nil {
-		a, ok := l.registry[name]
-		return a, ok
-	}
-	value, ok := l.bios.Attributes[name]
-	a := bmc.Attribute{Name: name, Type: "String", ResetRequired: true}
-	switch value.(type) {
-	case int64:
-		a.Type = "Integer"
-	case bool:
-		a.Type = "Boolean"
-	}
-	return a, ok
 }

@@ -124,7 +124,7 @@ func (l *look) write(ctx context.Context, s fleet.Services, system string, wante
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
 		value, waits := l.pending[name]
-		return waits && same(value, wanted[name])
+		return waits && bmc.ShowsAs(value, wanted[name])
 	})
 	values, err := change(names, wanted, l)
 	if err != nil {

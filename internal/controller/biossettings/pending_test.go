@@ -88,6 +88,25 @@ func TestWhatSomebodyElseLeavesMeanwhile(t *testing.T) {
 	s.failed(t, "UnexpectedPendingSettings", 1, "BootRetryCount")
 }
 
+// TestDriftIsNoticed on a slow poll, without any event.
+func TestDriftIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, sim.Standard)
+	tagged := func(b *metalv1.BIOSSettings) {
+		b.Spec.SettingsFlow = []metalv1.SettingsFlowItem{{Name: "only", Priority: 1, Settings: map[string]string{"AssetTag": ""}}}
+	}
+	s.Add(t, wanted(tagged))
+	s.untilState(t, metalv1.BIOSSettingsStateApplied)
+	s.leaves(t, "stranger", map[string]any{"AssetTag": "mine"}) // this one needs no reset
+	s.clock.forward(lookEvery - time.Hour)
+	s.Settle(t, s.Reconciler, "b")
+	if b := s.settings(t); b.Status.State != metalv1.BIOSSettingsStateApplied {
+		t.Fatalf("looked at before its time: %+v", b.Status)
+	}
+	s.clock.forward(time.Hour)
+	s.waits(t)
+}
+
 // firmware is a BIOS in memory whose changes wait.
 type firmware struct {
 	fleet.Services

@@ -65,6 +65,8 @@ const (
 	BIOSVersionByServer = "spec.serverRef.name"
 	// BMCVersionByBMC finds BMCVersions by the name of their BMC.
 	BMCVersionByBMC = "spec.bmcRef.name"
+	// BMCSettingsByBMC finds BMCSettings by the name of their BMC.
+	BMCSettingsByBMC = "spec.BMCRef.name"
 	// BootConfigByMachine finds IPXEBootConfigs and HTTPBootConfigs by what names a machine, as Machines spells it.
 	BootConfigByMachine = "machine"
 	// CleanupByServer finds the metadata of the records of cleanups by the name of their Server.
@@ -127,6 +129,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.BIOSVersion{}, ControlledBy, controller},
 		{&metalv1.BIOSVersion{}, BIOSVersionByServer, of(func(b *metalv1.BIOSVersion) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BMCVersion{}, BMCVersionByBMC, of(func(b *metalv1.BMCVersion) string { return name(b.Spec.BMCRef) })},
+		{&metalv1.BMCSettings{}, BMCSettingsByBMC, of(func(b *metalv1.BMCSettings) string { return name(b.Spec.BMCRef) })},
 		{&ipxev1.Assignment{}, AssignmentBySelection, of(Selection)},
 		{&ipxev1.Assignment{}, AssignmentByProfile, of(Wanted)},
 		{&ipxev1.Profile{}, ProfileByLabel, Labelled},

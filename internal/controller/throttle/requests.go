@@ -20,6 +20,7 @@ const (
 	KindBIOSVersion  = "BIOSVersion"
 	KindBMCVersion   = "BMCVersion"
 	KindBMCUser      = "BMCUser"
+	KindBMCSettings  = "BMCSettings"
 )
 
 func subjectOf(account string) subject {

@@ -96,6 +96,8 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BMCVersion:
 		return &o.Status.Conditions
+	case *metalv1.BMCSettings:
+		return &o.Status.Conditions
 	case *ipxev1.Profile:
 		return &o.Status.Conditions
 	case *ipxev1.Assignment:

@@ -40,27 +40,29 @@ const (
 
 // The faults of what a BMC says and does.
 const (
-	ClockSkew      Kind = "clock-skew"
-	SlowPOST       Kind = "slow-post"
-	IgnoreShutdown Kind = "ignore-shutdown"
-	PowerLies      Kind = "power-lies"
-	NoUUID         Kind = "no-uuid"
-	NoPowerState   Kind = "no-power-state"
-	NoBootTarget   Kind = "no-boot-target"
-	FewBootTargets Kind = "few-boot-targets"
-	NoStorage      Kind = "no-storage"
-	ExpandLies     Kind = "expand-lies"
-	MemberError    Kind = "member-error"
-	DropEvents     Kind = "drop-events"
-	DiskFails      Kind = "disk-fails"
-	OldProbe       Kind = "old-probe"
-	SilentProbe    Kind = "silent-probe"
-	KernelPanic    Kind = "kernel-panic"
-	ConsoleHang    Kind = "console-hang"
-	ConsoleRefuse  Kind = "console-refuse"
-	NoConsole      Kind = "no-console"
-	BadUpdate      Kind = "bad-update"
-	SlowReset      Kind = "slow-reset"
+	ClockSkew       Kind = "clock-skew"
+	SlowPOST        Kind = "slow-post"
+	IgnoreShutdown  Kind = "ignore-shutdown"
+	PowerLies       Kind = "power-lies"
+	NoUUID          Kind = "no-uuid"
+	NoPowerState    Kind = "no-power-state"
+	NoBootTarget    Kind = "no-boot-target"
+	FewBootTargets  Kind = "few-boot-targets"
+	NoStorage       Kind = "no-storage"
+	ExpandLies      Kind = "expand-lies"
+	MemberError     Kind = "member-error"
+	DropEvents      Kind = "drop-events"
+	DiskFails       Kind = "disk-fails"
+	OldProbe        Kind = "old-probe"
+	SilentProbe     Kind = "silent-probe"
+	KernelPanic     Kind = "kernel-panic"
+	ConsoleHang     Kind = "console-hang"
+	ConsoleRefuse   Kind = "console-refuse"
+	NoConsole       Kind = "no-console"
+	BadUpdate       Kind = "bad-update"
+	SlowReset       Kind = "slow-reset"
+	SettingsRefused Kind = "settings-refused"
+	SettingsIgnored Kind = "settings-ignored"
 )
 
 // Info describes a kind.
@@ -115,6 +117,8 @@ var kinds = []Info{
 	{Kind: ExpandLies, What: "the service root offers $expand, and its answers are no good", Value: "ignored (links all the same), refused (501), cut (half of the members) or huge (2 MiB more)", Default: "ignored", parse: oneOf("ignored", "refused", "cut", "huge")},
 	{Kind: MemberError, What: "collections list one more member, which answers 500", requests: true},
 	{Kind: DropEvents, What: "subscriptions are accepted and no event is delivered"},
+	{Kind: SettingsRefused, What: "changes of settings of BIOS and BMC are refused (400)", requests: true},
+	{Kind: SettingsIgnored, What: "changes of settings of BIOS and BMC are accepted, and nothing changes", requests: true},
 	{Kind: DiskFails, What: "disks of the machine can be read and not be written or erased", Value: "which disk, counted from 1; 0: all", Default: "1", parse: count},
 	{Kind: OldProbe, What: "the probe is one that cannot clean, and does not know what that is"},
 	{Kind: SilentProbe, What: "the probe starts and reports nothing"},

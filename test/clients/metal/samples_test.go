@@ -19,7 +19,7 @@ import (
 
 // lacking are the kinds that Farrier does not have (SCOPE.md).
 var lacking = map[string]bool{
-	"BMCSettings": true, "BMCSettingsSet": true,
+	"BMCSettingsSet": true,
 }
 
 // unquoted are samples that no definition of theirs admits: they say Off or True where it wants text.
