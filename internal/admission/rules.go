@@ -80,6 +80,9 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("BMCVersionSet"): {resource: "bmcversionsets", validate: []rule{
 		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCVersionSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), operations,
 	}},
+	metal("BMCSettingsSet"): {resource: "bmcsettingssets", validate: []rule{
+		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCSettingsSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), operations,
+	}},
 	metal("BIOSSettingsSet"): {resource: "biossettingssets", validate: []rule{
 		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), operations,
 	}},

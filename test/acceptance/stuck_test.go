@@ -53,6 +53,7 @@ var stuck = map[string][]client.Object{
 	"bmcversion":                  {&metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}},
 	"bmcsettings":                 {&metalv1.BMCSettings{ObjectMeta: objectMeta("", "no-config")}, &metalv1.BMCSettings{ObjectMeta: objectMeta("", "of-no-bmc")}},
 	"bmcuser":                     {&metalv1.BMCUser{ObjectMeta: objectMeta("", "no-such-role")}, &metalv1.BMCUser{ObjectMeta: objectMeta("", "of-no-bmc")}},
+	"bmcsettingsset":              {&metalv1.BMCSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biossettingsset":             {&metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biosversionset":              {&metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"bmcversionset":               {&metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
@@ -153,7 +154,9 @@ func (l *lab) stuckFirmware() []client.Object {
 	ofBIOS, ofBMC := &metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}, &metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}
 	ofBIOS.Spec.ServerSelector, ofBIOS.Spec.BIOSVersionTemplate.VersionTemplate = nobody, template
 	ofBMC.Spec.BMCSelector, ofBMC.Spec.BMCVersionTemplate.VersionTemplate = nobody, template
-	return []client.Object{bios, bmc, settings, ofBIOS, ofBMC}
+	settingsOfBMC := &metalv1.BMCSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}
+	settingsOfBMC.Spec.BMCSelector, settingsOfBMC.Spec.BMCSettingsTemplate.Version = nobody, "9.9"
+	return []client.Object{bios, bmc, settings, ofBIOS, ofBMC, settingsOfBMC}
 }
 
 // stuckAccounts are one with a role that its BMC does not have, and one at a BMC that does not exist.

@@ -12,6 +12,7 @@
 //   - BIOSSettings: the settings that the BIOS of a server should have.
 //   - BMCSettings: the settings that a BMC itself should have.
 //   - BIOSSettingsSet: BIOSSettings for every server that it selects.
+//   - BMCSettingsSet: BMCSettings for every BMC that it selects.
 //   - BIOSVersion: the version that the BIOS of a server should have.
 //   - BMCVersion: the version that the firmware of a BMC should have.
 //   - BIOSVersionSet: a BIOSVersion for every server that it selects.

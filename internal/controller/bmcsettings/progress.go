@@ -117,3 +117,6 @@ func (p *progress) String() string {
 	}
 	return string(words)
 }
+
+// UnderWay reports whether the settings are being applied.
+func UnderWay(obj *metalv1.BMCSettings) bool { return progressOf(obj, "").active() }

@@ -10,7 +10,9 @@ import (
 )
 
 // Kinds are all kinds of Sets.
-func Kinds() []*Kind { return []*Kind{biosSettingsSets(), biosVersionSets(), bmcVersionSets()} }
+func Kinds() []*Kind {
+	return []*Kind{biosSettingsSets(), bmcSettingsSets(), biosVersionSets(), bmcVersionSets()}
+}
 
 func biosSettingsSets() *Kind {
 	return row[*metalv1.BIOSSettingsSet, *metalv1.BIOSSettings]{

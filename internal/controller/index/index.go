@@ -125,6 +125,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&metalv1.BMCUser{}, BMCUserBySecret, of(func(u *metalv1.BMCUser) string { return name(u.Spec.BMCSecretRef) })},
 		{&metalv1.BIOSSettings{}, BIOSSettingsByServer, of(func(b *metalv1.BIOSSettings) string { return name(b.Spec.ServerRef) })},
 		{&metalv1.BIOSSettings{}, ControlledBy, controller},
+		{&metalv1.BMCSettings{}, ControlledBy, controller},
 		{&metalv1.BMCVersion{}, ControlledBy, controller},
 		{&metalv1.BIOSVersion{}, ControlledBy, controller},
 		{&metalv1.BIOSVersion{}, BIOSVersionByServer, of(func(b *metalv1.BIOSVersion) string { return name(b.Spec.ServerRef) })},

@@ -90,6 +90,8 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 		return &o.Status.Conditions
 	case *metalv1.BMCVersionSet:
 		return &o.Status.Conditions
+	case *metalv1.BMCSettingsSet:
+		return &o.Status.Conditions
 	case *metalv1.BIOSSettingsSet:
 		return &o.Status.Conditions
 	case *metalv1.BIOSVersion:

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,11 +15,6 @@ import (
 	"github.com/farrier-dev/farrier/test/clients/farrier"
 	"github.com/farrier-dev/farrier/test/clients/objects"
 )
-
-// lacking are the kinds that Farrier does not have (SCOPE.md).
-var lacking = map[string]bool{
-	"BMCSettingsSet": true,
-}
 
 // unquoted are samples that no definition of theirs admits: they say Off or True where it wants text.
 var unquoted = map[string]bool{"metal_v1alpha1_servermaintenance.yaml": true, "metal_v1alpha1_serverreadinessrule.yaml": true}
@@ -46,10 +40,6 @@ func TestSamples(t *testing.T) {
 			strict := client.WithFieldValidation(client.NewNamespacedClient(o, objects.Namespace), metav1.FieldValidationStrict)
 			err = strict.Create(t.Context(), sample, client.DryRunAll)
 			switch {
-			case lacking[sample.GetKind()]:
-				if !apimeta.IsNoMatchError(err) {
-					t.Errorf("Farrier has %s: %v", sample.GetKind(), err)
-				}
 			case unquoted[filepath.Base(file)]:
 				if !apierrors.IsInvalid(err) {
 					t.Errorf("it is admitted with a boolean for a text: %v", err)
@@ -84,10 +74,7 @@ func TestImportOfSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := "taken: " + file + "#1: " + sample.GetKind() + " "
-		switch {
-		case lacking[sample.GetKind()]:
-			want = "foreign: " + file + ": nothing in it that Farrier knows: 1 " + sample.GetKind() + ".metal.ironcore.dev\n"
-		case unquoted[filepath.Base(file)]:
+		if unquoted[filepath.Base(file)] {
 			want = "refused: " + file + "#1: " + sample.GetKind() + ": spec."
 		}
 		if !strings.Contains(said, want) {
