@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,9 @@ const (
 	// maxLine is where a line is cut that does not end.
 	maxLine = 1 << 10
 )
+
+// tokens are those of boot attempts in URLs, which iPXE and kernels print, and with which ignition can be read while the attempt is open.
+var tokens = regexp.MustCompile(`(?i)([?&]token=|%3ftoken%3d|%26token%3d)[^&\s"']+`)
 
 // Line is what a console printed in a boot, without what controls terminals. Left is how many lines before it are left out.
 type Line struct {
@@ -153,7 +157,7 @@ func (r *recording) printed(p []byte) {
 
 // line writes a line, or remembers it while there are too many.
 func (r *recording) line() {
-	text := strings.TrimSpace(strings.ReplaceAll(Plain(string(r.part)), "\t", " "))
+	text := tokens.ReplaceAllString(strings.TrimSpace(strings.ReplaceAll(Plain(string(r.part)), "\t", " ")), "${1}[redacted]")
 	r.part = r.part[:0]
 	if text == "" {
 		return

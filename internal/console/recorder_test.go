@@ -98,6 +98,12 @@ func TestRecorder(t *testing.T) {
 			t.Errorf("%+v, want %q", l, want)
 		}
 	}
+	serial.prints(t, "http://boot/ignition/7?token=EI5TL_-17&x=1... ok\r\n[0.0] Command line: a=http://boot/i?token=EI5TL_-17 quiet token=mine\n")
+	for _, want := range []string{"http://boot/ignition/7?token=[redacted]&x=1... ok", "[0.0] Command line: a=http://boot/i?token=[redacted] quiet token=mine"} {
+		if l := r.next(t); l.Text != want {
+			t.Errorf("%q is written, want %q", l.Text, want)
+		}
+	}
 	serial.prints(t, strings.Repeat("x", 1500))
 	if l := r.next(t); len(l.Text) != 1024 {
 		t.Errorf("a line that does not end is cut after %d bytes", len(l.Text))

@@ -1,6 +1,9 @@
 package acceptance
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -17,7 +20,7 @@ import (
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--sim", "2", "--sim-address", "127.0.0.1:0", "--registry-address", "127.0.0.1:0",
-		"--sim-vendor", "dell,lenovo", "--sim-admin-address", "127.0.0.1:0")
+		"--sim-vendor", "dell,lenovo", "--sim-admin-address", "127.0.0.1:0", "--record-consoles")
 	// Claimed servers stay on; those that are being discovered are switched off in the middle of a word.
 	var names []string
 	for _, name := range []string{"first", "second"} {
@@ -30,7 +33,33 @@ func TestConsole(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) { usesConsole(t, p, name) })
 	}
+	t.Run("recorded", func(t *testing.T) { consoleRecorded(t, p, names[0]) })
 	t.Run("refused", func(t *testing.T) { consoleRefused(t, p, names[0]) })
+}
+
+// consoleRecorded: the timeline has what the console printed in the boot of the claim, without what opens its ignition.
+func consoleRecorded(t *testing.T, p *running, name string) {
+	p.Eventually("the console in the timeline", func(context.Context) error {
+		stdout, stderr, code := product.Ask(t, product.Farrier, "timeline", "--kubeconfig", p.Kubeconfig, "-o", "json", name)
+		var got told
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+			return fmt.Errorf("%w, exit code %d: %s", err, code, stderr)
+		}
+		var printed []string
+		for _, e := range got.Entries {
+			if e.Kind == "console" && e.Attempt != "" {
+				printed = append(printed, e.Detail)
+			}
+		}
+		text := strings.Join(printed, "\n")
+		if strings.Contains(strings.ReplaceAll(text, "token=[redacted]", ""), "token=") {
+			t.Errorf("a token is in the logbook: %s", text)
+		}
+		if !strings.Contains(text, "/ipxe/") {
+			return fmt.Errorf("recorded: %s", text)
+		}
+		return nil
+	})
 }
 
 func usesConsole(t *testing.T, p *running, name string) {
