@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -42,7 +44,7 @@ func TestDashboard(t *testing.T) {
 		test func(*testing.T, *site)
 	}{
 		{"token", token}, {"link", link}, {"live", live}, {"claim and release", claimAndRelease}, {"forbidden", forbidden}, {"console", console},
-		{"narrow", narrow}, {"markup and deletion", markupAndDeletion},
+		{"keyboard", keyboard}, {"narrow", narrow}, {"markup and deletion", markupAndDeletion},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}
@@ -215,6 +217,51 @@ func console(t *testing.T, s *site) {
 	w.press("#console .xterm-screen")
 	w.types("who is there\r")
 	w.until(`document.querySelector("#console .xterm-rows").textContent.replaceAll("\u00a0", " ").includes("who is there")`)
+}
+
+// keyboard: whoever has no mouse reaches everything that can be pressed, in the order of the page, sees where they are, and leaves again.
+func keyboard(t *testing.T, s *site) {
+	const (
+		here     = "document.activeElement"
+		reached  = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter(e => e.checkVisibility({visibilityProperty: true}) && !e.disabled && e.tabIndex >= 0)`
+		mostTabs = 400
+	)
+	w, _ := s.linked(t)
+	for _, path := range []string{"", "servers", "servers?view=racks", "servers/" + s.free, "claims", "claims/default/web", "images", "bmcs", "unknown"} {
+		w.open("/dashboard/" + path)
+		w.until("document.querySelector('main h1')")
+		w.do(chromedp.KeyEvent(kb.Tab))
+		if got := w.text(here + ".className"); got != "skip" {
+			t.Errorf("/dashboard/%s: the first key leads to %q, not to the link that skips the menu", path, got)
+		}
+		all, unseen := w.text(reached+".length"), []string(nil)
+		want, err := strconv.Atoi(all)
+		if err != nil || want == 0 || want > mostTabs {
+			t.Fatalf("/dashboard/%s: %s can be pressed", path, all)
+		}
+		met := 0
+		for range mostTabs { // places that scroll take the focus, too
+			if w.text(here+".matches('a, button, input, select, textarea, summary')") == "true" {
+				met++
+			}
+			if w.text("(() => { const s = getComputedStyle("+here+"); return s.outlineStyle !== 'none' && s.outlineWidth !== '0px'; })()") != "true" {
+				unseen = append(unseen, w.text(here+".outerHTML.slice(0, 80)"))
+			}
+			w.do(chromedp.KeyEvent(kb.Tab))
+			if w.text(here+" === document.body || "+here+".className === 'skip'") == "true" {
+				break
+			}
+		}
+		if met != want {
+			t.Errorf("/dashboard/%s: keys lead to %d of %s", path, met, all)
+		}
+		if len(unseen) > 0 {
+			t.Errorf("/dashboard/%s: nobody sees that these have the focus: %q", path, unseen)
+		}
+	}
+	w.open("/dashboard/servers/" + s.free)
+	w.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	w.until(here + ".id === 'main'")
 }
 
 // narrow: no page of a telephone is wider than it.
