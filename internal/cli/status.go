@@ -70,7 +70,7 @@ claimed.`,
 	f := cmd.Flags()
 	r.teller.bindAddress(f)
 	f.StringVarP(&r.selector, "selector", "l", "", "only servers and BMCs with these labels, as kubectl takes them: key=value,…")
-	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label or annotation "+metalv1.MetadataPrefix+"rack")
+	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label farrier.dev/rack, or label or annotation "+metalv1.MetadataPrefix+"rack")
 	f.StringSliceVar(&r.states, "state", nil, "only servers in these states, separated by commas")
 	f.IntVar(&r.rows, "limit", 50, "how many servers the table shows; 0: all")
 	f.BoolVarP(&r.watch, "watch", "w", false, "keep looking: redraw the table at a terminal, otherwise print what changes")

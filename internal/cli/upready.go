@@ -30,7 +30,9 @@ type ready struct {
 
 	// sample is an image that simulated machines boot; empty: there is none.
 	sample string
-	join   []string
+	// dashboard says that pages for browsers are served.
+	dashboard bool
+	join      []string
 }
 
 // sayReady tells where everything is.
@@ -45,7 +47,7 @@ func sayReady(out io.Writer, s *standalone.System, output string) error {
 func readyOf(s *standalone.System) ready {
 	r := ready{
 		API: s.APIURL, Kubeconfig: s.Kubeconfig, Boot: s.BootURL, Consoles: s.ConsolesDir, Events: s.BMCEventsURL, Operator: s.OperatorURL,
-		OperatorCA: s.OwnOperatorCA(), BootStream: s.BootStreamAddress,
+		OperatorCA: s.OwnOperatorCA(), BootStream: s.BootStreamAddress, dashboard: s.HasDashboard(),
 	}
 	if len(s.BootCA()) > 0 {
 		r.BootCA = s.BootCAFile()
@@ -96,6 +98,9 @@ func (r ready) print(out io.Writer) error {
 		fmt.Fprintf(out, "  farrier claim first --image %s\n  farrier release first\n", r.sample)
 	case r.Sim == 0:
 		fmt.Fprint(out, "  farrier add bmc NAME --ip ADDRESS --username USER\n")
+	}
+	if r.dashboard {
+		fmt.Fprint(out, "  farrier dashboard    # a link for your browser\n")
 	}
 	_, err := fmt.Fprintln(out)
 	return err

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inquiry"
 	"github.com/farrier-dev/farrier/internal/logbook"
 	"github.com/farrier-dev/farrier/internal/program/usage"
+	"github.com/farrier-dev/farrier/internal/verb"
 )
 
 func newWhy() *cobra.Command {
@@ -23,7 +27,7 @@ func newWhy() *cobra.Command {
 		Long: `Prints the cause in one sentence, then the next step to take, then the evidence: the first step that is missing, how long it is overdue,
 usual causes, and the conditions and requests that say so.
 
-A claim is CLAIM or NAMESPACE/CLAIM. A MAC address or a UUID may be that of a machine that Farrier does not know: then the answer says what it
+A claim is CLAIM, NAMESPACE/CLAIM or, as for the other commands, claim/CLAIM. A MAC address or a UUID may be that of a machine that Farrier does not know: then the answer says what it
 asked for, when and from where, and which Server is closest to it. docs/troubleshooting.md lists all causes.`,
 		Example: `  farrier why node-7
   farrier why default/web
@@ -83,7 +87,7 @@ func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string
 			return machines, explainOperator(at.URL, operator.PathUnknown, err)
 		},
 	}
-	facts, err := source.Read(ctx, asked)
+	facts, err := factsAbout(ctx, source, asked)
 	if err != nil {
 		return err
 	}
@@ -93,4 +97,24 @@ func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string
 		return printJSON(out, answer)
 	}
 	return answer.Print(out, timeZone(t.utc))
+}
+
+// factsAbout reads the facts about a name. The name of a claim may have the prefix that other commands want, unless a namespace is called so. Whoever
+// mistypes a name is asked which one was meant.
+func factsAbout(ctx context.Context, source inquiry.Source, asked string) (*diagnosis.Facts, error) {
+	facts, err := source.Read(ctx, asked)
+	if name, ok := strings.CutPrefix(asked, claimPrefix); ok && errors.Is(err, inquiry.ErrNotFound) {
+		facts, err = source.Read(ctx, source.Namespace+"/"+name)
+	}
+	if !errors.Is(err, inquiry.ErrNotFound) {
+		return facts, err
+	}
+	var meant []string
+	for _, kind := range []string{"Server", "ServerClaim", "BMC"} {
+		names, failed := verb.Names(ctx, source.API, kind)
+		if failed == nil { // a hint that cannot be had is no error
+			meant = append(meant, usage.SimilarTo(names, asked)...)
+		}
+	}
+	return nil, fmt.Errorf("%w%s", err, usage.Meant(meant, "%s"))
 }

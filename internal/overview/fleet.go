@@ -16,8 +16,12 @@ import (
 	"github.com/farrier-dev/farrier/internal/diagnosis"
 )
 
-// rackKey is the key of the label or annotation that names the rack of a server.
-const rackKey = metalv1.MetadataPrefix + "rack"
+const (
+	// rackLabel is that by which the dashboard draws racks.
+	rackLabel = "farrier.dev/rack"
+	// rackKey is the key of the label or annotation that names the rack of a server for metal-operator.
+	rackKey = metalv1.MetadataPrefix + "rack"
+)
 
 // Fleet is what `farrier status` shows, and what it prints as JSON.
 type Fleet struct {
@@ -96,7 +100,7 @@ func (f Filter) takes(obj metav1.Object) bool {
 }
 
 func rackOf(obj metav1.Object) string {
-	return cmp.Or(obj.GetLabels()[rackKey], obj.GetAnnotations()[rackKey])
+	return cmp.Or(obj.GetLabels()[rackLabel], obj.GetLabels()[rackKey], obj.GetAnnotations()[rackKey])
 }
 
 // Objects are what a Fleet is made of.

@@ -65,3 +65,20 @@ func TestWhatSomebodyAskedForIsNoTrouble(t *testing.T) {
 		t.Errorf("%+v", fleet)
 	}
 }
+
+// TestTheRackOfAServer: whoever labels a server for the dashboard finds it by its rack, and so does whoever did it for metal-operator.
+func TestTheRackOfAServer(t *testing.T) {
+	for name, meta := range map[string]metav1.ObjectMeta{
+		"of the dashboard":         {Labels: map[string]string{"farrier.dev/rack": "r7"}},
+		"of metal-operator":        {Labels: map[string]string{metalv1.MetadataPrefix + "rack": "r7"}},
+		"noted for metal-operator": {Annotations: map[string]string{metalv1.MetadataPrefix + "rack": "r7"}},
+	} {
+		s := &metalv1.Server{ObjectMeta: meta}
+		if got := rackOf(s); got != "r7" {
+			t.Errorf("%s: rack %q", name, got)
+		}
+		if !(Filter{Rack: "r7"}).takes(s) || (Filter{Rack: "r8"}).takes(s) {
+			t.Errorf("%s: a filter chooses another rack", name)
+		}
+	}
+}

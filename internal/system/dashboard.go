@@ -22,6 +22,9 @@ func shownKinds() []client.Object {
 	return kinds
 }
 
+// HasDashboard reports whether there is one at the operators' address.
+func (s *System) HasDashboard() bool { return s.settings.Dashboard && s.OperatorURL != "" }
+
 // addDashboard puts the dashboard at the operators' address, if it is wanted.
 func (s *System) addDashboard(mgr ctrl.Manager, server *operator.Server, unknown func() []operator.UnknownMachine) error {
 	if !s.settings.Dashboard {
