@@ -4,7 +4,7 @@
 // sample of every kind (samples/).
 //
 // Lists under testdata hold the CRDs to the contract: metal-fields.txt, boot-fields.txt
-// and ipxe-fields.txt say what existing manifests and clients rely on, additions.txt says
+// and ipxe-fields.txt say what existing manifests and clients rely on, farrier-fields.txt and additions.txt say
 // what Farrier adds. A field that is in none of them fails the test, and so does one
 // that is missing.
 package config

@@ -100,7 +100,7 @@ func parseLine(list map[string]definition, kind, line string) error {
 func contract(t *testing.T) map[string]definition {
 	t.Helper()
 	out := map[string]definition{}
-	for _, name := range []string{"metal-fields.txt", "boot-fields.txt", "ipxe-fields.txt"} {
+	for _, name := range []string{"metal-fields.txt", "boot-fields.txt", "ipxe-fields.txt", "farrier-fields.txt"} {
 		maps.Copy(out, readFieldList(t, name))
 	}
 	for kind, addition := range readFieldList(t, "additions.txt") {

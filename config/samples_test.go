@@ -40,9 +40,9 @@ func apply(ctx context.Context, c client.Client, object *unstructured.Unstructur
 }
 
 func TestSamplesApply(t *testing.T) {
+	c, _ := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
-	c, _ := newClient(t)
 	samples, err := Samples()
 	examples, problem := Examples()
 	if err := errors.Join(err, problem); err != nil {
@@ -71,9 +71,9 @@ func TestSamplesApply(t *testing.T) {
 // TestAPIServerRefusesBadInput runs the table of refused input against a real API, which adds what
 // the table's own test leaves out: that errors reach the client with the path of their field.
 func TestAPIServerRefusesBadInput(t *testing.T) {
+	c, _ := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
-	c, _ := newClient(t)
 	namespace := testapi.Namespace(t)
 	crds := loadCRDs(t)
 	for n, r := range refused {
@@ -111,9 +111,9 @@ func TestAPIServerRefusesBadInput(t *testing.T) {
 
 // TestColumns asks for tables as kubectl does, and holds them against the columns of the contract.
 func TestColumns(t *testing.T) {
+	c, cfg := newClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
-	c, cfg := newClient(t)
 	maintenance := &unstructured.Unstructured{Object: parse(t, `{metadata: {annotations: {metal.ironcore.dev/reason: disk 3}}, spec: {serverRef: {name: a}, priority: 7}}`)}
 	maintenance.SetGroupVersionKind(schema.GroupVersionKind{Group: "metal.ironcore.dev", Version: "v1alpha1", Kind: "ServerMaintenance"})
 	maintenance.SetName("columns")

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
@@ -75,20 +76,21 @@ var kinds = withBootConfigs(map[schema.GroupKind]kind{
 	metal("ServerMaintenance"):       {resource: "servermaintenances", validate: []rule{of(maintenanceServer), operations}},
 	metal("BIOSSettings"):            {resource: "biossettings", validate: []rule{of(settingsServer), of(settingsNames), of(settingsInProgress), operations}},
 	metal("BIOSVersionSet"): {resource: "biosversionsets", validate: []rule{
-		selecting("serverSelector", "Servers", func(s *metalv1.BIOSVersionSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), operations,
+		selecting("serverSelector", "Servers", func(s *metalv1.BIOSVersionSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(followsPolicy[metalv1.BIOSVersionSet]), operations,
 	}},
 	metal("BMCVersionSet"): {resource: "bmcversionsets", validate: []rule{
-		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCVersionSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), operations,
+		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCVersionSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), of(followsPolicy[metalv1.BMCVersionSet]), operations,
 	}},
 	metal("BMCSettingsSet"): {resource: "bmcsettingssets", validate: []rule{
-		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCSettingsSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), operations,
+		selecting("bmcSelector", "BMCs", func(s *metalv1.BMCSettingsSet) *metav1.LabelSelector { return &s.Spec.BMCSelector }), of(followsPolicy[metalv1.BMCSettingsSet]), operations,
 	}},
 	metal("BIOSSettingsSet"): {resource: "biossettingssets", validate: []rule{
-		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), operations,
+		selecting("serverSelector", "Servers", func(s *metalv1.BIOSSettingsSet) *metav1.LabelSelector { return &s.Spec.ServerSelector }), of(setSettingsNames), of(followsPolicy[metalv1.BIOSSettingsSet]), operations,
 	}},
-	metal("BIOSVersion"): {resource: "biosversions", validate: []rule{of(biosVersion), operations}},
-	metal("BMCVersion"):  {resource: "bmcversions", validate: []rule{of(bmcVersion), operations}},
-	metal("BMCSettings"): {resource: "bmcsettings", validate: []rule{of(uniqueBMC), of(bmcSettingsInProgress), operations}},
+	metal("BIOSVersion"):     {resource: "biosversions", validate: []rule{of(biosVersion), operations}},
+	metal("BMCVersion"):      {resource: "bmcversions", validate: []rule{of(bmcVersion), operations}},
+	metal("BMCSettings"):     {resource: "bmcsettings", validate: []rule{of(uniqueBMC), of(bmcSettingsInProgress), operations}},
+	farrier("RolloutPolicy"): {resource: "rolloutpolicies", validate: []rule{of(rolloutPolicy)}},
 	ipxe("Profile"): {resource: "profiles", dated: true, mutate: []repair{labelKeys}, validate: []rule{
 		of(profileScript), of(profileWebhooks), of(profileReferences),
 	}, remove: []rule{of(profileInUse)}},
@@ -106,7 +108,10 @@ func withBootConfigs(kinds map[schema.GroupKind]kind) map[schema.GroupKind]kind 
 
 func metal(name string) schema.GroupKind { return metalv1.GroupVersion.WithKind(name).GroupKind() }
 func boot(name string) schema.GroupKind  { return bootv1.GroupVersion.WithKind(name).GroupKind() }
-func ipxe(name string) schema.GroupKind  { return ipxev1.GroupVersion.WithKind(name).GroupKind() }
+func farrier(name string) schema.GroupKind {
+	return farrierv1.GroupVersion.WithKind(name).GroupKind()
+}
+func ipxe(name string) schema.GroupKind { return ipxev1.GroupVersion.WithKind(name).GroupKind() }
 
 // Validates reports whether there are rules that may refuse objects of a kind, Mutates whether there are some that change them. A shell asks first,
 // to let everything else pass at no cost.

@@ -173,6 +173,24 @@ var rooms = []room{
 		because: "which machines may get a change is computed from what is handed in, and tested over whole fleets without an API",
 	},
 	{
+		path:    "internal/rollout/policyspec",
+		may:     []string{"api", "internal/rollout"},
+		never:   kubernetesClients,
+		because: "what a RolloutPolicy says is the same for whoever refuses it, follows it or prints it",
+	},
+	{
+		path:    "internal/controller/rolloutpermit",
+		may:     []string{"api"},
+		never:   kubernetesClients,
+		because: "whether an object may begin is a fact of it, whoever reads it",
+	},
+	{
+		path:    "internal/place",
+		may:     []string{"api"},
+		never:   kubernetesClients,
+		because: "where a server stands is read from its labels, whoever asks",
+	},
+	{
 		path:    "internal/bmc/macprefix",
 		may:     []string{"internal/bmc", "internal/identity"},
 		never:   kubernetes,
@@ -505,7 +523,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dashboard/page",
-		may:     []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/timeline"},
+		may:     []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview", "internal/controller", "internal/diagnosis", "internal/inquiry", "internal/inspection", "internal/logbook", "internal/overview", "internal/place", "internal/timeline"},
 		never:   append([]string{module + "/internal/cli", module + "/internal/system"}, controlPlane...),
 		because: "what a page shows is drawn from what its reader may read; who serves it is decided elsewhere",
 	},
@@ -529,16 +547,16 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/overview",
-		may:     []string{"internal/bootattempt", "api", "internal/diagnosis", "internal/bootview", "internal/bootview/bootmethod", "internal/controller"},
+		may:     []string{"internal/bootattempt", "api", "internal/diagnosis", "internal/bootview", "internal/bootview/bootmethod", "internal/controller", "internal/place"},
 		never:   controlPlane,
 		because: "what is known of all servers is the same picture in a terminal and on a page",
 	},
 	{
 		path: "internal/controller",
 		may: []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
-			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname",
+			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/rolloutpermit",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
-			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console", "internal/diagnosis"},
+			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console", "internal/diagnosis", "internal/place", "internal/rollout/..."},
 		never:   controlPlane,
 		because: "controllers decide; they work the same on any Kubernetes API, and against real or simulated BMCs",
 	},
@@ -550,7 +568,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/admission",
-		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
+		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/rolloutpermit", "internal/rollout/...", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
 			"internal/controller/index", "internal/inbound/...", "internal/host/...", "internal/bootstream/authority"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
@@ -645,7 +663,7 @@ var rooms = []room{
 		path: "internal/cli",
 		may: []string{"internal/printable", "api", "internal/bootview", "internal/bootview/bootmethod", "internal/standalone", "internal/system", "internal/sim", "internal/sim/vm", "internal/image/localregistry", "internal/image/registry", "internal/image/discovery", "internal/image/bootimage", "internal/image/uki", "internal/program/...", "internal/ipxeapi/...",
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
-			"internal/bootstream/enroll", "internal/diagnosis", "internal/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/...", "internal/verb"},
+			"internal/bootstream/enroll", "internal/diagnosis", "internal/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/...", "internal/verb", "internal/place", "internal/rollout/..."},
 		because: "subcommands start a system and then talk to it as any client would",
 	},
 	{

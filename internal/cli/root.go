@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUp(), newStatus(), newDashboard(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newConsole(), newWhy(), newUnknown(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newMove(), newEmergencyKubeconfig(), newVersion())
+	root.AddCommand(newUp(), newStatus(), newDashboard(), newSim(), newDemo(), newExplain(), newRender(), newTimeline(), newConsole(), newWhy(), newUnknown(), newRollout(), newBootServers(), newImport(), newImage(), newCert(clock.RealClock{}), newBackup(), newRestore(), newReset(), newMove(), newEmergencyKubeconfig(), newVersion())
 	root.AddCommand(newVerbs()...)
 	if isPlugin() {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl farrier"}

@@ -20,6 +20,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/cli/status"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/place"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 )
 
@@ -70,7 +71,7 @@ claimed.`,
 	f := cmd.Flags()
 	r.teller.bindAddress(f)
 	f.StringVarP(&r.selector, "selector", "l", "", "only servers and BMCs with these labels, as kubectl takes them: key=value,…")
-	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label farrier.dev/rack, or label or annotation "+metalv1.MetadataPrefix+"rack")
+	f.StringVar(&r.rack, "rack", "", "only servers of this rack: label or annotation "+place.LabelRack+", or "+metalv1.MetadataPrefix+"rack")
 	f.StringSliceVar(&r.states, "state", nil, "only servers in these states, separated by commas")
 	f.IntVar(&r.rows, "limit", 50, "how many servers the table shows; 0: all")
 	f.BoolVarP(&r.watch, "watch", "w", false, "keep looking: redraw the table at a terminal, otherwise print what changes")

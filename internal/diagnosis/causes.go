@@ -46,7 +46,7 @@ var causes = map[string][]cause{kindBMC: bmcCauses, kindServer: serverCauses, ki
 var normal = map[string]bool{
 	"Accepted": true, "Allocated": true, "Applied": true, "AsExpected": true, "AvailableAndOff": true, "BMCCreated": true, "BootConfigurationPending": true,
 	"BootConfigurationReady": true, "BootOrdered": true, "Booted": true, "Booting": true, "CertificateAccepted": true, "CertificateVerified": true,
-	"Cleaned": true, "Connected": true, "CredentialsRotated": true, "Delivered": true, "Enforced": true, "Granted": true, "Identified": true, "Idle": true,
+	"Cleaned": true, "Connected": true, "CredentialsRotated": true, "Delivered": true, "Enforced": true, "Followed": true, "Granted": true, "Identified": true, "Idle": true,
 	"InUse": true, "Matches": true, "NoAlarm": true, "NoConflict": true, "NoSystemUUID": true, "NotABMC": true, "NotAsked": true, "NotAvailable": true,
 	"NotBooted": true, "NotBound": true, "NotOff": true, "NothingToBoot": true, "Offered": true, "OnTime": true, "Ordered": true, "PassedThrough": true,
 	"Preparing": true, "Programmed": true, "Reachable": true, "Read": true, "Ready": true, "ReportStored": true, "ResetComplete": true, "Resolved": true,

@@ -44,6 +44,8 @@ var others = []other{
 	{"Assignment, Profile", "NamespaceNotServed", "Nobody serves the namespace.", "Name it with --boot-namespaces, or have an operator grant it machines (docs/ipxe-api.md)."},
 	// maintenances, readiness rules, BIOS settings
 	{"ServerMaintenance, ServerReadinessRule, Sets", "Ending", "It is to be deleted, and something is still to be undone.", "Wait: the message says for what."},
+	{"BIOSSettings, BMCSettings, BIOSVersion, BMCVersion", "WaitingForRollout", "A RolloutPolicy has not let it begin.", "Wait; `farrier rollout status` says for what."},
+	{"Sets", "RolloutPolicyNotFound", "The annotation farrier.dev/rollout-policy names no RolloutPolicy, so nothing further begins.", "Create the policy, or correct the annotation."},
 	{"BIOSSettings, BIOSVersion", "ServerRefMissing", "spec.serverRef names no Server.", "Set it."},
 	{"BIOSSettings, BMCSettings", "ReadingSettings", "Farrier reads the settings of the BIOS or the BMC.", "Wait."},
 	{"BIOSSettings, BMCSettings, BIOSVersion, BMCVersion", "Deleted", "The object was deleted before its settings were applied, or its version was there.", "Wait: Farrier takes back what was begun."},

@@ -22,6 +22,7 @@ var elsewhere = map[string]string{
 		UnexpectedPendingSettings UnknownAttribute VersionMismatch WaitingForApproval WaitingForBMC WaitingForMaintenance WaitingForServer WaitingForTurn WriteFailed`,
 	"sets.md":     "ChildrenCompleted ChildrenFailed ChildrenInProgress NothingSelected TargetTaken",
 	"firmware.md": "Updating VersionReached",
+	"rollouts.md": "Completed CompletedWithFailures",
 	"credentials.md": `AccountPending AccountReady AccountTableFull AnotherBMCUser OwnAccount PasswordNotVerified
 		PasswordRulesNotSatisfiable RemovingAccount RoleUnknown`,
 	"boot-servers.md": "AllUsable Disconnected Expired Follows NeverConnected NoProblems NotConnected NotReady Problems RenewalLate Valid",

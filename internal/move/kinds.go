@@ -13,18 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
 // groups are those whose objects move. All versions that Farrier has ever served are here.
 var groups = []schema.GroupVersion{
-	metalv1.GroupVersion, bootv1.GroupVersion, ipxev1.GroupVersion, {Group: "farrier.dev", Version: "v1alpha1"},
+	metalv1.GroupVersion, bootv1.GroupVersion, ipxev1.GroupVersion, farrierv1.GroupVersion,
 }
 
 // precedence is the order in which kinds are made where no object owns or names another; others come after them.
 var precedence = []string{
-	"Namespace", "Secret", "ConfigMap", "Endpoint", "BMCSecret", "BMC", "BMCUser", "BIOSVersionSet", "BMCVersionSet", "BIOSSettingsSet", "BMCSettingsSet", "BIOSSettings", "BMCSettings", "BIOSVersion", "BMCVersion", "ServerClaim", "ServerMaintenance", "ServerBootConfiguration", "Server",
+	"Namespace", "Secret", "ConfigMap", "Endpoint", "BMCSecret", "BMC", "BMCUser", "RolloutPolicy", "BIOSVersionSet", "BMCVersionSet", "BIOSSettingsSet", "BMCSettingsSet", "BIOSSettings", "BMCSettings", "BIOSVersion", "BMCVersion", "ServerClaim", "ServerMaintenance", "ServerBootConfiguration", "Server",
 	"Profile", "Assignment", "ServerReadinessRule",
 }
 

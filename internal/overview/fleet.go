@@ -14,13 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/endpoint"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
-)
-
-const (
-	// rackLabel is that by which the dashboard draws racks.
-	rackLabel = "farrier.dev/rack"
-	// rackKey is the key of the label or annotation that names the rack of a server for metal-operator.
-	rackKey = metalv1.MetadataPrefix + "rack"
+	"github.com/farrier-dev/farrier/internal/place"
 )
 
 // Fleet is what `farrier status` shows, and what it prints as JSON.
@@ -96,11 +90,7 @@ func (f Filter) all() bool { return (f.Labels == nil || f.Labels.Empty()) && f.R
 
 // takes reports whether the filter chooses an object.
 func (f Filter) takes(obj metav1.Object) bool {
-	return (f.Labels == nil || f.Labels.Matches(labels.Set(obj.GetLabels()))) && (f.Rack == "" || rackOf(obj) == f.Rack)
-}
-
-func rackOf(obj metav1.Object) string {
-	return cmp.Or(obj.GetLabels()[rackLabel], obj.GetLabels()[rackKey], obj.GetAnnotations()[rackKey])
+	return (f.Labels == nil || f.Labels.Matches(labels.Set(obj.GetLabels()))) && (f.Rack == "" || place.Of(obj).Rack == f.Rack)
 }
 
 // Objects are what a Fleet is made of.
@@ -166,7 +156,7 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 func rowOf(s *metalv1.Server, activity Activity) Server {
 	row := Server{
 		Name: s.Name, State: string(cmp.Or(s.Status.State, metalv1.ServerStateInitial)), Power: string(s.Status.PowerState), Doing: activity.Doing,
-		Trouble: activity.Trouble != nil, Site: s.Labels[metalv1.LabelSite], Rack: rackOf(s), Model: s.Status.Model, UUID: s.Spec.SystemUUID,
+		Trouble: activity.Trouble != nil, Site: s.Labels[metalv1.LabelSite], Rack: place.Of(s).Rack, Model: s.Status.Model, UUID: s.Spec.SystemUUID,
 	}
 	if row.Trouble {
 		row.Reason = activity.Trouble.Reason

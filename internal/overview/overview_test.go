@@ -9,6 +9,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
+	"github.com/farrier-dev/farrier/internal/place"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -74,7 +75,7 @@ func TestTheRackOfAServer(t *testing.T) {
 		"noted for metal-operator": {Annotations: map[string]string{metalv1.MetadataPrefix + "rack": "r7"}},
 	} {
 		s := &metalv1.Server{ObjectMeta: meta}
-		if got := rackOf(s); got != "r7" {
+		if got := place.Of(s).Rack; got != "r7" {
 			t.Errorf("%s: rack %q", name, got)
 		}
 		if !(Filter{Rack: "r7"}).takes(s) || (Filter{Rack: "r8"}).takes(s) {

@@ -17,9 +17,11 @@ const (
 	FailureLimit Reason = "FailureLimitReached"
 	WindowClosed Reason = "WindowClosed"
 	WaveRuns     Reason = "WaveInProgress"
+	Unwell       Reason = "ServersInTrouble"
 	Baking       Reason = "Baking"
 	WaveFull     Reason = "WaveFull"
 	Risk         Reason = "MayStillFail"
+	Unready      Reason = "NotReady"
 	Unhealthy    Reason = "MachineUnavailable"
 	FleetBudget  Reason = "FleetBudget"
 	ZoneBudget   Reason = "ZoneBudget"
@@ -41,6 +43,8 @@ type Decision struct {
 	Waits map[string]Wait
 	// Wave is the number of the wave, from 1, of Waves of them.
 	Wave, Waves int
+	// First says that the first items of the wave may begin now.
+	First bool
 	// Held is what keeps all items from beginning, nil: nothing does.
 	Held *Wait
 	// Done, Begun, Failed and All count items, those of Begin among the begun.
@@ -68,6 +72,9 @@ func Decide(p Policy, facts *Facts) *Decision {
 			continue
 		}
 		wait := stop
+		if wait == nil && item.Unready {
+			wait = &Wait{Unready, "what it has to do is being found out"}
+		}
 		if wait == nil {
 			wait = b.wait(item)
 		}
@@ -82,6 +89,7 @@ func Decide(p Policy, facts *Facts) *Decision {
 		b.takeAll(item.Machines)
 		stop = p.stops(d, come, w)
 	}
+	d.First = w.fresh && len(d.Begin) > 0
 	return d
 }
 
@@ -99,6 +107,9 @@ func (p Policy) holds(come *progress, w wave, now time.Time) (*Wait, time.Time) 
 	if reason, at, ready := come.baked(w, now); !ready {
 		if reason == Baking {
 			return &Wait{reason, fmt.Sprintf("wave %d may begin %s", w.number+1, at.UTC().Format(time.RFC3339))}, at
+		}
+		if reason == Unwell {
+			return &Wait{reason, fmt.Sprintf("%d that are done have servers in trouble", come.unwell)}, time.Time{}
 		}
 		return &Wait{reason, fmt.Sprintf("%d of the wave before are in progress", come.begun)}, time.Time{}
 	}

@@ -28,6 +28,10 @@ type Item struct {
 	// Machines are the names of those that are unavailable while the item does something.
 	Machines []string
 	Stand    Stand
+	// Unready says of one that is Waiting that nobody knows yet whether it has anything to do.
+	Unready bool
+	// Unwell says of one that is Done that something is wrong with a machine of it.
+	Unwell bool
 	// Ended is when an item was done, or failed.
 	Ended time.Time
 	// Class is the kind of failure of one that Failed.

@@ -15,6 +15,8 @@ type Policy struct {
 	Failures Amount
 	// Classes are limits for failures of one class each, beside Failures.
 	Classes map[string]int
+	// Return is how long the machines of an item may take to be available again after their change.
+	Return time.Duration
 	// Held says why nothing may begin at all: Paused or Aborted.
 	Held Reason
 	// Accepted is how many failures somebody has looked at, and let the change go on.

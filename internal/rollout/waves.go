@@ -5,7 +5,9 @@ import "time"
 // progress is how far a change has come.
 type progress struct {
 	all, touched, begun, done, failed int
-	classes                           map[string]int
+	// unwell are those done whose machines are in trouble.
+	unwell  int
+	classes map[string]int
 	// ended is when the last item ended that has.
 	ended time.Time
 }
@@ -17,7 +19,9 @@ func progressOf(items []Item) *progress {
 		case Begun:
 			p.begun++
 		case Done:
-			p.done++
+			if p.done++; items[i].Unwell {
+				p.unwell++
+			}
 		case Failed:
 			p.failed++
 			p.classes[items[i].Class]++
@@ -62,6 +66,8 @@ func (p *progress) baked(w wave, now time.Time) (reason Reason, at time.Time, re
 		return "", time.Time{}, true
 	case p.begun > 0:
 		return WaveRuns, time.Time{}, false
+	case p.unwell > 0:
+		return Unwell, time.Time{}, false
 	case now.Before(p.ended.Add(w.after.Bake)):
 		return Baking, p.ended.Add(w.after.Bake), false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/firmwareversion"
 	"github.com/farrier-dev/farrier/internal/controller/maintenance"
 	"github.com/farrier-dev/farrier/internal/controller/readiness"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpolicy"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -49,6 +50,9 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 			(&childset.Sets{Client: mgr.GetClient(), Kind: kind, Recorder: s.recorder(mgr), Clock: clock.RealClock{}}).SetupWithManager,
 		)
 	}
+	setups = append(setups, (&rolloutpolicy.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kinds: childset.Kinds(), Recorder: s.recorder(mgr), Clock: clock.RealClock{},
+	}).SetupWithManager)
 	for _, setup := range setups {
 		if err := setup(mgr); err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -60,6 +61,7 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(metalv1.AddToScheme(scheme))
 	utilruntime.Must(bootv1.AddToScheme(scheme))
 	utilruntime.Must(ipxev1.AddToScheme(scheme))
+	utilruntime.Must(farrierv1.AddToScheme(scheme))
 	return scheme
 }
 
@@ -200,7 +202,7 @@ func cachedKinds() []client.Object {
 	kinds := []client.Object{
 		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{}, &metalv1.ServerMaintenance{},
 		&metalv1.BMCUser{}, &metalv1.BIOSSettings{}, &metalv1.BMCSettings{}, &metalv1.BIOSSettingsSet{}, &metalv1.BMCSettingsSet{}, &metalv1.BIOSVersion{}, &metalv1.BMCVersion{}, &metalv1.BIOSVersionSet{}, &metalv1.BMCVersionSet{},
-		&metalv1.ServerReadinessRule{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
+		&farrierv1.RolloutPolicy{}, &metalv1.ServerReadinessRule{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Secret")), metadataOf(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")), metadataOf(metalv1.GroupVersion.WithKind("BMCSecret")),
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
@@ -109,7 +110,7 @@ func At(t *testing.T, config *rest.Config) *Product {
 func (p *Product) use(config *rest.Config) (err error) {
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme, farrierv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}

@@ -192,10 +192,33 @@ const (
 	// another key, nor without this annotation.
 	AnnotationSSHHostKey = "farrier.dev/ssh-host-key"
 
+	// AnnotationRolloutPolicy, on a Set, names the RolloutPolicy that its changes go by. Farrier writes it on what the Set makes: such an object begins
+	// only when the policy lets it. On an object that no Set has made a person may write it.
+	AnnotationRolloutPolicy = "farrier.dev/rollout-policy"
+
+	// AnnotationRolloutPermit, on what goes by a RolloutPolicy, lets it begin, as JSON: since when, and when and how it ended. Farrier removes it when the change
+	// becomes another one.
+	AnnotationRolloutPermit = "farrier.dev/rollout-permit"
+
+	// AnnotationRollout, on a Set, keeps its rollout from going on: RolloutPaused or RolloutAborted.
+	AnnotationRollout = "farrier.dev/rollout"
+
+	// AnnotationFailuresAccepted, on a Set, is how many failures of its rollout a person has looked at, and with which metadata.generation of the Set:
+	// <number>@<generation>. The limits count from there. With another template it says nothing.
+	AnnotationFailuresAccepted = "farrier.dev/failures-accepted"
+
 	// AnnotationCertificate, on a BMC or a Server with an inline BMC, holds the SHA-256 fingerprint of the TLS certificate that a
 	// person has accepted, as openssl x509 -noout -fingerprint -sha256 prints it. Farrier trusts this certificate, whatever its
 	// name, dates and issuer are, and no other. A value that is no fingerprint trusts none.
 	AnnotationCertificate = "farrier.dev/certificate"
+)
+
+// What a person has said of a rollout, the values of AnnotationRollout.
+const (
+	// RolloutPaused: nothing further begins.
+	RolloutPaused = "paused"
+	// RolloutAborted: nothing further begins, and what may begin and has not loses its permit.
+	RolloutAborted = "aborted"
 )
 
 // Ways of cleaning, the values of AnnotationCleanup.

@@ -26,6 +26,10 @@ const (
 	ReasonMaintenanceEnding = "Ending"
 )
 
+// ReasonWaitingForRollout is a reason of ConditionReady of settings and versions: something differs, and the RolloutPolicy that they go by has
+// not let them begin.
+const ReasonWaitingForRollout = "WaitingForRollout"
+
 // AnnotationMaintainedBy, on a Server, names the ServerMaintenance of this API group that has the server:
 // <namespace>/<name>@<UID>. Farrier writes it together with spec.serverMaintenanceRef. A reference without this annotation may
 // name an object of another API group, since the spec does not hold the group. Added by Farrier.

@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -147,7 +148,7 @@ func (r *Reconciler) finalize(ctx context.Context, obj *metalv1.BIOSSettings) er
 
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.
 func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BIOSSettings) (*view, fleet.Key, error) {
-	v := &view{now: r.Clock.Now(), obj: obj, flow: flowOf(obj), asked: askedFor(obj), progress: progressOf(obj), enforce: r.EnforcePowerOff, deleting: deleting(obj)}
+	v := &view{now: r.Clock.Now(), obj: obj, flow: flowOf(obj), asked: askedFor(obj), progress: progressOf(obj), enforce: r.EnforcePowerOff, deleting: deleting(obj), rollout: rolloutpermit.Waits(obj)}
 	if obj.Spec.ServerRef == nil || obj.Spec.ServerRef.Name == "" {
 		return v, "", nil
 	}

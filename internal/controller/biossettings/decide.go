@@ -60,6 +60,8 @@ type view struct {
 	busy   bool
 	// maintenance is how it stands with the maintenance that the server is had by.
 	maintenance maintenancerequest.Standing
+	// rollout names the RolloutPolicy that has not let it begin, if one is in its way.
+	rollout string
 	// power is how the power command of the present step stands.
 	power fleet.CommandStatus
 	// locked is why the exclusive lock cannot be taken now.
@@ -162,6 +164,9 @@ func (v *view) compare(p *plan) plan {
 	}
 	if len(l.foreign) > 0 {
 		return p.say(metalv1.BIOSSettingsStateFailed, reasonUnexpectedPending, "%v; to check again, set the annotation %s=retry", l.unexpected(), metalv1.AnnotationOperation)
+	}
+	if v.rollout != "" {
+		return p.say(metalv1.BIOSSettingsStatePending, metalv1.ReasonWaitingForRollout, "%s differ; RolloutPolicy %q has not let it begin", strings.Join(names, ", "), v.rollout)
 	}
 	p.release, p.maintain = false, true
 	if !v.maintenance.Granted() {

@@ -90,6 +90,8 @@ type view struct {
 	restart fleet.CommandStatus
 	// maintenance is how it stands with the servers of the BMC.
 	maintenance maintenancerequest.Standing
+	// rollout names the RolloutPolicy that has not let it begin, if one is in its way.
+	rollout string
 	// locked is why the exclusive lock cannot be taken now.
 	locked error
 	// deleting says that the object goes as soon as nothing is under way.
@@ -185,6 +187,9 @@ func (v *view) compare(p *plan) plan {
 	}
 	if l.refused != nil {
 		return p.say(metalv1.BMCSettingsStateFailed, reasonOf(l.refused, reasonInvalidValue), "%v", l.refused)
+	}
+	if v.rollout != "" {
+		return p.say(metalv1.BMCSettingsStatePending, metalv1.ReasonWaitingForRollout, "%s differ; RolloutPolicy %q has not let it begin", named(l.differing), v.rollout)
 	}
 	p.release, p.maintain = false, true
 	if !v.maintenance.Granted() {

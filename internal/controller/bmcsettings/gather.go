@@ -13,12 +13,13 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.
 func (r *Reconciler) gather(ctx context.Context, obj *metalv1.BMCSettings) (*view, fleet.Key, error) {
-	v := &view{now: r.Clock.Now(), obj: obj, deleting: deleting(obj)}
+	v := &view{now: r.Clock.Now(), obj: obj, deleting: deleting(obj), rollout: rolloutpermit.Waits(obj)}
 	if err := r.gatherSettings(ctx, v); err != nil {
 		return nil, "", err
 	}

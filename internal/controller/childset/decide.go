@@ -72,14 +72,15 @@ func (v *view) drop(p *plan, s *set, child client.Object) {
 
 // keep brings a child to what its Set wants.
 func (v *view) keep(p *plan, s *set, child client.Object) {
-	to := ignoring(s, child)
+	to, changed := ignoring(s, child), false
 	if outdated := v.kind.outdated(s, to); outdated != nil && mayChange(v.kind, s, child) {
 		to = outdated
 		if v.kind.stateOf(child) == inProgress {
 			to = operated(to, metalv1.OperationAllowInProgressUpdate)
 		}
+		changed = true
 	}
-	p.bring(child, to)
+	p.bring(child, v.follow(s, to, changed))
 }
 
 // bring changes a child, if that changes anything.

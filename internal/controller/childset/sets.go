@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -128,8 +129,19 @@ func (r *Sets) SetupWithManager(mgr ctrl.Manager) error {
 		For(r.Kind.newSet(), builder.WithPredicates(predicate.Or(setChanged(), r.Kind.statusTaken()))).
 		Watches(r.Kind.newChild(""), handler.EnqueueRequestsFromMapFunc(r.ofChild), builder.WithPredicates(r.Kind.childReported())).
 		Watches(r.Kind.newTarget(), handler.EnqueueRequestsFromMapFunc(r.ofTarget), builder.WithPredicates(targetChanged())).
+		Watches(&farrierv1.RolloutPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(exists())).
 		WithOptions(objectqueue.Options(1)).
 		Complete(r)
+}
+
+// all are all Sets.
+func (r *Sets) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return index.Requests(ctx, r, r.Kind.sets())
+}
+
+// exists lets through that an object appears or goes.
+func exists() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
 // statusTaken lets a Set through that says nothing any more: somebody has taken its status away.

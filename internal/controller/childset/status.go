@@ -13,11 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 )
 
 // Reasons of the condition Ready of a Set.
 const (
 	reasonInvalid  = "InvalidSpec"
+	reasonNoPolicy = "RolloutPolicyNotFound"
 	reasonEnding   = "Ending"
 	reasonTaken    = "TargetTaken"
 	reasonName     = "NameTaken"
@@ -32,6 +34,8 @@ type census struct {
 	counters
 	// taken are targets that have a child of somebody else, missing those that have none yet, outdated children those with an earlier template.
 	taken, missing, outdated int
+	// policy is the RolloutPolicy that the Set goes by and that does not exist, if that is so.
+	policy string
 	// takenBy, missed and failure are the first of each, in words; nameTaken says that missed cannot be made.
 	takenBy, missed, failure string
 	nameTaken                bool
@@ -70,6 +74,13 @@ func (r *Sets) take(ctx context.Context, s *set, children []client.Object) (*cen
 	}
 	if s.problem != nil || deleting(s) {
 		return c, nil
+	}
+	exist, err := policies(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if policy := rolloutpermit.PolicyOf(s, false); policy != "" && !exist[policy] {
+		c.policy = policy
 	}
 	targets, err := list(ctx, r, r.Kind.targets(), client.MatchingLabelsSelector{Selector: s.selector})
 	if err != nil {
@@ -160,6 +171,8 @@ func (k *Kind) condition(s *set, c *census) metav1.Condition {
 		return say(metav1.ConditionFalse, reasonEnding, "%d %s remain, %d of them in progress", c.available, k.Child, c.inProgress)
 	case s.problem != nil:
 		return say(metav1.ConditionFalse, reasonInvalid, "The selector cannot be read, so the %s stay as they are: %v", k.Child, s.problem)
+	case c.policy != "":
+		return say(metav1.ConditionFalse, reasonNoPolicy, "Nothing further begins: RolloutPolicy %.253q does not exist", c.policy)
 	case c.taken > 0:
 		return say(metav1.ConditionFalse, reasonTaken, "%d of %d selected %ss have %s of others, which stay as they are: %s", c.taken, c.targets, k.Target, k.Child, c.takenBy)
 	case c.nameTaken:

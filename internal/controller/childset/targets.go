@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
@@ -64,6 +65,9 @@ func (k *Kind) gather(ctx context.Context, from client.Reader, name string) (*vi
 		return nil, fmt.Errorf("list the %ss: %w", k.Name, err)
 	}
 	v.sets = k.readSets(sets)
+	if v.policies, err = policies(ctx, from); err != nil {
+		return nil, err
+	}
 	return v, nil
 }
 
@@ -96,18 +100,20 @@ func (r *Targets) act(ctx context.Context, v *view, p plan) error {
 		}
 	}
 	if p.create != nil {
-		return r.create(ctx, p.create, v.name)
+		return r.create(ctx, v, p.create)
 	}
 	return nil
 }
 
 // create makes a child, under the first of its two names that nobody else has. Where both are taken nothing is made: the status of the Set says so.
-func (r *Targets) create(ctx context.Context, s *set, target string) error {
+func (r *Targets) create(ctx context.Context, v *view, s *set) error {
+	target := v.name
 	plain, exact := names(s.GetName(), target)
 	for _, name := range []string{plain, exact} {
 		child := r.Kind.newChild(target)
 		child.SetName(name)
 		r.Kind.bring(s.Object, child)
+		child = v.follow(s, child, false)
 		if s.ignoresChildren() {
 			child = operated(child, metalv1.OperationIgnorePropagated)
 		}
@@ -142,6 +148,7 @@ func (r *Targets) SetupWithManager(mgr ctrl.Manager) error {
 			return request(r.Kind.targetOf(child))
 		}), builder.WithPredicates(r.Kind.childChanged())).
 		Watches(r.Kind.newSet(), handler.EnqueueRequestsFromMapFunc(r.of), builder.WithPredicates(setChanged())).
+		Watches(&farrierv1.RolloutPolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(defaultAppears())).
 		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(r)
 }
@@ -163,6 +170,17 @@ func (r *Targets) of(ctx context.Context, obj client.Object) []reconcile.Request
 	return requests
 }
 
+// all are the targets of all Sets.
+func (r *Targets) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	return index.Requests(ctx, r, r.Kind.targets())
+}
+
+// defaultAppears lets through that there is a default policy, or no longer.
+func defaultAppears() predicate.Predicate {
+	named := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == farrierv1.DefaultRolloutPolicy })
+	return predicate.And(named, predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+}
+
 func request(name string) []reconcile.Request {
 	if name == "" {
 		return nil
@@ -182,7 +200,8 @@ func (k *Kind) childChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || k.stateOf(e.ObjectOld) != k.stateOf(e.ObjectNew) ||
 			deleting(e.ObjectOld) != deleting(e.ObjectNew) || controllerOf(e.ObjectOld) != controllerOf(e.ObjectNew) ||
-			operationOf(e.ObjectOld) != operationOf(e.ObjectNew)
+			operationOf(e.ObjectOld) != operationOf(e.ObjectNew) ||
+			annotation(e.ObjectOld, metalv1.AnnotationRolloutPolicy) != annotation(e.ObjectNew, metalv1.AnnotationRolloutPolicy)
 	}}
 }
 
@@ -190,7 +209,8 @@ func (k *Kind) childChanged() predicate.Predicate {
 func setChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || deleting(e.ObjectOld) != deleting(e.ObjectNew) ||
-			operationOf(e.ObjectOld) != operationOf(e.ObjectNew) || !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+			operationOf(e.ObjectOld) != operationOf(e.ObjectNew) ||
+			annotation(e.ObjectOld, metalv1.AnnotationRolloutPolicy) != annotation(e.ObjectNew, metalv1.AnnotationRolloutPolicy) || !slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 	}}
 }
 

@@ -70,6 +70,8 @@ type view struct {
 	// servers are had while the update is under way; maintenance is how that stands.
 	servers     []string
 	maintenance maintenancerequest.Standing
+	// rollout names the RolloutPolicy that has not let it begin, if one is in its way.
+	rollout string
 	// answered says that the BMC has told of component, and installed is the version that it told last; unreachable is why it does not now.
 	answered    bool
 	installed   string
@@ -185,8 +187,11 @@ func (v *view) compare(p *plan) plan {
 		v.installed = l.version
 		return v.complete(p)
 	}
-	p.release, p.maintain = false, true
 	differs := fmt.Sprintf("The %s has version %q, and spec.version is %q", v.item.kind.firmware, l.version, v.item.spec.Version)
+	if v.rollout != "" {
+		return p.say(metalv1.VersionStatePending, metalv1.ReasonWaitingForRollout, "%s; RolloutPolicy %q has not let it begin", differs, v.rollout)
+	}
+	p.release, p.maintain = false, true
 	if !v.maintenance.Granted() {
 		return p.say(metalv1.VersionStatePending, reasonWaitingForMaintenance, "%s; %s", differs, v.maintenance.Waiting())
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.
 func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, error) {
-	v := &view{now: r.Clock.Now(), item: i, asked: askedFor(i), progress: progressOf(i), process: r.process(), enforce: r.EnforcePowerOff}
+	v := &view{now: r.Clock.Now(), item: i, asked: askedFor(i), progress: progressOf(i), process: r.process(), enforce: r.EnforcePowerOff, rollout: rolloutpermit.Waits(i)}
 	v.image, v.problem = imageOf(i.spec)
 	if i.target == "" {
 		return v, "", nil

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
@@ -83,6 +84,8 @@ func conditionsOf(obj client.Object) *[]metav1.Condition {
 	case *metalv1.ServerReadinessRule:
 		return &o.Status.Conditions
 	case *metalv1.BMCUser:
+		return &o.Status.Conditions
+	case *farrierv1.RolloutPolicy:
 		return &o.Status.Conditions
 	case *metalv1.BIOSSettings:
 		return &o.Status.Conditions

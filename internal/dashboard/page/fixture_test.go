@@ -22,6 +22,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/logbook"
+	"github.com/farrier-dev/farrier/internal/place"
 )
 
 var now = time.Date(2026, 3, 4, 15, 6, 7, 0, time.UTC)
@@ -39,7 +40,7 @@ func serverOf(i int, state metalv1.ServerState) *metalv1.Server {
 	memory, disk := resource.MustParse("256Gi"), resource.MustParse("3840755982336")
 	s := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("node-%d", i), UID: types.UID(fmt.Sprintf("server-%d", i)), CreationTimestamp: before(72 * time.Hour),
-		Labels: map[string]string{labelZone: fmt.Sprintf("fra-%d", 1+i/8), labelRack: fmt.Sprintf("rack-%d", 1+i/4), labelUnit: fmt.Sprint(4 + 2*(i%4))},
+		Labels: map[string]string{place.LabelZone: fmt.Sprintf("fra-%d", 1+i/8), place.LabelRack: fmt.Sprintf("rack-%d", 1+i/4), place.LabelUnit: fmt.Sprint(4 + 2*(i%4))},
 	}}
 	s.Spec = metalv1.ServerSpec{SystemUUID: fmt.Sprintf("4c4c4544-0038-4a10-8052-%012x", i), BMCRef: &metalv1.LocalObjectReference{Name: fmt.Sprintf("bmc-%d", i)}}
 	s.Status = metalv1.ServerStatus{

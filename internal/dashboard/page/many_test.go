@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/place"
 )
 
 func unescape(text string) string { return html.UnescapeString(text) }
@@ -32,7 +33,7 @@ func TestTenThousandServers(t *testing.T) {
 	var objects []client.Object
 	for i := range many {
 		s := serverOf(i, states[i%len(states)])
-		s.Labels[labelRack] = fmt.Sprintf("rack-%d", i/40)
+		s.Labels[place.LabelRack] = fmt.Sprintf("rack-%d", i/40)
 		if i%9 == 8 {
 			s.Status.Conditions = append(s.Status.Conditions, condition(metalv1.ConditionReady, metav1.ConditionFalse, "DiscoveryFailed", strings.Repeat("it did not report ", 5), 0))
 		}
@@ -91,7 +92,7 @@ func TestHostileNames(t *testing.T) {
 	} {
 		*text = evil
 	}
-	server.Labels[labelRack], server.Labels[labelZone] = evil, evil
+	server.Labels[place.LabelRack], server.Labels[place.LabelZone] = evil, evil
 	server.Spec.ServerClaimRef, server.Spec.BootConfigurationRef = refOf("web"), objectOf("node-0")
 	s.Objects = sourceOf(t, server, b, claim, boot, cleanupOf(t, "node-0")).Objects
 	pages := pagesOf(t, s)

@@ -8,29 +8,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/place"
 )
-
-// Labels, or annotations, that say where a server stands.
-const (
-	labelZone = "topology.kubernetes.io/zone"
-	labelRack = metalv1.MetadataPrefix + "rack"
-	labelUnit = metalv1.MetadataPrefix + "rack-unit"
-)
-
-// place is where a server stands; unit 0: nobody has said.
-type place struct {
-	zone, rack string
-	unit       int
-}
-
-func placeOf(s *metalv1.Server) place {
-	said := func(key string) string { return cmp.Or(s.Labels[key], s.Annotations[key]) }
-	unit, err := strconv.Atoi(said(labelUnit))
-	if err != nil || unit < 1 {
-		unit = 0
-	}
-	return place{cmp.Or(said(labelZone), s.Labels[metalv1.LabelSite]), said(labelRack), unit}
-}
 
 // zone is the racks of a zone.
 type zone struct {
@@ -104,15 +83,15 @@ func rackUp(rows []overview.Server, byName map[string]*metalv1.Server, query url
 		if server == nil {
 			continue
 		}
-		where := placeOf(server)
-		k := key{where.zone, where.rack}
+		where := place.Of(server)
+		k := key{where.Zone, where.Rack}
 		n, seen := at[k]
 		if !seen {
 			n = len(racks)
 			at[k] = n
-			r := rack{zone: where.zone, Name: where.rack}
-			if where.rack != "" {
-				r.URL = with(pathServers, without(query, "page"), "rack", where.rack)
+			r := rack{zone: where.Zone, Name: where.Rack}
+			if where.Rack != "" {
+				r.URL = with(pathServers, without(query, "page"), "rack", where.Rack)
 			}
 			racks = append(racks, r)
 		}
@@ -121,7 +100,7 @@ func rackUp(rows []overview.Server, byName map[string]*metalv1.Server, query url
 		if rows[i].Trouble {
 			r.Wrong++
 		}
-		r.Slots = append(r.Slots, slot{rows[i], where.unit})
+		r.Slots = append(r.Slots, slot{rows[i], where.Unit})
 	}
 	for i := range racks {
 		r := &racks[i]

@@ -18,6 +18,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/inquiry"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/place"
 	"github.com/farrier-dev/farrier/internal/timeline"
 )
 
@@ -75,9 +76,9 @@ func Server(ctx context.Context, s Source, name string) (View, error) {
 	if err := s.get(ctx, client.ObjectKey{Name: name}, server); err != nil {
 		return View{}, err
 	}
-	where := placeOf(server)
+	where := place.Of(server)
 	p := serverPage{
-		Now: s.Now, Server: server, State: string(cmp.Or(server.Status.State, metalv1.ServerStateInitial)), Zone: where.zone, Rack: where.rack, Unit: where.unit,
+		Now: s.Now, Server: server, State: string(cmp.Or(server.Status.State, metalv1.ServerStateInitial)), Zone: where.Zone, Rack: where.Rack, Unit: where.Unit,
 		Conditions: newest(server.Status.Conditions), NICs: server.Status.NetworkInterfaces,
 	}
 	if len(p.NICs) > mostNICs {

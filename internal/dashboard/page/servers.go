@@ -14,6 +14,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/overview"
+	"github.com/farrier-dev/farrier/internal/place"
 )
 
 const (
@@ -148,7 +149,7 @@ const mostRacks = 300
 func racksOf(servers []metalv1.Server) []string {
 	seen := map[string]bool{}
 	for i := range servers {
-		if rack := placeOf(&servers[i]).rack; rack != "" {
+		if rack := place.Of(&servers[i]).Rack; rack != "" {
 			seen[rack] = true
 		}
 	}

@@ -1,0 +1,178 @@
+package childset
+
+import (
+	"context"
+	"fmt"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
+)
+
+// Stand is how a child stands, for a rollout.
+type Stand int
+
+// How a child stands.
+const (
+	Unready   Stand = iota // whether it has anything to do is being found out
+	Waiting                // it has something to do, and waits for the rollout
+	Working                // it may be at work on its target at any time
+	Completed              // the target has what the child asks for
+	Failed
+)
+
+// Child is what a rollout has to know of a child, or of an object that no Set has made.
+type Child struct {
+	client.Object // belongs to the cache
+	Target        string
+	Stand         Stand
+	// Outdated says that it is about to get another template, or its policy: what it says is not about that.
+	Outdated bool
+	// Reason is that of the condition Ready.
+	Reason string
+}
+
+// Change is what one Set asks for, or one object that no Set has made.
+type Change struct {
+	// Object is the Set or object. It belongs to the cache. Kind is its kind, Policy the RolloutPolicy that it goes by.
+	Object       client.Object
+	Kind, Policy string
+	Children     []Child
+	// Missing are targets that are about to get a child.
+	Missing []string
+}
+
+// Changes are those of a kind that go by a RolloutPolicy; defaults says that there is one for Sets that choose none.
+func (k *Kind) Changes(ctx context.Context, from client.Reader, defaults bool) ([]Change, error) {
+	objects, err := list(ctx, from, k.children())
+	if err != nil {
+		return nil, fmt.Errorf("list the %s: %w", k.Child, err)
+	}
+	sets, err := list(ctx, from, k.sets())
+	if err != nil {
+		return nil, fmt.Errorf("list the %ss: %w", k.Name, err)
+	}
+	var changes []Change
+	of, has := map[types.UID][]client.Object{}, map[string]bool{}
+	for _, obj := range objects {
+		has[k.targetOf(obj)] = true
+		if set := controllerOf(obj); set != "" {
+			of[set] = append(of[set], obj)
+		} else if policy := annotation(obj, metalv1.AnnotationRolloutPolicy); policy != "" && counts(obj) {
+			changes = append(changes, Change{Object: obj, Kind: k.Child, Policy: policy, Children: []Child{k.readChild(nil, obj)}})
+		}
+	}
+	for _, set := range sets {
+		policy := rolloutpermit.PolicyOf(set, defaults)
+		if policy == "" || deleting(set) {
+			continue
+		}
+		s := k.readSet(set)
+		c := Change{Object: set, Kind: k.Name, Policy: policy}
+		for _, child := range of[set.GetUID()] {
+			if counts(child) {
+				c.Children = append(c.Children, k.readChild(s, child))
+			}
+		}
+		if c.Missing, err = k.missing(ctx, from, s, has); err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+func counts(obj client.Object) bool { return !deleting(obj) && !metalv1.IsIgnored(obj) }
+
+// missing are the targets of a Set that nobody has made a child for.
+func (k *Kind) missing(ctx context.Context, from client.Reader, s *set, has map[string]bool) ([]string, error) {
+	if s.frozen() {
+		return nil, nil
+	}
+	targets, err := list(ctx, from, k.targets(), client.MatchingLabelsSelector{Selector: s.selector})
+	if err != nil {
+		return nil, fmt.Errorf("list the %ss that %s %q selects: %w", k.Target, k.Name, s.GetName(), err)
+	}
+	var names []string
+	for _, target := range targets {
+		if !has[target.GetName()] && !deleting(target) {
+			names = append(names, target.GetName())
+		}
+	}
+	return names, nil
+}
+
+// readChild reads a child of a Set, or an object of which there is none.
+func (k *Kind) readChild(s *set, obj client.Object) Child {
+	c := Child{Object: obj, Target: k.targetOf(obj)}
+	if s != nil {
+		c.Outdated = annotation(obj, metalv1.AnnotationRolloutPolicy) == "" || k.outdated(s, obj) != nil
+	}
+	_, _, conditions := k.told(obj)
+	if ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady); ready != nil {
+		c.Reason = ready.Reason
+	}
+	switch k.stateOf(obj) {
+	case inProgress:
+		c.Stand = Working
+	case completed:
+		c.Stand = Completed
+	case failed:
+		c.Stand = Failed
+	case pending:
+		if c.Stand = Unready; c.Reason == metalv1.ReasonWaitingForRollout {
+			c.Stand = Waiting
+		}
+	}
+	return c
+}
+
+// OfBMC reports whether the targets of a kind are BMCs, with all their servers, rather than Servers.
+func (k *Kind) OfBMC() bool { return k.Target == "BMC" }
+
+// NewSet is an empty Set, NewChild an empty child.
+func (k *Kind) NewSet() client.Object { return k.newSet() }
+
+// NewChild is the other half of NewSet.
+func (k *Kind) NewChild() client.Object { return k.newChild("") }
+
+// ChildMoved reports whether a child stands otherwise for a rollout than it did.
+func (k *Kind) ChildMoved(before, now client.Object) bool {
+	a, b := k.readChild(nil, before), k.readChild(nil, now)
+	return a.Stand != b.Stand || controllerOf(before) != controllerOf(now) || before.GetGeneration() != now.GetGeneration() || deleting(before) != deleting(now) || metalv1.IsIgnored(before) != metalv1.IsIgnored(now) ||
+		annotation(before, metalv1.AnnotationRolloutPolicy) != annotation(now, metalv1.AnnotationRolloutPolicy) ||
+		annotation(before, metalv1.AnnotationRolloutPermit) != annotation(now, metalv1.AnnotationRolloutPermit)
+}
+
+// policies are the RolloutPolicies that exist.
+func policies(ctx context.Context, from client.Reader) (map[string]bool, error) {
+	objects, err := list(ctx, from, &farrierv1.RolloutPolicyList{})
+	if err != nil {
+		return nil, fmt.Errorf("list the RolloutPolicies: %w", err)
+	}
+	found := make(map[string]bool, len(objects))
+	for _, policy := range objects {
+		found[policy.GetName()] = true
+	}
+	return found, nil
+}
+
+// follow is a child that goes by the policy of its Set. A new change needs another permit than the one before it.
+func (v *view) follow(s *set, child client.Object, changed bool) client.Object {
+	policy := rolloutpermit.PolicyOf(s, v.policies[farrierv1.DefaultRolloutPolicy])
+	if annotation(child, metalv1.AnnotationRolloutPolicy) == policy && !(changed && rolloutpermit.Of(child) != nil) {
+		return child
+	}
+	to := copyOf(child)
+	if rolloutpermit.SetPolicy(to, policy); changed {
+		rolloutpermit.Set(to, nil)
+	}
+	return to
+}
+
+func annotation(obj metav1.Object, key string) string { return obj.GetAnnotations()[key] }
