@@ -31,6 +31,26 @@ var refused = []struct {
 		object: `spec: {ipxe: i, additionalContent: [{name: a, secretRef: {name: x, namespace: a.b, key: k}}]}`, path: "spec.additionalContent[0].secretRef.namespace", text: "should match",
 	},
 	{
+		name: "a RolloutPolicy that lets nothing begin", kind: "RolloutPolicy",
+		object: `spec: {maxUnavailable: {fleet: 0}}`, path: "spec.maxUnavailable.fleet", text: "must be a number from 1, or a percentage from 1% to 100%",
+	},
+	{
+		name: "a RolloutPolicy with more than all", kind: "RolloutPolicy",
+		object: `spec: {waves: [{upTo: 101%}]}`, path: "spec.waves[0].upTo", text: "must be a number from 1, or a percentage from 1% to 100%",
+	},
+	{
+		name: "a RolloutPolicy that bakes for a day in words", kind: "RolloutPolicy",
+		object: `spec: {waves: [{upTo: 1, bake: a day}]}`, path: "spec.waves[0].bake", text: "must be a duration, such as 1h30m",
+	},
+	{
+		name: "a RolloutPolicy whose window is open for ever", kind: "RolloutPolicy",
+		object: `spec: {windows: [{start: "0 22 * * *", duration: 169h}]}`, path: "spec.windows[0].duration", text: "must be a duration from 1m to 168h, such as 6h",
+	},
+	{
+		name: "a RolloutPolicy with a limit of no failures", kind: "RolloutPolicy",
+		object: `spec: {failureLimits: [{reason: TaskFailed, limit: 0}]}`, path: "spec.failureLimits[0].limit", text: "should be greater than or equal to 1",
+	},
+	{
 		name: "an Endpoint whose IP is a prefix", kind: "Endpoint",
 		object: `spec: {ip: 10.0.0.0/24}`, path: "spec.ip", text: "must be an IP address",
 	},

@@ -145,8 +145,8 @@ func TestUpdatesAreRefusedForWhatTheyChange(t *testing.T) {
 func TestOtherShapesAreLeftToTheSchema(t *testing.T) {
 	rules := &admission.Rules{Cached: away{}, Live: away{}}
 	for _, resource := range admission.Resources(admission.Validates) {
-		for _, spec := range []string{"[]", "text", "{macAddress: {}, systemUUID: 1, image: [], serverRef: 7, kernelURL: 1, ukiURL: 1, bmcSecretRef: 1}"} {
-			for _, kind := range []string{"Endpoint", "BMC", "Server", "ServerClaim", "ServerMaintenance", "BIOSSettings", "BMCSettings", "BMCSettingsSet", "BIOSSettingsSet", "BMCVersionSet", "BIOSVersionSet", "BIOSVersion", "BMCVersion", "IPXEBootConfig", "HTTPBootConfig"} {
+		for _, spec := range []string{"[]", "text", "{macAddress: {}, systemUUID: 1, image: [], serverRef: 7, kernelURL: 1, ukiURL: 1, bmcSecretRef: 1, windows: 1, waves: [], failureLimit: {}}"} {
+			for _, kind := range []string{"Endpoint", "BMC", "Server", "ServerClaim", "ServerMaintenance", "BIOSSettings", "BMCSettings", "BMCSettingsSet", "BIOSSettingsSet", "BMCVersionSet", "BIOSVersionSet", "BIOSVersion", "BMCVersion", "RolloutPolicy", "IPXEBootConfig", "HTTPBootConfig"} {
 				object := admissiontest.Parse(t, "{apiVersion: "+resource.Group+"/v1alpha1, kind: "+kind+", metadata: {name: a}, spec: "+spec+"}")
 				if verdict, err := rules.Validate(t.Context(), requestFor(object, nil)); err != nil || !verdict.Allowed() {
 					t.Errorf("%s with spec %s: %v %v", kind, spec, verdict.Errors, err)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
@@ -52,6 +53,7 @@ var stuck = map[string][]client.Object{
 	"biosversion":                 {&metalv1.BIOSVersion{ObjectMeta: objectMeta("", "no-credentials")}},
 	"bmcversion":                  {&metalv1.BMCVersion{ObjectMeta: objectMeta("", "no-credentials")}},
 	"bmcsettings":                 {&metalv1.BMCSettings{ObjectMeta: objectMeta("", "no-config")}, &metalv1.BMCSettings{ObjectMeta: objectMeta("", "of-no-bmc")}},
+	"rolloutpolicy":               {&farrierv1.RolloutPolicy{ObjectMeta: objectMeta("", "paused")}},
 	"bmcuser":                     {&metalv1.BMCUser{ObjectMeta: objectMeta("", "no-such-role")}, &metalv1.BMCUser{ObjectMeta: objectMeta("", "of-no-bmc")}},
 	"bmcsettingsset":              {&metalv1.BMCSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biossettingsset":             {&metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}},
@@ -138,7 +140,7 @@ func (l *lab) stuckObjects() []client.Object {
 	inline.Spec.SystemUUID = strings.ToLower(last.UUID)
 	inline.Spec.BMC = &metalv1.BMCAccess{Protocol: away.Spec.Protocol, Address: last.IP.String(), BMCSecretRef: metalv1.LocalObjectReference{Name: "factory"}}
 	objects := []client.Object{nobodys, secret, away, inline}
-	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware(), l.stuckAccounts(), l.stuckSettings())
+	return slices.Concat(objects, l.stuckClaims(), stuckDeliveries(), l.stuckFirmware(), []client.Object{pausedPolicy()}, l.stuckAccounts(), l.stuckSettings())
 }
 
 // stuckFirmware are updates whose credentials nobody has, and Sets that select nothing.
@@ -152,11 +154,19 @@ func (l *lab) stuckFirmware() []client.Object {
 	settings := &metalv1.BIOSSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}
 	settings.Spec.ServerSelector, settings.Spec.BIOSSettingsTemplate.Version = nobody, "2.4.1"
 	ofBIOS, ofBMC := &metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}, &metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}
+	ofBIOS.Annotations = map[string]string{metalv1.AnnotationRolloutPolicy: "paused"}
 	ofBIOS.Spec.ServerSelector, ofBIOS.Spec.BIOSVersionTemplate.VersionTemplate = nobody, template
 	ofBMC.Spec.BMCSelector, ofBMC.Spec.BMCVersionTemplate.VersionTemplate = nobody, template
 	settingsOfBMC := &metalv1.BMCSettingsSet{ObjectMeta: objectMeta("", "of-nobody")}
 	settingsOfBMC.Spec.BMCSelector, settingsOfBMC.Spec.BMCSettingsTemplate.Version = nobody, "9.9"
 	return []client.Object{bios, bmc, settings, ofBIOS, ofBMC, settingsOfBMC}
+}
+
+// pausedPolicy lets nothing begin; the Set of no server goes by it.
+func pausedPolicy() client.Object {
+	p := &farrierv1.RolloutPolicy{ObjectMeta: objectMeta("", "paused")}
+	p.Spec.Paused = true
+	return p
 }
 
 // stuckAccounts are one with a role that its BMC does not have, and one at a BMC that does not exist.

@@ -22,11 +22,15 @@ type Case struct {
 
 const metalAPI = "apiVersion: metal.ironcore.dev/v1alpha1\n"
 const bootAPI = "apiVersion: boot.ironcore.dev/v1alpha1\n"
+const farrierAPI = "apiVersion: farrier.dev/v1alpha1\n"
 
 func manifest(kind, metadata, rest string) string {
 	api := metalAPI
-	if strings.HasSuffix(kind, "BootConfig") {
+	switch {
+	case strings.HasSuffix(kind, "BootConfig"):
 		api = bootAPI
+	case kind == "RolloutPolicy":
+		api = farrierAPI
 	}
 	return api + "kind: " + kind + "\nmetadata: {" + metadata + "}\n" + rest
 }
@@ -42,7 +46,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = slices.Concat(rackCases, settingsCases, setCases, versionCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
+var Cases = slices.Concat(rackCases, settingsCases, setCases, rolloutCases, versionCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
 
 var rackCases = []Case{
 	{

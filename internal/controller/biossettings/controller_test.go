@@ -8,6 +8,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
@@ -40,6 +41,23 @@ func TestSettingsAreApplied(t *testing.T) {
 			s.untilState(t, metalv1.BIOSSettingsStateApplied)
 		})
 	}
+}
+
+// TestARolloutIsWaitedFor: no server is asked for until there is a permit.
+func TestARolloutIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, sim.Standard)
+	s.Add(t, wanted(func(b *metalv1.BIOSSettings) { rolloutpermit.SetPolicy(b, "careful") }))
+	b := s.until(t, "waits for the rollout", func(b *metalv1.BIOSSettings) bool {
+		c := b.Status.Conditions
+		return len(c) > 0 && c[0].Reason == metalv1.ReasonWaitingForRollout
+	})
+	controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonWaitingForRollout, "SystemProfile", `"careful"`)
+	if b.Status.State != metalv1.BIOSSettingsStatePending || !controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "farrier-system/bios-b") {
+		t.Errorf("state %s; or a server was asked for without a permit", b.Status.State)
+	}
+	controllertest.Change(t, s.API, "b", func(b *metalv1.BIOSSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.Clock.Now()}) })
+	s.waits(t)
 }
 
 // TestARestartInTheMiddle: a manager that knows nothing goes on where the other one stopped.

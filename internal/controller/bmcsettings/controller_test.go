@@ -13,6 +13,7 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
@@ -65,6 +66,21 @@ func TestSettingsAreApplied(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARolloutIsWaitedFor: no server is asked for until there is a permit.
+func TestARolloutIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, sim.Standard)
+	settings, _ := of(sim.Standard)
+	s.adds(t, asks(settings...), func(b *metalv1.BMCSettings) { rolloutpermit.SetPolicy(b, "careful") })
+	b := s.untilReason(t, metalv1.ReasonWaitingForRollout)
+	controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonWaitingForRollout, "differ", `"careful"`)
+	if len(s.Writes("ServerMaintenance")) > 0 {
+		t.Error("a server was asked for without a permit")
+	}
+	controllertest.Change(t, s.API, "b", func(b *metalv1.BMCSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.Clock.Now()}) })
+	s.untilReason(t, reasonWaitingForMaintenance)
 }
 
 // TestAKillAtEachStep: a manager that knows nothing goes on where the other one stopped.

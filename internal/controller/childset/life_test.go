@@ -8,8 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 )
 
 type object = client.Object
@@ -265,4 +267,21 @@ func TestASelectorThatNobodyCanRead(t *testing.T) {
 	s.settle(t)
 	s.has(t, "set-a a 1")
 	s.ready(t, "set", metav1.ConditionFalse, reasonInvalid, "Like")
+}
+
+// TestAPolicyThatDoesNotExist: the Set says so, until it exists; and its children go by it from the beginning.
+func TestAPolicyThatDoesNotExist(t *testing.T) {
+	s := newStand(t)
+	s.Add(t, server("a", "rack=r1"))
+	s.Add(t, setOf("set", "r1", func(set *metalv1.BIOSSettingsSet) {
+		set.Annotations = map[string]string{metalv1.AnnotationRolloutPolicy: "careful"}
+	}))
+	s.settle(t)
+	s.ready(t, "set", metav1.ConditionFalse, reasonNoPolicy, `"careful"`)
+	if rolloutpermit.Waits(s.child(t, "set-a")) != "careful" {
+		t.Errorf("its child may begin: %v", s.child(t, "set-a").Annotations)
+	}
+	s.Add(t, &farrierv1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "careful"}})
+	s.settle(t)
+	s.ready(t, "set", metav1.ConditionFalse, reasonProgress)
 }

@@ -8,11 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
@@ -72,6 +74,33 @@ func (s *stand) bootedNoDisk(t *testing.T) {
 		}
 	}
 	s.until(t, "off", func(*item) bool { return s.observedPower() == bmc.PowerOff })
+}
+
+// TestARolloutIsWaitedFor: no server is asked for until there is a permit.
+func TestARolloutIsWaitedFor(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t, kind, sim.Standard)
+			obj := s.wanted()
+			rolloutpermit.SetPolicy(obj, "careful")
+			s.Add(t, obj)
+			i := s.until(t, "waits for the rollout", func(i *item) bool {
+				c := i.status.Conditions
+				return len(c) > 0 && c[0].Reason == metalv1.ReasonWaitingForRollout
+			})
+			controllertest.Says(t, i.status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonWaitingForRollout, `"2.5.0"`, `"careful"`)
+			if i.status.State != metalv1.VersionStatePending || len(s.Writes("ServerMaintenance")) > 0 {
+				t.Errorf("state %s; or a server was asked for without a permit", i.status.State)
+			}
+			now := i.copied()
+			rolloutpermit.Set(now, &rolloutpermit.Permit{Begun: time.Now()})
+			if err := s.Patch(t.Context(), now, client.MergeFrom(i.copied())); err != nil {
+				t.Fatal(err)
+			}
+			s.waits(t)
+		})
+	}
 }
 
 // TestNothingToDo needs no maintenance.
