@@ -252,9 +252,11 @@ func printPlans(out io.Writer, plans []rolloutpolicy.Planned, name string) error
 		return nil
 	}
 	if name == "" {
-		name = "no Set"
+		name = "No Set goes by a RolloutPolicy"
+	} else {
+		name += " goes by no RolloutPolicy"
 	}
-	_, err := fmt.Fprintf(out, "%s goes by a RolloutPolicy, so everything begins at once: set the annotation %s (docs/rollouts.md).\n", strings.Replace(name, "no Set", "No Set", 1), metalv1.AnnotationRolloutPolicy)
+	_, err := fmt.Fprintf(out, "%s, so everything begins at once: set the annotation %s (docs/rollouts.md).\n", name, metalv1.AnnotationRolloutPolicy)
 	return err
 }
 
@@ -281,9 +283,21 @@ func waveTitle(p *rolloutpolicy.Planned, wave int) string {
 	}
 	title := fmt.Sprintf("Wave %d: up to %s", wave, upTo)
 	if bake > 0 {
-		title += ", then nothing for " + bake.String()
+		title += ", then nothing for " + plainDuration(bake)
 	}
 	return title
+}
+
+// plainDuration is a duration without what is zero at its end: 24h for 24h0m0s.
+func plainDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // placesOf says where the servers of a target stand.
