@@ -187,6 +187,8 @@ func (d *Dashboard) view(ctx context.Context, s *session, at *url.URL) (page.Vie
 			return page.Claims(ctx, from, at.Query())
 		case "images":
 			return page.Images(ctx, from)
+		case "rollouts":
+			return page.Rollouts(ctx, from)
 		case "bmcs":
 			return page.BMCs(ctx, from, at.Query())
 		case "unknown":

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
@@ -145,7 +146,8 @@ type reader struct {
 
 // cached reports whether the cache holds objects of a kind.
 func cached(kind schema.GroupVersionKind) bool {
-	return kind.Group == metalv1.GroupVersion.Group && kind.Kind != "BMCSecret" && kind.Kind != "BMCSecretList" || kind.Group == bootv1.GroupVersion.Group
+	return kind.Group == metalv1.GroupVersion.Group && kind.Kind != "BMCSecret" && kind.Kind != "BMCSecretList" || kind.Group == bootv1.GroupVersion.Group ||
+		kind.Group == farrierv1.GroupVersion.Group
 }
 
 // refuseSecrets shows nothing of a Secret, whatever somebody may do.

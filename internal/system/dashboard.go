@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
@@ -15,7 +16,7 @@ import (
 
 // shownKinds are those whose changes change pages.
 func shownKinds() []client.Object {
-	kinds := []client.Object{&metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.BMC{}, &metalv1.ServerBootConfiguration{}, &metalv1.ServerMaintenance{}}
+	kinds := []client.Object{&metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.BMC{}, &metalv1.ServerBootConfiguration{}, &metalv1.ServerMaintenance{}, &farrierv1.RolloutPolicy{}}
 	for _, m := range bootmethod.Methods {
 		kinds = append(kinds, m.New())
 	}

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 )
 
@@ -31,6 +34,7 @@ func pagesOf(t testing.TB, s Source) map[string]View {
 		"images":        func(ctx context.Context) (View, error) { return Images(ctx, s) },
 		"bmcs":          func(ctx context.Context) (View, error) { return BMCs(ctx, s, nil) },
 		"bmc":           func(ctx context.Context) (View, error) { return BMC(ctx, s, "bmc-11") },
+		"rollouts":      func(ctx context.Context) (View, error) { return Rollouts(ctx, s) },
 		"unknown":       func(ctx context.Context) (View, error) { return Unknown(ctx, s) },
 	} {
 		v, err := draw(t.Context())
@@ -59,7 +63,7 @@ var unsafe = regexp.MustCompile(`(?i)\sstyle=|<style|\son[a-z]+=|javascript:|<sc
 // TestPages draws every page of a fleet in every state. With FARRIER_PAGES it leaves them in that folder, to be looked at.
 func TestPages(t *testing.T) {
 	pages := pagesOf(t, fleet(t))
-	if len(pages) != 13 {
+	if len(pages) != 14 {
 		t.Errorf("%d pages", len(pages))
 	}
 	folder := os.Getenv("FARRIER_PAGES")
@@ -140,6 +144,7 @@ func TestNothingThere(t *testing.T) {
 		func() (View, error) { return Claims(t.Context(), s, nil) },
 		func() (View, error) { return Images(t.Context(), s) },
 		func() (View, error) { return BMCs(t.Context(), s, nil) },
+		func() (View, error) { return Rollouts(t.Context(), s) },
 	} {
 		v, err := path()
 		if err != nil {
@@ -192,5 +197,28 @@ func TestAssets(t *testing.T) {
 		if _, err := fs.Stat(Assets, name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRollouts: how far each has come and why it stands still, harmless whatever its Set is called.
+func TestRollouts(t *testing.T) {
+	p := &farrierv1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "careful"}}
+	since := before(5 * time.Minute)
+	p.Status.Rollouts = []farrierv1.Rollout{
+		{Kind: "BIOSVersionSet", Name: "bios", Wave: 2, Waves: 3, Targets: 100, Waiting: 88, InProgress: 8, Completed: 4, Reason: "InProgress", Message: "25 may be unavailable", Since: &since},
+		{Kind: "BMCVersionSet", Name: "<script>", Wave: 1, Waves: 3, Targets: 100, Waiting: 98, Failed: 2, Reason: "FailureLimitReached", Message: "2 have failed: 2 TaskFailed"},
+	}
+	v, err := Rollouts(t.Context(), sourceOf(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := htmlOf(t, v)
+	for _, want := range []string{"BIOSVersionSet bios", "careful", "2 of 3", "25 may be unavailable", "5m", "FailureLimitReached", `class="wrong"`} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in\n%s", want, html)
+		}
+	}
+	if strings.Contains(html, "<script>") {
+		t.Error("the name of a Set is markup")
 	}
 }

@@ -82,6 +82,7 @@ var menu = []entry{
 	{"claims", "/dashboard/claims", "Claims"},
 	{"images", "/dashboard/images", "Images"},
 	{"bmcs", "/dashboard/bmcs", "BMCs"},
+	{"rollouts", "/dashboard/rollouts", "Rollouts"},
 	{"unknown", "/dashboard/unknown", "Unknown"},
 }
 

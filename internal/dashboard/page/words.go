@@ -112,6 +112,7 @@ var shapes = map[string]stateShape{
 	"Initial": {"○", "moves"}, "Discovery": {"◔", "moves"}, "Available": {"●", "free"}, "Reserved": {"■", "used"}, "Cleanup": {"◆", "moves"},
 	"Released": {"◧", "rests"}, "Maintenance": {"▲", "rests"}, "Parked": {"‖", "rests"}, "Error": {"✕", "wrong"},
 	bmcAnswers: {"●", "free"}, bmcFails: {"✕", "wrong"}, bmcUnheard: {"○", "rests"},
+	rolloutDone: {"●", "free"}, rolloutGoes: {"◔", "moves"}, rolloutFailed: {"✕", "wrong"}, rolloutWaits: {"○", "rests"},
 	"Bound": {"■", "used"}, "Unbound": {"○", "moves"}, "Deleting": {"◆", "moves"},
 	"On": {"▮", "on"}, "Off": {"▯", "off"},
 	"True": {"●", "plain"}, "False": {"○", "plain"}, "Unknown": {"?", "rests"},
