@@ -680,7 +680,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/verb",
-		may:     []string{"internal/printable", "api", "internal/overview", "internal/ignition", "internal/program/usage"},
+		may:     []string{"internal/printable", "api", "internal/overview", "internal/ignition", "internal/program/usage", "internal/controller/rolloutpermit", "internal/rollout"},
 		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
 		because: "an order is the same from a terminal and from a page",
 	},

@@ -155,7 +155,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, p *plan) (over bool, 
 	if s.looking {
 		return false, nil
 	}
-	err, begun, failed := r.looks.result(s.obj.UID)
+	begun, failed, err := r.looks.result(s.obj.UID)
 	removed := r.removals.ended(s.obj.UID)
 	switch {
 	case removed && err == nil:

@@ -26,7 +26,7 @@ func (r *Reconciler) gather(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.looked, s.looking = r.looks.take(s.obj.UID, r.Fleet, s.key)
-	if _, begun, failed := r.looks.result(s.obj.UID); failed > 0 {
+	if begun, failed, _ := r.looks.result(s.obj.UID); failed > 0 {
 		s.lookAfter = begun.Add(min(lookPause<<min(failed-1, 8), lookEvery))
 	}
 	return nil

@@ -77,14 +77,14 @@ func (l *looks) begin(uid types.UID, other *rotation.Other, now time.Time) strin
 	return m.job
 }
 
-// result is how the last job ended, when it began, and how many have failed in a row.
-func (l *looks) result(uid types.UID) (err error, begun time.Time, failed int) {
+// result is when the last job began, how many have failed in a row, and how it ended.
+func (l *looks) result(uid types.UID) (begun time.Time, failed int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m := l.by[uid]; m != nil {
-		return m.err, m.begun, m.failed
+		return m.begun, m.failed, m.err
 	}
-	return nil, time.Time{}, 0
+	return time.Time{}, 0, nil
 }
 
 func (l *looks) set(uid types.UID, last *look) {
