@@ -17,7 +17,7 @@ var (
 )
 
 // foreign are flags of other programs that pages tell people to run: kubectl, helm, git, cosign, systemctl and others.
-var foreign = strings.Fields(`--annotate --api-versions --branch --cascade --clusterrole --count --create-namespace --delimiter --fields --flatten --force-conflicts
+var foreign = strings.Fields(`--annotate --api-versions --bind --branch --cascade --clusterrole --count --create-namespace --delimiter --directory --fields --flatten --force-conflicts
 	--from-file --from-literal --group --ignore-missing --key --lines --name --no-pager --now --overwrite --previous --raw --replicas --server-side --set
 	--show-managed-fields --take-ownership --target-kubeconfig --tlog-upload --type --unit`)
 
