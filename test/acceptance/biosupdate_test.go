@@ -1,3 +1,5 @@
+//go:build budget
+
 package acceptance
 
 import (
@@ -25,9 +27,9 @@ import (
 // hundred is how many servers the page has.
 const hundred = 100
 
-// TestBIOSUpdateOfAHundredServers types docs/bios-update.md, block after block, with the ports of this test. What has come about is looked at after each, and
-// all the while nobody finds more servers in maintenance than the policy allows.
-func TestBIOSUpdateOfAHundredServers(t *testing.T) {
+// TestBudgetOfABIOSUpdate types docs/bios-update.md, block after block, with the ports of this test. What has come about is looked at after each, and
+// all the while nobody finds more servers in maintenance than the policy allows. A hundred servers beside other tests would wait for each other.
+func TestBudgetOfABIOSUpdate(t *testing.T) {
 	dir, admin := t.TempDir(), loopback.Free(t)
 	p := product.Start(t, filepath.Join(dir, "data"), "--sim", fmt.Sprint(hundred), "--sim-address", "127.0.0.1:0", "--sim-admin-address", admin, "--registry-address", "127.0.0.1:0")
 	t.Setenv("KUBECONFIG", p.Kubeconfig)
