@@ -98,12 +98,3 @@ func TestARolloutIsWaitedFor(t *testing.T) {
 		})
 	}
 }
-
-// stepping is a clock on which whatever is waited for is now.
-type stepping struct{ *clocktesting.FakeClock }
-
-func (s stepping) After(d time.Duration) <-chan time.Time {
-	at := make(chan time.Time, 1)
-	at <- s.Now().Add(d)
-	return at
-}
