@@ -56,7 +56,7 @@ func TestARolloutIsWaitedFor(t *testing.T) {
 	if b.Status.State != metalv1.BIOSSettingsStatePending || !controllertest.Gone[metalv1.ServerMaintenance](t, s.API, "farrier-system/bios-b") {
 		t.Errorf("state %s; or a server was asked for without a permit", b.Status.State)
 	}
-	controllertest.Change(t, s.API, "b", func(b *metalv1.BIOSSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.Clock.Now()}) })
+	controllertest.Change(t, s.API, "b", func(b *metalv1.BIOSSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.API.Clock.Now()}) })
 	s.waits(t)
 }
 

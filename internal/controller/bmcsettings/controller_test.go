@@ -79,7 +79,7 @@ func TestARolloutIsWaitedFor(t *testing.T) {
 	if len(s.Writes("ServerMaintenance")) > 0 {
 		t.Error("a server was asked for without a permit")
 	}
-	controllertest.Change(t, s.API, "b", func(b *metalv1.BMCSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.Clock.Now()}) })
+	controllertest.Change(t, s.API, "b", func(b *metalv1.BMCSettings) { rolloutpermit.Set(b, &rolloutpermit.Permit{Begun: s.API.Clock.Now()}) })
 	s.untilReason(t, reasonWaitingForMaintenance)
 }
 

@@ -95,7 +95,7 @@ func TestARolloutIsWaitedFor(t *testing.T) {
 			}
 			now := i.copied()
 			rolloutpermit.Set(now, &rolloutpermit.Permit{Begun: time.Now()})
-			if err := s.Patch(t.Context(), now, client.MergeFrom(i.copied())); err != nil {
+			if err := s.API.Patch(t.Context(), now, client.MergeFrom(i.copied())); err != nil {
 				t.Fatal(err)
 			}
 			s.waits(t)
