@@ -60,6 +60,7 @@ var stuck = map[string][]client.Object{
 	"biosversionset":              {&metalv1.BIOSVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"bmcversionset":               {&metalv1.BMCVersionSet{ObjectMeta: objectMeta("", "of-nobody")}},
 	"biossettingsset-targets":     {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0003-system-0")}},
+	"bmcsettingsset-targets":      {&metalv1.BMC{ObjectMeta: objectMeta("", "sim-0004")}},
 	"biosversionset-targets":      {&metalv1.Server{ObjectMeta: objectMeta("", "sim-0004-system-0")}},
 	"bmcversionset-targets":       {&metalv1.BMC{ObjectMeta: objectMeta("", "sim-0004")}},
 }
