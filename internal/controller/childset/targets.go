@@ -178,7 +178,7 @@ func (r *Targets) all(ctx context.Context, _ client.Object) []reconcile.Request 
 // defaultAppears lets through that there is a default policy, or no longer.
 func defaultAppears() predicate.Predicate {
 	named := predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == farrierv1.DefaultRolloutPolicy })
-	return predicate.And(named, predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+	return predicate.And(named, exists())
 }
 
 func request(name string) []reconcile.Request {

@@ -38,21 +38,47 @@ type stand struct {
 // decide says what to write. Every change sees what those before it have begun.
 func (v *view) decide() plan {
 	var p plan
-	items := make([][]rollout.Item, len(v.changes))
-	for i, c := range v.changes {
-		if followed := v.policies[c.Policy]; followed != nil {
-			items[i] = v.itemsOf(&p, c, followed.says)
-		}
-	}
+	items := v.items(&p)
 	for i, c := range v.changes {
 		p.stands = append(p.stands, stand{change: c})
 		s := &p.stands[i]
 		s.already = len(c.children) - len(items[i])
 		if followed := v.policies[c.Policy]; followed != nil && followed.err == nil {
-			v.begin(&p, s, items, i, followed.says)
+			v.begin(&p, s, items, i)
 		}
 	}
 	return p
+}
+
+// items are those of all changes whose policy exists.
+func (v *view) items(p *plan) [][]rollout.Item {
+	items := make([][]rollout.Item, len(v.changes))
+	for i, c := range v.changes {
+		if followed := v.policies[c.Policy]; followed != nil {
+			items[i] = v.itemsOf(p, c, followed.says)
+		}
+	}
+	return items
+}
+
+// saysOf is the policy of a change, with what a person has said of it.
+func (v *view) saysOf(c *change) rollout.Policy {
+	says := v.policies[c.Policy].says
+	if says.Accepted = c.accepted; c.held != "" {
+		says.Held = c.held
+	}
+	return says
+}
+
+// factsOf are what is known when one of all changes is decided.
+func (v *view) factsOf(items [][]rollout.Item, at int) *rollout.Facts {
+	facts := &rollout.Facts{Now: v.now, Machines: v.machines, Items: items[at]}
+	for i := range items {
+		if i != at {
+			facts.Others = append(facts.Others, items[i]...)
+		}
+	}
+	return facts
 }
 
 // itemsOf are the items of a change, in their order. Permits that end are written.
@@ -73,18 +99,9 @@ func (v *view) itemsOf(p *plan, c *change, says rollout.Policy) []rollout.Item {
 }
 
 // begin lets items of a change begin.
-func (v *view) begin(p *plan, s *stand, items [][]rollout.Item, at int, says rollout.Policy) {
+func (v *view) begin(p *plan, s *stand, items [][]rollout.Item, at int) {
 	c := s.change
-	facts := &rollout.Facts{Now: v.now, Machines: v.machines, Items: items[at]}
-	for i := range items {
-		if i != at {
-			facts.Others = append(facts.Others, items[i]...)
-		}
-	}
-	if says.Accepted = c.accepted; c.held != "" {
-		says.Held = c.held
-	}
-	s.decision = rollout.Decide(says, facts)
+	s.decision = rollout.Decide(v.saysOf(c), v.factsOf(items, at))
 	p.wake(s.decision.Again)
 	begun := make(map[string]bool, len(s.decision.Begin))
 	for _, id := range s.decision.Begin {

@@ -48,13 +48,11 @@ func (v *view) advance(c *change, ch child, p rollout.Policy, permit *rolloutper
 	case ch.Stand == childset.Failed:
 		permit.Ended, permit.Failure = v.now.UTC(), ch.Reason
 		item.Stand, item.Ended, item.Class = rollout.Failed, permit.Ended, permit.Failure
+		return permit, time.Time{}
 	case ch.Stand == childset.Waiting && c.held == rollout.Aborted:
 		item.Stand = rollout.Waiting
 		return nil, time.Time{}
 	case ch.Stand != childset.Completed:
-		return permit, time.Time{}
-	}
-	if ch.Stand == childset.Failed {
 		return permit, time.Time{}
 	}
 	if permit.Changed.IsZero() {

@@ -38,12 +38,7 @@ func Plan(ctx context.Context, from client.Client, now clock.PassiveClock) ([]Pl
 	if err != nil {
 		return nil, err
 	}
-	items := make([][]rollout.Item, len(v.changes))
-	for i, c := range v.changes {
-		if followed := v.policies[c.Policy]; followed != nil {
-			items[i] = v.itemsOf(&plan{}, c, followed.says)
-		}
-	}
+	items := v.items(&plan{})
 	var all []Planned
 	for i, c := range v.changes {
 		p := Planned{Kind: c.Kind, Name: c.Object.GetName(), Policy: c.Policy, Already: len(c.children) - len(items[i])}
@@ -52,12 +47,8 @@ func Plan(ctx context.Context, from client.Client, now clock.PassiveClock) ([]Pl
 			return nil, fmt.Errorf("%s %q: RolloutPolicy %q does not exist", p.Kind, p.Name, p.Policy)
 		case followed.err != nil:
 			return nil, fmt.Errorf("RolloutPolicy %q: %w", p.Policy, followed.err)
-		default:
-			p.Says = followed.says
 		}
-		if p.Says.Accepted = c.accepted; c.held != "" {
-			p.Says.Held = c.held
-		}
+		p.Says = v.saysOf(c)
 		v.planned(&p, c, items, i)
 		all = append(all, p)
 	}
@@ -65,12 +56,6 @@ func Plan(ctx context.Context, from client.Client, now clock.PassiveClock) ([]Pl
 }
 
 func (v *view) planned(p *Planned, c *change, items [][]rollout.Item, at int) {
-	facts := &rollout.Facts{Now: v.now, Machines: v.machines, Items: items[at]}
-	for i := range items {
-		if i != at {
-			facts.Others = append(facts.Others, items[i]...)
-		}
-	}
 	names, places := map[string]string{}, map[string]string{}
 	for _, ch := range c.children {
 		names[ch.id()] = ch.Target
@@ -78,7 +63,7 @@ func (v *view) planned(p *Planned, c *change, items [][]rollout.Item, at int) {
 	for _, m := range v.machines {
 		places[m.Name] = m.Zone + "/" + m.Rack
 	}
-	steps, decision := rollout.Plan(p.Says, facts)
+	steps, decision := rollout.Plan(p.Says, v.factsOf(items, at))
 	p.Decision = decision
 	for _, step := range steps {
 		target := PlannedTarget{Step: step, Name: names[step.Item.ID]}
