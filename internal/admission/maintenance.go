@@ -102,6 +102,11 @@ func uniqueBMC(ctx context.Context, c *check, now, before *metalv1.BMCSettings) 
 		c.refuse(field.Invalid(path, name, fmt.Sprintf("BMCSettings %q is for the same BMC", others[0].Name)))
 		return nil
 	}
+	return c.knownBMC(ctx, path, name)
+}
+
+// knownBMC warns of a BMC that does not exist.
+func (c *check) knownBMC(ctx context.Context, path *field.Path, name string) error {
 	missing, err := c.missed(ctx, types.NamespacedName{Name: name}, &metalv1.BMC{})
 	if err == nil && missing {
 		c.warn(path, "BMC %q does not exist", name)

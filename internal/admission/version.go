@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -48,11 +47,7 @@ func bmcVersion(ctx context.Context, c *check, now, before *metalv1.BMCVersion) 
 	if c.refusedSecond(path, target, others) {
 		return nil
 	}
-	missing, err := c.missed(ctx, types.NamespacedName{Name: target}, &metalv1.BMC{})
-	if err == nil && missing {
-		c.warn(path, "BMC %q does not exist", target)
-	}
-	return err
+	return c.knownBMC(ctx, path, target)
 }
 
 // refusedSecond refuses an object where others are for the same target.
@@ -66,12 +61,7 @@ func (c *check) refusedSecond(path *field.Path, target string, others []types.Na
 
 // versionInProgress refuses to change what an update is about while it is under way, unless the operation says that this is meant.
 func (c *check) versionInProgress(now, before metalv1.VersionTemplate) {
-	operation, _ := metalv1.OperationOf(c.Object)
-	if c.created() || operation == metalv1.OperationAllowInProgressUpdate {
-		return
-	}
-	// Status says it to people, and a rule is for people: the controller takes up whatever it finds.
-	if state, _, _ := unstructured.NestedString(c.Old.Object, "status", "state"); state != string(metalv1.VersionStateInProgress) {
+	if !c.inProgress(c.Object, string(metalv1.VersionStateInProgress)) {
 		return
 	}
 	spec, why := field.NewPath("spec"), "the update is under way; the annotation "+metalv1.AnnotationOperation+"="+metalv1.OperationAllowInProgressUpdate+" allows you to change it anyway"
