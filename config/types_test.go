@@ -5,17 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	bootv1alpha1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	farrierv1alpha1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
-	ipxev1alpha1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	metalv1alpha1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 )
 
 // TestGoTypesKnowEveryKind holds the schemes of the Go types against the CRDs, and decodes
 // each sample into its type with unknown fields refused.
 func TestGoTypesKnowEveryKind(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{metalv1alpha1.AddToScheme, bootv1alpha1.AddToScheme, ipxev1alpha1.AddToScheme, farrierv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

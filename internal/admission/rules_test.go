@@ -12,10 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/admission"
 	"github.com/farrier-dev/farrier/internal/admission/admissiontest"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -39,7 +37,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 func newAlone(t *testing.T) *alone {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme, farrierv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -58,10 +58,7 @@ const untilSynced = 100 * 365 * 24 * time.Hour
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(metalv1.AddToScheme(scheme))
-	utilruntime.Must(bootv1.AddToScheme(scheme))
-	utilruntime.Must(ipxev1.AddToScheme(scheme))
-	utilruntime.Must(farrierv1.AddToScheme(scheme))
+	utilruntime.Must(api.AddToScheme(scheme))
 	return scheme
 }
 

@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/claim"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -91,7 +90,7 @@ func newHerd(t *testing.T, servers, claims int) *herd {
 	h := &herd{t: t, config: testapi.StartWith(t).RESTConfig(), scheme: runtime.NewScheme(), gone: map[types.UID]bool{}}
 	h.config.QPS = -1
 	ctrl.SetLogger(logr.Discard())
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
 		if err := add(h.scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -14,10 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
-	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 )
 
 // Product is a running farrier up.
@@ -110,7 +107,7 @@ func At(t *testing.T, config *rest.Config) *Product {
 func (p *Product) use(config *rest.Config) (err error) {
 	config.QPS = -1
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme, farrierv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}

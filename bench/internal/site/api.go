@@ -18,10 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
-	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	manifests "github.com/farrier-dev/farrier/config"
 	"github.com/farrier-dev/farrier/internal/controlplane/crds"
@@ -100,7 +97,7 @@ func (a *API) connect(ctx context.Context) (err error) {
 // Scheme knows the kinds that benchmarks and controllers write.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme, farrierv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // a kind registered twice, in this very program
 		}

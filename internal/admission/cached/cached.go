@@ -13,8 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/admission"
 	"github.com/farrier-dev/farrier/internal/controller/index"
@@ -24,7 +23,7 @@ import (
 // could not be is sent to failed.
 func Rules(ctx context.Context, cfg *rest.Config, managerNamespace string, failed chan<- error) (*admission.Rules, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("scheme: %w", err)
 		}

@@ -23,10 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
-	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
-	ipxev1 "github.com/farrier-dev/farrier/api/ipxe/v1alpha1"
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/api"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 )
 
@@ -92,7 +89,7 @@ func NewAPI(t testing.TB, objects ...client.Object) *API {
 func builder(t testing.TB) (*fake.ClientBuilder, *tracker) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, metalv1.AddToScheme, bootv1.AddToScheme, ipxev1.AddToScheme, farrierv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, api.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
