@@ -63,9 +63,9 @@ func AwaitRollout(s RolloutSet) []Order {
 			last = *r
 			doing := fmt.Sprintf("Wave %d of %d: %d wait, %d are in progress, %d are done, %d have failed", r.Wave, r.Waves, r.Waiting, r.InProgress, r.Completed, r.Failed)
 			switch held := r.Reason; {
-			case held == "Completed":
+			case held == farrierv1.ReasonCompleted:
 				return true, "", nil
-			case held == "CompletedWithFailures":
+			case held == farrierv1.ReasonCompletedWithFailures:
 				return false, "", fmt.Errorf("%s is over: %d are done, %d have failed", name, r.Completed, r.Failed)
 			case r.InProgress == 0 && (held == string(rollout.FailureLimit) || held == string(rollout.Paused) || held == string(rollout.Aborted)):
 				return false, "", fmt.Errorf("%s does not go on: %s: %s", name, held, r.Message)

@@ -149,22 +149,18 @@ func (k *Kind) ChildMoved(before, now client.Object) bool {
 		annotation(before, metalv1.AnnotationRolloutPermit) != annotation(now, metalv1.AnnotationRolloutPermit)
 }
 
-// policies are the RolloutPolicies that exist.
-func policies(ctx context.Context, from client.Reader) (map[string]bool, error) {
-	objects, err := list(ctx, from, &farrierv1.RolloutPolicyList{})
-	if err != nil {
-		return nil, fmt.Errorf("list the RolloutPolicies: %w", err)
+// policyExists reports whether there is a RolloutPolicy of a name.
+func policyExists(ctx context.Context, from client.Reader, name string) (bool, error) {
+	err := from.Get(ctx, client.ObjectKey{Name: name}, &farrierv1.RolloutPolicy{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("RolloutPolicy %q: %w", name, err)
 	}
-	found := make(map[string]bool, len(objects))
-	for _, policy := range objects {
-		found[policy.GetName()] = true
-	}
-	return found, nil
+	return err == nil, nil
 }
 
 // follow is a child that goes by the policy of its Set. A new change needs another permit than the one before it.
 func (v *view) follow(s *set, child client.Object, changed bool) client.Object {
-	policy := rolloutpermit.PolicyOf(s, v.policies[farrierv1.DefaultRolloutPolicy])
+	policy := rolloutpermit.PolicyOf(s, v.defaults)
 	if annotation(child, metalv1.AnnotationRolloutPolicy) == policy && !(changed && rolloutpermit.Of(child) != nil) {
 		return child
 	}

@@ -75,12 +75,13 @@ func (r *Sets) take(ctx context.Context, s *set, children []client.Object) (*cen
 	if s.problem != nil || deleting(s) {
 		return c, nil
 	}
-	exist, err := policies(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if policy := rolloutpermit.PolicyOf(s, false); policy != "" && !exist[policy] {
-		c.policy = policy
+	if policy := rolloutpermit.PolicyOf(s, false); policy != "" {
+		switch exists, err := policyExists(ctx, r, policy); {
+		case err != nil:
+			return nil, err
+		case !exists:
+			c.policy = policy
+		}
 	}
 	targets, err := list(ctx, r, r.Kind.targets(), client.MatchingLabelsSelector{Selector: s.selector})
 	if err != nil {

@@ -65,7 +65,7 @@ func (k *Kind) gather(ctx context.Context, from client.Reader, name string) (*vi
 		return nil, fmt.Errorf("list the %ss: %w", k.Name, err)
 	}
 	v.sets = k.readSets(sets)
-	if v.policies, err = policies(ctx, from); err != nil {
+	if v.defaults, err = policyExists(ctx, from, farrierv1.DefaultRolloutPolicy); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -21,8 +21,8 @@ type view struct {
 	target client.Object
 	// sets are all Sets of the kind, in the order of their precedence.
 	sets []*set
-	// policies are the RolloutPolicies that exist.
-	policies map[string]bool
+	// defaults says that there is a RolloutPolicy for Sets that choose none.
+	defaults bool
 	// children are all children that the target has, whosever they are, oldest first.
 	children []client.Object
 }

@@ -3,7 +3,6 @@ package rolloutpolicy
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -117,11 +116,9 @@ func (r *Reconciler) serverChanged() predicate.Predicate {
 	}}
 }
 
-// setChanged lets through what a Set says of its rollout.
+// setChanged lets through what a Set asks for, and what it says of its rollout.
 func setChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
-	}}
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
 // childMoved lets through that a child stands otherwise.

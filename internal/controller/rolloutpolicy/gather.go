@@ -83,6 +83,9 @@ func (r *Reconciler) gather(ctx context.Context) (*view, error) {
 		}
 	}
 	r.permits.keep(seen)
+	if len(v.changes) == 0 {
+		return v, nil
+	}
 	slices.SortFunc(v.changes, func(a, b *change) int {
 		x, y := a.Object.GetCreationTimestamp(), b.Object.GetCreationTimestamp()
 		return cmp.Or(x.Compare(y.Time), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object.GetName(), b.Object.GetName()))

@@ -63,7 +63,7 @@ func TestNeverMoreThanTheBudget(t *testing.T) {
 			switch {
 			case brick && (failed > canaries+limit || failed < canaries):
 				t.Errorf("%d failed with an image that nothing survives, at most %d may", failed, canaries+limit)
-			case !brick && r.Reason != reasonCompleted:
+			case !brick && r.Reason != farrierv1.ReasonCompleted:
 				t.Errorf("it is not done: %+v", r)
 			}
 		})

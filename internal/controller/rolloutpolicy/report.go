@@ -25,13 +25,6 @@ const (
 	reasonInvalid  = "InvalidSpec"
 )
 
-// Reasons of a rollout in which nothing waits, beside those of package rollout.
-const (
-	reasonInProgress = "InProgress"
-	reasonCompleted  = "Completed"
-	reasonFailed     = "CompletedWithFailures"
-)
-
 // Events of a Set, or of an object that no Set has made.
 const (
 	eventWave = "WaveBegan"
@@ -121,16 +114,16 @@ func summary(s stand) farrierv1.Rollout {
 	case d.Held != nil && out.Waiting > 0:
 		out.Reason, out.Message = string(d.Held.Reason), d.Held.Message
 	case out.InProgress > 0:
-		out.Reason = reasonInProgress
+		out.Reason = farrierv1.ReasonInProgress
 		if s.first != nil {
 			out.Message = s.first.Message
 		}
 	case out.Waiting > 0 && s.first != nil:
 		out.Reason, out.Message = string(s.first.Reason), s.first.Message
 	case out.Failed > 0:
-		out.Reason = reasonFailed
+		out.Reason = farrierv1.ReasonCompletedWithFailures
 	default:
-		out.Reason = reasonCompleted
+		out.Reason = farrierv1.ReasonCompleted
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -38,7 +39,7 @@ func TestWaves(t *testing.T) {
 			t.Errorf("%d began, want %d", n, want)
 		}
 	}
-	if r := s.says(t, "settings"); r.Reason != reasonCompleted || r.Completed != 12 || r.Waiting+r.InProgress+r.Failed != 0 {
+	if r := s.says(t, "settings"); r.Reason != farrierv1.ReasonCompleted || r.Completed != 12 || r.Waiting+r.InProgress+r.Failed != 0 {
 		t.Errorf("at the end: %+v", r)
 	}
 	if want := []string{eventWave, eventWave}; !slices.Equal(s.told, want) {
@@ -358,4 +359,25 @@ func TestNothingIsDecidedWithoutAPolicy(t *testing.T) {
 		return nil
 	}
 	s.decides(t)
+}
+
+// TestWhatASetChangesIsNews: what it asks for, and what it says of its rollout, but not its counters.
+func TestWhatASetChangesIsNews(t *testing.T) {
+	before := &metalv1.BIOSSettingsSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	for name, tt := range map[string]struct {
+		change func(*metalv1.BIOSSettingsSet)
+		news   bool
+	}{
+		"template": {func(s *metalv1.BIOSSettingsSet) { s.Generation = 2 }, true},
+		"word": {func(s *metalv1.BIOSSettingsSet) {
+			s.Annotations = map[string]string{metalv1.AnnotationRollout: "paused"}
+		}, true},
+		"counters": {func(s *metalv1.BIOSSettingsSet) { s.Status.CompletedBIOSSettings = 7 }, false},
+	} {
+		now := before.DeepCopy()
+		tt.change(now)
+		if got := setChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}); got != tt.news {
+			t.Errorf("%s: news %v, want %v", name, got, tt.news)
+		}
+	}
 }

@@ -60,7 +60,7 @@ func standingOf(r farrierv1.Rollout) string {
 	switch {
 	case r.Failed > 0:
 		return rolloutFailed
-	case r.Reason == "Completed":
+	case r.Reason == farrierv1.ReasonCompleted:
 		return rolloutDone
 	case r.InProgress > 0:
 		return rolloutGoes
