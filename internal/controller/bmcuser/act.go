@@ -155,7 +155,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, p *plan) (over bool, 
 	if s.looking {
 		return false, nil
 	}
-	begun, failed, err := r.looks.result(s.obj.UID)
+	_, _, err := r.looks.result(s.obj.UID)
 	removed := r.removals.ended(s.obj.UID)
 	switch {
 	case removed && err == nil:
@@ -165,7 +165,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, p *plan) (over bool, 
 	}
 	if removed {
 		p.message = "The account could not be removed: " + err.Error()
-		if wait := begun.Add(min(lookPause<<min(failed-1, 8), lookEvery)).Sub(s.now); wait > 0 {
+		if wait := s.lookAfter.Sub(s.now); wait > 0 {
 			s.again(wait)
 			return false, nil
 		}
