@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
@@ -173,9 +174,15 @@ func (s *stand) settings(t *testing.T) *metalv1.BMCSettings {
 // until reconciles, whenever the fleet has news, until a condition holds.
 func (s *stand) until(t *testing.T, what string, ok func(*metalv1.BMCSettings) bool) *metalv1.BMCSettings {
 	t.Helper()
+	return s.awaits(t, what, s.Settle, ok)
+}
+
+// awaits has the object looked at in some way, until it is as it should be.
+func (s *stand) awaits(t *testing.T, what string, look func(testing.TB, reconcile.Reconciler, string) reconcile.Result, ok func(*metalv1.BMCSettings) bool) *metalv1.BMCSettings {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
-		result := s.Settle(t, s.Reconciler, "b")
+		result := look(t, s.Reconciler, "b")
 		b := s.settings(t)
 		if strings.Contains(fmt.Sprintf("%+v", b), marker) {
 			t.Fatalf("a Secret is in the object: %+v", b)
@@ -209,9 +216,10 @@ func (s *stand) untilReason(t *testing.T, reason string) *metalv1.BMCSettings {
 	})
 }
 
+// untilStep looks once at a time: a step may last from one write to the next alone, if the BMC is fast.
 func (s *stand) untilStep(t *testing.T, at step) *metalv1.BMCSettings {
 	t.Helper()
-	return s.until(t, string(at), func(b *metalv1.BMCSettings) bool {
+	return s.awaits(t, string(at), s.Step, func(b *metalv1.BMCSettings) bool {
 		p := progressOf(b, "")
 		return p != nil && p.Step == at
 	})
