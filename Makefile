@@ -75,6 +75,10 @@ demo: build ## Rack to running servers, simulated, in this terminal (ARGS="--ser
 recording: build ## Record the demo in docs/demo.svg, on a machine that does nothing else
 	cd hack/recording && $(GO) run $(FLAGS) . -out '$(CURDIR)/docs/demo.svg' -title 'A recording of farrier demo' '$(CURDIR)/$(BIN)/farrier' demo
 
+.PHONY: screenshots
+screenshots: build ## Take the pictures of the dashboard in docs/images, with Debian's chromium
+	FARRIER_TEST_PICTURES='$(CURDIR)/docs/images' $(TESTENV) $(GO) test $(FLAGS) -vet=off -count=1 -run '^TestPictures$$' ./test/dashboard
+
 # BASE is the path of the site on its host.
 BASE ?= /
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
@@ -103,18 +105,41 @@ func (t *teller) why(ctx context.Context, out io.Writer, namespace, asked string
 // mistypes a name is asked which one was meant.
 func factsAbout(ctx context.Context, source inquiry.Source, asked string) (*diagnosis.Facts, error) {
 	facts, err := source.Read(ctx, asked)
-	if name, ok := strings.CutPrefix(asked, claimPrefix); ok && errors.Is(err, inquiry.ErrNotFound) {
-		facts, err = source.Read(ctx, source.Namespace+"/"+name)
+	claim, prefixed := strings.CutPrefix(asked, claimPrefix)
+	if prefixed && errors.Is(err, inquiry.ErrNotFound) {
+		if found, again := source.Read(ctx, source.Namespace+"/"+claim); !errors.Is(again, inquiry.ErrNotFound) {
+			return found, again
+		}
 	}
 	if !errors.Is(err, inquiry.ErrNotFound) {
 		return facts, err
 	}
-	var meant []string
-	for _, kind := range []string{"Server", "ServerClaim", "BMC"} {
-		names, failed := verb.Names(ctx, source.API, kind)
-		if failed == nil { // a hint that cannot be had is no error
-			meant = append(meant, usage.SimilarTo(names, asked)...)
-		}
+	return nil, fmt.Errorf("%w%s", err, usage.Meant(meant(ctx, source, asked), "%s"))
+}
+
+// meant are the names that are like one which nothing has. Claims are named as somebody can type them. A hint that cannot be had is no error.
+func meant(ctx context.Context, source inquiry.Source, asked string) []string {
+	namespace, name, qualified := strings.Cut(asked, "/")
+	prefix := namespace + "/"
+	switch {
+	case !qualified:
+		namespace, name, prefix = source.Namespace, asked, ""
+	case prefix == claimPrefix:
+		namespace = source.Namespace
 	}
-	return nil, fmt.Errorf("%w%s", err, usage.Meant(meant, "%s"))
+	names := func(kind string, options ...client.ListOption) []string {
+		all, err := verb.Names(ctx, source.API, kind, options...)
+		if err != nil {
+			return nil
+		}
+		return usage.SimilarTo(all, name)
+	}
+	var similar []string
+	for _, claim := range names("ServerClaim", client.InNamespace(namespace)) {
+		similar = append(similar, prefix+claim)
+	}
+	if qualified {
+		return similar
+	}
+	return slices.Concat(names("Server"), similar, names("BMC"))
 }

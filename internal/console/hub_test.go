@@ -159,12 +159,13 @@ func TestOneWritesAndOthersRead(t *testing.T) {
 	h.lines <- l
 	guest := h.join(t, "guest", false, true)
 	guest.told(writer("", false))
+	guest.told(state(console.StateConnected)) // or it would come before or after what others are told first
 	alice := h.join(t, "alice", true, false)
+	alice.told(state(console.StateConnected))
 	alice.told(writer("alice", true))
 	bob := h.join(t, "bob", true, false)
 	bob.told(writer("alice", false))
 	guest.told(writer("alice", false))
-	alice.told(state(console.StateConnected))
 	l.prints(t, "login: ")
 	for _, w := range []*who{guest, alice, bob} {
 		w.sees("login: ")

@@ -1,8 +1,6 @@
 package diagnosis
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -61,12 +59,22 @@ func find(kind string, conditions []metav1.Condition, of weight) (*cause, *metav
 		if row.weight != of {
 			continue
 		}
-		at := slices.IndexFunc(conditions, func(c metav1.Condition) bool {
-			return c.Type == row.condition && c.Reason == row.reason && c.Status == row.status
-		})
-		if at >= 0 {
-			return row, &conditions[at]
+		for j := range conditions { // by pointers: a page looks at every server of the fleet
+			if c := &conditions[j]; c.Type == row.condition && c.Reason == row.reason && c.Status == row.status {
+				return row, c
+			}
 		}
 	}
 	return nil, nil
+}
+
+// isListed reports whether the table has a row for a reason of a condition.
+func isListed(kind string, c *metav1.Condition) bool {
+	table := causes[kind]
+	for i := range table {
+		if row := &table[i]; row.condition == c.Type && row.reason == c.Reason {
+			return true
+		}
+	}
+	return false
 }

@@ -247,7 +247,7 @@ var decisive = []struct{ kind, condition, name string }{
 func (f *Facts) unlisted() *Answer {
 	for _, d := range decisive {
 		c := apimeta.FindStatusCondition(f.conditions(d.kind), d.condition)
-		if c == nil || c.Status != no || normal[c.Reason] || slices.ContainsFunc(causes[d.kind], func(row cause) bool { return row.condition == c.Type && row.reason == c.Reason }) {
+		if c == nil || c.Status != no || normal[c.Reason] || isListed(d.kind, c) {
 			continue
 		}
 		return &Answer{
@@ -311,7 +311,7 @@ func orUnknown(text string) string {
 	return text
 }
 
-// evidence is what was seen beside the cause: notes, and the steps of the newest boot.
+// evidence is what was seen beside the cause: notes, and then, in its order, what happened in the newest boot.
 func (f *Facts) evidence() []string {
 	var lines []string
 	for _, kind := range []string{kindBMC, kindServer, kindConfig} {
@@ -319,14 +319,28 @@ func (f *Facts) evidence() []string {
 			lines = append(lines, "Also: "+a.Cause+" "+a.Next)
 		}
 	}
-	lines = append(lines, f.refusedCommands()...)
-	lines = append(lines, f.printed()...)
+	seen := slices.Concat(f.refusedCommands(), f.printed(), f.requests())
+	slices.SortStableFunc(seen, func(a, b sighting) int { return a.at.Compare(b.at) })
+	for _, s := range seen {
+		lines = append(lines, f.ago(s.at)+" ago, "+s.text)
+	}
+	return lines
+}
+
+// sighting is something that was seen of a machine.
+type sighting struct {
+	at   time.Time
+	text string
+}
+
+// requests are those of the machine in its present boot.
+func (f *Facts) requests() (seen []sighting) {
 	if len(f.Boots) == 0 {
-		return lines
+		return nil
 	}
 	last := f.Boots[len(f.Boots)-1]
 	if a := bootattempt.Of(f.Config); a.Begun() && a.ID != last.Attempt {
-		return lines // of an earlier boot
+		return nil // of an earlier boot
 	}
 	for _, s := range last.Steps {
 		name := kindNames[s.Kind]
@@ -336,38 +350,40 @@ func (f *Facts) evidence() []string {
 		if s.What != "" {
 			name += " (" + s.What + ")"
 		}
-		line := fmt.Sprintf("%s ago, %s asked for %s: %d %s", f.ago(s.First), s.Addr, name, s.Status, http.StatusText(s.Status))
+		did := "asked for " + name
 		if s.Kind == bootview.ReceivedReport {
-			line = fmt.Sprintf("%s ago, %s sent the report of its probe: %d %s", f.ago(s.First), s.Addr, s.Status, http.StatusText(s.Status))
+			did = "sent the report of its probe"
 		}
-		lines = append(lines, line)
+		seen = append(seen, sighting{s.First, fmt.Sprintf("%s %s: %d %s", s.Addr, did, s.Status, http.StatusText(s.Status))})
 	}
-	return lines
+	return seen
 }
 
 // refusedCommands are the last commands that the BMC did not carry out.
-func (f *Facts) refusedCommands() (lines []string) {
+func (f *Facts) refusedCommands() (seen []sighting) {
 	const most = 3
-	for i := len(f.Logged) - 1; i >= 0 && len(lines) < most; i-- {
+	for i := len(f.Logged) - 1; i >= 0 && len(seen) < most; i-- {
 		if e := &f.Logged[i]; e.Kind == logbook.KindCommand && e.Bad {
 			answer := "no answer"
 			if e.Status != 0 {
 				answer = fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 			}
-			lines = append(lines, fmt.Sprintf("%s ago, the BMC was told %s: %s (%s) after %s", f.ago(e.Time), e.Detail, answer, e.Reason, e.Took.Round(time.Millisecond)))
+			seen = append(seen, sighting{e.Time, fmt.Sprintf("the BMC was told %s: %s (%s) after %s", e.Detail, answer, e.Reason, e.Took.Round(time.Millisecond))})
 		}
 	}
-	return lines
+	slices.Reverse(seen)
+	return seen
 }
 
 // printed are the last lines of the serial console in the present boot, where consoles are recorded.
-func (f *Facts) printed() (lines []string) {
+func (f *Facts) printed() (seen []sighting) {
 	const most = 3
 	a := bootattempt.Of(f.Config)
-	for i := len(f.Logged) - 1; i >= 0 && len(lines) < most; i-- {
+	for i := len(f.Logged) - 1; i >= 0 && len(seen) < most; i-- {
 		if e := &f.Logged[i]; e.Kind == logbook.KindConsole && a.Begun() && e.Attempt == a.ID {
-			lines = append([]string{fmt.Sprintf("%s ago, its console printed: %s", f.ago(e.Time), e.Detail)}, lines...)
+			seen = append(seen, sighting{e.Time, "its console printed: " + e.Detail})
 		}
 	}
-	return lines
+	slices.Reverse(seen)
+	return seen
 }

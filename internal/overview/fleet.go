@@ -32,6 +32,8 @@ type Fleet struct {
 	Unknown []operator.UnknownMachine `json:"unknownMachines"`
 	// Missing names what could not be read, and why.
 	Missing []string `json:"missing,omitempty"`
+	// Everyone is how many servers there are, with those that the filter leaves out.
+	Everyone int `json:"-"`
 }
 
 // Server is one server of a Fleet.
@@ -107,7 +109,7 @@ type key struct{ namespace, name string }
 
 // Of makes a Fleet of objects.
 func Of(o *Objects, filter Filter, now time.Time) *Fleet {
-	f := &Fleet{Time: now.UTC().Truncate(time.Second), States: map[string]int{}, Servers: []Server{}}
+	f := &Fleet{Time: now.UTC().Truncate(time.Second), States: map[string]int{}, Servers: make([]Server, 0, len(o.Servers)), Everyone: len(o.Servers)}
 	claims := make(map[key]*metalv1.ServerClaim, len(o.Claims))
 	for i := range o.Claims {
 		claims[key{o.Claims[i].Namespace, o.Claims[i].Name}] = &o.Claims[i]
@@ -147,7 +149,7 @@ func Of(o *Objects, filter Filter, now time.Time) *Fleet {
 		}
 		f.Servers = append(f.Servers, row)
 	}
-	slices.SortStableFunc(f.Servers, func(a, b Server) int { return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Name, b.Name)) })
+	f.sort()
 	f.Trouble, f.BMCs = troubles.sorted(), bmcs(o, filter, now)
 	f.Claims = waiting(o, filter, now)
 	return f
@@ -173,8 +175,26 @@ func rowOf(s *metalv1.Server, activity Activity) Server {
 	return row
 }
 
+// sort brings servers into the order in which they are shown. It moves each once: a row is large.
+func (f *Fleet) sort() {
+	type place struct {
+		rank, at int
+		name     string
+	}
+	order := make([]place, len(f.Servers))
+	for i := range f.Servers {
+		order[i] = place{f.Servers[i].rank(), i, f.Servers[i].Name}
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name)) })
+	sorted := make([]Server, len(order))
+	for i, p := range order {
+		sorted[i] = f.Servers[p.at]
+	}
+	f.Servers = sorted
+}
+
 // rank is the order in which servers are shown.
-func (s Server) rank() int {
+func (s *Server) rank() int {
 	switch {
 	case s.Trouble:
 		return 0

@@ -227,7 +227,7 @@ func keyboard(t *testing.T, s *site) {
 		mostTabs = 400
 	)
 	w, _ := s.linked(t)
-	for _, path := range []string{"", "servers", "servers?view=racks", "servers/" + s.free, "claims", "claims/default/web", "images", "bmcs", "unknown"} {
+	for _, path := range []string{"", "servers", "servers?view=racks", "servers/" + s.free, "claims", "claims/default/web", "images", "bmcs", "rollouts", "unknown"} {
 		w.open("/dashboard/" + path)
 		w.until("document.querySelector('main h1')")
 		w.do(chromedp.KeyEvent(kb.Tab))
@@ -268,7 +268,7 @@ func keyboard(t *testing.T, s *site) {
 func narrow(t *testing.T, s *site) {
 	w, _ := s.linked(t)
 	w.do(chromedp.EmulateViewport(400, 800))
-	for _, path := range []string{"", "servers", "servers?view=racks", "servers/" + s.server, "servers/" + s.free, "claims", "claims?server=" + s.free, "claims/default/web", "images", "bmcs", "unknown", "else", "signin"} {
+	for _, path := range []string{"", "servers", "servers?view=racks", "servers/" + s.server, "servers/" + s.free, "claims", "claims?server=" + s.free, "claims/default/web", "images", "bmcs", "rollouts", "unknown", "else", "signin"} {
 		w.open("/dashboard/" + path)
 		if got := w.text("document.scrollingElement.scrollWidth <= innerWidth"); got != "true" {
 			t.Errorf("/dashboard/%s: %s: %s px wide", path, got, w.text("document.scrollingElement.scrollWidth"))

@@ -56,7 +56,10 @@ func (p Picture) Lines(f *overview.Fleet, columns, height int) []string {
 func (p Picture) heading(f *overview.Fleet, columns, height int) []string {
 	paint := p.Paint
 	text := fmt.Sprintf("%d servers", len(f.Servers))
-	if len(f.Servers) == 1 {
+	switch {
+	case len(f.Servers) < f.Everyone:
+		text = fmt.Sprintf("%d of %d servers", len(f.Servers), f.Everyone)
+	case len(f.Servers) == 1:
 		text = "1 server"
 	}
 	if counted := screen.Tally(f.States); counted != "" {

@@ -31,8 +31,12 @@ type claimsPage struct {
 type claimRow struct {
 	Namespace, Name, Server, Image, Power string
 	Bound, Deleted                        bool
-	Why                                   string
-	Since                                 time.Time
+	// Why says why it has no server, or what is wrong if Wrong is set.
+	Why   string
+	Wrong bool
+	Since time.Time
+
+	claim *metalv1.ServerClaim
 }
 
 // Claims lists claims. Its query narrows the list: q, page; server=NAME fills in the form.
@@ -46,7 +50,7 @@ func Claims(ctx context.Context, s Source, query url.Values) (View, error) {
 	var rows []claimRow
 	for i := range all.Items {
 		row := claimRowOf(&all.Items[i])
-		if text := strings.ToLower(p.Search); text == "" || strings.Contains(strings.ToLower(row.Namespace+"/"+row.Name+" "+row.Server+" "+row.Image+" "+row.Why), text) {
+		if text := strings.ToLower(p.Search); text == "" || strings.Contains(strings.ToLower(row.Namespace+"/"+row.Name+" "+row.Server+" "+row.Image), text) {
 			rows = append(rows, row)
 		}
 	}
@@ -55,9 +59,7 @@ func Claims(ctx context.Context, s Source, query url.Values) (View, error) {
 	})
 	p.Rows, p.Pager = cut(rows, mostRows, pathClaims, query)
 	for i := range p.Rows { // a diagnosis of those alone that are shown
-		if row := &p.Rows[i]; !row.Bound {
-			row.explain(all.Items, s.Now)
-		}
+		p.Rows[i].explain(ctx, s)
 	}
 	return view("Claims", "claims", "claims", p), nil
 }
@@ -65,7 +67,7 @@ func Claims(ctx context.Context, s Source, query url.Values) (View, error) {
 func claimRowOf(c *metalv1.ServerClaim) claimRow {
 	row := claimRow{
 		Namespace: c.Namespace, Name: c.Name, Image: c.Spec.Image, Power: string(c.Spec.Power), Bound: c.Status.Phase == metalv1.ServerClaimPhaseBound,
-		Deleted: c.DeletionTimestamp != nil, Since: c.CreationTimestamp.Time,
+		Deleted: c.DeletionTimestamp != nil, Since: c.CreationTimestamp.Time, claim: c,
 	}
 	if ref := c.Spec.ServerRef; ref != nil {
 		row.Server = ref.Name
@@ -73,19 +75,27 @@ func claimRowOf(c *metalv1.ServerClaim) claimRow {
 	if bound := conditionOf(c.Status.Conditions, metalv1.ConditionBound); bound != nil {
 		row.Since = bound.LastTransitionTime.Time
 	}
-	if ready := conditionOf(c.Status.Conditions, metalv1.ConditionBootReady); row.Bound && ready != nil && ready.Status == metav1.ConditionFalse {
-		row.Why = diagnosis.Said(ready)
-	}
 	return row
 }
 
-// explain has the diagnosis say why a claim has no server.
-func (r *claimRow) explain(all []metalv1.ServerClaim, now time.Time) {
-	for i := range all {
-		if all[i].Namespace == r.Namespace && all[i].Name == r.Name {
-			r.Why = diagnosis.Explain(&diagnosis.Facts{Now: now, Asked: r.Namespace + "/" + r.Name, Claim: &all[i]}).Cause
-			return
+// explain has the diagnosis say why a claim has no server, or what is wrong with the one that it has, as the page of the claim does.
+func (r *claimRow) explain(ctx context.Context, s Source) {
+	facts := &diagnosis.Facts{Now: s.Now, Asked: r.Namespace + "/" + r.Name, Claim: r.claim}
+	if !r.Bound {
+		r.Why = diagnosis.Explain(facts).Cause
+		return
+	}
+	if server := (&metalv1.Server{}); s.get(ctx, client.ObjectKey{Name: r.Server}, server) == nil {
+		facts.Server = server
+		if ref, bmc := server.Spec.BMCRef, (&metalv1.BMC{}); ref != nil && s.get(ctx, client.ObjectKey{Name: ref.Name}, bmc) == nil {
+			facts.BMC = bmc
 		}
+		if ref, config := server.Spec.BootConfigurationRef, (&metalv1.ServerBootConfiguration{}); ref != nil && s.get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, config) == nil {
+			facts.Config = config
+		}
+	}
+	if wrong := diagnosis.Wrong(facts); wrong != nil {
+		r.Wrong, r.Why = true, wrong.Cause
 	}
 }
 

@@ -66,6 +66,9 @@
     draw();
   };
 
+  // patience is how long, in milliseconds, a page tries to reach Farrier again before it says that it cannot: longer than a browser waits between two tries.
+  const patience = 5000;
+
   // follow shows what the server streams: run, main, offline and ended.
   const follow = (main) => {
     const stream = new EventSource(`${main.dataset.live}?path=${encodeURIComponent(main.dataset.path)}`);
@@ -83,8 +86,12 @@
     stream.addEventListener("main", (e) => { document.getElementById("offline")?.remove(); waiting = e.data; settle(); });
     stream.addEventListener("offline", (e) => offline(`Offline: ${e.data} What is shown may be old.`));
     stream.addEventListener("ended", () => { stream.close(); location.assign(`/dashboard/signin?next=${encodeURIComponent(main.dataset.path)}`); });
-    stream.addEventListener("error", () => { // after a reason, that nobody answers is what follows from it
-      if (!document.getElementById("offline")) offline("Offline: Farrier does not answer. What is shown may be old.");
+    let silent = 0;
+    stream.addEventListener("open", () => { clearTimeout(silent); silent = 0; });
+    stream.addEventListener("error", () => { // a connection that breaks is made again soon; after a reason, that nobody answers is what follows from it
+      silent ||= setTimeout(() => {
+        if (!document.getElementById("offline")) offline("Offline: Farrier does not answer. What is shown may be old.");
+      }, patience);
     });
     for (const kind of ["focusout", "toggle"]) main.addEventListener(kind, () => setTimeout(settle, 0), true);
     addEventListener("pagehide", () => stream.close());
@@ -94,6 +101,9 @@
     const button = document.getElementById("theme");
     if (button) { button.hidden = false; button.addEventListener("click", switchTheme); }
     draw();
+    addEventListener("resize", draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // where the bar is wider than the window
     const main = document.getElementById("main");
     if (main?.dataset.live) follow(main);
   });
