@@ -20,6 +20,9 @@ var (
 	next = regexp.MustCompile(`;|&&|\|\|`)
 	// ends of a command in a line of a shell.
 	ends = regexp.MustCompile(`\s(?:[|>;&#]|\|\||&&|2>).*$`)
+	// markup has the code in a template of the dashboard, and action what is put into it.
+	markup = regexp.MustCompile(`<(?:pre|code)>(.*?)</`)
+	action = regexp.MustCompile(`\{\{.*?\}\}`)
 	// placeholder stands for a subcommand of any name.
 	placeholder = regexp.MustCompile(`^(?:[A-Z]+|…|\.\.\.|<.*>|\[.*)$`)
 )
@@ -101,11 +104,11 @@ func TestCheck(t *testing.T) {
 
 type page struct{ name, text string }
 
-// prose are the pages that people write.
+// prose are the pages that people write, those of the dashboard among them.
 func prose(t *testing.T) (pages []page) {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"../../docs/*.md", "../../docs/dev/*.md", "../../*.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/dev/*.md", "../../*.md", "../../internal/dashboard/page/templates/*.html"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +123,15 @@ func prose(t *testing.T) (pages []page) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages = append(pages, page{filepath.Base(file), string(text)})
+		p := page{filepath.Base(file), string(text)}
+		if filepath.Ext(file) == ".html" {
+			var code strings.Builder
+			for _, found := range markup.FindAllStringSubmatch(p.text, -1) {
+				code.WriteString("`" + action.ReplaceAllString(found[1], "NAME") + "`\n")
+			}
+			p.text = code.String()
+		}
+		pages = append(pages, p)
 	}
 	return pages
 }

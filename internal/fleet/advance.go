@@ -75,6 +75,9 @@ func (a *actor) advanceSystem(ctx context.Context, c *command) error {
 	if len(a.watched) == 1 {
 		a.schedule.polledNow(now) // this was the poll
 	}
+	if c.Kind == Reset && c.status.State == Succeeded && c.target() == "" {
+		a.schedule.moves(now) // nothing waits for what follows, and it is seen all the same
+	}
 	a.publish(func(o *Observation) {
 		a.answered(o, now)
 		a.enter(o, reading{uri: c.System, system: s}, now)

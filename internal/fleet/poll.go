@@ -37,6 +37,11 @@ func (a *actor) poll(ctx context.Context) error {
 	}
 	now = a.options.Clock.Now()
 	a.schedule.polledNow(now)
+	if slices.ContainsFunc(readings, func(r reading) bool { return r.err == nil && isMoving(r.system.PowerState) }) {
+		a.schedule.moves(now)
+	} else {
+		a.schedule.rests()
+	}
 	var others []string
 	var unread error
 	if listing {

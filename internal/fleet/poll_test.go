@@ -338,3 +338,28 @@ func TestAnotherMachineAtTheSameURI(t *testing.T) {
 		t.Error("the manager is not read again")
 	}
 }
+
+// TestAChangeOfPowerIsFollowed: a restart that nothing waits for is seen soon, and one that lasts for ever costs less and less.
+func TestAChangeOfPowerIsFollowed(t *testing.T) {
+	s := met(t, nil)
+	s.bmc.systems[0].PowerState = bmc.PowerOn
+	s.runFor(s.fleet.options.PollInterval + time.Second)
+	s.bmc.reset = func(system *bmc.System, _ bmc.ResetType) { system.PowerState = bmc.PowerPoweringOn }
+	s.submit(Command{ID: "restart", Kind: Reset, Reset: bmc.ResetForceRestart})
+	s.runFor(2 * s.fleet.options.FastPoll)
+	if got := s.observation().Systems[0].PowerState; got != bmc.PowerPoweringOn {
+		t.Fatalf("after the restart: %s", got)
+	}
+	s.bmc.systems[0].PowerState = bmc.PowerOn
+	s.runFor(3 * s.fleet.options.FastPoll)
+	if got := s.observation().Systems[0].PowerState; got != bmc.PowerOn {
+		t.Errorf("when it runs again: %s", got)
+	}
+	s.bmc.systems[0].PowerState = bmc.PowerPoweringOff
+	s.runFor(time.Hour)
+	before := len(s.bmc.diary)
+	s.runFor(time.Hour)
+	if calls, most := len(s.bmc.diary)-before, int(time.Hour/s.fleet.options.PollInterval)*12/10; calls > most {
+		t.Errorf("%d calls an hour to a BMC that says for ever that its system powers off, want at most %d", calls, most)
+	}
+}

@@ -96,11 +96,15 @@ func (c *command) decide(power bmc.PowerState, now time.Time, settle time.Durati
 }
 
 func (c *command) decideOn(power bmc.PowerState, now time.Time, settle time.Duration, late bool) action {
-	moving := power == bmc.PowerPoweringOn || power == bmc.PowerPoweringOff
-	if late || moving || c.stage != stageBegin && !c.again(now, settle) {
+	if late || isMoving(power) || c.stage != stageBegin && !c.again(now, settle) {
 		return c.orFail(late)
 	}
 	return actPowerOn
+}
+
+// isMoving reports whether a power state is one that passes.
+func isMoving(power bmc.PowerState) bool {
+	return power == bmc.PowerPoweringOn || power == bmc.PowerPoweringOff
 }
 
 func (c *command) decideOff(power bmc.PowerState, now time.Time, settle time.Duration, late bool) action {

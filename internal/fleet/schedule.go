@@ -37,6 +37,8 @@ type schedule struct {
 	manager  due
 	polled   bool // at least once
 	polledAt time.Time
+	// follow is how long after this poll comes the next while a system changes its power; 0: none does.
+	follow time.Duration
 }
 
 func newSchedule(o *Options, r *rand.Rand, index int) schedule {
@@ -76,6 +78,15 @@ func (s *schedule) pollSoon(now time.Time) {
 	}
 	s.pollAt = earlier(s.pollAt, at)
 }
+
+// moves has a system that changes its power looked at again: soon at first, then less and less often, for some BMCs say for ever that they do.
+func (s *schedule) moves(now time.Time) {
+	s.follow = min(max(s.follow*13/10, s.options.FastPoll), s.options.PollInterval)
+	s.pollAt = earlier(s.pollAt, now.Add(s.less(s.follow, 0.1)))
+}
+
+// rests ends that.
+func (s *schedule) rests() { s.follow = 0 }
 
 // circuit is what the schedule means to who looks on.
 func (s *schedule) circuit() Circuit {

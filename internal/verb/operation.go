@@ -3,10 +3,10 @@ package verb
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -32,17 +32,18 @@ func operate(ctx context.Context, t Target, operation string) (Order, error) {
 	if other, asked := metalv1.OperationOf(f.Server); asked && other != operation {
 		return Order{}, fmt.Errorf("operation %s: %s has operation %s to carry out first", operation, f.Server.Name, other)
 	}
-	var begun time.Time
+	var before outcomes
+	late := 0
 	said := "operation " + operation + " is done"
 	fields := merge{"metadata": merge{"annotations": merge{metalv1.AnnotationOperation: operation}}}
 	return Order{
 		Kubectl: []string{fmt.Sprintf("kubectl annotate server %s %s=%s", f.Server.Name, metalv1.AnnotationOperation, operation)},
 		Write: func(ctx context.Context) error {
-			begun = time.Now().Add(-time.Second) // events know whole seconds
 			now, err := t.facts(ctx)
 			if err != nil {
 				return err
 			}
+			before, _ = outcomesOf(ctx, t.API, f.Server)
 			return patch(ctx, t.API, now.Server, fields)
 		},
 		Look: func(ctx context.Context) (bool, string, error) {
@@ -53,9 +54,10 @@ func operate(ctx context.Context, t Target, operation string) (Order, error) {
 			if _, asked := metalv1.OperationOf(f.Server); asked || f.Server.Annotations[metalv1.AnnotationOperationStarted] != "" {
 				return false, doing(f), nil
 			}
-			outcome := outcomeOf(ctx, t.API, f.Server, begun)
-			if outcome == nil {
-				return true, "", nil
+			now, shown := outcomesOf(ctx, t.API, f.Server)
+			outcome := now.since(before)
+			if late++; outcome == nil {
+				return !shown || late > looksForOutcome, doing(f), nil
 			}
 			said = printable.Line(outcome.Message)
 			if outcome.Reason != reasonOperationDone {
@@ -67,20 +69,34 @@ func operate(ctx context.Context, t Target, operation string) (Order, error) {
 	}, nil
 }
 
-// outcomeOf is the event that tells how an operation has ended; nil: there is none, or this user may not see it.
-func outcomeOf(ctx context.Context, api client.Client, server *metalv1.Server, begun time.Time) *corev1.Event {
+// looksForOutcome is how often an event is looked for that tells how an operation has ended. Events come a moment later, and some never: they have
+// a budget.
+const looksForOutcome = 3
+
+// outcomes are the events that tell how operations of a server have ended, by their UID.
+type outcomes map[types.UID]*corev1.Event
+
+// outcomesOf are the outcomes that stand. shown is false if this user may not see them.
+func outcomesOf(ctx context.Context, api client.Client, server *metalv1.Server) (all outcomes, shown bool) {
 	var events corev1.EventList
 	if err := api.List(ctx, &events, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-		return nil
+		return nil, false
 	}
+	all = outcomes{}
 	for i := range events.Items {
 		e := &events.Items[i]
-		at := e.LastTimestamp.Time
-		if at.IsZero() {
-			at = e.EventTime.Time
-		}
 		ends := e.Reason == reasonOperationDone || e.Reason == reasonOperationFailed || e.Reason == metalv1.ReasonOperationOutcomeUnknown || e.Reason == metalv1.ReasonParkedOperationDropped
-		if ends && e.InvolvedObject.UID == server.UID && !at.Before(begun.Truncate(time.Second)) {
+		if ends && e.InvolvedObject.UID == server.UID {
+			all[e.UID] = e
+		}
+	}
+	return all, true
+}
+
+// since is the outcome that did not stand before, or was written again since; nil: there is none. Times would not tell: two operations end within a second.
+func (o outcomes) since(before outcomes) *corev1.Event {
+	for uid, e := range o {
+		if old := before[uid]; old == nil || old.ResourceVersion != e.ResourceVersion {
 			return e
 		}
 	}

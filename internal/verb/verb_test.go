@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -202,4 +203,44 @@ func (s stepping) After(d time.Duration) <-chan time.Time {
 	c := make(chan time.Time, 1)
 	c <- s.Now()
 	return c
+}
+
+// TestOutcomeIsOfThisOperation: how the operation before it has ended, a moment ago, is not taken for its own outcome, which comes late.
+func TestOutcomeIsOfThisOperation(t *testing.T) {
+	event := func(name, message string) *corev1.Event {
+		e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Reason: reasonOperationDone, Message: message}
+		e.InvolvedObject.UID = "node-uid"
+		e.LastTimestamp = metav1.Now()
+		return e
+	}
+	objects := with(func(s *metalv1.Server) { s.UID = "node-uid" }, reserved(metalv1.PowerStateOn)...)
+	api := fakeAPI(t, append(objects, event("first", "Operation power-cycle-server is done"))...)
+	o, err := operate(t.Context(), Target{API: api, Server: "node"}, metalv1.OperationHardRestartServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if done, _, err := o.Look(t.Context()); done || err != nil {
+		t.Fatalf("not begun: %v, %v", done, err)
+	}
+	server := &metalv1.Server{}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "node"}, server); err != nil {
+		t.Fatal(err)
+	}
+	server.Annotations = nil
+	if err := api.Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	if done, _, err := o.Look(t.Context()); done || err != nil {
+		t.Fatalf("carried out, and nobody has said so yet: %v, %v", done, err)
+	}
+	const want = "Operation hard-restart-server is done"
+	if err := api.Create(t.Context(), event("second", want)); err != nil {
+		t.Fatal(err)
+	}
+	if done, _, err := o.Look(t.Context()); !done || err != nil || o.Done() != want {
+		t.Errorf("%v, %v: %q, want %q", done, err, o.Done(), want)
+	}
 }
