@@ -102,9 +102,18 @@ func (f *Facts) explain() *Answer {
 	return waits
 }
 
-// conditions are those of a kind.
+// holds reports whether the claim keeps its server without an image: nothing of it boots, which is meant.
+func (f *Facts) holds() bool {
+	return f.Claim != nil && f.Claim.Spec.Image == "" && !f.OfProbe && (f.Server == nil || f.Server.Spec.ServerMaintenanceRef == nil)
+}
+
+// conditions are those of a kind, as far as they tell whether something is wrong.
 func (f *Facts) conditions(kind string) []metav1.Condition {
 	switch {
+	case kind == kindClaim && f.holds():
+		return slices.DeleteFunc(slices.Clone(f.Claim.Status.Conditions), func(c metav1.Condition) bool { return c.Type == metalv1.ConditionBootReady })
+	case kind == kindConfig && f.holds():
+		return nil
 	case kind == kindClaim && f.Claim != nil:
 		return f.Claim.Status.Conditions
 	case kind == kindServer && f.Server != nil:
@@ -290,6 +299,8 @@ func (f *Facts) fine() *Answer {
 	a := &Answer{Standing: Fine, Reason: ReasonFine, Next: "Nothing."}
 	names := f.names(nil)
 	switch {
+	case f.Server != nil && f.holds():
+		a.Cause = names.Replace("Nothing is wrong with {server}: {claim} holds it without an image, so it boots nothing.")
 	case f.Server != nil:
 		a.Cause = names.Replace(fmt.Sprintf("Nothing is wrong with {server}: it is %s, and its machine is %s.", orUnknown(string(f.Server.Status.State)), orUnknown(string(f.Server.Status.PowerState))))
 	case f.Claim != nil:

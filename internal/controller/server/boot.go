@@ -119,6 +119,8 @@ func (v *View) poweringOn(p *Plan) {
 // bootReady reports whether the boot configuration can be booted, and says so in condition BootReady.
 func (v *View) bootReady(p *Plan) bool {
 	switch {
+	case v.Boot == nil && !v.BootOfAnother && (v.Claim != nil || v.Maintenance != nil): // whose controller makes it
+		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "Waiting for the boot configuration to exist")
 	case v.Boot == nil:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "Waiting for the boot configuration to exist")
 	case v.Boot.Status.State == metalv1.ServerBootConfigurationStateError:

@@ -133,7 +133,8 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 		return client.IgnoreNotFound(err)
 	}
 	if config.Spec.ServerRef.Name != v.Server.Name {
-		return nil // it is another machine's, whatever its name
+		v.BootOfAnother = true // whatever its name
+		return nil
 	}
 	v.Boot = &config
 	v.Attempt = bootattempt.Of(&config)

@@ -55,8 +55,10 @@ type View struct {
 	Next *metalv1.ServerMaintenance
 	// Foreign is the maintenance of another API group that has the server.
 	Foreign foreign
-	// Boot is the boot configuration that bootRef names, if it exists.
+	// Boot is the boot configuration that bootRef names, if it exists and is the server's.
 	Boot *metalv1.ServerBootConfiguration
+	// BootOfAnother means that it is another machine's.
+	BootOfAnother bool
 	// BootInternal means that Boot is our own, for discovery and cleanup.
 	BootInternal bool
 	// Made are the boot configs made for Boot, in the order of the boot methods.

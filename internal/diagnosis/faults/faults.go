@@ -165,6 +165,15 @@ var All = map[string]Fault{
 	"a machine that never asked": {
 		&diagnosis.Facts{Now: Noon, Asked: UUID}, diagnosis.ReasonNeverAsked, diagnosis.Trouble, []string{"it has asked the boot server for nothing within the last day", "does it boot from the network?"},
 	},
+	"held without an image": {Rack(func(f *diagnosis.Facts) {
+		f.Server.Status.State = metalv1.ServerStateReserved
+		f.Claim = &metalv1.ServerClaim{}
+		f.Claim.Namespace, f.Claim.Name = "default", "hold"
+		f.Claim.Status.Conditions = Says(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "spec.image is empty")
+		f.Config = &metalv1.ServerBootConfiguration{}
+		f.Config.Namespace, f.Config.Name = "default", "hold"
+		f.Config.Status.Conditions = Says(metalv1.ConditionReady, metav1.ConditionFalse, "Error", "spec.image is empty")
+	}), diagnosis.ReasonFine, diagnosis.Fine, []string{"Nothing is wrong with Server node-7: ServerClaim default/hold holds it without an image"}},
 	"nothing wrong": {Rack(func(*diagnosis.Facts) {}), diagnosis.ReasonFine, diagnosis.Fine, []string{"Nothing is wrong with Server node-7: it is Available, and its machine is Off.", "Next: Nothing."}},
 	"not ready for a reason of another version": {
 		Rack(func(f *diagnosis.Facts) {
