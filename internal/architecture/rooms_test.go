@@ -517,7 +517,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/dashboard",
-		may:     []string{"api", "internal/verb", "internal/console", "internal/controller", "internal/dashboard/assets", "internal/dashboard/page", "internal/logbook"},
+		may:     []string{"api", "internal/verb", "internal/console", "internal/controller", "internal/dashboard/assets", "internal/dashboard/page", "internal/logbook", "internal/overview"},
 		never:   append([]string{module + "/internal/system", module + "/internal/sim"}, controlPlane...),
 		because: "who looks and what they may do is the same whichever process serves the pages",
 	},

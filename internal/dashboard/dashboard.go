@@ -82,6 +82,7 @@ type Dashboard struct {
 	files    *files
 	acts     *acts
 	pages    chan struct{}
+	fleet    fleet
 	mux      *http.ServeMux
 	origins  *http.CrossOriginProtection
 	// notBefore and anyway are those of live.go, shorter in tests.
@@ -209,7 +210,7 @@ func (d *Dashboard) view(ctx context.Context, s *session, at *url.URL) (page.Vie
 // source is what pages read, with the rights of a session.
 func (d *Dashboard) source(s *session) page.Source {
 	return page.Source{
-		Objects: &reader{d, s}, Manager: d.Namespace, Now: d.Clock.Now(),
+		Objects: &reader{d, s}, Fleet: d.fleetFor(s), Manager: d.Namespace, Now: d.Clock.Now(),
 		Boots: func(ctx context.Context, uuid string) (operator.Boots, error) {
 			if err := d.mayRead(ctx, s, operator.PathBoots+uuid); err != nil {
 				return operator.Boots{}, err

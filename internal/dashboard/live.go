@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -33,6 +34,9 @@ const (
 
 // hub tells all who look that something has changed. One watcher of each kind feeds it.
 type hub struct {
+	// count is how many changes there were.
+	count atomic.Uint64
+
 	mu      sync.Mutex
 	changed chan struct{}
 	waited  bool
@@ -49,6 +53,7 @@ func newHub() *hub {
 
 // touch says that something has changed. It costs nothing while nobody looks.
 func (h *hub) touch() {
+	h.count.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.waited {

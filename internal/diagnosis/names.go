@@ -14,8 +14,8 @@ var placeholders = []struct{ placeholder, anybody string }{
 }
 
 // names fills in the placeholders with what the facts are about. c is the condition that the cause was found by.
-func (f *Facts) names(c *metav1.Condition) *strings.Replacer {
-	values := map[string]string{"{bmc}": "The BMC", "{address}": "an unknown address", "{secret}": "its BMCSecret", "{message}": "no message"}
+func (f *Facts) names(c *metav1.Condition) names {
+	values := names{"{bmc}": "The BMC", "{address}": "an unknown address", "{secret}": "its BMCSecret", "{message}": "no message"}
 	if s := f.Server; s != nil {
 		values["{server}"], values["{name}"] = "Server "+s.Name, s.Name
 		values["{bmc}"] = "The BMC of Server " + s.Name
@@ -40,11 +40,43 @@ func (f *Facts) names(c *metav1.Condition) *strings.Replacer {
 	if c != nil && c.Message != "" {
 		values["{message}"] = strings.TrimRight(c.Message, ".")
 	}
-	var pairs []string
-	for _, p := range placeholders {
-		pairs = append(pairs, p.placeholder, cmp.Or(values[p.placeholder], p.anybody))
+	return values
+}
+
+// names are values of placeholders.
+type names map[string]string
+
+// Replace fills in the placeholders of a sentence. What is in braces and none of them stays.
+func (n names) Replace(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		value := ""
+		if closed {
+			value = n.value("{" + name + "}")
+		}
+		if value == "" {
+			b.WriteByte('{')
+			text = rest
+			continue
+		}
+		b.WriteString(value)
+		text = after
 	}
-	return strings.NewReplacer(pairs...)
+}
+
+func (n names) value(placeholder string) string {
+	for _, p := range placeholders {
+		if p.placeholder == placeholder {
+			return cmp.Or(n[placeholder], p.anybody)
+		}
+	}
+	return ""
 }
 
 // sentence begins with a capital letter.

@@ -87,6 +87,9 @@ type Filter struct {
 	States []string
 }
 
+// All reports whether the filter leaves nothing out.
+func (f Filter) All() bool { return f.all() && len(f.States) == 0 }
+
 // all reports whether the filter leaves nothing out but states.
 func (f Filter) all() bool { return (f.Labels == nil || f.Labels.Empty()) && f.Rack == "" }
 

@@ -51,11 +51,10 @@ const (
 
 // Overview is the first page: how many servers are in which state, what is wrong, and the boots of the last hour.
 func Overview(ctx context.Context, s Source) (View, error) {
-	objects, missing, err := overview.Gather(ctx, s.Objects)
+	objects, fleet, missing, err := s.fleet(ctx, overview.Filter{})
 	if err != nil {
 		return View{}, err
 	}
-	fleet := overview.Of(objects, overview.Filter{}, s.Now)
 	p := overviewPage{
 		Now: s.Now, Servers: len(fleet.Servers), States: countStates(fleet.States), BMCs: fleet.BMCs, Claims: fleet.Claims,
 		Boots: bootsOf(objects, s.Now), Missing: missing,

@@ -53,27 +53,30 @@ type link struct {
 // Servers lists servers. Its query narrows the list: q, state, rack, label, wrong, page; view=racks draws it.
 func Servers(ctx context.Context, s Source, query url.Values) (View, error) {
 	query = known(query, "q", "state", "rack", "label", "wrong", "page", "view")
-	objects, missing, err := overview.Gather(ctx, s.Objects)
-	if err != nil {
-		return View{}, err
-	}
 	p := serversPage{
 		Now: s.Now, Search: query.Get("q"), Label: query.Get("label"), Rack: query.Get("rack"), State: query.Get("state"), Wrong: query.Get("wrong") != "",
-		Drawn: query.Get("view") == "racks", Everyone: len(objects.Servers), Missing: missing, Racks: racksOf(objects.Servers),
+		Drawn: query.Get("view") == "racks",
 	}
 	selector, err := labels.Parse(p.Label)
 	if err != nil {
 		p.Invalid = "label: " + err.Error()
 		selector = labels.Nothing()
 	}
-	fleet := overview.Of(objects, overview.Filter{Labels: selector, Rack: p.Rack}, s.Now)
+	objects, fleet, missing, err := s.fleet(ctx, overview.Filter{Labels: selector, Rack: p.Rack})
+	if err != nil {
+		return View{}, err
+	}
+	p.Everyone, p.Missing, p.Racks = len(objects.Servers), missing, racksOf(objects.Servers)
 	byName := make(map[string]*metalv1.Server, len(objects.Servers))
 	for i := range objects.Servers {
 		byName[objects.Servers[i].Name] = &objects.Servers[i]
 	}
-	rows := slices.DeleteFunc(fleet.Servers, func(row overview.Server) bool {
-		return p.Wrong && !row.Trouble || !matches(row, byName[row.Name], p.Search)
-	})
+	rows := make([]overview.Server, 0, len(fleet.Servers))
+	for _, row := range fleet.Servers {
+		if (row.Trouble || !p.Wrong) && matches(row, byName[row.Name], p.Search) {
+			rows = append(rows, row)
+		}
+	}
 	p.States = narrow(rows, p.State, without(query, "page"))
 	if p.State != "" {
 		rows = slices.DeleteFunc(rows, func(row overview.Server) bool { return row.State != p.State })

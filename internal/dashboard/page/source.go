@@ -11,11 +11,14 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/controller/operator"
 	"github.com/farrier-dev/farrier/internal/logbook"
+	"github.com/farrier-dev/farrier/internal/overview"
 )
 
 // Source is what pages read, with the rights of whoever looks. A function that is nil reads nothing; its page says so.
 type Source struct {
 	Objects client.Reader
+	// Fleet is what all who may see everything share, which nobody changes; nil objects: this person may not, and Objects says what they see.
+	Fleet func(ctx context.Context) (*overview.Objects, *overview.Fleet, error)
 	// Boots are the newest requests of a machine, by its UUID.
 	Boots func(ctx context.Context, uuid string) (operator.Boots, error)
 	// Logbook is what was done to a Server and seen of it.
@@ -72,4 +75,22 @@ func (s Source) unknown(ctx context.Context) ([]operator.UnknownMachine, error) 
 		return nil, errNotServed
 	}
 	return s.Unknown(ctx)
+}
+
+// fleet is all that there is as far as the person may see it, and what a filter chooses of it. What is shared must not be changed.
+func (s Source) fleet(ctx context.Context, filter overview.Filter) (objects *overview.Objects, fleet *overview.Fleet, missing []string, err error) {
+	if s.Fleet != nil {
+		if objects, fleet, err = s.Fleet(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	switch {
+	case objects == nil:
+		if objects, missing, err = overview.Gather(ctx, s.Objects); err != nil {
+			return nil, nil, nil, err
+		}
+	case filter.All():
+		return objects, fleet, nil, nil
+	}
+	return objects, overview.Of(objects, filter, s.Now), missing, nil
 }
