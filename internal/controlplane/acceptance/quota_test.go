@@ -14,7 +14,7 @@ import (
 // TestTheStoreAtItsBound: history that fills the database to its bound is dropped, and writes go on, without a person. Nothing else is lost.
 func TestTheStoreAtItsBound(t *testing.T) {
 	t.Parallel()
-	const quota, size = 48 << 20, 512 << 10
+	const quota, size = 24 << 20, 512 << 10
 	process := testapi.Launch(t, "--data-dir", t.TempDir(), "--store-quota", fmt.Sprint(quota)).MustBeReady(t)
 	maps := clientset(t, process.RESTConfig()).CoreV1().ConfigMaps("default")
 	kept := createConfigMap(t, clientset(t, process.RESTConfig()), "default", configMap("kept"))
