@@ -7,11 +7,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
-// Who does a half of the work: the lifecycle of servers, and the delivery of boots. Both halves speak through
-// objects alone, so either may be somebody else's.
 const (
 	// Who does one half of the work: the lifecycle of servers, or the delivery of boots. The halves communicate only through
-	// objects, so another operator can do either one.
+	// objects, so another operator can do either one. It can also carry out settings and firmware in place of the lifecycle.
 	doneByFarrier = "farrier"
 	doneByOthers  = "external"
 )
@@ -31,6 +29,7 @@ func (s *settings) checkExternal() error {
 	}{
 		{"boot-provider", s.BootProvider, &s.foreignBoot},
 		{"server-lifecycle", s.ServerLifecycle, &s.foreignLifecycle},
+		{"maintenance-kinds", s.MaintenanceKinds, &s.foreignKinds},
 	} {
 		switch part.value {
 		case doneByFarrier:

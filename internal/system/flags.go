@@ -60,6 +60,7 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.PinnedImages, "pinned-images", nil, "OCI images whose boot layers Farrier fetches and keeps, such as those that hand-written scripts name (default: none)")
 	f.StringVar(&o.BootProvider, "boot-provider", o.BootProvider, "who prepares boot configurations and serves scripts to machines: farrier or external")
 	f.StringVar(&o.ServerLifecycle, "server-lifecycle", o.ServerLifecycle, "who manages BMCs, servers and claims: farrier or external")
+	f.StringVar(&o.MaintenanceKinds, "maintenance-kinds", o.MaintenanceKinds, "who carries out BIOSSettings, BMCSettings, BIOSVersions, BMCVersions, their Sets and RolloutPolicies: farrier or external")
 	f.StringVar(&o.DefaultUKIImage, "default-httpboot-oci-image", "", "OCI image whose UKI /httpboot gives to machines without a boot configuration (default: none)")
 	f.StringVar(&o.DefaultUKIURL, "default-httpboot-uki-url", "", "URL of the UKI that /httpboot gives to machines without a boot configuration (default: none)")
 	f.StringSliceVar(&o.BootNamespaces, "boot-namespaces", o.BootNamespaces, "namespaces, besides --manager-namespace, whose boot objects may decide for any machine, with any priority. Other namespaces decide only for machines that the annotation farrier.dev/boot-identities of their Namespace grants; with *, also for any machine, after all grants")

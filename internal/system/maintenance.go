@@ -18,6 +18,27 @@ import (
 // not its claim's business.
 func (t *term) maintenance(mgr ctrl.Manager) error {
 	s := t.System
+	setups := []func(ctrl.Manager) error{
+		(&maintenance.Reconciler{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: s.recorder(mgr), Workers: workers,
+		}).SetupWithManager,
+		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
+		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
+	}
+	if !s.settings.foreignKinds {
+		setups = append(setups, t.settingsAndVersions(mgr)...)
+	}
+	for _, setup := range setups {
+		if err := setup(mgr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settingsAndVersions makes those that carry out settings and firmware, for single machines and for fleets.
+func (t *term) settingsAndVersions(mgr ctrl.Manager) []func(ctrl.Manager) error {
+	s := t.System
 	settings := &biossettings.Reconciler{
 		Client: mgr.GetClient(), Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{},
 		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
@@ -30,9 +51,6 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		}
 	}
 	setups := []func(ctrl.Manager) error{
-		(&maintenance.Reconciler{
-			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Recorder: s.recorder(mgr), Workers: workers,
-		}).SetupWithManager,
 		settings.SetupWithManager,
 		versions(firmwareversion.BIOS, settings.KeyOf).SetupWithManager,
 		versions(firmwareversion.BMC, func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) }).SetupWithManager,
@@ -41,8 +59,6 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 			KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) },
 			Namespace: s.settings.ManagerNamespace, Workers: workers,
 		}).SetupWithManager,
-		(&readiness.Servers{Client: mgr.GetClient(), Workers: workers}).SetupWithManager,
-		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	}
 	for _, kind := range childset.Kinds() {
 		setups = append(setups,
@@ -50,13 +66,7 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 			(&childset.Sets{Client: mgr.GetClient(), Kind: kind, Recorder: s.recorder(mgr), Clock: clock.RealClock{}}).SetupWithManager,
 		)
 	}
-	setups = append(setups, (&rolloutpolicy.Reconciler{
+	return append(setups, (&rolloutpolicy.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kinds: childset.Kinds(), Recorder: s.recorder(mgr), Clock: clock.RealClock{},
 	}).SetupWithManager)
-	for _, setup := range setups {
-		if err := setup(mgr); err != nil {
-			return err
-		}
-	}
-	return nil
 }

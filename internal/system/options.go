@@ -75,8 +75,9 @@ type Options struct {
 	WebhookHosts []string
 	// SignConfigURLs has the URLs of configs end.
 	SignConfigURLs bool
-	// BootProvider and ServerLifecycle are who does one half of the work: farrier or external.
-	BootProvider, ServerLifecycle string
+	// BootProvider and ServerLifecycle are who does one half of the work: farrier or external. MaintenanceKinds is who carries out settings, versions
+	// of firmware, and their Sets.
+	BootProvider, ServerLifecycle, MaintenanceKinds string
 
 	BMCPollInterval, BMCFastPoll, BMCRequestTimeout time.Duration
 	// BMCIdleTimeout is how long an unused connection is kept, where something may follow.
@@ -123,6 +124,7 @@ func DefaultOptions() Options {
 		BootNamespaces:    []string{AllNamespaces},
 		BootProvider:      doneByFarrier,
 		ServerLifecycle:   doneByFarrier,
+		MaintenanceKinds:  doneByFarrier,
 		BMCPollInterval:   2 * time.Minute,
 		BMCFastPoll:       5 * time.Second,
 		BMCRequestTimeout: 10 * time.Second,
@@ -156,7 +158,7 @@ type settings struct {
 
 	spans *otlp.Exporter // nil: nobody wants any
 
-	foreignBoot, foreignLifecycle bool
+	foreignBoot, foreignLifecycle, foreignKinds bool
 
 	bootServers peer.Table
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/loopback"
 )
@@ -55,6 +59,36 @@ func TestPartsAlone(t *testing.T) {
 	delivery.stop()
 }
 
+// TestMaintenanceKindsByOthers: who leaves settings and firmware to others touches no object of these kinds, and does the rest.
+func TestMaintenanceKindsByOthers(t *testing.T) {
+	s := newSite(t)
+	p := launch(t, "lifecycle", slices.Concat(s.args, []string{"--maintenance-kinds", "external"})...)
+	p.isReady()
+	s.discover()
+	settings := &metalv1.BIOSSettings{ObjectMeta: metav1.ObjectMeta{Name: "performance"}}
+	settings.Spec.ServerRef = &metalv1.LocalObjectReference{Name: s.BMCs()[0].Name + "-system-0"}
+	settings.Spec.SettingsFlow = []metalv1.SettingsFlowItem{{Name: "a", Priority: 1, Settings: map[string]string{"SystemProfile": "Quiet"}}}
+	set := &metalv1.BIOSVersionSet{ObjectMeta: metav1.ObjectMeta{Name: "bios"}}
+	set.Spec.BIOSVersionTemplate.Version = "2.20.0"
+	set.Spec.BIOSVersionTemplate.Image.URI = "http://127.0.0.1:1/bios-2.20.0.bin"
+	for _, obj := range []client.Object{settings, set} {
+		if err := s.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.claim("web") // which takes longer than either would be left alone otherwise
+	var children metalv1.BIOSVersionList
+	for _, err := range []error{s.Get(t.Context(), client.ObjectKeyFromObject(settings), settings), s.Get(t.Context(), client.ObjectKeyFromObject(set), set), s.List(t.Context(), &children)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(settings.Finalizers) > 0 || settings.Status.State != "" || len(set.Finalizers) > 0 || len(set.Status.Conditions) > 0 || len(children.Items) > 0 {
+		t.Errorf("BIOSSettings %v, %+v; BIOSVersionSet %v, %+v; %d children", settings.Finalizers, settings.Status, set.Finalizers, set.Status, len(children.Items))
+	}
+	p.stop()
+}
+
 // TestPartsRefused: who is to do what is said in words that are known.
 func TestPartsRefused(t *testing.T) {
 	t.Parallel()
@@ -63,6 +97,7 @@ func TestPartsRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--boot-provider", "nobody"}, `--boot-provider: "nobody" is neither farrier nor external`},
+		{[]string{"--maintenance-kinds", "none"}, `--maintenance-kinds: "none" is neither farrier nor external`},
 		{[]string{"--boot-provider", "external", "--server-lifecycle", "external"}, "only one of them can be external"},
 		{[]string{"--default-httpboot-oci-image", "a:b:c"}, "--default-httpboot-oci-image: "},
 	} {
