@@ -541,7 +541,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/timeline",
-		may:     []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/controller", "internal/logbook"},
+		may:     []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/controller", "internal/controller/rolloutpermit", "internal/logbook"},
 		never:   append([]string{module + "/internal/cli"}, controlPlane...),
 		because: "the life of a server is the same in a terminal and on a page",
 	},

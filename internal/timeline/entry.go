@@ -21,6 +21,7 @@ const (
 	KindCommand   Kind = "command" // the BMC was told to do something
 	KindState     Kind = "state"   // state or power changed, or whose claim it is
 	KindConsole   Kind = "console" // the serial console printed a line in a boot
+	KindRollout   Kind = "rollout" // a change of many went on, or came to the machine
 )
 
 // Entry is one thing that happened.

@@ -3,6 +3,7 @@ package timeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,6 +86,11 @@ func (s Source) server(ctx context.Context, t *Timeline, server *metalv1.Server,
 		}
 	}
 	objects = append(objects, s.maintenance(ctx, t, server)...)
+	for _, o := range s.rollouts(ctx, t, server) {
+		if !slices.ContainsFunc(objects, func(other about) bool { return other.String() == o.String() }) {
+			objects = append(objects, o)
+		}
+	}
 	for _, key := range configsOf(server, boots) {
 		objects = append(objects, s.config(ctx, t, key)...)
 	}

@@ -214,5 +214,10 @@ func (l *line) each(do func(*link)) {
 // cut ends all connections.
 func (l *line) cut() { l.each(func(k *link) { k.close() }) }
 
-// mend ends what slows connections down.
-func (l *line) mend() { l.each(func(k *link) { k.mend() }) }
+// mend ends what slows connections down, those to come included.
+func (l *line) mend() {
+	l.mu.Lock()
+	l.faults = nil
+	l.mu.Unlock()
+	l.each(func(k *link) { k.mend() })
+}

@@ -3,6 +3,7 @@ package bootstream
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/farrier-dev/farrier/internal/bootstream"
@@ -31,7 +32,7 @@ func TestASlowBootServerAmongFastOnes(t *testing.T) {
 		m.view.Put(heavy(t, machine, 1))
 	}
 	l := newLine(t, m.address)
-	l.leads(m.address, fault{trickle, 32 << 10})
+	l.leads(m.address, slices.Repeat([]fault{{trickle, 32 << 10}}, 100)...) // it loses its patience where the storm takes long, and calls anew
 	slow, fast := p.startBootServer("boot-slow", nil, l.address), [2]*bootServer{}
 	for i := range fast {
 		fast[i] = p.startBootServer("boot-1", nil, m.address)
