@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -89,9 +90,8 @@ func TestRecorder(t *testing.T) {
 		}
 		text += string(m.Data)
 	}
-	r.Begin("node-7", "a1")
+	r.begins(t, h, "a1")
 	r.Begin("node-7", "a1") // told twice
-	r.joins(t, serial, "a1")
 	serial.prints(t, "\x1b[2J\x1b[1;1HiPXE 1.21\tinitialising\r\n\r\n\x1b]0;evil\x07net0: 52:54\r\n")
 	for _, want := range []string{"iPXE 1.21 initialising", "net0: 52:54"} {
 		if l := r.next(t); l.Text != want || l.Server != "node-7" || l.Attempt != "a1" || !l.Time.Equal(now.Now()) {
@@ -112,30 +112,23 @@ func TestRecorder(t *testing.T) {
 	if l := r.next(t); len(l.Text) != 1500-1024 {
 		t.Errorf("and then it is %q", l.Text)
 	}
-	r.Begin("node-7", "a2")
-	r.joins(t, serial, "a2")
+	r.begins(t, h, "a2")
+	serial.prints(t, "again\n")
+	if l := r.next(t); l.Text != "again" || l.Attempt != "a2" {
+		t.Errorf("in the next boot: %+v", l)
+	}
 }
 
-// joins prints until that is written for an attempt. What was printed before it began is not.
-func (r *recorder) joins(t *testing.T, serial *line, attempt string) {
+// begins has a boot recorded, and returns when it is: when the console has a viewer that it had not, and beside it somebody alone.
+func (r *recorder) begins(t *testing.T, h *hub, attempt string) {
 	t.Helper()
-	for i := 0; ; i++ {
-		serial.prints(t, fmt.Sprintf("tick %d\n", i))
-		for drained := false; !drained; {
-			select {
-			case l := <-r.lines:
-				if !strings.HasPrefix(l.Text, "tick ") {
-					t.Fatalf("written: %+v", l)
-				}
-				if l.Attempt == attempt {
-					serial.prints(t, "joined\n")
-					for r.next(t).Text != "joined" {
-					}
-					return
-				}
-			default:
-				drained = true
-			}
+	before := h.Viewers("node-7")
+	r.Begin("node-7", attempt)
+	for {
+		now := h.Viewers("node-7")
+		isNew := func(v *console.Viewer) bool { _, there := before[v]; return !there }
+		if len(now) == 2 && slices.ContainsFunc(slices.Collect(maps.Keys(now)), isNew) {
+			return
 		}
 		runtime.Gosched()
 	}
