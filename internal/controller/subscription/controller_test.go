@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,7 +202,7 @@ func TestAnIgnoredBMCIsIgnored(t *testing.T) {
 func (s *stand) leave() {
 	s.t.Helper()
 	b := controllertest.Read[metalv1.BMC](s.t, s.API, "b")
-	for range 10 {
+	for range 2 * int(leaveWithin/time.Second) {
 		over, err := s.Unsubscribe(b, s.key)
 		if err != nil {
 			s.t.Fatal(err)
@@ -226,7 +227,16 @@ func TestLeaving(t *testing.T) {
 			s.start()
 		}, []string{"list", "unsubscribe /s/1", "unsubscribe /s/2"}},
 		"without permission": {func(s *stand) { s.bmc.change(func() { s.bmc.undeletable = true }) }, []string{"list", "unsubscribe /s/1", "unsubscribe /s/2"}},
-		"switched off":       {func(s *stand) { s.URL, s.Receiver = "", nil }, []string{"list", "unsubscribe /s/1", "unsubscribe /s/2"}},
+		"one request fails": {func(s *stand) { s.bmc.change(func() { s.bmc.busy = 1 }) }, []string{
+			"list", "unsubscribe /s/1", "unsubscribe /s/2", "list", "unsubscribe /s/1",
+		}},
+		"it is away for a moment": {func(s *stand) { s.bmc.change(func() { s.bmc.gone = 1 }) }, []string{
+			"list", "unsubscribe /s/1", "list", "unsubscribe /s/1", "unsubscribe /s/2",
+		}},
+		"it is always busy": {func(s *stand) { s.bmc.change(func() { s.bmc.busy = 1 << 20 }) }, slices.Repeat([]string{
+			"list", "unsubscribe /s/1", "unsubscribe /s/2",
+		}, 6)},
+		"switched off": {func(s *stand) { s.URL, s.Receiver = "", nil }, []string{"list", "unsubscribe /s/1", "unsubscribe /s/2"}},
 		"away": {func(s *stand) {
 			s.bmc.change(func() { s.bmc.err = &bmc.Error{Kind: bmc.KindTimeout, Op: "GET"} })
 			s.pass(3 * time.Minute)

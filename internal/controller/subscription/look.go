@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -96,8 +97,8 @@ func (r *Reconciler) forget(s subject) {
 }
 
 // Unsubscribe removes the subscriptions of a BMC that is being deleted, while its actor still runs. It reports
-// whether that is over; if not, call it again when the BMC's observation changes. It does not wait for a BMC that
-// does not answer: the receiver answers its events with 404.
+// whether that is over; if not, call it again when the BMC's observation changes, and now and then. A BMC that fails is asked
+// again for leaveWithin and then left as it is: the receiver answers its events with 404.
 func (r *Reconciler) Unsubscribe(obj *metalv1.BMC, key fleet.Key) (over bool, err error) {
 	return r.unsubscribe(ofBMC(obj), key)
 }
@@ -114,19 +115,38 @@ func (r *Reconciler) unsubscribe(s subject, key fleet.Key) (over bool, err error
 	if r.URL == "" && !s.linked {
 		return true, nil
 	}
-	ended := m.take(r.Fleet, key, r.Clock.Now())
+	now := r.Clock.Now()
+	ended := m.take(r.Fleet, key, now)
 	observation, known := r.Fleet.Observe(key)
 	switch {
-	case !known, observation.Err != nil:
+	case !known, m.left, away(observation, now):
 		return true, nil
 	case observation.Sequence == 0, !ended:
 		return false, nil
-	case m.unsubscribing:
+	case m.leaving.IsZero():
+		m.leaving = now
+	case now.Sub(m.leaving) >= leaveWithin:
 		return true, nil // as well as it could be done
+	case now.Sub(m.looked) < leaveAgain:
+		return false, nil
+	}
+	if observation.Err != nil {
+		return false, nil // it may be a moment's
 	}
 	if err := r.order(m, key, ""); err != nil {
 		return false, err
 	}
-	m.unsubscribing = true
 	return m.job == "", nil
+}
+
+// away reports whether a BMC will hardly answer in the next minute: it has not answered for one, or never, or it refuses Farrier.
+func away(o fleet.Observation, now time.Time) bool {
+	if o.Err == nil {
+		return false
+	}
+	switch bmc.KindOf(o.Err) {
+	case bmc.KindAuthentication, bmc.KindUntrusted:
+		return true
+	}
+	return o.Sequence == 0 || now.Sub(o.ErrSince) >= leaveWithin
 }

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -22,6 +23,10 @@ const (
 	// jobCheck is how often a job is looked after whose end wakes nobody, because a newer one of
 	// somebody else is what the observation tells of.
 	jobCheck = 15 * time.Second
+	// leaveWithin is how long the deletion of an object waits for a BMC that fails, and leaveAgain how soon after one attempt to
+	// unsubscribe comes the next.
+	leaveWithin = time.Minute
+	leaveAgain  = 10 * time.Second
 )
 
 // memory is what is known of one BMC's subscriptions. It is lost with the process, and nothing is
@@ -39,8 +44,9 @@ type memory struct {
 	err    error     // what the BMC said to it
 	absent bool      // the BMC did not answer since
 
-	deleted       bool // the object is being deleted
-	unsubscribing bool // and the job for that is ordered
+	deleted bool      // the object is being deleted
+	leaving time.Time // when the BMC was to be told that first; zero: it was not
+	left    bool      // it has been, or will not hear it
 
 	born      time.Time // when this process met the BMC
 	heard     time.Time // when the last event came
@@ -75,6 +81,7 @@ func (m *memory) end(status fleet.CommandStatus, now time.Time) {
 	if m.work.complete {
 		m.found, m.err = m.work, err
 	}
+	m.left = !m.leaving.IsZero() && (!m.work.failed(err) || bmc.KindOf(err) == bmc.KindRejected)
 	if m.work.failed(err) {
 		m.failures++
 	} else {

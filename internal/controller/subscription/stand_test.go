@@ -131,6 +131,7 @@ type fakeBMC struct {
 	listing     error                     // of the event service
 	refuses     map[bmc.EventFormat]error // of new subscriptions
 	undeletable bool
+	busy, gone  int // that many requests to delete a subscription fail so
 }
 
 func (f *fakeBMC) change(fn func()) {
@@ -213,6 +214,14 @@ func (f *fakeBMC) Unsubscribe(_ context.Context, s bmc.Subscription) error {
 	f.calls = append(f.calls, "unsubscribe "+s.URI)
 	if f.undeletable {
 		return &bmc.Error{Kind: bmc.KindRejected, Op: "DELETE", StatusCode: 403}
+	}
+	if f.gone > 0 {
+		f.gone--
+		return &bmc.Error{Kind: bmc.KindConnection, Op: "DELETE"}
+	}
+	if f.busy > 0 {
+		f.busy--
+		return &bmc.Error{Kind: bmc.KindServer, Op: "DELETE", StatusCode: 503}
 	}
 	if f.err == nil {
 		f.there = slices.DeleteFunc(f.there, func(t bmc.Subscription) bool { return t.URI == s.URI })
