@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,6 +102,7 @@ func (c *Client) Close(ctx context.Context) error {
 type call struct {
 	method, path string
 	body         any    // sent as JSON, nil: none
+	form         *form  // sent in place of body, nil: none
 	ifMatch      string // ETag, "": none
 	of           string // the resource whose ETag that is, where it is not the path's
 	label        string // stands for the path in errors, where that is nobody's business
@@ -193,17 +195,29 @@ func (c *Client) exchange(ctx context.Context, r call) (answer, error) {
 // ours reports whether a location that may name a host names this BMC.
 func (c *Client) ours(location string) bool {
 	to, err := url.Parse(location)
-	return err == nil && (to.Host == "" || strings.EqualFold(to.Scheme+"://"+to.Host, c.base))
+	if err != nil || to.Host == "" {
+		return err == nil
+	}
+	port, err := strconv.Atoi(to.Port())
+	if err != nil && to.Port() != "" {
+		return false
+	}
+	return Endpoint{Scheme: to.Scheme, Host: to.Hostname(), Port: port}.Key() == c.endpoint.Key()
 }
 
 // send does one request on the wire.
 func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) (a answer, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
+	ctx, taken, cancel := c.limit(ctx, r)
 	defer cancel()
 	request, err := c.request(ctx, r)
 	if err != nil {
 		return answer{}, c.protocolError(r.op(), "%w", err)
 	}
+	sent, err := c.attach(ctx, r, request, taken)
+	if err != nil {
+		return answer{}, err
+	}
+	defer sent.detach()
 	if authorize != nil {
 		authorize(request.Header)
 	}
@@ -216,7 +230,7 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 	defer func() { c.connection.done(keep) }()
 	response, err := c.connection.roundTrip(request)
 	if err != nil {
-		return answer{}, c.failed(ctx, r, err)
+		return answer{}, c.notSent(ctx, r, sent, c.failed(ctx, r, err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	limit := c.options.BodyLimit
@@ -228,21 +242,25 @@ func (c *Client) send(ctx context.Context, r call, authorize func(http.Header)) 
 		return answer{}, cutOff(c.failed(ctx, r, err))
 	}
 	now := c.clock.Now()
-	if !r.expanded { // that is the work of many answers
+	if !r.expanded && r.form == nil { // those are the work of many answers
 		c.examined.answer(now.Sub(started), c.options.RequestTimeout, response.Header, now)
 	}
 	if int64(len(body)) > limit {
 		return answer{}, c.protocolError(r.op(), "answer is longer than %d bytes", limit)
 	}
-	keep = !response.Close && !r.last
+	keep = !response.Close && !r.last && sent.whole()
 	return answer{status: response.StatusCode, header: response.Header, body: body}, nil
 }
 
 // failed prefers the context's word: what the network says of a request that ran
 // out of time is "use of closed connection".
 func (c *Client) failed(ctx context.Context, r call, err error) *Error {
-	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	why := ctx.Err()
+	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+		why = cause // also where limit canceled it
+	}
+	if why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w: %w", why, err)
 	}
 	return c.transportError(r.op(), err)
 }

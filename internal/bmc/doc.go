@@ -13,7 +13,7 @@
 //     Client tries at most once an hour. After a 401 on a session it logs in once more; a
 //     second 401 is final;
 //   - every request has a deadline that includes connecting, TLS and the body,
-//     and every body has a limit;
+//     and every body has a limit; one that sends an image has a deadline for each piece of it (push.go);
 //   - a change carries If-Match if the BMC gave an ETag (DSP0266 §6.5), and is
 //     repeated once with a fresh ETag after a 412;
 //   - decoding is tolerant (decode.go): a number spelled as a string is read, and a
@@ -22,7 +22,7 @@
 //     each of them fails.
 //
 // Files by subject: system, boot, reset, indicator, manager; inventory with
-// storage and port; account and password; bios and attribute; update and task; event; log.
+// storage and port; account and password; bios and attribute; update, push (with form) and task; event; log.
 //
 // Meeting a BMC takes many requests, so lists are read with their members where the BMC does that and can be trusted with it (expand.go), and
 // nothing is read twice. A caller can interrupt a series of requests between two of them ([Interruptible]).

@@ -54,3 +54,17 @@ func TestIPv6(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOurs: a location of this BMC, in any spelling, and of no other.
+func TestOurs(t *testing.T) {
+	c := bmc.NewClient(bmc.Endpoint{Scheme: "https", Host: "BMC.example"}, bmc.Credentials{}, bmc.Options{})
+	for location, want := range map[string]bool{
+		"/redfish/v1": true, "https://bmc.example/x": true, "HTTPS://BMC.EXAMPLE:443/x": true,
+		"https://bmc.example:8443/x": false, "http://bmc.example/x": false, "https://other.example/x": false, "https://bmc.example:x/": false,
+		"https://bmc.example@other.example/x": false, "\x00": false,
+	} {
+		if got := c.Ours(location); got != want {
+			t.Errorf("%q: %v", location, got)
+		}
+	}
+}

@@ -95,6 +95,9 @@ func KindOf(err error) Kind {
 // Unreachable reports whether err tells about the BMC as a whole, so that asking
 // it for something else makes no sense now.
 func Unreachable(err error) bool {
+	if errors.Is(err, ErrImage) {
+		return false
+	}
 	switch KindOf(err) {
 	case KindAuthentication, KindConnection, KindUntrusted, KindTimeout:
 		return true

@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"net/http"
+	"time"
 )
 
 // withoutQuirk takes one quirk each out of the table, for tests that show what happens then.
@@ -54,3 +55,9 @@ func (c *Client) Get(ctx context.Context, path string) (map[string]any, error) {
 	var body map[string]any
 	return body, decode(a.body, &body)
 }
+
+// Ours reports whether a location names this BMC.
+func (c *Client) Ours(location string) bool { return c.ours(location) }
+
+// SetRequestTimeout changes that of a client that is in use.
+func (c *Client) SetRequestTimeout(d time.Duration) { c.options.RequestTimeout = d }

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -113,6 +114,8 @@ func everything(ctx context.Context, c *Client) {
 	_, _ = c.Subscribe(ctx, Subscription{Destination: "http://h/x"})
 	_ = c.Unsubscribe(ctx, Subscription{URI: "/s"})
 	t, _ := c.SimpleUpdate(ctx, Update{ImageURI: "http://h/x"})
+	service, _ := c.UpdateService(ctx)
+	_, _ = c.PushUpdate(ctx, service, Update{}, Image{Name: "x", Size: 1, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("x")), nil }})
 	_, _ = c.Task(ctx, "/t"+t.URI)
 	_, _ = c.Tasks(ctx)
 	_, _ = c.Firmware(ctx)
@@ -155,6 +158,19 @@ func FuzzResourcePath(f *testing.F) {
 			t.Errorf("path %q of %q", path, s)
 		}
 		checkPath(t, path)
+	})
+}
+
+// FuzzFileName: a name in a form needs no quoting, whatever the image is called.
+func FuzzFileName(f *testing.F) {
+	for _, s := range []string{"bios-2.5.0.bin", `C:\tmp\a"b.bin`, "../..", "", "ü\r\nX: y", strings.Repeat("x", 300)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name := fileName(s)
+		if name == "" || len(name) > maxFileName || fileName(name) != name || strings.ContainsAny(name, "/\\\"\r\n\x00 ;") {
+			t.Errorf("%q of %q", name, s)
+		}
 	})
 }
 

@@ -248,6 +248,11 @@ func update(ctx context.Context, r *rack, c *bmc.Client) error {
 	if err != nil {
 		return err
 	}
+	return updated(ctx, r, c, task)
+}
+
+// updated follows the task of an update of the BIOS.
+func updated(ctx context.Context, r *rack, c *bmc.Client, task bmc.Task) (err error) {
 	await.True(r.t, "the task ends", func() bool {
 		if err == nil && !task.State.Ended() {
 			task, err = c.Task(ctx, task.URI)
@@ -306,6 +311,7 @@ func TestQuirks(t *testing.T) {
 		{sim.Dell, "boot mode only on change", boots(bmc.BootPXE, bmc.BootDisk), 1},
 		{sim.Dell, "account changed as a whole", account, 1},
 		{sim.Dell, "update without If-Match", update, 1},
+		{sim.Dell, "update without If-Match", push, 1},
 		{sim.Dell, "repeated subscription", subscribeTwice, 1},
 		{sim.HPE, "no Enabled with None", boots(bmc.BootPXE, bmc.BootNone), 1},
 		{sim.HPE, "POST means later", later, 1},
@@ -340,7 +346,7 @@ func TestEveryVendor(t *testing.T) {
 	for _, v := range sim.Vendors() {
 		for name, try := range map[string]attempt{
 			"boot": boots(bmc.BootPXE, bmc.BootDisk, bmc.BootUEFIHTTP, bmc.BootNone), "boot order": reversed, "account": account,
-			"subscriptions": subscribe, "update": update, "BIOS": biosSettings, "indicator": indicator, "manager": managerReset,
+			"subscriptions": subscribe, "update": update, "push": push, "BIOS": biosSettings, "indicator": indicator, "manager": managerReset,
 			"own password": ownPassword, "log": readLog, "firmware": listFirmware,
 		} {
 			t.Run(string(v)+" "+name, func(t *testing.T) {

@@ -112,7 +112,8 @@ func (b *taskBody) began() (target, image string) {
 
 // OfUpdate reports whether the task is about an update of firmware, as far as the BMC says what it is about.
 func (t Task) OfUpdate() bool {
-	if t.Image != "" || strings.Contains(t.Target, "/UpdateService") {
+	// Lenovo takes images at /mfwupdate.
+	if t.Image != "" || strings.Contains(t.Target, "/UpdateService") || strings.HasSuffix(t.Target, "/mfwupdate") {
 		return true
 	}
 	if t.Target != "" {

@@ -13,6 +13,8 @@ import (
 const (
 	defaultRequestTimeout = 10 * time.Second
 	defaultIdleTimeout    = 30 * time.Second
+	// defaultUploadTimeout is also for what the kernel still holds of an image when the last byte was written: some megabytes, over a slow link.
+	defaultUploadTimeout = 2 * time.Minute
 	// tlsSessions is how many BMCs' TLS sessions a transport can resume; a full
 	// handshake is a second of work for a small BMC.
 	tlsSessions = 1 << 14
@@ -25,6 +27,9 @@ type Options struct {
 	// RequestTimeout is the deadline of one request: connecting, TLS and body
 	// included. 10 s where zero.
 	RequestTimeout time.Duration
+	// UploadTimeout is how long a BMC may take no byte of an image that is sent to it, and then, when it has all, may take to answer. 2 min
+	// where zero.
+	UploadTimeout time.Duration
 	// IdleTimeout is how long an unused connection is kept. 30 s where zero.
 	IdleTimeout time.Duration
 	// BodyLimit is the largest answer read, in bytes. 4 MiB where zero.
@@ -71,6 +76,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = defaultIdleTimeout
+	}
+	if o.UploadTimeout <= 0 {
+		o.UploadTimeout = defaultUploadTimeout
 	}
 	if o.BodyLimit <= 0 {
 		o.BodyLimit = defaultBodyLimit

@@ -31,7 +31,10 @@ type updateServiceBody struct {
 	ID        text `json:"@odata.id"`
 	ETag      text `json:"@odata.etag"`
 	Inventory link `json:"FirmwareInventory"`
-	Actions   struct {
+	// Push is no link: it may name a host.
+	Push         text   `json:"MultipartHttpPushUri"`
+	MaxImageSize number `json:"MaxImageSizeBytes"`
+	Actions      struct {
 		SimpleUpdate struct {
 			Target text `json:"target"`
 		} `json:"#UpdateService.SimpleUpdate"`
@@ -78,18 +81,25 @@ func (c *Client) SimpleUpdate(ctx context.Context, u Update) (Task, error) {
 }
 
 func (u Update) body() map[string]any {
-	body := map[string]any{"ImageURI": u.ImageURI}
+	body := u.parameters()
+	body["ImageURI"] = u.ImageURI
 	if u.Protocol != "" {
 		body["TransferProtocol"] = u.Protocol
-	}
-	if len(u.Targets) > 0 {
-		body["Targets"] = u.Targets
 	}
 	if u.Username != "" {
 		body["Username"] = u.Username
 	}
 	if u.Password != "" {
 		body["Password"] = u.Password.Reveal()
+	}
+	return body
+}
+
+// parameters are those that say nothing of where the image is.
+func (u Update) parameters() map[string]any {
+	body := map[string]any{}
+	if len(u.Targets) > 0 {
+		body["Targets"] = u.Targets
 	}
 	if u.Force {
 		body["ForceUpdate"] = true
