@@ -33,7 +33,7 @@
 //	vendor.go                       the quirks of vendors
 //	auth.go, account.go, session.go accounts, sessions and privileges
 //	tree*.go, paths.go, bios.go     the resources
-//	task.go, update.go, events.go, logs.go  the services that do something by themselves
+//	task.go, update.go, push.go, events.go, logs.go  the services that do something by themselves
 //	admin.go                        the admin address: faults and records while the rack runs
 //	power.go                        what a reset does to a machine
 //	machine.go, record.go           one machine and what it remembers of its boots

@@ -105,6 +105,10 @@ var (
 		status: http.StatusUnsupportedMediaType, id: "HeaderInvalid",
 		text: "Header 'Content-Type' is invalid.",
 	}
+	errNoLength = &failure{
+		status: http.StatusLengthRequired, id: "HeaderMissing",
+		text: "Header 'Content-Length' is missing in the request.",
+	}
 	errSessionLimit = &failure{
 		status: http.StatusServiceUnavailable, id: "SessionLimitExceeded",
 		text: "The session establishment failed due to the number of simultaneous sessions exceeding the limit of the implementation.",
@@ -181,6 +185,10 @@ func errParameter(action, name, value string) *failure {
 
 func errMissingParameter(action, name string) *failure {
 	return &failure{status: http.StatusBadRequest, id: "ActionParameterMissing", text: "The action %1 requires the parameter %2 to be present in the request body.", args: []string{action, name}}
+}
+
+func errPart(name string) *failure {
+	return &failure{status: http.StatusBadRequest, id: "MissingOrMalformedPart", text: "The multipart request contains malformed parts or is missing required parts: %1.", args: []string{name}}
 }
 
 func errConflict(reason string) *failure {

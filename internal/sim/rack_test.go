@@ -121,7 +121,7 @@ func fuzzWrites(t *testing.T, b *bmc, body object) {
 	_ = patchAccount(b, admin, r, body)
 	_, _ = postSession(b, admin, r, body)
 	_, _ = postSubscription(b, admin, r, body)
-	_, _ = b.updateTarget(body, r.URL)
+	_, _ = b.updateTarget("Update", body, r.URL.Path)
 	for _, get := range []func(*Machine, *http.Request) (object, error){getSystem, getBios, getBiosSettings} {
 		got, err := get(m, r)
 		if err != nil {

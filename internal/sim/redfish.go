@@ -45,6 +45,8 @@ type resource struct {
 	document bool
 	// needsETag resources are changed with an If-Match only (DSP0266, "ETags").
 	needsETag bool
+	// form: what is posted here is no JSON object, and post reads it by itself.
+	form bool
 	// raw is a resource that answers by itself.
 	raw http.HandlerFunc
 }
@@ -73,7 +75,7 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req.URL.Path = strings.TrimSuffix(strings.TrimRight(req.URL.Path, "/"), "/Members")
 	}
 	// net/http notices that a client has gone only once the body is read.
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	req, body, err := b.receive(w, req)
 	if !b.late(req) {
 		drop(w)
 		return
@@ -196,9 +198,12 @@ func (res resource) check(r *http.Request, b *bmc, c caller) *failure {
 func (res resource) answer(w http.ResponseWriter, r *http.Request, b *bmc, c caller) error {
 	switch r.Method {
 	case http.MethodPost:
-		body, err := readObject(r)
-		if err != nil {
-			return err
+		var body object
+		if !res.form {
+			var err error
+			if body, err = readObject(r); err != nil {
+				return err
+			}
 		}
 		a, err := res.post(b, c, r, body)
 		if err != nil {

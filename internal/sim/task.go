@@ -161,6 +161,11 @@ func (t task) jobBody() object {
 	return o
 }
 
+// accepted is the answer to the request that the task began with.
+func (t task) accepted() answer {
+	return answer{status: http.StatusAccepted, body: t.body(), header: map[string]string{"Location": monitorsURI + "/" + t.id, "Retry-After": "1"}}
+}
+
 // serveMonitor answers 202 while the task goes on (DSP0266, "Asynchronous operations").
 // A task that has become a job has no monitor any more.
 func serveMonitor(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +175,7 @@ func serveMonitor(w http.ResponseWriter, r *http.Request) {
 	case !ok, t.job:
 		b.fail(w, errNotFound(r.URL.Path))
 	case !t.over():
-		b.reply(w, answer{status: http.StatusAccepted, body: t.body(), header: map[string]string{"Location": monitorsURI + "/" + t.id, "Retry-After": "1"}})
+		b.reply(w, t.accepted())
 	default:
 		b.reply(w, answer{status: http.StatusOK, body: t.body()})
 	}

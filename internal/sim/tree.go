@@ -17,6 +17,9 @@ func newTree() http.Handler {
 			mux.Handle(uri, res)
 		}
 	}
+	for _, uri := range pushURIs() {
+		mux.Handle(uri, pushResource(uri))
+	}
 	mux.Handle("/", resource{open: true, ownRules: true, get: missing})
 	return mux
 }

@@ -16,7 +16,7 @@ import (
 const (
 	firmwareBIOS = "BIOS"
 	firmwareBMC  = "BMC"
-	// maxFirmware bounds what a BMC downloads.
+	// maxFirmware bounds what a BMC downloads or is sent.
 	maxFirmware    = 256 << 20
 	maxFirmwareURI = 2048
 )
@@ -56,15 +56,19 @@ func (b *bmc) firmwareVersion() string {
 	return bmcVersion
 }
 
-func getUpdateService(*bmc, *http.Request) (object, error) {
-	return object{
+func getUpdateService(b *bmc, _ *http.Request) (object, error) {
+	body := object{
 		"@odata.id": updateServiceURI, "@odata.type": "#UpdateService.v1_14_0.UpdateService",
 		"Id": "UpdateService", "Name": "Update Service", "ServiceEnabled": true, "Status": healthy(),
 		"FirmwareInventory": link(firmwareURI),
 		"Actions": object{"#UpdateService.SimpleUpdate": object{
 			"target": simpleUpdateURI, "TransferProtocol@Redfish.AllowableValues": []string{"HTTP", "HTTPS"},
 		}},
-	}, nil
+	}
+	if b.quirks.pushURI != "" {
+		body["MultipartHttpPushUri"], body["MaxImageSizeBytes"] = b.quirks.pushURI, maxFirmware
+	}
+	return body, nil
 }
 
 func getFirmware(b *bmc, r *http.Request) (object, error) {
@@ -111,7 +115,7 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") || len(uri) > maxFirmwareURI {
 		return answer{}, errParameter(action, "ImageURI", uri)
 	}
-	target, err := b.updateTarget(body, parsed)
+	target, err := b.updateTarget(action, body, parsed.Path)
 	if err != nil {
 		return answer{}, err
 	}
@@ -120,15 +124,13 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 		return answer{}, errUpdating
 	}
 	b.rack.spawn(func() { b.update(t.id, target, uri) })
-	return answer{
-		status: http.StatusAccepted, body: t.body(),
-		header: map[string]string{"Location": monitorsURI + "/" + t.id, "Retry-After": "1"},
-	}, nil
+	return t.accepted(), nil
 }
 
-func (b *bmc) updateTarget(body object, image *url.URL) (string, error) {
+// updateTarget finds out what an update is of. image is the path of its image.
+func (b *bmc) updateTarget(action string, body object, image string) (string, error) {
 	target := b.machines[0].firmwareID()
-	if strings.Contains(strings.ToLower(path.Base(image.Path)), "bmc") {
+	if strings.Contains(strings.ToLower(path.Base(image)), "bmc") {
 		target = firmwareBMC
 	}
 	targets, _ := body["Targets"].([]any)
@@ -136,7 +138,7 @@ func (b *bmc) updateTarget(body object, image *url.URL) (string, error) {
 		uri, _ := t.(string)
 		id := strings.TrimPrefix(uri, firmwareURI+"/")
 		if id != firmwareBMC && b.withFirmware(id) == nil {
-			return "", errParameter("UpdateService.SimpleUpdate", "Targets", uri)
+			return "", errParameter(action, "Targets", uri)
 		}
 		target = id
 	}

@@ -75,6 +75,7 @@ type personality struct {
 	passwordSymbols string // beside letters and digits; empty: all
 
 	updateRefusesIfMatch bool
+	pushURI              string // MultipartHttpPushUri, where images are taken; empty: nowhere
 	updateBecomesJob     bool
 	hidesPayload         bool // tasks do not say what they began with
 	biosAtStart          startRule
@@ -106,7 +107,7 @@ var personalities = []*personality{
 		systemID: "System.Embedded.%d", managerID: "iDRAC.Embedded.%d", chassisID: "System.Embedded.%d", settings: "Settings",
 		expand:            expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
 		managerAttributes: true, mode: modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
-		updateRefusesIfMatch: true, hidesPayload: true, biosAtStart: startEndsTask, taskID: "JID_%012d",
+		updateRefusesIfMatch: true, pushURI: updateServiceURI + "/MultipartUpload", hidesPayload: true, biosAtStart: startEndsTask, taskID: "JID_%012d",
 		sameSubscription: &failure{
 			status: http.StatusBadRequest, id: "PropertyValueModified",
 			text: "The property %1 was assigned the value '%2' due to modification by the service.", args: []string{"Destination", "the subscription that exists"},
@@ -124,20 +125,20 @@ var personalities = []*personality{
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Pending", adminID: "1", slots: 12, noAccountDelete: true,
 		longestPassword: 32, passwordSymbols: "~`!@#$%^&*()-+={}[]|:;\"'<>,?/._",
 		expand:    expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
-		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, hidesPayload: true, taskID: "%d",
+		bootsOnce: true, refusedReset: "PushPowerButton", updateBecomesJob: true, pushURI: "/mfwupdate", hidesPayload: true, taskID: "%d",
 		sessionLimit: &failure{status: http.StatusServiceUnavailable, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
 	{
 		vendor: Supermicro, manufacturer: "Supermicro", service: "Supermicro", product: "Simulated BMC", oem: "Supermicro",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "SD", adminID: "2", longestPassword: 20,
 		passwordSymbols: "~!@#$%^&*()_+-={}[]|:;<>,.?/", actionInfo: true,
-		bootsOnce: true, mode: modeRequired, modeless: "S480", taskID: "%d", sessionLimit: errSessionLimit,
+		bootsOnce: true, mode: modeRequired, modeless: "S480", pushURI: updateServiceURI + "/upload", taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: AMI, manufacturer: manufacturer, service: "AMI", product: "MegaRAC", oem: "Ami",
 		systemID: "Self", managerID: "Self", chassisID: "Self", settings: "SD", adminID: "1", longestPassword: 20,
 		expand:          expandSupport{all: true, levels: true, maxLevels: 5},
-		passwordSymbols: "!#$%&()*+,-./:;<=>?@[]^_`{|}~", bootsOnce: true, bootInSettings: true, actionInfo: true, noIndicator: true, taskID: "%d",
+		passwordSymbols: "!#$%&()*+,-./:;<=>?@[]^_`{|}~", bootsOnce: true, bootInSettings: true, actionInfo: true, noIndicator: true, pushURI: updateServiceURI + "/upload", taskID: "%d",
 		sessionLimit: &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."},
 	},
 }
