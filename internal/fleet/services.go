@@ -39,6 +39,8 @@ type Services interface {
 	SendDocument(ctx context.Context, method string, d bmc.Document, body map[string]any) (bmc.Task, error)
 
 	SimpleUpdate(ctx context.Context, u bmc.Update) (bmc.Task, error)
+	UpdateService(ctx context.Context) (bmc.UpdateService, error)
+	PushUpdate(ctx context.Context, s bmc.UpdateService, u bmc.Update, image bmc.Image) (bmc.Task, error)
 	Task(ctx context.Context, uri string) (bmc.Task, error)
 	Tasks(ctx context.Context) ([]bmc.Task, error)
 	Firmware(ctx context.Context) ([]bmc.Firmware, error)
