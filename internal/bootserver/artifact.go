@@ -9,6 +9,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/bootview/bootfile"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/inbound/progress"
 )
 
 // serveImage answers /image, a layer of an OCI image.
@@ -54,20 +55,20 @@ func (s *Server) serveBlob(w http.ResponseWriter, r *http.Request, kind Delivery
 		notFound(w, r)
 		return
 	}
-	p := newProgressWriter(w)
+	p := progress.New(w)
 	s.sendBlob(p, r, contentType)
-	if kind.IsFile() && r.Method == http.MethodGet && p.status < http.StatusMultipleChoices {
+	if kind.IsFile() && r.Method == http.MethodGet && p.Status < http.StatusMultipleChoices {
 		s.callers.fetchesFile(callerText(r), r.URL.Path, s.cfg.Clock.Now())
 	}
 	name := func(m *bootview.Machine) string { return artifactName(r, m) }
 	if kind.IsFile() {
 		name = nil // there is one in a boot
 	}
-	s.deliveredToAddress(r, kind, p.status, p.total, name)
+	s.deliveredToAddress(r, kind, p.Status, p.Total, name)
 }
 
 // sendBlob sends a blob, for HEAD only its headers.
-func (s *Server) sendBlob(p *progressWriter, r *http.Request, contentType []string) {
+func (s *Server) sendBlob(p *progress.Writer, r *http.Request, contentType []string) {
 	var blob *blobcache.Blob
 	var err error
 	if r.Method == http.MethodHead {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
 	"github.com/farrier-dev/farrier/internal/image/registry"
+	"github.com/farrier-dev/farrier/internal/inbound/progress"
 )
 
 // statusClientGone stands in the record for a request whose client did not wait for the answer. Nobody receives it.
@@ -50,9 +51,9 @@ func blobFailure(err error) (status int, text string) {
 }
 
 // refuseBlob answers a request for a blob that cannot be had.
-func (s *Server) refuseBlob(p *progressWriter, r *http.Request, err error) {
+func (s *Server) refuseBlob(p *progress.Writer, r *http.Request, err error) {
 	if r.Context().Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
-		p.status = statusClientGone
+		p.Status = statusClientGone
 		return
 	}
 	status, text := blobFailure(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/inbound/progress"
 	"github.com/farrier-dev/farrier/internal/netboot/bootfiles"
 )
 
@@ -37,12 +38,12 @@ func (s *Server) serveProgram(w http.ResponseWriter, r *http.Request, rest strin
 		return
 	}
 	defer func() { _ = f.Close() }()
-	p := newProgressWriter(w)
+	p := progress.New(w)
 	h := w.Header()
 	h["Content-Type"] = programType(name)
 	h["X-Content-Type-Options"] = nosniff
 	http.ServeContent(p, r, "", info.ModTime(), f)
-	s.deliveredToAddress(r, Program, p.status, p.total, func(*bootview.Machine) string { return rest })
+	s.deliveredToAddress(r, Program, p.Status, p.Total, func(*bootview.Machine) string { return rest })
 }
 
 // openProgram returns nil for what is no boot program.

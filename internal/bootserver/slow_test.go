@@ -15,6 +15,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/image/blobcache"
+	"github.com/farrier-dev/farrier/internal/inbound/progress"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -72,7 +73,7 @@ func TestSlowClientsHoldNobodyUp(t *testing.T) {
 		"/ipxe/" + uuidA:     defaultTimeouts.answer,
 		"/ignition/" + uuidA: defaultTimeouts.answer,
 		"/httpboot":          defaultTimeouts.answer,
-		"/image?x":           chunkTimeout,
+		"/image?x":           progress.ChunkTimeout,
 	} {
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -108,11 +109,11 @@ func TestSlowClientsHoldNobodyUp(t *testing.T) {
 
 // TestAFastEnoughDownloadTakesItsTime: an artifact may take longer than any answer, as long as it goes on.
 func TestAFastEnoughDownloadTakesItsTime(t *testing.T) {
-	const size = 10 * chunk
+	const size = 10 * progress.Chunk
 	for name, c := range map[string]struct {
 		perSecond int64
 		whole     bool
-	}{"twice the least": {2 * chunk / 60, true}, "half of it": {chunk / 2 / 60, false}} {
+	}{"twice the least": {2 * progress.Chunk / 60, true}, "half of it": {progress.Chunk / 2 / 60, false}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := servePipes(t, newSite(t, func(c *Config) { c.Blobs = zeros(size) }))
@@ -215,7 +216,7 @@ func (l late) Stat(context.Context, *url.URL) (*blobcache.Blob, error) {
 // TestALateAnswerIsStillSent: a blob that is verified before it is sent may take longer than a chunk of one may.
 func TestALateAnswerIsStillSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := servePipes(t, newSite(t, func(c *Config) { c.Blobs = late(3 * chunkTimeout) }))
+		s := servePipes(t, newSite(t, func(c *Config) { c.Blobs = late(3 * progress.ChunkTimeout) }))
 		defer s.stop()
 		conn := s.dial()
 		defer func() { _ = conn.Close() }()

@@ -1,4 +1,4 @@
-package bootserver
+package progress
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("disk gone") }
 
 // TestProgressWriter: a file reaches net/http as a file, in parts.
 func TestProgressWriter(t *testing.T) {
-	content := bytes.Repeat([]byte("farrier!"), (2*chunk+24)/8)
+	content := bytes.Repeat([]byte("farrier!"), (2*Chunk+24)/8)
 	path := filepath.Join(t.TempDir(), "blob")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestProgressWriter(t *testing.T) {
 	}
 	defer file.Close()
 	under := &readFromRecorder{ResponseRecorder: httptest.NewRecorder()}
-	w := newProgressWriter(under)
+	w := New(under)
 	n, err := io.CopyN(w, file, int64(len(content))-8)
 	if err != nil || n != int64(len(content))-8 {
 		t.Fatalf("copied %d, %v", n, err)
@@ -66,8 +66,8 @@ func TestProgressWriter(t *testing.T) {
 	if _, err := w.ReadFrom(failing{}); err == nil {
 		t.Error("the error of the source is lost")
 	}
-	if !bytes.Equal(under.Body.Bytes(), content) || w.total != int64(len(content)) {
-		t.Errorf("%d bytes arrived, %d were counted, want %d", under.Body.Len(), w.total, len(content))
+	if !bytes.Equal(under.Body.Bytes(), content) || w.Total != int64(len(content)) {
+		t.Errorf("%d bytes arrived, %d were counted, want %d", under.Body.Len(), w.Total, len(content))
 	}
 }
 
@@ -98,12 +98,12 @@ func (c *slowClient) Write(p []byte) (int, error) {
 // TestASlowClientHoldsABlobForSoLong: who takes less than a chunk in the time of a chunk loses its connection, also if it
 // takes a little all the time; who is faster may take as long as the blob needs. What comes from a registry may pause.
 func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
-	const size = 5 * chunk
+	const size = 5 * Chunk
 	path := filepath.Join(t.TempDir(), "blob")
 	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	least := chunk / int(chunkTimeout/time.Second)
+	least := Chunk / int(ChunkTimeout/time.Second)
 	for name, c := range map[string]struct {
 		perSecond int
 		file      bool
@@ -114,7 +114,7 @@ func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
 		"of the cache, too slow":                     {least / 2, true, 0, false},
 		"while it is downloaded, fast enough":        {2 * least, false, 0, true},
 		"while it is downloaded, too slow":           {least / 2, false, 0, false},
-		"while a registry takes longer than a chunk": {2 * least, false, 2 * chunkTimeout, true},
+		"while a registry takes longer than a Chunk": {2 * least, false, 2 * ChunkTimeout, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,11 +129,11 @@ func TestASlowClientHoldsABlobForSoLong(t *testing.T) {
 					blob = f
 				}
 				began := time.Now()
-				_, err := newProgressWriter(client).ReadFrom(&io.LimitedReader{R: blob, N: size})
+				_, err := New(client).ReadFrom(&io.LimitedReader{R: blob, N: size})
 				if whole := client.taken == size; whole != c.whole {
 					t.Errorf("%d bytes of %d in %s, %v", client.taken, size, time.Since(began), err)
 				}
-				if !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > chunkTimeout) {
+				if !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > ChunkTimeout) {
 					t.Errorf("%v after %s", err, time.Since(began))
 				}
 			})

@@ -1,4 +1,4 @@
-package bootserver
+package progress
 
 import (
 	"io"
@@ -8,59 +8,61 @@ import (
 )
 
 const (
-	// chunk is what a client has chunkTimeout to take: 70 kB/s, slower than any management network and fast enough to be rid of one
+	// Chunk is what a client has ChunkTimeout to take: 70 kB/s, slower than any management network and fast enough to be rid of one
 	// that stopped reading. It is also what Go gives to sendfile(2) at once.
-	chunk        = 4 << 20
-	chunkTimeout = time.Minute
+	Chunk        = 4 << 20
+	ChunkTimeout = time.Minute
 	// copyBuffer is what the reader of a running download needs; there may be ten thousand.
 	copyBuffer = 64 << 10
 )
 
-// progressWriter moves the write deadline of a connection as the client takes bytes. Each chunk has its own time, since one time for the
+// Writer moves the write deadline of a connection as the client takes bytes. Each chunk has its own time, since one time for the
 // whole answer would depend on its size. Only the time that the client takes counts, not the time that a registry takes.
-type progressWriter struct {
+type Writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	status  int
-	total   int64         // bytes of the body
-	sent    int64         // bytes of the chunk
-	left    time.Duration // time for the rest of the chunk
+	// Status is that of the answer, Total how many bytes of its body were sent.
+	Status int
+	Total  int64
+	sent   int64         // bytes of the chunk
+	left   time.Duration // time for the rest of the chunk
 }
 
-func newProgressWriter(w http.ResponseWriter) *progressWriter {
-	return &progressWriter{ResponseWriter: w, control: http.NewResponseController(w), status: http.StatusOK, left: chunkTimeout}
+// New returns a writer of an answer that nothing was written of.
+func New(w http.ResponseWriter) *Writer {
+	return &Writer{ResponseWriter: w, control: http.NewResponseController(w), Status: http.StatusOK, left: ChunkTimeout}
 }
 
 // Unwrap is for http.ResponseController.
-func (p *progressWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p *Writer) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // extend gives the client what is left of the time of its chunk, from now on. It fails where there is no connection, in tests of handlers.
-func (p *progressWriter) extend(now time.Time) { _ = p.control.SetWriteDeadline(now.Add(p.left)) }
+func (p *Writer) extend(now time.Time) { _ = p.control.SetWriteDeadline(now.Add(p.left)) }
 
 // WriteHeader moves the deadline for answers without a body. A blob that is verified before it is sent may have taken longer than a chunk.
-func (p *progressWriter) WriteHeader(status int) {
+func (p *Writer) WriteHeader(status int) {
 	if status >= http.StatusOK { // not an informational one, RFC 9110 §15.2
-		p.status = status
+		p.Status = status
 		p.extend(time.Now())
 	}
 	p.ResponseWriter.WriteHeader(status)
 }
 
 // within lets send take what is left of the time of its chunk.
-func (p *progressWriter) within(send func() (int64, error)) (int64, error) {
+func (p *Writer) within(send func() (int64, error)) (int64, error) {
 	began := time.Now()
 	p.extend(began)
 	n, err := send()
 	p.left -= time.Since(began)
-	p.total += n
-	if p.sent += n; p.sent >= chunk {
-		p.sent, p.left = 0, chunkTimeout
+	p.Total += n
+	if p.sent += n; p.sent >= Chunk {
+		p.sent, p.left = 0, ChunkTimeout
 	}
 	return n, err
 }
 
 // Write also flushes: a download may bring nothing more for a while, and a machine should see that it comes.
-func (p *progressWriter) Write(b []byte) (int, error) {
+func (p *Writer) Write(b []byte) (int, error) {
 	n, err := p.within(func() (int64, error) {
 		n, err := p.ResponseWriter.Write(b)
 		_ = p.control.Flush() // it fails in tests of handlers
@@ -71,7 +73,7 @@ func (p *progressWriter) Write(b []byte) (int, error) {
 
 // ReadFrom sends a file in chunks. Each is a single io.LimitedReader of the file, because net/http uses sendfile(2) for nothing else.
 // What is not a file goes through Write.
-func (p *progressWriter) ReadFrom(src io.Reader) (total int64, err error) {
+func (p *Writer) ReadFrom(src io.Reader) (total int64, err error) {
 	limited, ok := src.(*io.LimitedReader)
 	if !ok {
 		return p.copy(src)
@@ -81,7 +83,7 @@ func (p *progressWriter) ReadFrom(src io.Reader) (total int64, err error) {
 		return p.copy(src)
 	}
 	for limited.N > 0 {
-		part := io.LimitedReader{R: file, N: min(chunk, limited.N)}
+		part := io.LimitedReader{R: file, N: min(Chunk, limited.N)}
 		n, err := p.within(func() (int64, error) { return io.Copy(p.ResponseWriter, &part) })
 		total += n
 		limited.N -= n
@@ -92,7 +94,7 @@ func (p *progressWriter) ReadFrom(src io.Reader) (total int64, err error) {
 	return total, nil
 }
 
-func (p *progressWriter) copy(src io.Reader) (int64, error) {
+func (p *Writer) copy(src io.Reader) (int64, error) {
 	_ = p.control.Flush() // the status and the length, before the first bytes are there
 	return io.CopyBuffer(struct{ io.Writer }{p}, src, make([]byte, copyBuffer))
 }
