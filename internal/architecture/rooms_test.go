@@ -114,6 +114,11 @@ var rooms = []room{
 		because: "how often an address may do something does not depend on what it does",
 	},
 	{
+		path:    "internal/inbound/progress",
+		only:    stdlib,
+		because: "how long a download may take does not depend on what is downloaded",
+	},
+	{
 		path:    "internal/inbound/udp",
 		only:    stdlib,
 		because: "how packets are read does not depend on what is in them",
@@ -296,6 +301,12 @@ var rooms = []room{
 		may:     []string{"internal/image/registry", "internal/cache/resolver", "internal/cache/bounded", "internal/host/diskspace"},
 		never:   kubernetes,
 		because: "a blob is bytes with a digest, whoever boots it",
+	},
+	{
+		path:    "internal/firmwareimage",
+		may:     []string{"internal/bmc", "internal/cache/resolver", "internal/host/diskspace", "internal/inbound/progress"},
+		never:   kubernetes,
+		because: "an image of firmware is bytes with a digest, whoever installs it",
 	},
 	{
 		path:    "internal/image/kmod",

@@ -41,7 +41,7 @@ func (o Options) places() []place {
 	all := []place{
 		{"api-address", o.APIAddress}, {"boot-address", o.BootAddress}, {"boot-tls-address", o.BootTLSAddress}, {"operator-address", o.OperatorAddress},
 		{"metrics-address", o.MetricsAddress}, {"health-address", o.HealthAddress}, {"pprof-address", o.PprofAddress},
-		{"boot-stream-address", o.BootStreamAddress}, {"boot-stream-join-address", o.BootStreamJoinAddress}, {"bmc-events-address", o.BMCEventsAddress},
+		{"boot-stream-address", o.BootStreamAddress}, {"boot-stream-join-address", o.BootStreamJoinAddress}, {"bmc-events-address", o.BMCEventsAddress}, {"firmware-address", o.FirmwareAddress},
 		{"registry-address", o.RegistryAddress},
 	}
 	if o.Sim > 0 {

@@ -1,6 +1,8 @@
 package system
 
 import (
+	"errors"
+
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -26,6 +28,12 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	}
 	if !s.settings.foreignKinds {
+		if err := t.newFirmwareImages(); err != nil {
+			return err
+		}
+		if err := errors.Join(mgr.Add(named("firmware images", t.firmware.Run)), mgr.Add(named("firmware images for BMCs", t.serveFirmware))); err != nil {
+			return err
+		}
 		setups = append(setups, t.settingsAndVersions(mgr)...)
 	}
 	for _, setup := range setups {
@@ -46,7 +54,7 @@ func (t *term) settingsAndVersions(mgr ctrl.Manager) []func(ctrl.Manager) error 
 	}
 	versions := func(kind *firmwareversion.Kind, keyOf func(string) (fleet.Key, bool)) *firmwareversion.Reconciler {
 		return &firmwareversion.Reconciler{
-			Client: mgr.GetClient(), Kind: kind, Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, KeyOf: keyOf,
+			Client: mgr.GetClient(), Kind: kind, Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, KeyOf: keyOf, Images: t.firmware,
 			Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 		}
 	}

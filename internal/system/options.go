@@ -86,6 +86,10 @@ type Options struct {
 	// it; empty: derived from the address. With a certificate the receiver speaks TLS.
 	BMCEventsAddress, BMCEventsURL      string
 	BMCEventsCertFile, BMCEventsKeyFile string
+	// FirmwareAddress is where BMCs fetch images of firmware that Farrier has fetched; empty: nowhere. FirmwareURL is under which they reach it; empty:
+	// derived from the address. FirmwareCacheSize is the disk space for these images, in bytes.
+	FirmwareAddress, FirmwareURL string
+	FirmwareCacheSize            int64
 	// BMCFailureResetDelay is how long a BMC may fail before it is restarted; 0: for ever.
 	BMCFailureResetDelay time.Duration
 	// RotateDefaultCredentials replaces passwords that vendors ship, once a BMC has accepted them.
@@ -136,6 +140,7 @@ func DefaultOptions() Options {
 		Cleanup:           string(inspection.CleanMetadata),
 		Dashboard:         true,
 		CleanupTimeout:    24 * time.Hour,
+		FirmwareCacheSize: defaultFirmwareCache,
 		Logger:            logr.Discard(),
 	}
 }
@@ -184,7 +189,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream(), s.checkTracing())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkFirmware(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream(), s.checkTracing())
 	return s, errors.Join(errs...)
 }
 

@@ -69,7 +69,9 @@ type System struct {
 	keys     keys
 	boot     *bootserver.Server
 	// bootListener and those after it are nil until they are needed, where others take turns with us.
-	bootListener, bootTLSListener, imageListener, eventsListener, operatorListener net.Listener
+	bootListener, bootTLSListener, imageListener, eventsListener, firmwareListener, operatorListener net.Listener
+	// firmwareURL is where BMCs fetch images of firmware; empty if they cannot.
+	firmwareURL string
 	// taken are the flags of listeners that a term has had.
 	taken sync.Map
 	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
@@ -146,7 +148,7 @@ func New(options Options) (*System, error) {
 	s.turns, s.stopTurns = context.WithCancel(s.running)
 	ctrl.SetLogger(s.contact.explain(LowerVerbosity(options.Logger)))
 	s.newCallers()
-	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForOperators(), s.serveHealth(), s.openBootStream()); err != nil {
+	if err := errors.Join(s.listenForMachines(), s.listenForEvents(), s.listenForFirmware(), s.listenForOperators(), s.serveHealth(), s.openBootStream()); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
@@ -399,7 +401,7 @@ func (s *System) Stop() error {
 			}
 		}
 		var errs []error
-		for _, l := range append(s.pages, s.bootListener, s.bootTLSListener, s.imageListener, s.eventsListener, s.operatorListener) {
+		for _, l := range append(s.pages, s.bootListener, s.bootTLSListener, s.imageListener, s.eventsListener, s.firmwareListener, s.operatorListener) {
 			errs = append(errs, closeListener(l))
 		}
 		s.callers.unregister()

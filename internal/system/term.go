@@ -24,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/endpoint"
 	"github.com/farrier-dev/farrier/internal/controller/server"
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -41,6 +42,7 @@ type term struct {
 	bmcs     *bmc.Reconciler
 	receiver *bmcevents.Receiver  // takes the events of BMCs; nil without its listener
 	adoption *adoption.Reconciler // is told of clients of DHCP; nil without --dhcp-adopt
+	firmware *firmwareimage.Store // has images of firmware; nil where another program carries out versions of firmware
 }
 
 // runTerm acts until ctx ends, and returns when everything that acts has ended.

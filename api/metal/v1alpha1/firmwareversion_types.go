@@ -49,7 +49,7 @@ type ImageSpec struct {
 	// +optional
 	TransferProtocol string `json:"transferProtocol,omitempty"`
 
-	// URI of the image.
+	// URI of the image. A fragment of #sha256= and 64 hexadecimal digits is the digest that the image must have.
 	URI string `json:"URI"`
 }
 

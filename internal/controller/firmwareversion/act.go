@@ -77,7 +77,11 @@ func (r *Reconciler) order(v *view, key fleet.Key, p *plan) error {
 	if p.look || p.start {
 		l, run := v.job(p)
 		id := r.memories.begin(v.item.GetUID(), l, v.now)
-		if err := r.Fleet.Do(key, fleet.Job{ID: id, Budget: jobBudget, Holder: v.item.holder(), Account: account, Run: run}); err != nil {
+		budget := jobBudget
+		if p.start && v.fetched.image != nil {
+			budget = pushBudget
+		}
+		if err := r.Fleet.Do(key, fleet.Job{ID: id, Budget: budget, Holder: v.item.holder(), Account: account, Run: run}); err != nil {
 			return fmt.Errorf("submit the job that looks at the firmware: %w", err)
 		}
 	}
@@ -106,18 +110,26 @@ func (v *view) job(p *plan) (*look, func(context.Context, fleet.Services) error)
 	switch {
 	case p.start:
 		l.of, l.start = v.progress.Since, true
-		i := intent{image: v.image.uri, at: v.progress.Since, skew: v.skew, known: v.progress.Known}
-		u := bmc.Update{
-			ImageURI: v.image.uri, Protocol: protocolOf(v.item.spec, v.image.uri), Username: v.username, Password: v.password,
-			Force: v.item.spec.UpdatePolicy != nil && *v.item.spec.UpdatePolicy == metalv1.UpdatePolicyForce,
-		}
+		i := intent{images: []string{v.image.uri, v.fetched.url}, at: v.progress.Since, skew: v.skew, known: v.progress.Known}
+		n := v.install()
 		unsure := v.progress.Sender != v.process || v.looked != nil && v.looked.start && v.looked.of.Equal(l.of) && v.looked.sent
-		return l, func(ctx context.Context, s fleet.Services) error { return l.begin(ctx, s, c, i, u, unsure) }
+		return l, func(ctx context.Context, s fleet.Services) error { return l.begin(ctx, s, c, i, n, unsure) }
 	case v.progress.active() && v.progress.Step != stepBegin:
 		task := v.progress.Task
 		return l, func(ctx context.Context, s fleet.Services) error { return l.follow(ctx, s, c, task) }
 	}
 	return l, func(ctx context.Context, s fleet.Services) error { return l.compare(ctx, s, c) }
+}
+
+// install says what is installed. An image that Farrier has is sent to the BMC, or fetched from Farrier, which needs no credentials.
+func (v *view) install() install {
+	force := v.item.spec.UpdatePolicy != nil && *v.item.spec.UpdatePolicy == metalv1.UpdatePolicyForce
+	if v.fetched.url != "" {
+		return install{image: v.fetched.image, Update: bmc.Update{ImageURI: v.fetched.url, Protocol: "HTTP", Force: force}}
+	}
+	return install{image: v.fetched.image, Update: bmc.Update{
+		ImageURI: v.image.uri, Protocol: protocolOf(v.item.spec, v.image.uri), Username: v.username, Password: v.password, Force: force,
+	}}
 }
 
 // commandID is the ID of the command of the present step.

@@ -24,6 +24,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -41,6 +42,8 @@ type Reconciler struct {
 	Namespace string
 	// EnforcePowerOff lets a machine be forced off that does not shut down.
 	EnforcePowerOff bool
+	// Images fetches images for BMCs.
+	Images *firmwareimage.Store
 	// Wake is the way in for observations.
 	Wake trigger.Source
 	// Workers is how many objects are decided at the same time.
@@ -61,6 +64,7 @@ func (r *Reconciler) process() string {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	obj := r.Kind.new()
 	if err := r.Get(ctx, req.NamespacedName, obj); apierrors.IsNotFound(err) {
+		r.Images.Done(r.Kind.Name + "/" + req.Name)
 		r.Registry.Release(&r.Wake, req.Name) // a look at an object that the cache still had may have bound it once more
 		return reconcile.Result{}, nil
 	} else if err != nil {
@@ -118,6 +122,7 @@ func (r *Reconciler) adopt(ctx context.Context, i *item) (bool, error) {
 			annotations[annotationProgress] = p.String()
 		}
 		r.memories.forget(i.GetUID())
+		r.Images.Again(i.owner())
 	default:
 		known = false
 	}
@@ -162,6 +167,7 @@ func (r *Reconciler) release(ctx context.Context, i *item, servers []string) err
 	}
 	r.Registry.Release(&r.Wake, i.GetName())
 	r.memories.forget(i.GetUID())
+	r.Images.Done(i.owner())
 	before := i.copied()
 	controllerutil.RemoveFinalizer(i.Object, i.kind.finalizer)
 	return client.IgnoreNotFound(r.patch(ctx, i, before))
@@ -187,6 +193,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return index.Requests(ctx, r, r.Kind.newList(), client.MatchingFields{r.Kind.byTarget: name})
 		})
 	}
+	r.wakeForImages()
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(r.Kind.controller).
 		For(r.Kind.new()).

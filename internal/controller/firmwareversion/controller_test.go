@@ -3,6 +3,7 @@ package firmwareversion
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,17 +146,24 @@ func TestAKillAtEveryStep(t *testing.T) {
 	for _, tc := range []struct {
 		kind   *Kind
 		vendor sim.Vendor
+		serves bool // BMCs get images from Farrier, which sends them to some
 		steps  []step
 	}{
-		{BIOS, sim.Standard, []step{stepBegin, stepOff, stepStart, stepFollow, stepFinish}},
-		{BIOS, sim.Dell, []step{stepStart, stepFollow, stepRestart, stepOn}},
-		{BIOS, sim.Lenovo, []step{stepStart, stepFollow}},
-		{BMC, sim.HPE, []step{stepBegin, stepStart, stepFollow, stepFinish}},
+		{BIOS, sim.Standard, false, []step{stepBegin, stepOff, stepStart, stepFollow, stepFinish}},
+		{BIOS, sim.Dell, false, []step{stepStart, stepFollow, stepRestart, stepOn}},
+		{BIOS, sim.Lenovo, false, []step{stepStart, stepFollow}},
+		{BMC, sim.HPE, false, []step{stepBegin, stepStart, stepFollow, stepFinish}},
+		{BIOS, sim.Standard, true, []step{stepStart, stepFollow}},
+		{BIOS, sim.Dell, true, []step{stepStart, stepFollow}},
+		{BMC, sim.Supermicro, true, []step{stepStart, stepFollow}},
 	} {
 		for _, at := range tc.steps {
-			t.Run(fmt.Sprint(tc.kind.Name, "/", tc.vendor, "/", at), func(t *testing.T) {
+			t.Run(fmt.Sprint(tc.kind.Name, "/", tc.vendor, "/", tc.serves, "/", at), func(t *testing.T) {
 				t.Parallel()
 				s := newStand(t, tc.kind, tc.vendor)
+				if tc.serves {
+					s.keepsImages(t, true)
+				}
 				s.Add(t, s.wanted())
 				s.grants(t)
 				for range 3 { // the step as it begins, with its job or command on the way, and again
@@ -168,7 +176,7 @@ func TestAKillAtEveryStep(t *testing.T) {
 				}
 				i := s.completes(t)
 				s.returned(t, i)
-				if n := s.posted.Load(); n != 1 {
+				if n := s.posted.Load() + s.pushed.Load(); n != 1 {
 					t.Errorf("%d updates were started", n)
 				}
 			})
@@ -186,21 +194,22 @@ func TestUpdatesThatGoWrong(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"the task fails":                 {kind: BIOS, wrong: "fails", reason: reasonTaskFailed, says: "could not be applied"},
-		"the image is not there":         {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.URI += "/missing" }, reason: reasonTaskFailed, says: "could not be fetched"},
-		"the task vanishes":              {kind: BIOS, wrong: "vanishes", reason: reasonTaskVanished, says: "forgotten"},
-		"the task vanishes at a BMC":     {kind: BMC, wrong: "vanishes", reason: reasonTaskVanished, says: "forgotten"},
-		"the task stands still":          {kind: BIOS, wrong: "stalls", reason: reasonTaskStuck, says: "until the BMC was reset"},
-		"a job stands still":             {kind: BIOS, vendor: sim.Lenovo, wrong: "stalls", reason: reasonTaskStuck, says: "until the BMC was reset"},
-		"another version":                {kind: BIOS, wrong: "other", reason: reasonWrongVersion, says: `"0.9.9"`},
-		"another version of a BMC":       {kind: BMC, wrong: "other", reason: reasonWrongVersion, says: `"0.9.9"`},
-		"the old version":                {kind: BIOS, wrong: "keeps", reason: reasonUnchanged, says: `"2.4.1"`},
-		"the machine does not start":     {kind: BIOS, vendor: sim.HPE, wrong: "bricks", reason: reasonMachineNotStarted, says: "does not start"},
-		"the BMC does not come back":     {kind: BMC, wrong: "bricks", reason: reasonBMCNotBack, says: "does not answer"},
-		"the BMC refuses":                {kind: BMC, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "ftp://127.0.0.1/bmc-2.5.0.bin" }, reason: reasonUpdateRefused, says: "ImageURI"},
-		"a URI with a password":          {kind: BMC, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "http://a:b@127.0.0.1/x" }, reason: reasonInvalidImage, says: "secretRef"},
-		"no URI":                         {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "bios.bin" }, reason: reasonInvalidImage, says: "scheme"},
-		"credentials that are not there": {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.SecretRef = &metalv1.SecretReference{Name: "x"} }, reason: reasonImageCredentials, says: "farrier-system/x"},
+		"the task fails":                     {kind: BIOS, wrong: "fails", reason: reasonTaskFailed, says: "could not be applied"},
+		"the image is not there":             {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.URI += "/missing" }, reason: reasonTaskFailed, says: "could not be fetched"},
+		"the task vanishes":                  {kind: BIOS, wrong: "vanishes", reason: reasonTaskVanished, says: "forgotten"},
+		"the task vanishes at a BMC":         {kind: BMC, wrong: "vanishes", reason: reasonTaskVanished, says: "forgotten"},
+		"the task stands still":              {kind: BIOS, wrong: "stalls", reason: reasonTaskStuck, says: "until the BMC was reset"},
+		"a job stands still":                 {kind: BIOS, vendor: sim.Lenovo, wrong: "stalls", reason: reasonTaskStuck, says: "until the BMC was reset"},
+		"another version":                    {kind: BIOS, wrong: "other", reason: reasonWrongVersion, says: `"0.9.9"`},
+		"another version of a BMC":           {kind: BMC, wrong: "other", reason: reasonWrongVersion, says: `"0.9.9"`},
+		"the old version":                    {kind: BIOS, wrong: "keeps", reason: reasonUnchanged, says: `"2.4.1"`},
+		"the machine does not start":         {kind: BIOS, vendor: sim.HPE, wrong: "bricks", reason: reasonMachineNotStarted, says: "does not start"},
+		"the BMC does not come back":         {kind: BMC, wrong: "bricks", reason: reasonBMCNotBack, says: "does not answer"},
+		"the BMC refuses":                    {kind: BMC, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "ftp://127.0.0.1/bmc-2.5.0.bin" }, reason: reasonUpdateRefused, says: "ImageURI"},
+		"a URI with a password":              {kind: BMC, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "http://a:b@127.0.0.1/x" }, reason: reasonInvalidImage, says: "secretRef"},
+		"another image than its digest says": {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.URI += "#sha256=" + strings.Repeat("ab", 32) }, reason: reasonImageDigest, says: digestOf("firmware")},
+		"no URI":                             {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.URI = "bios.bin" }, reason: reasonInvalidImage, says: "scheme"},
+		"credentials that are not there":     {kind: BIOS, change: func(v *metalv1.VersionTemplate) { v.Image.SecretRef = &metalv1.SecretReference{Name: "x"} }, reason: reasonImageCredentials, says: "farrier-system/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +224,7 @@ func TestUpdatesThatGoWrong(t *testing.T) {
 				tc.change = func(*metalv1.VersionTemplate) {}
 			}
 			s.Add(t, s.wanted(tc.change))
-			if tc.reason != reasonInvalidImage && tc.reason != reasonImageCredentials {
+			if early := []string{reasonInvalidImage, reasonImageCredentials, reasonImageDigest}; !slices.Contains(early, tc.reason) {
 				s.grants(t)
 			}
 			i := s.fails(t)
@@ -294,7 +303,7 @@ func TestABMCThatTakesTwoMinutes(t *testing.T) {
 func TestTwoObjectsAtOneBMC(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, BIOS, sim.Standard)
-	other := &stand{API: s.API, rack: s.rack, key: s.key, changed: s.changed, clock: s.clock, images: s.images}
+	other := &stand{API: s.API, rack: s.rack, key: s.key, changed: s.changed, clock: s.clock, images: s.images, store: s.store}
 	registry := connection.NewRegistry(s.Fleet)
 	s.Reconciler, other.Reconciler = s.process(BIOS, s.Fleet, registry), s.process(BMC, s.Fleet, registry)
 	s.Add(t, s.wanted())

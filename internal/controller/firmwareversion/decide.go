@@ -20,6 +20,9 @@ const (
 	reasonInvalidImage          = "InvalidImage"
 	reasonImageCredentials      = "ImageCredentialsMissing"
 	reasonBMCUnreachable        = "BMCUnreachable"
+	reasonFetchingImage         = "FetchingImage"
+	reasonImageUnavailable      = "ImageUnavailable"
+	reasonImageDigest           = "ImageDigestMismatch"
 	reasonReading               = "ReadingVersion"
 	reasonNotReadable           = "VersionNotReadable"
 	reasonWaitingForMaintenance = "WaitingForMaintenance"
@@ -64,6 +67,7 @@ type view struct {
 	username string
 	password bmc.Secret
 	problem  error
+	fetched  fetched
 	// found says that there is what the object is for; first is the object that has it, if that is another.
 	found bool
 	first string
@@ -188,6 +192,14 @@ func (v *view) compare(p *plan) plan {
 		return v.complete(p)
 	}
 	differs := fmt.Sprintf("The %s has version %q, and spec.version is %q", v.item.kind.firmware, l.version, v.item.spec.Version)
+	switch {
+	case v.missing() && v.fetched.hopeless():
+		return p.say(metalv1.VersionStateFailed, reasonOf(v.fetched.err, reasonInvalidImage), "%v", v.fetched.err)
+	case v.missing() && v.fetched.err != nil:
+		return p.say(metalv1.VersionStatePending, reasonImageUnavailable, "%s; %v", differs, v.fetched.err)
+	case v.missing():
+		return p.say(metalv1.VersionStatePending, reasonFetchingImage, "%s; Farrier fetches the image", differs)
+	}
 	if v.rollout != "" {
 		return p.say(metalv1.VersionStatePending, metalv1.ReasonWaitingForRollout, "%s; RolloutPolicy %q has not let it begin", differs, v.rollout)
 	}

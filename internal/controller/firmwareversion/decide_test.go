@@ -168,14 +168,14 @@ func TestRetries(t *testing.T) {
 func TestWhoseTaskItIs(t *testing.T) {
 	update := bmc.Task{URI: "/t/2", Name: "Firmware update", Start: begun.Add(time.Second)}
 	with := func(change func(*bmc.Task)) bmc.Task { t := update; change(&t); return t }
-	i := intent{image: "http://h/image", at: begun, known: []string{"/t/1", "/t/2@2026-03-01T11:00:00Z"}}
+	i := intent{images: []string{"http://h/image", "http://farrier/image"}, at: begun, known: []string{"/t/1", "/t/2@2026-03-01T11:00:00Z"}}
 	for name, tc := range map[string]struct {
 		task bmc.Task
 		i    intent
 		ours bool
 	}{
 		"an update since":           {update, i, true},
-		"of our image":              {with(func(t *bmc.Task) { t.Image = i.image }), i, true},
+		"of our image":              {with(func(t *bmc.Task) { t.Image = i.images[0] }), i, true},
 		"of another image":          {with(func(t *bmc.Task) { t.Image = "http://h/other" }), i, false},
 		"something else":            {with(func(t *bmc.Task) { t.Name = "Clear the log" }), i, false},
 		"something else by its URI": {with(func(t *bmc.Task) { t.Target = "/redfish/v1/Systems/1/Bios" }), i, false},
@@ -199,17 +199,21 @@ func TestWhoseTaskItIs(t *testing.T) {
 
 // TestImages: what is told of a URI that nothing can be installed from.
 func TestImages(t *testing.T) {
+	digest := strings.Repeat("ab", 32)
 	for uri, want := range map[string]image{
-		"http://h/a.bin":        {uri: "http://h/a.bin"},
-		"https://h/a.bin?x=1":   {uri: "https://h/a.bin?x=1"},
-		"nfs://h/share/a":       {uri: "nfs://h/share/a"},
-		"https://h/a#sha256=12": {},
-		"https://h/a#md5=12":    {},
-		"a.bin":                 {},
-		"":                      {},
-		"http://h/a b":          {},
-		"http://u:p@h/a":        {},
-		"http://h/" + strings.Repeat("a", maxURI): {},
+		"https://h/a.bin?x=1#sha256=" + digest:          {uri: "https://h/a.bin?x=1", digest: digest},
+		"https://h/a#SHA256=" + strings.ToUpper(digest): {uri: "https://h/a", digest: digest},
+		"nfs://h/share/a#sha256=" + digest:              {},
+		"http://h/a.bin":                                {uri: "http://h/a.bin"},
+		"https://h/a.bin?x=1":                           {uri: "https://h/a.bin?x=1"},
+		"nfs://h/share/a":                               {uri: "nfs://h/share/a"},
+		"https://h/a#sha256=12":                         {},
+		"https://h/a#md5=12":                            {},
+		"a.bin":                                         {},
+		"":                                              {},
+		"http://h/a b":                                  {},
+		"http://u:p@h/a":                                {},
+		"http://h/" + strings.Repeat("a", maxURI):       {},
 	} {
 		got, err := imageOf(&metalv1.VersionTemplate{Image: metalv1.ImageSpec{URI: uri}})
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(image{})); diff != "" || (err == nil) != (want != image{}) {

@@ -5,7 +5,8 @@
 // steps.go and follow.go while it is under way; all pure), and acts (act.go): what is remembered is written first, then a job or
 // a command goes to the fleet, then status is written (status.go). No worker waits for a BMC.
 //
-//	the BMC reports another version ──▶ ServerMaintenances are requested, and granted (maintenance.go)
+//	the BMC reports another version ──▶ Farrier has the image, where it is to fetch it (fetch.go)
+//	    ──▶ ServerMaintenances are requested, and granted
 //	    ──▶ BIOS: the machine is switched off
 //	    ──▶ the update is started, unless the BMC has its task already (job.go, task.go)
 //	    ──▶ its task is followed, and the version read, until the version is there

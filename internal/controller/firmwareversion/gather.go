@@ -51,6 +51,7 @@ func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, err
 		r.Fleet.Remove(old)
 	}
 	r.observe(v, key, server)
+	r.fetch(v)
 	if v.maintenance.Granted() && v.progress.active() {
 		v.locked = r.Fleet.Lock(key, i.holder(), lockTime)
 	} else {

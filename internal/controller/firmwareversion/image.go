@@ -2,6 +2,8 @@ package firmwareversion
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,15 +15,18 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
 )
 
-// maxURI is how long the URI of an image may be.
-const maxURI = 2048
+const (
+	// maxURI is how long the URI of an image may be.
+	maxURI = 2048
+	// digestPrefix begins the fragment of a URI that says what the image has to be.
+	digestPrefix = "sha256="
+)
 
-// image is what an object asks for.
-type image struct {
-	uri string
-}
+// image is what an object asks for: its URI without a fragment, and the SHA-256 that the fragment named, or "".
+type image struct{ uri, digest string }
 
 // imageOf reads the image of a spec. Its error, a Terminal, names what is wrong.
 func imageOf(spec *metalv1.VersionTemplate) (image, error) {
@@ -40,10 +45,19 @@ func imageOf(spec *metalv1.VersionTemplate) (image, error) {
 		return bad("it needs a scheme and a host")
 	case parsed.User != nil:
 		return bad("it has a user or a password, which everybody may read here; name a Secret in spec.image.secretRef")
-	case parsed.Fragment != "":
-		return bad("it has a fragment, of which the BMC would not be told")
 	}
-	return image{uri: text}, nil
+	uri, fragment, has := strings.Cut(text, "#")
+	if !has {
+		return image{uri: uri}, nil
+	}
+	digest, ok := strings.CutPrefix(strings.ToLower(fragment), digestPrefix)
+	if raw, err := hex.DecodeString(digest); !ok || err != nil || len(raw) != sha256.Size {
+		return bad("its fragment is not #sha256= and 64 hexadecimal digits")
+	}
+	if !firmwareimage.Fetchable(uri) {
+		return bad("Farrier verifies digests of images that it fetches by HTTP or HTTPS, and not by %s", parsed.Scheme)
+	}
+	return image{uri: uri, digest: digest}, nil
 }
 
 // credentialsOf reads the credentials for the server of the image. Its error is a Terminal where there are none in what the spec names.

@@ -10,11 +10,16 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// jobBudget is for a handful of requests to a slow BMC, and a list of tasks.
-const jobBudget = 2 * time.Minute
+const (
+	// jobBudget is for a handful of requests to a slow BMC, and a list of tasks.
+	jobBudget = 2 * time.Minute
+	// pushBudget is for an image of a gigabyte besides, to a BMC that takes a megabyte a second.
+	pushBudget = 20 * time.Minute
+)
 
 var (
 	// errLost means that nobody knows what became of a job.
@@ -92,7 +97,7 @@ func (l *look) compare(ctx context.Context, s fleet.Services, c component) error
 
 // begin starts an update, unless the BMC has its task already. unsure says that the request for it may have been sent before: a BMC that
 // has no tasks to look at is then not sent another.
-func (l *look) begin(ctx context.Context, s fleet.Services, c component, i intent, u bmc.Update, unsure bool) error {
+func (l *look) begin(ctx context.Context, s fleet.Services, c component, i intent, n install, unsure bool) error {
 	has, err := l.list(ctx, s)
 	if err != nil {
 		return err
@@ -108,16 +113,45 @@ func (l *look) begin(ctx context.Context, s fleet.Services, c component, i inten
 		return nil // followed by its version alone
 	}
 	if c.system != "" && !c.alone {
-		if u.Targets, err = targets(ctx, s, c.system); err != nil {
+		if n.Targets, err = targets(ctx, s, c.system); err != nil {
 			return err
 		}
 	}
+	send, err := n.sender(ctx, s)
+	if err != nil {
+		return err
+	}
 	l.sent = true
-	if l.task, err = s.SimpleUpdate(ctx, u); err != nil {
+	if l.task, err = send(); err != nil {
 		l.sent = bmc.Unreachable(err) || bmc.KindOf(err) == bmc.KindServer
 		return fmt.Errorf("start the update: %w", err)
 	}
 	return nil
+}
+
+// install is an update, and how the BMC gets its image.
+type install struct {
+	bmc.Update
+	// image is sent to a BMC that takes images; nil: the BMC fetches it.
+	image *firmwareimage.Image
+}
+
+// sender finds out how the BMC gets the image, before anything is sent.
+func (n *install) sender(ctx context.Context, s fleet.Services) (func() (bmc.Task, error), error) {
+	fetches := func() (bmc.Task, error) { return s.SimpleUpdate(ctx, n.Update) }
+	if n.image == nil {
+		return fetches, nil
+	}
+	service, err := s.UpdateService(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read how the BMC is updated: %w", err)
+	case !service.TakesImages(), service.MaxImageSize > 0 && n.image.Size > service.MaxImageSize:
+		return fetches, nil
+	}
+	return func() (bmc.Task, error) {
+		return s.PushUpdate(ctx, service, n.Update, bmc.Image{Name: n.image.Name, Size: n.image.Size, Open: n.image.Open})
+	}, nil
 }
 
 // targets finds the BIOS of one of several systems in the inventory of firmware.

@@ -19,6 +19,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
@@ -39,8 +40,15 @@ type stand struct {
 	changed chan struct{}
 	clock   *skewed
 	images  *httptest.Server
+	// farrier is where BMCs fetch images from Farrier; store has those.
+	farrier *httptest.Server
+	store   *firmwareimage.Store
+	// fetched counts requests to images, passedOn those to farrier.
+	fetched, passedOn atomic.Int32
 	// posted counts the updates that the BMC was asked for; steps are those that were seen.
 	posted atomic.Int32
+	// pushed counts the images that the BMC was sent.
+	pushed atomic.Int32
 	steps  []step
 }
 
@@ -74,10 +82,12 @@ func newStand(t *testing.T, kind *Kind, vendor sim.Vendor, change ...func(*sim.O
 			http.NotFound(w, r)
 			return
 		}
+		s.fetched.Add(1)
 		_, _ = w.Write([]byte("firmware"))
 	}))
 	t.Cleanup(s.images.Close)
 	s.counts()
+	s.keepsImages(t, false)
 	f := fleet.New(fleet.Options{Clock: s.clock, FastPoll: 50 * time.Millisecond, PollInterval: time.Second})
 	f.Subscribe(func(fleet.Key) {
 		select {
@@ -106,7 +116,39 @@ func newStand(t *testing.T, kind *Kind, vendor sim.Vendor, change ...func(*sim.O
 func (s *stand) process(kind *Kind, f *fleet.Fleet, registry *connection.Registry) *Reconciler {
 	return &Reconciler{
 		Client: s.API, Kind: kind, Fleet: f, Registry: registry, KeyOf: func(string) (fleet.Key, bool) { return s.key, true }, Recorder: s,
-		Clock: s.clock, Namespace: "farrier-system", EnforcePowerOff: true,
+		Clock: s.clock, Namespace: "farrier-system", EnforcePowerOff: true, Images: s.store,
+	}
+}
+
+// keepsImages starts a store of images, from which BMCs may fetch some or not.
+func (s *stand) keepsImages(t *testing.T, serves bool) {
+	t.Helper()
+	options := firmwareimage.Options{Dir: t.TempDir(), Limit: 1 << 20, Key: make([]byte, 32), Clock: s.clock}
+	s.farrier = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.passedOn.Add(1)
+		s.store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.farrier.Close)
+	if serves {
+		options.BaseURL = s.farrier.URL
+	}
+	store, err := firmwareimage.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Subscribe(func(string) {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- store.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.store = store
+	if s.Reconciler != nil {
+		s.Images = store
 	}
 }
 
@@ -115,6 +157,9 @@ func (s *stand) counts() {
 	s.rack.SetFault(0, sim.FaultFunc(func(r *http.Request) sim.Effect {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "UpdateService.SimpleUpdate") {
 			s.posted.Add(1)
+		}
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+			s.pushed.Add(1)
 		}
 		return sim.EffectNone
 	}))

@@ -159,6 +159,15 @@ func (v *view) begin(p *plan) {
 	switch {
 	case l == nil:
 		return
+	case v.missing() && v.fetched.hopeless():
+		v.giveUp(p, reasonOf(v.fetched.err, reasonInvalidImage), v.fetched.err.Error())
+		return
+	case v.missing() && v.fetched.err != nil && !v.now.Before(v.progress.Since.Add(startTimeout)):
+		v.fail(p, reasonImageUnavailable, v.fetched.err.Error())
+		return
+	case v.missing():
+		v.awaitImage(p)
+		return
 	case l.other != nil && v.now.Before(v.progress.Since.Add(anotherTimeout)):
 		p.say(metalv1.VersionStateInProgress, reasonAnotherUpdate, "The BMC has another update under way: %s is %s", l.other.URI, l.other.Said)
 		v.lookAgain(p)
@@ -186,7 +195,7 @@ func (v *view) begin(p *plan) {
 func (v *view) start(p *plan) {
 	l := v.looked
 	if l == nil || !l.of.Equal(v.progress.Since) || !l.start {
-		p.start = !v.busy
+		v.startWithImage(p)
 		return
 	}
 	switch {
@@ -204,6 +213,31 @@ func (v *view) start(p *plan) {
 		p.progress = v.progress.next(stepFollow, v.now)
 		p.progress.Task, p.progress.Known, p.progress.Moved = l.task.URI, nil, v.now.UTC()
 	}
+}
+
+// startWithImage orders the start. The image was there before the machine was switched off; a process that has begun since fetches it again.
+func (v *view) startWithImage(p *plan) {
+	switch {
+	case !v.missing():
+		p.wake(v.now, v.now.Add(lockTime/2)) // a large image takes longer than the exclusive lock lasts
+		p.start = !v.busy
+	case v.fetched.hopeless():
+		v.giveUp(p, reasonOf(v.fetched.err, reasonInvalidImage), v.fetched.err.Error())
+	case v.now.Before(v.progress.Since.Add(startTimeout)):
+		v.awaitImage(p)
+	default:
+		v.fail(p, reasonImageUnavailable, fmt.Sprintf("%s later Farrier has not fetched the image", startTimeout))
+	}
+}
+
+// awaitImage waits until the image is there; its news wake the object.
+func (v *view) awaitImage(p *plan) {
+	p.wake(v.now, v.now.Add(startTimeout/2))
+	if v.fetched.err != nil {
+		p.message += ": " + v.fetched.err.Error()
+		return
+	}
+	p.message += "; Farrier fetches the image"
 }
 
 // switchPower waits until the machine is seen in a power state, and orders it there.

@@ -35,7 +35,8 @@ func knownOf(tasks []bmc.Task) []string {
 
 // intent is the update that was to be started.
 type intent struct {
-	image string
+	// images are the URIs that the BMC may have been given for its image.
+	images []string
 	// at is when, by our clock; skew is how far the BMC's is ahead.
 	at    time.Time
 	skew  time.Duration
@@ -49,7 +50,7 @@ func (i intent) began(t bmc.Task) bool {
 	case slices.Contains(i.known, known(t)):
 		return false
 	case t.Image != "":
-		return t.Image == i.image
+		return slices.Contains(i.images, t.Image)
 	case !t.OfUpdate():
 		return false
 	}

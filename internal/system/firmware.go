@@ -1,0 +1,107 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/firmwareimage"
+	"github.com/farrier-dev/farrier/internal/inbound"
+	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
+)
+
+const (
+	// firmwareDir is the folder of the data directory for images of firmware.
+	firmwareDir = "firmware"
+	// defaultFirmwareCache holds a bundle for each of a few vendors.
+	defaultFirmwareCache = 4 << 30
+	// A BMC has headerTimeout to say what it fetches; how long it fetches is for the progress it makes.
+	firmwareHeaderTimeout = 10 * time.Second
+	firmwareMaxHeader     = 8 << 10
+	firmwareShutdown      = 3 * time.Second
+)
+
+// checkFirmware reads what is said of images of firmware.
+func (s *settings) checkFirmware() error {
+	var errs []error
+	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
+	if s.FirmwareURL != "" {
+		u, err := url.Parse(s.FirmwareURL)
+		switch {
+		case err == nil && u.User != nil:
+			refuse("firmware-url", errors.New("a URL with credentials would be shown to every BMC"))
+		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+			refuse("firmware-url", fmt.Errorf("%q is no http(s) URL without a query", s.FirmwareURL))
+		}
+		s.FirmwareURL = strings.TrimRight(s.FirmwareURL, "/")
+	}
+	if s.FirmwareAddress == "" {
+		if s.FirmwareURL != "" {
+			refuse("firmware-address", errors.New("is needed for BMCs to fetch images of firmware from"))
+		}
+	} else if _, _, err := net.SplitHostPort(s.FirmwareAddress); err != nil {
+		refuse("firmware-address", err)
+	} else if s.MaintenanceKinds == doneByOthers || s.ServerLifecycle == doneByOthers {
+		refuse("firmware-address", errors.New("another program updates firmware, by --maintenance-kinds or --server-lifecycle, so that BMCs fetch nothing from Farrier"))
+	}
+	if s.FirmwareCacheSize <= 0 {
+		refuse("firmware-cache-size", fmt.Errorf("%d is not above 0", s.FirmwareCacheSize))
+	}
+	return errors.Join(errs...)
+}
+
+// listenForFirmware opens the listener that BMCs fetch images from, if there is one, and finds out its URL.
+func (s *System) listenForFirmware() error {
+	if s.settings.FirmwareAddress == "" {
+		return nil
+	}
+	listener, reached, err := s.listen("firmware-address", s.settings.FirmwareAddress, false)
+	if err != nil {
+		return err
+	}
+	s.firmwareListener = listener
+	if s.firmwareURL = s.settings.FirmwareURL; s.firmwareURL == "" {
+		s.firmwareURL = reached
+	}
+	return nil
+}
+
+// newFirmwareImages makes the store of images.
+func (t *term) newFirmwareImages() (err error) {
+	s := t.System
+	t.firmware, err = firmwareimage.New(firmwareimage.Options{
+		Dir: filepath.Join(s.settings.DataDir, firmwareDir), Limit: s.settings.FirmwareCacheSize, BaseURL: s.firmwareURL, Key: s.keys.token, Clock: clock.RealClock{},
+	})
+	return err
+}
+
+// serveFirmware gives BMCs the images that they are told to fetch, if they may fetch any.
+func (t *term) serveFirmware(ctx context.Context) error {
+	s := t.System
+	if t.firmware == nil || s.settings.FirmwareAddress == "" {
+		return nil
+	}
+	listener, err := s.openedForTerm(s.firmwareListener, "firmware-address", s.settings.FirmwareAddress)
+	if err != nil {
+		return err
+	}
+	server := inbound.Prepare(&http.Server{
+		Handler:           hostcheck.Handler(t.firmware, hostcheck.Names(s.firmwareURL)...),
+		ReadHeaderTimeout: firmwareHeaderTimeout,
+		ReadTimeout:       firmwareHeaderTimeout, // no request has a body
+		IdleTimeout:       firmwareHeaderTimeout,
+		MaxHeaderBytes:    firmwareMaxHeader,
+		ErrorLog:          log.New(io.Discard, "", 0), // about clients that misbehave
+	})
+	return inbound.Serve(ctx, "images of firmware", server, s.callers.bmcs.Listener(listener), firmwareShutdown)
+}
