@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -13,6 +12,7 @@ import (
 func (b *bmc) account(id string) (account, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.fillAccountsLocked()
 	return b.accountLocked(id)
 }
 
@@ -32,6 +32,7 @@ func (b *bmc) accountIDs() []string {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.fillAccountsLocked()
 	out := make([]string, len(b.accounts))
 	for i, a := range b.accounts {
 		out[i] = a.id
@@ -53,12 +54,16 @@ func getAccount(b *bmc, r *http.Request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object{
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	body := object{
 		"@odata.id": accountsURI + "/" + a.id, "@odata.type": "#ManagerAccount.v1_12_0.ManagerAccount",
 		"Id": a.id, "Name": "User Account", "UserName": a.user, "Password": nil, "RoleId": a.role, "Enabled": a.enabled,
-		"Locked": b.locked(), "AccountTypes": []string{"Redfish"},
+		"Locked": b.lockedLocked(a), "AccountTypes": []string{"Redfish"},
 		"Links": object{"Role": link(rolesURI + "/" + a.role)},
-	}, nil
+	}
+	b.showExpiryLocked(a, body)
+	return body, nil
 }
 
 // slotMethods: where accounts are slots, none is made.
@@ -81,27 +86,28 @@ func postAccount(b *bmc, c caller, _ *http.Request, body object) (answer, error)
 	if c.role != roleAdministrator {
 		return answer{}, errPrivilege
 	}
-	a := account{enabled: true, role: roleReadOnly}
+	a := account{enabled: true, role: roleReadOnly, changed: b.rack.opts.Clock.Now()}
 	for _, required := range []string{"UserName", "Password", "RoleId"} {
 		if _, ok := body[required]; !ok {
 			return answer{}, errMissing(required)
 		}
+	}
+	if err := b.takesPassword(body); err != nil {
+		return answer{}, err
 	}
 	if err := a.apply(b.quirks, body); err != nil {
 		return answer{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.fillAccountsLocked()
 	if err := b.nameTakenLocked(a); err != nil {
 		return answer{}, err
 	}
 	if len(b.accounts) >= maxAccounts {
 		return answer{}, &failure{status: http.StatusBadRequest, id: "CreateLimitReachedForResource", text: "The create operation failed because the resource has reached the limit of possible resources."}
 	}
-	for a.id = strconv.Itoa(b.nextAccount); a.id == b.quirks.adminID; a.id = strconv.Itoa(b.nextAccount) {
-		b.nextAccount++
-	}
-	b.nextAccount++
+	a.id = b.nextAccountIDLocked()
 	b.accounts = append(b.accounts, a)
 	return answer{status: http.StatusCreated, header: map[string]string{"Location": accountsURI + "/" + a.id}}, nil
 }
@@ -123,13 +129,14 @@ func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.fillAccountsLocked()
 	changed, err := b.accountLocked(id)
 	if err != nil {
 		return err
 	}
 	blanks := body["UserName"] == "" && b.quirks.slots > 0
 	switch {
-	case b.quirks.slots > 0 && id == "1" && id != b.quirks.adminID:
+	case b.reserved(id):
 		return errReadOnly("UserName") // the anonymous user's
 	case blanks && id == b.quirks.adminID:
 		return errReadOnly("UserName")
@@ -139,9 +146,16 @@ func patchAccount(b *bmc, c caller, r *http.Request, body object) error {
 		if err := b.together(body); err != nil {
 			return err
 		}
+		if err := b.takesPassword(body); err != nil {
+			return err
+		}
 		if err := changed.apply(b.quirks, body); err != nil {
 			return err
 		}
+		if setsPassword {
+			changed.changed = b.rack.opts.Clock.Now()
+		}
+		changed.filler = false
 		if err := b.nameTakenLocked(changed); err != nil {
 			return err
 		}
@@ -204,7 +218,12 @@ func (a *account) apply(quirks *personality, body object) error {
 			if !isText {
 				return errValueType(name)
 			}
-		case "AccountTypes", "Locked":
+		case "AccountTypes":
+			continue
+		case "Locked": // only a service locks; a client unlocks
+			if value == false {
+				a.wrong = 0
+			}
 			continue
 		default:
 			return errUnknownProperty(name)
@@ -234,7 +253,7 @@ func (a *account) applyText(quirks *personality, name, text string) error {
 			return err
 		}
 		if strings.ContainsFunc(text, func(r rune) bool { return !quirks.passwordMay(r) }) {
-			return &failure{status: http.StatusBadRequest, id: "PropertyValueFormatError", text: "The value for the property '%1' has characters that are not allowed.", args: []string{name}, related: "/" + name}
+			return errPasswordForm("The value for the property '%1' has characters that are not allowed.")
 		}
 		a.password = digest(text)
 	case "RoleId":
@@ -244,6 +263,10 @@ func (a *account) applyText(quirks *personality, name, text string) error {
 		a.role = text
 	}
 	return nil
+}
+
+func errPasswordForm(text string) *failure {
+	return &failure{status: http.StatusBadRequest, id: "PropertyValueFormatError", text: text, args: []string{"Password"}, related: "/Password"}
 }
 
 // passwordMay reports whether a character may be in a password.

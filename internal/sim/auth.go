@@ -3,9 +3,9 @@ package sim
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net/http"
-
-	"github.com/farrier-dev/farrier/internal/sim/fault"
+	"time"
 )
 
 // The predefined roles (DSP0266, "Roles").
@@ -27,6 +27,12 @@ type account struct {
 	id, user, role string
 	password       [sha256.Size]byte
 	enabled        bool
+	// changed is when the password was set; zero: before the rack was started.
+	changed time.Time
+	// wrong counts wrong passwords in a row since the fault lockID began to lock accounts.
+	wrong  int
+	lockID string
+	filler bool // of a fault; nobody logs in with it
 }
 
 // caller is who sends a request. The zero value is nobody.
@@ -49,6 +55,9 @@ func (b *bmc) authenticate(r *http.Request) (caller, error) {
 		return caller{}, errUnauthorized
 	}
 	a, err := b.byPassword(user, password)
+	if errors.Is(err, errExpired) && r.Method == http.MethodPatch && r.URL.Path == accountsURI+"/"+a.id {
+		return caller{account: a.id, role: roleReadOnly}, nil // may change the password, and nothing else
+	}
 	if err != nil {
 		return caller{}, err
 	}
@@ -61,47 +70,27 @@ func (b *bmc) byPassword(user, password string) (account, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	userDigest, passwordDigest := digest(user), digest(password)
-	var found account
-	for _, a := range b.accounts {
+	named, found := -1, -1
+	for i, a := range b.accounts {
 		want := digest(a.user)
-		if subtle.ConstantTimeCompare(userDigest[:], want[:])&subtle.ConstantTimeCompare(passwordDigest[:], a.password[:]) == 1 && a.enabled {
-			found = a
+		rightName := subtle.ConstantTimeCompare(userDigest[:], want[:])
+		if rightName == 1 {
+			named = i
+		}
+		if rightName&subtle.ConstantTimeCompare(passwordDigest[:], a.password[:]) == 1 && a.enabled && !a.filler {
+			found = i
 		}
 	}
-	if b.lockedOutLocked(found.id != "") {
+	if b.lockedOutLocked(named, found >= 0) {
 		return account{}, errLocked
 	}
-	if found.id == "" {
+	if found < 0 {
 		return account{}, errUnauthorized
 	}
-	return found, nil
-}
-
-// lockedOutLocked counts wrong passwords while a fault locks accounts, and says
-// whether there have been too many for even a right one to help.
-func (b *bmc) lockedOutLocked(right bool) bool {
-	s, ok := b.struck(fault.AccountLocked, "")
-	if !ok {
-		return false
+	if _, expired := b.expiryLocked(b.accounts[found]); expired {
+		return b.accounts[found], errExpired
 	}
-	if b.lockID != s.ID {
-		b.lockID, b.wrongPasswords = s.ID, 0
-	}
-	if b.wrongPasswords >= s.Value.Count {
-		return true
-	}
-	if b.wrongPasswords++; right {
-		b.wrongPasswords = 0
-	}
-	return false
-}
-
-// locked reports whether that is so, without a password.
-func (b *bmc) locked() bool {
-	s, ok := b.struck(fault.AccountLocked, "")
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return ok && (s.Value.Count == 0 || b.lockID == s.ID && b.wrongPasswords >= s.Value.Count)
+	return b.accounts[found], nil
 }
 
 func (b *bmc) setPassword(id, password string) {
@@ -109,7 +98,7 @@ func (b *bmc) setPassword(id, password string) {
 	defer b.mu.Unlock()
 	for i := range b.accounts {
 		if b.accounts[i].id == id {
-			b.accounts[i].password = digest(password)
+			b.accounts[i].password, b.accounts[i].changed = digest(password), b.rack.opts.Clock.Now()
 		}
 	}
 	b.dropSessionsLocked(func(s session) bool { return s.account == id })

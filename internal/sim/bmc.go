@@ -28,11 +28,8 @@ type bmc struct {
 	nextSession    int
 	sessionSeconds int
 	fault          Fault
-	// wrongPasswords were given since the fault lockID began to lock accounts.
-	wrongPasswords int
-	lockID         string
-	// filledBy is the fault that filled the session table.
-	filledBy string
+	// filledBy is the fault that filled the session table, accountsFilledBy the one that filled the table of accounts.
+	filledBy, accountsFilledBy string
 
 	awayUntil   time.Time // while it restarts
 	lockedUntil time.Time // while a job of its own holds the boot settings

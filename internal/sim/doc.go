@@ -31,7 +31,7 @@
 //	fault.go, tamper.go             the faults of a request
 //	expand.go                       answers that contain other resources
 //	vendor.go                       the quirks of vendors
-//	auth.go, account.go, session.go accounts, sessions and privileges
+//	auth.go, account*.go, session.go accounts, sessions and privileges
 //	tree*.go, paths.go, bios.go     the resources
 //	task.go, update.go, push.go, events.go, logs.go  the services that do something by themselves
 //	admin.go                        the admin address: faults and records while the rack runs

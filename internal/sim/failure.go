@@ -133,6 +133,10 @@ var (
 		status: http.StatusUnauthorized, id: "AccountLocked",
 		text: "The account is locked after too many authentication failures.",
 	}
+	errExpired = &failure{
+		status: http.StatusForbidden, id: "PasswordChangeRequired",
+		text: "The password provided for this account must be changed before access is granted.",
+	}
 	errNoOperation = &failure{
 		status: http.StatusOK, id: "NoOperation",
 		text: "The request body submitted contains no data to act upon and no changes to the resource took place.",

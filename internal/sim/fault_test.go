@@ -338,7 +338,7 @@ func TestEveryFaultIsObservable(t *testing.T) {
 		fault.SettingsRefused, fault.SettingsIgnored, // TestManagerSettings
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
 		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
-		fault.BadUpdate, fault.SlowReset,
+		fault.BadUpdate, fault.SlowReset, fault.AccountTableFull, fault.PasswordExpiry, fault.PasswordsRefused,
 	}
 	requested := []fault.Kind{
 		fault.Latency, fault.Hang, fault.HangBody, fault.Reset, fault.Unauthorized, fault.Forbidden, fault.TooManyRequests, fault.ServerError,

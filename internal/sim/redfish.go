@@ -80,6 +80,7 @@ func (r *Rack) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		drop(w)
 		return
 	}
+	req.Body = io.NopCloser(bytes.NewReader(body)) // a Fault may read it
 	if b.strike(w, req) {
 		return
 	}

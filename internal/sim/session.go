@@ -106,8 +106,8 @@ func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error)
 	a, err := b.byPassword(user, password)
 	if err != nil {
 		b.stats.add(func(s *Stats) { s.Refused++ })
-		if errors.Is(err, errLocked) {
-			return answer{}, errLocked
+		if errors.Is(err, errLocked) || errors.Is(err, errExpired) {
+			return answer{}, err
 		}
 		return answer{}, &failure{status: http.StatusUnauthorized, id: "ResourceAtUriUnauthorized", text: "While accessing the resource at '%1', the service received an authorization error '%2'.", args: []string{sessionsURI, "invalid credentials"}}
 	}

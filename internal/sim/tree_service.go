@@ -100,10 +100,11 @@ func schemaNames() []string {
 }
 
 func getAccountService(b *bmc, _ *http.Request) (object, error) {
+	shortest, longest := b.passwordLengths()
 	return object{
 		"@odata.id": accountServiceURI, "@odata.type": "#AccountService.v1_15_0.AccountService",
 		"Id": "AccountService", "Name": "Account Service", "ServiceEnabled": true, "Status": healthy(),
-		"MinPasswordLength": minPassword, "MaxPasswordLength": b.quirks.longestPassword,
+		"MinPasswordLength": shortest, "MaxPasswordLength": longest,
 		"SupportedAccountTypes": []string{"Redfish"},
 		"Accounts":              link(accountsURI), "Roles": link(rolesURI),
 	}, nil

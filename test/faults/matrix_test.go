@@ -55,6 +55,7 @@ var ofMachine = map[fault.Kind]bool{
 	fault.DiskFails: true, fault.OldProbe: true, fault.SilentProbe: true, fault.KernelPanic: true,
 	fault.ConsoleHang: true, fault.ConsoleRefuse: true, fault.NoConsole: true,
 	fault.BadUpdate: true, fault.SlowReset: true, // internal/controller/firmwareversion
+	fault.AccountTableFull: true, fault.PasswordExpiry: true, fault.PasswordsRefused: true, // internal/controller/bmcuser
 }
 
 func covered(k fault.Kind) bool {

@@ -38,6 +38,13 @@ const (
 	AccountLocked    Kind = "account-locked"
 )
 
+// The faults of accounts.
+const (
+	AccountTableFull Kind = "account-table-full"
+	PasswordExpiry   Kind = "password-expiry"
+	PasswordsRefused Kind = "passwords-refused"
+)
+
 // The faults of what a BMC says and does.
 const (
 	ClockSkew       Kind = "clock-skew"
@@ -104,7 +111,10 @@ var kinds = []Info{
 	{Kind: NoSessions, What: "there is no session service, only Basic authentication", Value: "what a login is answered: 404, or 401 as is everything that comes without a password", Default: "404", parse: oneOf("404", "401")},
 	{Kind: SessionsRefused, What: "logins are answered 401, whatever the password; Basic authentication works"},
 	{Kind: NoToken, What: "sessions are made without X-Auth-Token; Basic authentication works"},
-	{Kind: AccountLocked, What: "the accounts are locked", Value: "after how many wrong passwords", Default: "0", parse: count},
+	{Kind: AccountLocked, What: "the accounts are locked", Value: "after how many wrong passwords for each; 0: all of them, from the start", Default: "0", parse: count},
+	{Kind: AccountTableFull, What: "the account table is full of others' accounts; who deletes one has room"},
+	{Kind: PasswordExpiry, What: "passwords expire: a login with one that has is 403 with PasswordChangeRequired until it is changed", Value: "how long a password lasts; 0: those from before the fault have expired, and newer ones last", Default: "0", parse: duration},
+	{Kind: PasswordsRefused, What: "new passwords are refused, whatever they are", Value: "rules (AccountService wants more characters than it allows) or silent (AccountService does not say so)", Default: "rules", parse: oneOf("rules", "silent")},
 	{Kind: ClockSkew, What: "the BMC's clock is wrong", Value: "by how much; negative: slow", Default: "-24h", parse: anyDuration},
 	{Kind: SlowPOST, What: "power-on self tests take longer", Value: "by how much", Default: "5m", parse: duration},
 	{Kind: IgnoreShutdown, What: "graceful shutdowns and restarts are accepted and never happen"},

@@ -64,6 +64,8 @@ type strike struct {
 type Strike struct {
 	ID    string
 	Value Value
+	// Since is when it began to strike.
+	Since time.Time
 }
 
 // maxEntries bounds how many faults a rack has at once.
@@ -134,7 +136,7 @@ func (t *Table) Strikes(i int, kind Kind, path string) (Strike, bool) {
 	}
 	for _, s := range *list {
 		if s.Kind == kind && t.state(s.entry) == Active && (s.path == nil || s.path.MatchString(path)) && t.luck(s) {
-			return Strike{ID: s.id, Value: s.value}, true
+			return Strike{ID: s.id, Value: s.value, Since: s.since.Add(time.Duration(s.After))}, true
 		}
 	}
 	return Strike{}, false
