@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -135,13 +136,13 @@ func (b *bmc) passwordLengths() (shortest, longest int) {
 	return minPassword, b.quirks.longestPassword
 }
 
-// takesPassword refuses a change of a password while a fault refuses all.
+// takesPassword refuses a change of a password while a fault refuses all. As some BMCs do, it repeats the password.
 func (b *bmc) takesPassword(body object) error {
-	if _, sets := body["Password"]; !sets {
+	password, sets := body["Password"]
+	if _, ok := b.struck(fault.PasswordsRefused, ""); !ok || !sets {
 		return nil
 	}
-	if _, ok := b.struck(fault.PasswordsRefused, ""); !ok {
-		return nil
-	}
-	return errPasswordForm("The value for the property '%1' does not fit the rules for passwords.")
+	f := errPasswordForm("The value '%2' for the property '%1' does not fit the rules for passwords.")
+	f.args = append(f.args, fmt.Sprint(password))
+	return f
 }
