@@ -17,6 +17,8 @@ type Account struct {
 	Role     string // RoleId: Administrator, Operator, ReadOnly, …
 	Enabled  bool
 	Locked   bool
+	// MustChange says that the BMC refuses logins until the password is changed.
+	MustChange bool
 	// PasswordExpires is when the BMC takes the password no longer; zero: never, or it does not say.
 	PasswordExpires time.Time
 	ETag            string
@@ -58,12 +60,13 @@ type accountBody struct {
 	Enabled  bool
 	Locked   bool
 	Expires  text `json:"PasswordExpiration"`
+	Change   bool `json:"PasswordChangeRequired"`
 }
 
 func (b *accountBody) account(uri, etag string) Account {
 	a := Account{
 		URI: uri, ID: string(b.Name), Username: string(b.UserName), Role: string(b.RoleID),
-		Enabled: b.Enabled, Locked: b.Locked, ETag: etag,
+		Enabled: b.Enabled, Locked: b.Locked, MustChange: b.Change, ETag: etag,
 	}
 	if etag == "" {
 		a.ETag = string(b.ETag)

@@ -3,6 +3,7 @@ package bmc_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,6 +81,40 @@ func TestFirstFreeSlot(t *testing.T) {
 	}
 	if _, err := client(t, s).CreateAccount(t.Context(), bmc.AccountSpec{Username: "x"}); err == nil {
 		t.Error("an account without password")
+	}
+}
+
+// TestARefusedPasswordIsKnownAsSuch: whatever a BMC does not like, it answers 400. What it is about, the message says.
+func TestARefusedPasswordIsKnownAsSuch(t *testing.T) {
+	for _, tc := range []struct {
+		id    string
+		info  bmctest.Resource
+		rules bool
+	}{
+		{"Base.1.18.PropertyValueFormatError", bmctest.Resource{"RelatedProperties": []string{"#/Password"}}, true},
+		{"Base.1.8.PropertyValueNotInList", bmctest.Resource{"MessageArgs": []string{"marker", "Password"}}, true},
+		{"PropertyValueIncorrect", bmctest.Resource{"MessageArgs": "Password"}, true},
+		{"Base.1.18.StringValueTooLong", bmctest.Resource{"RelatedProperties": []string{"/Password"}}, true},
+		{"Base.1.18.PropertyValueNotInList", bmctest.Resource{"RelatedProperties": []string{"/RoleId"}, "MessageArgs": []string{"King", "RoleId"}}, false},
+		{"Base.1.18.PropertyUnknown", bmctest.Resource{"RelatedProperties": []string{"/Password"}}, false},
+		{"Base.1.18.GeneralError", nil, false},
+	} {
+		s := bmctest.New(t)
+		slots(s, "", "admin")
+		for _, pattern := range []string{"POST " + accounts, "PATCH " + accounts + "/2"} {
+			s.Handle(pattern, func(w http.ResponseWriter, _ *http.Request) {
+				info := bmctest.Resource{"MessageId": tc.id, "Message": "no"}
+				maps.Copy(info, tc.info)
+				bmctest.JSON(w, http.StatusBadRequest, bmctest.Resource{"error": bmctest.Resource{"code": tc.id, "message": "no", "@Message.ExtendedInfo": []any{info}}})
+			})
+		}
+		c := client(t, s)
+		_, created := c.CreateAccount(t.Context(), bmc.AccountSpec{Username: "u", Password: "marker"})
+		for _, err := range []error{created, c.SetAccount(t.Context(), bmc.Account{URI: accounts + "/2"}, "marker")} {
+			if bmc.KindOf(err) != bmc.KindRejected || errors.Is(err, bmc.ErrPasswordRules) != tc.rules {
+				t.Errorf("%s %v: %v, which is about the password: %v", tc.id, tc.info, err, errors.Is(err, bmc.ErrPasswordRules))
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -216,6 +217,35 @@ func extendedInfo(body []byte) (id, message string) {
 	}
 	return id[strings.LastIndexByte(id, '.')+1:], message
 }
+
+// refusesPassword reports whether an error is about the value of a property Password, as far as the BMC names the property: in
+// RelatedProperties, or as an argument of a message of the Base registry, such as PropertyValueFormatError.
+func refusesPassword(body []byte) bool {
+	type info struct {
+		MessageID text  `json:"MessageId"`
+		Args      texts `json:"MessageArgs"`
+		Related   texts `json:"RelatedProperties"`
+	}
+	var e struct {
+		Error struct {
+			Info []info `json:"@Message.ExtendedInfo"`
+		} `json:"error"`
+		Info []info `json:"@Message.ExtendedInfo"`
+	}
+	if decode(body, &e) != nil {
+		return false
+	}
+	for _, i := range append(e.Error.Info, e.Info...) {
+		id := string(i.MessageID[strings.LastIndexByte(string(i.MessageID), '.')+1:])
+		if value := strings.HasPrefix(id, "PropertyValue") || strings.HasPrefix(id, "StringValueToo"); value && (slices.ContainsFunc(i.Related, isPassword) || slices.ContainsFunc(i.Args, isPassword)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPassword reports whether a name, or a JSON pointer, is that of a property Password.
+func isPassword(name string) bool { return name[strings.LastIndexByte(name, '/')+1:] == "Password" }
 
 // printable makes foreign words fit for a log line and a condition.
 func printable(s string, limit int) string {

@@ -191,6 +191,9 @@ func (c *Client) statusError(r call, a answer) *Error {
 	if id, message := extendedInfo(a.body); id != "" || message != "" {
 		e.MessageID, e.Message = printable(c.redact(id, r.hide), 64), printable(c.redact(message, r.hide), 200)
 	}
+	if r.hide != "" && e.Kind == KindRejected && refusesPassword(a.body) {
+		e.Err = ErrPasswordRules
+	}
 	return e
 }
 

@@ -26,6 +26,8 @@ func advice(err error, secret string, counts connection.Candidate) string {
 	switch {
 	case strings.Contains(e.MessageID, "AccountLocked"):
 		return "The account is locked. Unlock it at the BMC, or wait until the BMC unlocks it"
+	case strings.Contains(e.MessageID, "PasswordChangeRequired"):
+		return fmt.Sprintf("The password has expired. Change it at the BMC, and then in BMCSecret %q", secret)
 	case e.StatusCode == http.StatusForbidden:
 		return fmt.Sprintf("The account in BMCSecret %q lacks a privilege. Give it the role Administrator", secret)
 	case e.Kind == bmc.KindAuthentication:

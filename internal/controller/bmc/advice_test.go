@@ -23,6 +23,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401}, metalv1.ReasonAuthenticationFailed, `BMCSecret "s"`},
 		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 401, MessageID: "AccountLocked"}, metalv1.ReasonAuthenticationFailed, "unlocks it"},
+		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 403, MessageID: "PasswordChangeRequired"}, metalv1.ReasonAuthenticationFailed, "has expired"},
 		{&bmc.Error{Kind: bmc.KindAuthentication, StatusCode: 403}, metalv1.ReasonAuthenticationFailed, "role Administrator"},
 		{&bmc.Error{Kind: bmc.KindRejected, StatusCode: 403}, metalv1.ReasonAuthenticationFailed, "role Administrator"},
 		{&bmc.Error{Kind: bmc.KindServer, StatusCode: 503, MessageID: "SessionLimitExceeded"}, metalv1.ReasonInternalServerError, "all sessions"},
