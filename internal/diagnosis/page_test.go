@@ -34,7 +34,7 @@ var elsewhere = map[string]string{
 
 // noReasons are words that are spelled as reasons are.
 var noReasons = []string{
-	"AccountLocked", "BIOSSettingsSet", "BIOSVersionSet", "BMCSecretList", "BMCSettingsSet", "BMCVersionSet", "ConfigMap", "ConfigMapList", "CreateLimitReached", "EthernetInterfaces", "MaintenanceOrdered", "OnReset", "ResourceInUse", "ServerBootConfiguration", "ServerClaim",
+	"AccountLocked", "BIOSSettingsSet", "BIOSVersionSet", "BMCSecretList", "BMCSettingsSet", "BMCVersionSet", "ConfigMap", "ConfigMapList", "CreateLimitReached", "EthernetInterfaces", "MaintenanceOrdered", "OnReset", "PasswordChangeRequired", "ResourceInUse", "ServerBootConfiguration", "ServerClaim",
 	"SessionLimitExceeded",
 }
 
