@@ -30,6 +30,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope, p *plan) (gone bool, err
 		return false, r.advance(ctx, s, p)
 	case stepRetire:
 		return false, r.retire(ctx, s)
+	case stepExpiry:
+		return false, r.remember(ctx, s, func(p *progress) { p.Expires = s.expiryLooked() })
 	case stepLook:
 		return false, r.look(s)
 	case stepRemove:
@@ -63,7 +65,7 @@ func (r *Reconciler) rename(ctx context.Context, s *scope) error {
 	}
 	taken := s.progress.Next
 	r.rotations.Forget(s.obj.UID)
-	if err := r.remember(ctx, s, func(p *progress) { p.Next = name }); err != nil {
+	if err := r.remember(ctx, s, func(p *progress) { p.Next, p.Replaced = name, taken }); err != nil {
 		return err
 	}
 	r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonSecretReplaced, fmt.Sprintf("BMCSecret %q is not as Farrier has made it. It stays, and the password goes into BMCSecret %q", taken, name))

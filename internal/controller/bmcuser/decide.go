@@ -69,6 +69,7 @@ const (
 	stepRename  step = "Rename" // somebody else has the name of the next secret
 	stepRotate  step = "Rotate" // take the rotation further
 	stepRetire  step = "Retire" // delete the secret that is no longer in use
+	stepExpiry  step = "Expiry" // note when the BMC says that the password expires
 	stepLook    step = "Look"   // read the account
 	stepRemove  step = "Remove" // delete the account
 	stepLetGo   step = "LetGo"  // take the finalizer away
@@ -98,16 +99,18 @@ func (v *view) decide() plan {
 	p := v.progress
 	switch {
 	case p.Next != "" && v.next.there && !v.next.mine:
-		return plan{step: stepRename, reason: metalv1.ReasonAccountPending, message: "Another object has the name of the next BMCSecret"}
+		return plan{step: stepRename, reason: metalv1.ReasonSecretReplaced, message: "Somebody has made or changed the next BMCSecret"}
 	case p.Next != "" && p.Refused != nil && v.now.Before(p.Refused.Add(rotation.Rest)):
 		until := p.Refused.Add(rotation.Rest)
 		w := waits(metalv1.ReasonBothPasswordsRefused, "The account is locked. The next attempt is at %s", until.UTC().Format(time.RFC3339))
 		w.after = until.Sub(v.now)
 		return w
 	case p.Next != "":
-		return plan{step: stepRotate, reason: metalv1.ReasonAccountPending, message: "The account gets a password", ready: v.effective.mine}
+		return plan{step: stepRotate, reason: metalv1.ReasonAccountPending, message: "The account gets a password", ready: v.effective.mine && !p.Unsure && p.Replaced == ""}
 	case p.Old != "" && len(v.users) == 0:
-		return plan{step: stepRetire, reason: metalv1.ReasonAccountReady, message: "Deleting the BMCSecret that is no longer in use", ready: p.Secret != ""}
+		return plan{step: stepRetire, reason: metalv1.ReasonAccountReady, message: "Deleting the BMCSecret that is no longer in use", ready: p.Secret != "" && !p.Unsure}
+	case v.expiryChanged():
+		return plan{step: stepExpiry, reason: metalv1.ReasonAccountReady, message: "Noting when the password expires", ready: !p.Unsure}
 	}
 	why, after := v.due()
 	if why != "" {
@@ -141,11 +144,11 @@ func (v *view) begin(why cause) plan {
 		if until := f.At.Add(pauseAfterFailure); v.now.Before(until) {
 			w := waits(f.Reason, "%s. The next attempt is at %s", f.Message, until.UTC().Format(time.RFC3339))
 			w.after = until.Sub(v.now)
-			w.ready = v.progress.Secret != "" && why != causeSecret && why != causeAccount && why != causeGiven
+			w.ready = v.progress.Secret != "" && why != causeSecret && why != causeAccount && why != causeGiven && why != causeUnsure
 			return w
 		}
 	}
-	return plan{step: stepBegin, cause: why, reason: metalv1.ReasonAccountPending, message: "The account is to get a password", ready: v.progress.Secret != ""}
+	return plan{step: stepBegin, cause: why, reason: metalv1.ReasonAccountPending, message: "The account is to get a password", ready: v.progress.Secret != "" && !v.progress.Unsure}
 }
 
 // due says why the account needs a new password now, or when it will.
@@ -158,6 +161,8 @@ func (v *view) due() (why cause, after time.Duration) {
 		return causeRequest, 0
 	case !v.effective.mine:
 		return causeSecret, 0
+	case p.Unsure:
+		return causeUnsure, 0
 	case v.given != "" && v.given != v.effective.password:
 		return causeGiven, 0
 	case v.looked != nil && (!v.looked.found || !v.looked.account.Enabled || v.looked.account.Role != v.obj.Spec.RoleID):
@@ -171,8 +176,8 @@ func (v *view) due() (why cause, after time.Duration) {
 			return causePeriod, 0
 		}
 	}
-	if p.Expires != nil {
-		left := expires(*p.Rotated, *p.Expires).Sub(v.now)
+	if end := v.passwordEnd(); end != nil {
+		left := expires(*p.Rotated, *end).Sub(v.now)
 		if left <= 0 {
 			return causeExpiry, 0
 		}
@@ -181,6 +186,32 @@ func (v *view) due() (why cause, after time.Duration) {
 		}
 	}
 	return "", max(wait, 0)
+}
+
+// passwordEnd is when the BMC takes the password no longer, as it says; nil: never.
+func (v *view) passwordEnd() *time.Time {
+	if v.looked != nil && v.looked.account.MustChange {
+		return &v.looked.at
+	}
+	return v.progress.Expires
+}
+
+// expiryLooked is when the password expires as it was last read; nil: never.
+func (v *view) expiryLooked() *time.Time {
+	if v.looked == nil || v.looked.account.PasswordExpires.IsZero() {
+		return nil
+	}
+	at := v.looked.account.PasswordExpires.UTC().Truncate(time.Second)
+	return &at
+}
+
+// expiryChanged reports whether the BMC now names another time than at the rotation: somebody has set how long passwords last.
+func (v *view) expiryChanged() bool {
+	if v.looked == nil || !v.looked.found || v.progress.Secret == "" {
+		return false
+	}
+	looked, noted := v.expiryLooked(), v.progress.Expires
+	return (looked == nil) != (noted == nil) || looked != nil && !looked.Equal(*noted)
 }
 
 // expires is when a password is replaced that expires: a day before, or when a quarter of its time is left. A BMC whose clock is

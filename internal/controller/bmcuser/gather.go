@@ -40,7 +40,7 @@ func (r *Reconciler) gatherBMC(ctx context.Context, s *scope) error {
 	}
 	var found metalv1.BMC
 	if err := r.Get(ctx, client.ObjectKey{Name: ref.Name}, &found); apierrors.IsNotFound(err) {
-		r.Registry.Release(&r.Wake, s.obj.Name)
+		r.forsake(s.obj)
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("BMC %q: %w", ref.Name, err)
@@ -55,6 +55,15 @@ func (r *Reconciler) gatherBMC(ctx context.Context, s *scope) error {
 		s.answers = s.observation.Sequence > 0 && s.silent == nil
 	}
 	return r.gatherFirst(ctx, s)
+}
+
+// forsake lets go of a BMC whose object was deleted: others may use it, and what was read of it says nothing of another one.
+func (r *Reconciler) forsake(obj *metalv1.BMCUser) {
+	if key, bound := r.Registry.Key(&r.Wake, obj.Name); bound {
+		r.Fleet.Unlock(key, holder(obj))
+	}
+	r.looks.forget(obj.UID)
+	r.Registry.Release(&r.Wake, obj.Name)
 }
 
 // gatherFirst names the BMCUser that has the account before this one: the older one. Two BMC objects may be one BMC.
@@ -96,6 +105,9 @@ func (r *Reconciler) gatherSecrets(ctx context.Context, s *scope) error {
 	}
 	if s.next, err = r.readSecret(ctx, s.obj, s.progress.Next); err != nil {
 		return err
+	}
+	if chosen := r.rotations.Of(s.obj.UID, s.progress.Next, s.now).Chosen; chosen != "" && s.next.password != chosen {
+		s.next.mine = false // somebody has changed it since it was stored
 	}
 	for _, name := range []string{s.progress.Secret, s.progress.Next, s.progress.Old} {
 		if name == "" {

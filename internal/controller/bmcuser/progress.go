@@ -24,6 +24,7 @@ const (
 	causeGiven    cause = "Given"      // spec.bmcSecretRef has another one
 	causeSecret   cause = "SecretLost" // the effective secret is gone
 	causeAccount  cause = "Account"    // the account is gone, disabled, or has another role
+	causeUnsure   cause = "Unsure"     // after a rotation that failed, the account may have a password that is stored nowhere
 )
 
 // progress is what is remembered of an object besides its spec.
@@ -39,6 +40,10 @@ type progress struct {
 	Next  string     `json:"next,omitempty"`
 	Cause cause      `json:"cause,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
+	// Replaced is the BMCSecret of the rotation under way that somebody has deleted or changed: the account may have its password.
+	Replaced string `json:"replaced,omitempty"`
+	// Unsure says that the rotation that failed may have given the account a password that is stored nowhere.
+	Unsure bool `json:"unsure,omitempty"`
 	// Refused is when the BMC refused every password, because the account is locked.
 	Refused *time.Time `json:"refused,omitempty"`
 	// Old is a BMCSecret that is to be deleted.

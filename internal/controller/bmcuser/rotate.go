@@ -49,6 +49,9 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotation.Step, n
 		return true, r.order(ctx, s, step == rotation.StepSet, next)
 	case rotation.StepStore:
 		if next.Chosen != "" { // the one that was made before is gone
+			if err := r.remember(ctx, s, func(p *progress) { p.Replaced = p.Next }); err != nil {
+				return true, err
+			}
 			r.event(s.obj, corev1.EventTypeWarning, metalv1.ReasonSecretReplaced, fmt.Sprintf("BMCSecret %q was deleted during the rotation. It is made anew, with another password", s.progress.Next))
 		}
 		made := next.Work.Made
@@ -90,6 +93,8 @@ func (r *Reconciler) order(ctx context.Context, s *scope, set bool, next rotatio
 		}
 	}
 	other := r.other(s)
+	// A secret that another process has stored may be at the BMC too.
+	other.Doubt = next.Doubt || next.Chosen == "" || s.progress.Replaced != ""
 	run := other.Measure
 	if set {
 		run = other.Set
@@ -110,6 +115,7 @@ func (r *Reconciler) promote(ctx context.Context, s *scope, other *rotation.Othe
 	account, cause := other.Account, s.progress.Cause
 	err := r.remember(ctx, s, func(p *progress) {
 		p.Old, p.Secret, p.Next, p.Cause, p.Since, p.Refused, p.Failed = p.Secret, p.Next, "", "", nil, nil, nil
+		p.Replaced, p.Unsure = "", false
 		p.Rotated, p.Account, p.Expires = ptr.To(s.now.UTC().Truncate(time.Second)), account.ID, nil
 		if !account.PasswordExpires.IsZero() {
 			p.Expires = ptr.To(account.PasswordExpires.UTC().Truncate(time.Second))
@@ -120,16 +126,21 @@ func (r *Reconciler) promote(ctx context.Context, s *scope, other *rotation.Othe
 	}
 	s.effective, s.next = s.next, stored{}
 	r.end(s)
-	r.looks.set(s.obj.UID, &look{at: s.now, found: true, account: bmc.Account{ID: account.ID, Username: s.obj.Spec.UserName, Role: other.Role, Enabled: true}})
+	r.looks.set(s.obj.UID, &look{at: s.now, found: true, account: bmc.Account{ID: account.ID, Username: s.obj.Spec.UserName, Role: other.Role, Enabled: true, PasswordExpires: account.PasswordExpires}})
 	r.event(s.obj, corev1.EventTypeNormal, metalv1.ReasonRotated, fmt.Sprintf("Account %q has a new password, in BMCSecret %q (%s)", s.obj.Spec.UserName, s.progress.Secret, cause))
 	return nil
 }
 
-// fail ends a rotation after which the account is as it was.
+// fail ends a rotation after which the account is as it was, unless nobody can tell.
 func (r *Reconciler) fail(ctx context.Context, s *scope, why error) error {
 	f := &failure{Asked: s.asked, At: s.now.UTC().Truncate(time.Second), Reason: failureReason(why), Message: why.Error()}
+	other, known := r.others.of(s.obj.UID)
 	err := r.remember(ctx, s, func(p *progress) {
-		p.Old, p.Next, p.Cause, p.Since, p.Failed = p.Next, "", "", nil, f
+		p.Unsure = p.Unsure || p.Replaced != "" || known && other.Unsure
+		if p.Secret == "" && !p.Unsure && known && !other.Existed {
+			p.Made = false // there is no account to remove
+		}
+		p.Old, p.Next, p.Cause, p.Since, p.Failed, p.Replaced = p.Next, "", "", nil, f, ""
 	})
 	if err != nil {
 		return err

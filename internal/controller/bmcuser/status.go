@@ -47,6 +47,8 @@ func rotatedCondition(s *scope, now progress) *metav1.Condition {
 	switch {
 	case now.Next != "" && now.Refused != nil:
 		return &metav1.Condition{Status: metav1.ConditionFalse, Reason: metalv1.ReasonBothPasswordsRefused, Message: "The account is locked since " + now.Refused.Format(time.RFC3339)}
+	case now.Next != "" && now.Replaced != "":
+		return &metav1.Condition{Status: metav1.ConditionUnknown, Reason: metalv1.ReasonSecretReplaced, Message: fmt.Sprintf("Somebody has deleted or changed BMCSecret %q. The account gets the password in BMCSecret %q", now.Replaced, now.Next)}
 	case now.Next != "":
 		message := fmt.Sprintf("Changing the password (%s)", now.Cause)
 		if now.Since != nil {

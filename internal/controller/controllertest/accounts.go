@@ -79,7 +79,7 @@ func (a *Accounts) changing(username string) (bool, error) {
 }
 
 func (a *Accounts) give(o *other, password bmc.Secret) {
-	o.password, o.wrong, o.account.Locked = password.Reveal(), 0, false
+	o.password, o.wrong, o.account.Locked, o.account.MustChange = password.Reveal(), 0, false, false
 	if a.Truncates > 0 && len(o.password) > a.Truncates {
 		o.password = o.password[:a.Truncates]
 	}

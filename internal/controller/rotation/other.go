@@ -28,6 +28,8 @@ type Other struct {
 	// Given is the password that a person wants; empty: one is made.
 	Given bmc.Secret
 
+	// Unsure says that the BMC refused the password, and may have it from an attempt before, of which no answer came.
+	Unsure bool
 	// Account is the account as the BMC has it, once it has; Existed says that it was there before.
 	Account bmc.Account
 	Existed bool
@@ -81,7 +83,7 @@ func (o *Other) Set(ctx context.Context, s fleet.Services) error {
 		err = nil // it has the password, and some take none twice
 	}
 	if err != nil {
-		return o.outright(err)
+		return o.refused(ctx, s, err)
 	}
 	o.Account = account
 	if err := s.Verify(ctx, o.with(o.Next)); bmc.KindOf(err) == bmc.KindAuthentication {
@@ -92,6 +94,16 @@ func (o *Other) Set(ctx context.Context, s fleet.Services) error {
 		o.Account = now // when the password expires is said after the change
 	}
 	return nil
+}
+
+// refused notes that the BMC refused the password. An attempt before may have reached it all the same; then a login with the old
+// password tells.
+func (o *Other) refused(ctx context.Context, s fleet.Services, err error) error {
+	err = o.outright(err)
+	if o.End == Refused && o.Doubt && o.Existed {
+		o.Unsure = o.Old == "" || s.Verify(ctx, o.with(o.Old)) != nil
+	}
+	return err
 }
 
 // Look reads the account. One that the BMC does not list has no ID.
