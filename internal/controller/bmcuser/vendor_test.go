@@ -132,3 +132,50 @@ func TestBadInputLeavesTheBMCAsItWas(t *testing.T) {
 		})
 	}
 }
+
+// TestACrashAtEachStepAtEachVendor: an account is made once, and no slot is taken twice, however often the process ends. Accounts lock after
+// three wrong passwords.
+func TestACrashAtEachStepAtEachVendor(t *testing.T) {
+	eachVendor(t, func(t *testing.T, s *vendorStand) {
+		before := s.accounts(t)
+		s.inject(t, fault.AccountLocked, "3")
+		s.Add(t, newUser(0))
+		last := ""
+		for _, operation := range []string{"", metalv1.OperationRotateCredentials} {
+			if operation != "" {
+				s.ask(t, operation)
+			}
+			s.crashes(t)
+			last = s.ready(t, last).Name
+			if n := len(s.accounts(t)); n != len(before)+1 {
+				t.Errorf("%d accounts, want one more than the %d before", n, len(before))
+			}
+		}
+		if err := s.API.Delete(t.Context(), s.user(t)); err != nil {
+			t.Fatal(err)
+		}
+		s.crashes(t)
+		s.until(t, "the end of the account", func() bool { return controllertest.Gone[metalv1.BMCUser](t, s.API, "u0") })
+		if after := s.accounts(t); !slices.Equal(before, after) {
+			t.Errorf("accounts %+v, and before %+v", after, before)
+		}
+		s.heard.secretive(t, 3)
+	})
+}
+
+// crashes lets the process end after each of some reconciles; every other time the BMC has answered before. Sessions of processes
+// that ended do not fill its table here.
+func (s *vendorStand) crashes(t *testing.T) {
+	t.Helper()
+	for k := range 24 {
+		if !controllertest.Gone[metalv1.BMCUser](t, s.API, "u0") {
+			s.Step(t, s.Reconciler, "u0")
+		}
+		for range k % 4 {
+			s.wait()
+		}
+		s.restart()
+		s.wait()
+	}
+	s.rack.ForgetSessions(0)
+}

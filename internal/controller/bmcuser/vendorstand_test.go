@@ -44,8 +44,8 @@ type vendorStand struct {
 	info    sim.BMCInfo
 	clock   *skewed
 	changed chan struct{}
-	away    atomic.Bool // the BMC object was deleted, as its controller says
 	heard   *transcript
+	end     func() // of the process
 }
 
 // skewed is the real clock, and may be put forward.
@@ -73,9 +73,16 @@ func newVendorStand(t *testing.T, vendor sim.Vendor) *vendorStand {
 	t.Helper()
 	s := &vendorStand{API: controllertest.NewAPI(t), clock: &skewed{}, changed: make(chan struct{}, 1), heard: &transcript{sent: map[string]bool{}}}
 	s.startVendorRack(t, vendor)
-	logger := s.heard.logger()
-	s.API.Logger = logger
-	f := fleet.New(fleet.Options{Clock: s.clock, FastPoll: 50 * time.Millisecond, PollInterval: 200 * time.Millisecond, Logger: logger})
+	s.API.Logger, s.API.Fail = s.heard.logger(), s.heard.write
+	s.begin()
+	t.Cleanup(func() { s.end() })
+	s.Add(t, &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b0"}})
+	return s
+}
+
+// begin makes fleet and controller, as a process does that has just started.
+func (s *vendorStand) begin() {
+	f := fleet.New(fleet.Options{Clock: s.clock, FastPoll: 50 * time.Millisecond, PollInterval: 200 * time.Millisecond, Logger: s.API.Logger})
 	registry := connection.NewRegistry(f)
 	f.Subscribe(func(key fleet.Key) {
 		o, _ := f.Observe(key)
@@ -85,18 +92,31 @@ func newVendorStand(t *testing.T, vendor sim.Vendor) *vendorStand {
 		default:
 		}
 	})
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	s.end = func() { cancel(); <-done }
 	s.key = f.Ensure(fleet.Spec{Endpoint: s.endpoint(), Credentials: bmc.Credentials{Username: "admin", Password: adminPassword}})
 	s.Reconciler = &Reconciler{
 		Client: s.API, APIReader: s.API, Namespace: "farrier", Fleet: f, Registry: registry, Recorder: s.heard, Clock: s.clock,
-		KeyOf: func(string) (fleet.Key, bool) { return s.key, !s.away.Load() },
+		KeyOf: func(string) (fleet.Key, bool) { return s.key, true },
 	}
-	s.API.Fail = s.heard.write
-	s.Add(t, &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b0"}})
-	return s
+}
+
+// restart ends the process and begins another, which remembers nothing.
+func (s *vendorStand) restart() {
+	s.end()
+	s.begin()
+}
+
+// wait returns when the fleet has news, or after a moment.
+func (s *vendorStand) wait() {
+	again := time.NewTimer(20 * time.Millisecond) // what time alone brings about wakes nobody here
+	defer again.Stop()
+	select {
+	case <-s.changed:
+	case <-again.C:
+	}
 }
 
 func (s *vendorStand) startVendorRack(t *testing.T, vendor sim.Vendor) {
@@ -199,7 +219,7 @@ func (s *vendorStand) secrets(t *testing.T) []metalv1.BMCSecret {
 // until reconciles, whenever the fleet has news or some time has passed, until a condition holds.
 func (s *vendorStand) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.Now().Add(patience)
 	for {
 		if !controllertest.Gone[metalv1.BMCUser](t, s.API, "u0") {
 			s.Settle(t, s.Reconciler, "u0")
@@ -207,14 +227,10 @@ func (s *vendorStand) until(t *testing.T, what string, ok func() bool) {
 		if ok() {
 			return
 		}
-		again := time.NewTimer(20 * time.Millisecond) // what time alone brings about wakes nobody here
-		select {
-		case <-s.changed:
-		case <-again.C:
-		case <-deadline:
+		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s; the BMCUser is %+v", what, patience, s.user(t))
 		}
-		again.Stop()
+		s.wait()
 	}
 }
 
