@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -24,7 +25,7 @@ const (
 func newClient(transport http.RoundTripper) *http.Client {
 	if transport == nil {
 		transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: answerTimeout, TLSHandshakeTimeout: answerTimeout, DisableKeepAlives: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout}).DialContext, ResponseHeaderTimeout: answerTimeout, TLSHandshakeTimeout: answerTimeout, DisableKeepAlives: true,
 			DisableCompression: true, // what is published is what is installed
 		}
 	}

@@ -72,7 +72,9 @@ func (s *stand) start(o Options) {
 
 func (s *stand) answers(f http.HandlerFunc) { s.answer.Store(&f) }
 
-func (s *stand) source(name, digest string) Source { return Source{URI: s.images.URL + "/" + name, Digest: digest} }
+func (s *stand) source(name, digest string) Source {
+	return Source{URI: s.images.URL + "/" + name, Digest: digest}
+}
 
 // settles needs an image until it is known whether it can be had.
 func (s *stand) settles(owner string, source Source) (Image, error) {

@@ -15,9 +15,9 @@ import (
 // lab is what stands around the product and outlives it, with what the tests of this package ask of it.
 type lab struct{ *testlab.Lab }
 
-func newLab(t *testing.T, servers int) *lab {
+func newLab(t *testing.T, servers int, change ...func(*sim.Options)) *lab {
 	t.Helper()
-	return &lab{testlab.New(t, servers)}
+	return &lab{testlab.New(t, servers, change...)}
 }
 
 func (l *lab) up(t *testing.T, args ...string) *running {

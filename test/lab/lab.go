@@ -78,7 +78,7 @@ func Network() netip.Prefix {
 }
 
 // New builds a lab for a test, which runs beside others from here on: what it does most of the time is wait.
-func New(t *testing.T, servers int) *Lab {
+func New(t *testing.T, servers int, change ...func(*sim.Options)) *Lab {
 	t.Helper()
 	t.Parallel()
 	l := &Lab{DataDir: filepath.Join(t.TempDir(), "data")}
@@ -93,14 +93,17 @@ func New(t *testing.T, servers int) *Lab {
 			t.Fatal(err)
 		}
 	}
-	l.Rack, err = sim.Start(t.Context(), sim.Options{
+	options := sim.Options{
 		Servers: servers, Address: "0.0.0.0:0", Username: "admin", Password: "factory", Seed: 1,
 		Network:   Network(),
 		Timing:    sim.Timing{POST: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond, OSBoot: 100 * time.Millisecond},
 		BootURL:   l.answerDHCP,
 		BootRoots: l.BootRoots.Load,
-	})
-	if err != nil {
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	if l.Rack, err = sim.Start(t.Context(), options); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
