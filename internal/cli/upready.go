@@ -24,6 +24,7 @@ type ready struct {
 	Sim        int    `json:"sim,omitempty"`
 	Consoles   string `json:"consoles,omitempty"`
 	Events     string `json:"events,omitempty"`
+	Firmware   string `json:"firmware,omitempty"`
 	Operator   string `json:"operator,omitempty"`
 	OperatorCA string `json:"operatorCA,omitempty"`
 	BootStream string `json:"bootStream,omitempty"`
@@ -46,7 +47,7 @@ func sayReady(out io.Writer, s *standalone.System, output string) error {
 
 func readyOf(s *standalone.System) ready {
 	r := ready{
-		API: s.APIURL, Kubeconfig: s.Kubeconfig, Boot: s.BootURL, Consoles: s.ConsolesDir, Events: s.BMCEventsURL, Operator: s.OperatorURL,
+		API: s.APIURL, Kubeconfig: s.Kubeconfig, Boot: s.BootURL, Consoles: s.ConsolesDir, Events: s.BMCEventsURL, Firmware: s.FirmwareURL, Operator: s.OperatorURL,
 		OperatorCA: s.OwnOperatorCA(), BootStream: s.BootStreamAddress, dashboard: s.HasDashboard(),
 	}
 	if len(s.BootCA()) > 0 {
@@ -73,7 +74,7 @@ func (r ready) print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, place := range []struct{ what, where string }{
 		{"Kubernetes API", r.API}, {"boot server", r.Boot}, {"its authority", r.BootCA}, {"image registry", r.Registry}, {"consoles", r.Consoles},
-		{"BMC events", r.Events}, {"operators", r.Operator}, {"boot servers join", r.BootStream},
+		{"BMC events", r.Events}, {"firmware images", r.Firmware}, {"operators", r.Operator}, {"boot servers join", r.BootStream},
 	} {
 		if place.where != "" {
 			fmt.Fprintf(table, "  %s\t%s\n", place.what, place.where)

@@ -23,15 +23,8 @@ import (
 func (s *settings) checkEvents() error {
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	if s.BMCEventsURL != "" {
-		u, err := url.Parse(s.BMCEventsURL)
-		switch {
-		case err == nil && u.User != nil:
-			refuse("bmc-events-url", errors.New("a URL with credentials would be shown to every BMC"))
-		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-			refuse("bmc-events-url", fmt.Errorf("%q is no http(s) URL without a query", s.BMCEventsURL))
-		}
-		s.BMCEventsURL = strings.TrimRight(s.BMCEventsURL, "/")
+	if err := checkURLForBMCs(&s.BMCEventsURL); err != nil {
+		refuse("bmc-events-url", err)
 	}
 	if (s.BMCEventsCertFile == "") != (s.BMCEventsKeyFile == "") {
 		refuse("bmc-events-cert-file", errors.New("a certificate needs its key, in --bmc-events-key-file"))
@@ -51,6 +44,22 @@ func (s *settings) checkEvents() error {
 		refuse("bmc-events-address", err)
 	}
 	return errors.Join(errs...)
+}
+
+// checkURLForBMCs checks a base URL that BMCs are told, if there is one, and cuts the slash at its end.
+func checkURLForBMCs(base *string) error {
+	if *base == "" {
+		return nil
+	}
+	u, err := url.Parse(*base)
+	switch {
+	case err == nil && u.User != nil:
+		return errors.New("a URL with credentials would be shown to every BMC")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%q is no http(s) URL without a query", *base)
+	}
+	*base = strings.TrimRight(*base, "/")
+	return nil
 }
 
 // listenForEvents opens the listener of the receiver, if there is one, and finds out its URL.

@@ -8,9 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -35,15 +33,8 @@ const (
 func (s *settings) checkFirmware() error {
 	var errs []error
 	refuse := func(flag string, err error) { errs = append(errs, fmt.Errorf("--%s: %w", flag, err)) }
-	if s.FirmwareURL != "" {
-		u, err := url.Parse(s.FirmwareURL)
-		switch {
-		case err == nil && u.User != nil:
-			refuse("firmware-url", errors.New("a URL with credentials would be shown to every BMC"))
-		case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-			refuse("firmware-url", fmt.Errorf("%q is no http(s) URL without a query", s.FirmwareURL))
-		}
-		s.FirmwareURL = strings.TrimRight(s.FirmwareURL, "/")
+	if err := checkURLForBMCs(&s.FirmwareURL); err != nil {
+		refuse("firmware-url", err)
 	}
 	if s.FirmwareAddress == "" {
 		if s.FirmwareURL != "" {
@@ -70,8 +61,8 @@ func (s *System) listenForFirmware() error {
 		return err
 	}
 	s.firmwareListener = listener
-	if s.firmwareURL = s.settings.FirmwareURL; s.firmwareURL == "" {
-		s.firmwareURL = reached
+	if s.FirmwareURL = s.settings.FirmwareURL; s.FirmwareURL == "" {
+		s.FirmwareURL = reached
 	}
 	return nil
 }
@@ -80,7 +71,7 @@ func (s *System) listenForFirmware() error {
 func (t *term) newFirmwareImages() (err error) {
 	s := t.System
 	t.firmware, err = firmwareimage.New(firmwareimage.Options{
-		Dir: filepath.Join(s.settings.DataDir, firmwareDir), Limit: s.settings.FirmwareCacheSize, BaseURL: s.firmwareURL, Key: s.keys.token, Clock: clock.RealClock{},
+		Dir: filepath.Join(s.settings.DataDir, firmwareDir), Limit: s.settings.FirmwareCacheSize, BaseURL: s.FirmwareURL, Key: s.keys.token, Clock: clock.RealClock{},
 	})
 	return err
 }
@@ -96,7 +87,7 @@ func (t *term) serveFirmware(ctx context.Context) error {
 		return err
 	}
 	server := inbound.Prepare(&http.Server{
-		Handler:           hostcheck.Handler(t.firmware, hostcheck.Names(s.firmwareURL)...),
+		Handler:           hostcheck.Handler(t.firmware, hostcheck.Names(s.FirmwareURL)...),
 		ReadHeaderTimeout: firmwareHeaderTimeout,
 		ReadTimeout:       firmwareHeaderTimeout, // no request has a body
 		IdleTimeout:       firmwareHeaderTimeout,

@@ -39,9 +39,9 @@ const readyTimeout = 2 * time.Minute
 
 // System is Farrier around a Kubernetes API.
 type System struct {
-	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, empty if they cannot;
+	// BootURL is where machines of the default site reach the boot server; BMCEventsURL is where BMCs send events, and FirmwareURL where they fetch images of firmware; empty if they cannot;
 	// OperatorURL is where operators are answered, empty if they are not.
-	BootURL, BMCEventsURL, OperatorURL string
+	BootURL, BMCEventsURL, FirmwareURL, OperatorURL string
 	// BootStreamAddress and BootStreamJoinAddress are where boot servers without Kubernetes connect and join; empty: nowhere.
 	BootStreamAddress, BootStreamJoinAddress string
 	// BootStreamDir has the authority and the certificates of the boot stream where this process has made them; empty: it has not.
@@ -70,8 +70,6 @@ type System struct {
 	boot     *bootserver.Server
 	// bootListener and those after it are nil until they are needed, where others take turns with us.
 	bootListener, bootTLSListener, imageListener, eventsListener, firmwareListener, operatorListener net.Listener
-	// firmwareURL is where BMCs fetch images of firmware; empty if they cannot.
-	firmwareURL string
 	// taken are the flags of listeners that a term has had.
 	taken sync.Map
 	// bootTLS is the certificate that machines are shown, nil: no TLS; bootTLSNames is what it is for, and bootCA is what it can be
