@@ -33,6 +33,7 @@ type ManagerConfig struct {
 	Rack                       *Rack
 	PollInterval, FastPoll     time.Duration
 	Boot, Metrics, Profiles    string // addresses
+	Flags                      []string
 }
 
 // FreeAddresses are some that nobody listens on now.
@@ -73,7 +74,7 @@ func StartManager(ctx context.Context, c ManagerConfig) (*Manager, error) {
 		"--health-address", "", "--leader-elect=false",
 		"--bmc-poll-interval", c.PollInterval.String(), "--bmc-fast-poll", c.FastPoll.String(),
 	}
-	process, err := program.Start(ctx, c.Binary, func(string) {}, args...)
+	process, err := program.Start(ctx, c.Binary, func(string) {}, append(args, c.Flags...)...)
 	return &Manager{Process: process, config: c, client: http.Client{Timeout: time.Minute}}, err
 }
 

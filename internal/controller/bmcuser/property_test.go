@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,12 +17,24 @@ import (
 func TestFiftyRotationsUnderTwentyKills(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			stands(t, 50, func(t *testing.T, s *stand) { rotateUnderKills(t, s, rand.New(rand.NewPCG(seed, 1))) })
+			stands(t, 50, func(t *testing.T, s *stand) { rotateUnderKills(t, s, &dice{random: rand.New(rand.NewPCG(seed, 1))}) })
 		})
 	}
 }
 
-func rotateUnderKills(t *testing.T, s *stand, random *rand.Rand) {
+// dice are thrown by the test and by the BMCs, each in a goroutine of its own.
+type dice struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (d *dice) IntN(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.IntN(n)
+}
+
+func rotateUnderKills(t *testing.T, s *stand, random *dice) {
 	t.Helper()
 	s.pass(t, time.Minute)
 	before := map[int]string{}
