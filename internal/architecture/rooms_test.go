@@ -184,6 +184,12 @@ var rooms = []room{
 		because: "what a RolloutPolicy says is the same for whoever refuses it, follows it or prints it",
 	},
 	{
+		path:    "internal/rollout/manifest",
+		may:     []string{"api", "config", "internal/admission", "internal/controller/rolloutpermit"},
+		never:   controlPlane,
+		because: "a file is judged by the schemas and rules that the API would judge it by, before anybody asks the API",
+	},
+	{
 		path:    "internal/controller/rolloutpermit",
 		may:     []string{"api"},
 		never:   kubernetesClients,

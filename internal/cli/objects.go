@@ -96,6 +96,10 @@ func manifestsBelow(dir string) ([]string, error) {
 }
 
 func readFile(path string, stdin io.Reader) ([]byte, error) {
+	return readFileUpTo(path, stdin, maxManifest)
+}
+
+func readFileUpTo(path string, stdin io.Reader, limit int64) ([]byte, error) {
 	in := stdin
 	if path != "-" {
 		f, err := os.Open(path)
@@ -105,9 +109,9 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 		defer func() { _ = f.Close() }()
 		in = f
 	}
-	content, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
-	if err == nil && len(content) > maxManifest {
-		err = fmt.Errorf("longer than %d bytes", maxManifest)
+	content, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("longer than %d bytes", limit)
 	}
 	return content, err
 }

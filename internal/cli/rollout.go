@@ -9,16 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
-	"github.com/farrier-dev/farrier/internal/controller/rolloutpolicy"
 	"github.com/farrier-dev/farrier/internal/printable"
 	"github.com/farrier-dev/farrier/internal/program/usage"
-	"github.com/farrier-dev/farrier/internal/rollout"
 	"github.com/farrier-dev/farrier/internal/verb"
 )
 
@@ -201,131 +198,4 @@ func reasonWith(reason, message string) string {
 		return reason
 	}
 	return reason + ": " + message
-}
-
-func newRolloutPlan() *cobra.Command {
-	var kubernetes cluster
-	cmd := &cobra.Command{
-		Use: "plan [SET]", Short: "Print what would happen, in order, before anything does",
-		Long: `Prints the targets of a Set, or of all Sets that go by a RolloutPolicy, in the order in which their changes begin: the wave of each, where its servers
-stand, and why it does not begin now. Create a Set with the annotation ` + metalv1.AnnotationRollout + `=paused to see its plan before anything begins.`,
-		Example: "  farrier rollout plan rack1-bios",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			api, _, err := kubernetes.connect()
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), lookTimeout)
-			defer cancel()
-			name := ""
-			if len(args) > 0 {
-				found, err := rolloutOf(ctx, api, args[0])
-				if err != nil {
-					return err
-				}
-				name = found.Kind + "/" + found.Object.GetName()
-			}
-			plans, err := rolloutpolicy.Plan(ctx, api, clock.RealClock{})
-			if err != nil {
-				return err
-			}
-			return printPlans(cmd.OutOrStdout(), plans, name)
-		},
-	}
-	kubernetes.bind(cmd.Flags())
-	return cmd
-}
-
-// printPlans prints the plan of one Set, or all.
-func printPlans(out io.Writer, plans []rolloutpolicy.Planned, name string) error {
-	printed := 0
-	for i := range plans {
-		if p := &plans[i]; name == "" || name == p.Kind+"/"+p.Name {
-			printed++
-			if err := printPlan(out, p); err != nil {
-				return err
-			}
-		}
-	}
-	if printed > 0 {
-		return nil
-	}
-	if name == "" {
-		name = "No Set goes by a RolloutPolicy"
-	} else {
-		name += " goes by no RolloutPolicy"
-	}
-	_, err := fmt.Fprintf(out, "%s, so everything begins at once: set the annotation %s (docs/rollouts.md).\n", name, metalv1.AnnotationRolloutPolicy)
-	return err
-}
-
-func printPlan(out io.Writer, p *rolloutpolicy.Planned) error {
-	fmt.Fprintf(out, "%s/%s goes by RolloutPolicy %s: %d targets to change, %d have it already.\n", strings.ToLower(p.Kind), p.Name, p.Policy, len(p.Targets), p.Already)
-	if held := p.Decision.Held; held != nil {
-		fmt.Fprintf(out, "Nothing begins now: %s\n", reasonWith(string(held.Reason), held.Message))
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for i, target := range p.Targets {
-		if i == 0 || target.Wave != p.Targets[i-1].Wave {
-			_ = table.Flush() // the lines of a wave are aligned by themselves
-			fmt.Fprintln(out, waveTitle(p, target.Wave))
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", target.Name, placesOf(target.Places), standing(p, target))
-	}
-	return table.Flush()
-}
-
-func waveTitle(p *rolloutpolicy.Planned, wave int) string {
-	upTo, bake := p.BakeOf(wave)
-	if upTo == "" {
-		return fmt.Sprintf("Wave %d: the rest", wave)
-	}
-	title := fmt.Sprintf("Wave %d: up to %s", wave, upTo)
-	if bake > 0 {
-		title += ", then nothing for " + plainDuration(bake)
-	}
-	return title
-}
-
-// plainDuration is a duration without what is zero at its end: 24h for 24h0m0s.
-func plainDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-// placesOf says where the servers of a target stand.
-func placesOf(places []string) string {
-	var said []string
-	for _, at := range places {
-		if zone, rack, _ := strings.Cut(at, "/"); zone == "" {
-			said = append(said, orDash(rack))
-		} else {
-			said = append(said, printable.Line(at))
-		}
-	}
-	return orDash(strings.Join(said, ", "))
-}
-
-// standing says how a target stands.
-func standing(p *rolloutpolicy.Planned, target rolloutpolicy.PlannedTarget) string {
-	switch {
-	case target.Begins:
-		return "begins now"
-	case target.Item.Stand == rollout.Begun:
-		return "in progress"
-	case target.Item.Stand == rollout.Done:
-		return "done"
-	case target.Item.Stand == rollout.Failed:
-		return "failed: " + printable.Line(target.Item.Class)
-	case target.Wait == nil || p.Decision.Held != nil:
-		return "waits"
-	}
-	return "waits: " + printable.Line(target.Wait.Message)
 }

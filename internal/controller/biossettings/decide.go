@@ -123,10 +123,29 @@ func (v *view) decide() plan {
 		return p.say(pending, reasonBMCUnreachable, "%v", v.unreachable)
 	case v.system == nil:
 		return p.say(pending, reasonBMCUnreachable, "Waiting for the BMC's first answer")
-	case bmc.CompareVersions(v.system.BIOSVersion, v.obj.Spec.Version) != 0:
+	case !isFor(&v.obj.Spec.BIOSSettingsTemplate, v.system.BIOSVersion):
 		return p.say(pending, reasonVersionMismatch, "The BIOS has version %q, and spec.version is %q", v.system.BIOSVersion, v.obj.Spec.Version)
 	}
 	return v.compare(&p)
+}
+
+// isFor reports whether settings are for the version that a BIOS has.
+func isFor(spec *metalv1.BIOSSettingsTemplate, installed string) bool {
+	return bmc.CompareVersions(installed, spec.Version) == 0
+}
+
+// Forecast is the state and the reason that new settings start with under a RolloutPolicy, if the BIOS has the version that the API shows and some of
+// the settings differ. Only the BMC knows whether they do.
+func Forecast(spec *metalv1.BIOSSettingsTemplate, installed string) (metalv1.BIOSSettingsState, string) {
+	switch {
+	case checkNames(spec.SettingsFlow) != nil:
+		return metalv1.BIOSSettingsStateFailed, reasonDuplicateName
+	case installed == "":
+		return metalv1.BIOSSettingsStatePending, reasonReading
+	case !isFor(spec, installed):
+		return metalv1.BIOSSettingsStatePending, reasonVersionMismatch
+	}
+	return metalv1.BIOSSettingsStatePending, metalv1.ReasonWaitingForRollout
 }
 
 // names is what is wrong with the names of the flow, in the order in which they stand in spec.

@@ -156,10 +156,27 @@ func (v *view) decide() plan {
 		return p.say(pending, reasonBMCUnreachable, "%v", v.unreachable)
 	case v.manager == nil:
 		return p.say(pending, reasonBMCUnreachable, "Waiting for the BMC's first answer")
-	case bmc.CompareVersions(v.manager.FirmwareVersion, v.obj.Spec.Version) != 0:
+	case !isFor(&v.obj.Spec.BMCSettingsTemplate, v.manager.FirmwareVersion):
 		return p.say(pending, reasonVersionMismatch, "The BMC has version %q, and spec.version is %q", v.manager.FirmwareVersion, v.obj.Spec.Version)
 	}
 	return v.compare(&p)
+}
+
+// isFor reports whether settings are for the version that a BMC has.
+func isFor(spec *metalv1.BMCSettingsTemplate, installed string) bool {
+	return bmc.CompareVersions(installed, spec.Version) == 0
+}
+
+// Forecast is the state and the reason that new settings start with under a RolloutPolicy, if the BMC has the version that the API shows and some of
+// the settings differ. Only the BMC knows whether they do.
+func Forecast(spec *metalv1.BMCSettingsTemplate, installed string) (metalv1.BMCSettingsState, string) {
+	switch {
+	case installed == "":
+		return metalv1.BMCSettingsStatePending, reasonReading
+	case !isFor(spec, installed):
+		return metalv1.BMCSettingsStatePending, reasonVersionMismatch
+	}
+	return metalv1.BMCSettingsStatePending, metalv1.ReasonWaitingForRollout
 }
 
 // compare reads the settings where that was not done lately, and says what follows.

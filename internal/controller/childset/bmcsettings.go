@@ -27,6 +27,12 @@ func bmcSettingsSets() *Kind {
 			c.Spec.BMCSettingsTemplate = *s.Spec.BMCSettingsTemplate.DeepCopy()
 		},
 		underWay: bmcsettings.UnderWay,
+		policy:   func(c *metalv1.BMCSettings) metalv1.ServerMaintenancePolicy { return c.Spec.ServerMaintenancePolicy },
+		forecast: func(target client.Object, c *metalv1.BMCSettings) {
+			state, reason := bmcsettings.Forecast(&c.Spec.BMCSettingsTemplate, firmwareOf(target))
+			c.Status.State, c.Status.ObservedGeneration = state, c.Generation
+			c.Status.Conditions = []metav1.Condition{forecastReady(reason)}
+		},
 		told: func(c *metalv1.BMCSettings) (state, int64, []metav1.Condition) {
 			return stateNamed(string(c.Status.State)), c.Status.ObservedGeneration, c.Status.Conditions
 		},

@@ -3,6 +3,8 @@ package childset
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
 // state is how far a child has come, in the words that all kinds of children share.
@@ -67,6 +69,10 @@ type Kind struct {
 	count func(set client.Object, c counters) standing
 	// counted reads them.
 	counted func(set client.Object) (counters, standing)
+	// policy is how a child asks for its servers.
+	policy func(child client.Object) metalv1.ServerMaintenancePolicy
+	// forecast writes into the status of a child what its controller would say at first.
+	forecast func(target, child client.Object)
 }
 
 // stateOf is how far a child has come with the spec that it has.
@@ -98,6 +104,8 @@ type row[S, C client.Object] struct {
 	told     func(C) (state, int64, []metav1.Condition)
 	count    func(S, counters)
 	counted  func(S) (counters, standing)
+	policy   func(C) metalv1.ServerMaintenancePolicy
+	forecast func(target client.Object, child C)
 }
 
 // kind forgets the types: the engine handles objects of all kinds alike.
@@ -110,6 +118,8 @@ func (r row[S, C]) kind() *Kind {
 		targetOf: func(child client.Object) string { return r.targetOf(as[C](child)) },
 		bring:    func(set, child client.Object) { r.bring(as[S](set), as[C](child)) },
 		underWay: func(child client.Object) bool { return r.underWay(as[C](child)) },
+		policy:   func(child client.Object) metalv1.ServerMaintenancePolicy { return r.policy(as[C](child)) },
+		forecast: func(target, child client.Object) { r.forecast(target, as[C](child)) },
 		told:     func(child client.Object) (state, int64, []metav1.Condition) { return r.told(as[C](child)) },
 		count: func(set client.Object, c counters) standing {
 			s := as[S](set)

@@ -32,6 +32,12 @@ func biosSettingsSets() *Kind {
 			c.Spec.BIOSSettingsTemplate = *s.Spec.BIOSSettingsTemplate.DeepCopy()
 		},
 		underWay: biossettings.UnderWay,
+		policy:   func(c *metalv1.BIOSSettings) metalv1.ServerMaintenancePolicy { return c.Spec.ServerMaintenancePolicy },
+		forecast: func(target client.Object, c *metalv1.BIOSSettings) {
+			state, reason := biossettings.Forecast(&c.Spec.BIOSSettingsTemplate, biosOf(target))
+			c.Status.State, c.Status.ObservedGeneration = state, c.Generation
+			c.Status.Conditions = []metav1.Condition{forecastReady(reason)}
+		},
 		told: func(c *metalv1.BIOSSettings) (state, int64, []metav1.Condition) {
 			return stateNamed(string(c.Status.State)), c.Status.ObservedGeneration, c.Status.Conditions
 		},

@@ -35,6 +35,15 @@ type Child struct {
 	Outdated bool
 	// Reason is that of the condition Ready.
 	Reason string
+	// Policy is how it asks for its servers.
+	Policy metalv1.ServerMaintenancePolicy
+}
+
+// Taken is a target that a Set selects and that has a child of somebody else.
+type Taken struct {
+	Target string
+	// By says whose, for people.
+	By string
 }
 
 // Change is what one Set asks for, or one object that no Set has made.
@@ -45,6 +54,8 @@ type Change struct {
 	Children     []Child
 	// Missing are targets that are about to get a child.
 	Missing []string
+	// Taken are targets that the Set leaves alone.
+	Taken []Taken
 }
 
 // Changes are those of a kind that go by a RolloutPolicy; defaults says that there is one for Sets that choose none.
@@ -58,9 +69,11 @@ func (k *Kind) Changes(ctx context.Context, from client.Reader, defaults bool) (
 		return nil, fmt.Errorf("list the %ss: %w", k.Name, err)
 	}
 	var changes []Change
-	of, has := map[types.UID][]client.Object{}, map[string]bool{}
+	of, oldest := map[types.UID][]client.Object{}, map[string]client.Object{}
 	for _, obj := range objects {
-		has[k.targetOf(obj)] = true
+		if first := oldest[k.targetOf(obj)]; first == nil || byAge(obj, first) < 0 {
+			oldest[k.targetOf(obj)] = obj
+		}
 		if set := controllerOf(obj); set != "" {
 			of[set] = append(of[set], obj)
 		} else if policy := annotation(obj, metalv1.AnnotationRolloutPolicy); policy != "" && counts(obj) {
@@ -74,23 +87,42 @@ func (k *Kind) Changes(ctx context.Context, from client.Reader, defaults bool) (
 		}
 		s := k.readSet(set)
 		c := Change{Object: set, Kind: k.Name, Policy: policy}
+		own := map[string]bool{}
 		for _, child := range of[set.GetUID()] {
-			if counts(child) {
+			if own[k.targetOf(child)] = true; counts(child) {
 				c.Children = append(c.Children, k.readChild(s, child))
 			}
 		}
-		if c.Missing, err = k.missing(ctx, from, s, has); err != nil {
+		selected, err := k.selected(ctx, from, s)
+		if err != nil {
 			return nil, err
+		}
+		for _, target := range selected {
+			switch other := oldest[target]; {
+			case other == nil:
+				c.Missing = append(c.Missing, target)
+			case !own[target]:
+				c.Taken = append(c.Taken, Taken{target, k.described(other)})
+			}
 		}
 		changes = append(changes, c)
 	}
 	return changes, nil
 }
 
+// described names a child, and the Set that it belongs to.
+func (k *Kind) described(child client.Object) string {
+	text := fmt.Sprintf("%s %q", k.Child, child.GetName())
+	if owner := metav1.GetControllerOfNoCopy(child); owner != nil {
+		text += fmt.Sprintf(" of %s %q", owner.Kind, owner.Name)
+	}
+	return text
+}
+
 func counts(obj client.Object) bool { return !deleting(obj) && !metalv1.IsIgnored(obj) }
 
-// missing are the targets of a Set that nobody has made a child for.
-func (k *Kind) missing(ctx context.Context, from client.Reader, s *set, has map[string]bool) ([]string, error) {
+// selected are the names of the targets that a Set selects.
+func (k *Kind) selected(ctx context.Context, from client.Reader, s *set) ([]string, error) {
 	if s.frozen() {
 		return nil, nil
 	}
@@ -100,7 +132,7 @@ func (k *Kind) missing(ctx context.Context, from client.Reader, s *set, has map[
 	}
 	var names []string
 	for _, target := range targets {
-		if !has[target.GetName()] && !deleting(target) {
+		if !deleting(target) {
 			names = append(names, target.GetName())
 		}
 	}
@@ -109,7 +141,7 @@ func (k *Kind) missing(ctx context.Context, from client.Reader, s *set, has map[
 
 // readChild reads a child of a Set, or an object of which there is none.
 func (k *Kind) readChild(s *set, obj client.Object) Child {
-	c := Child{Object: obj, Target: k.targetOf(obj)}
+	c := Child{Object: obj, Target: k.targetOf(obj), Policy: k.policy(obj)}
 	if s != nil {
 		c.Outdated = annotation(obj, metalv1.AnnotationRolloutPolicy) == "" || k.outdated(s, obj) != nil
 	}
@@ -140,6 +172,12 @@ func (k *Kind) NewSet() client.Object { return k.newSet() }
 
 // NewChild is the other half of NewSet.
 func (k *Kind) NewChild() client.Object { return k.newChild("") }
+
+// NewSetList is an empty list of Sets, NewChildList one of children.
+func (k *Kind) NewSetList() client.ObjectList { return k.sets() }
+
+// NewChildList is the other half of NewSetList.
+func (k *Kind) NewChildList() client.ObjectList { return k.children() }
 
 // ChildMoved reports whether a child stands otherwise for a rollout than it did.
 func (k *Kind) ChildMoved(before, now client.Object) bool {

@@ -127,10 +127,7 @@ func (r *Sets) lacking(ctx context.Context, c *census, s *set, target string) er
 	if len(others) > 0 {
 		slices.SortFunc(others, byAge)
 		if c.taken++; c.takenBy == "" {
-			c.takenBy = fmt.Sprintf("%s %q has %s %q", r.Kind.Target, target, r.Kind.Child, others[0].GetName())
-			if owner := metav1.GetControllerOfNoCopy(others[0]); owner != nil {
-				c.takenBy += fmt.Sprintf(" of %s %q", owner.Kind, owner.Name)
-			}
+			c.takenBy = fmt.Sprintf("%s %q has %s", r.Kind.Target, target, r.Kind.described(others[0]))
 		}
 		return nil
 	}

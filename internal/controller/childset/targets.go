@@ -9,11 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -110,16 +110,7 @@ func (r *Targets) create(ctx context.Context, v *view, s *set) error {
 	target := v.name
 	plain, exact := names(s.GetName(), target)
 	for _, name := range []string{plain, exact} {
-		child := r.Kind.newChild(target)
-		child.SetName(name)
-		r.Kind.bring(s.Object, child)
-		child = v.follow(s, child, false)
-		if s.ignoresChildren() {
-			child = operated(child, metalv1.OperationIgnorePropagated)
-		}
-		if err := controllerutil.SetControllerReference(s.Object, child, r.Scheme()); err != nil {
-			return fmt.Errorf("own %s %q: %w", r.Kind.Child, name, err)
-		}
+		child := v.born(s, name)
 		err := r.Create(ctx, child, client.FieldOwner(metalv1.FieldManager))
 		if !apierrors.IsAlreadyExists(err) {
 			if err != nil {
@@ -137,6 +128,19 @@ func (r *Targets) create(ctx context.Context, v *view, s *set) error {
 		}
 	}
 	return nil
+}
+
+// born is a child as its Set makes it.
+func (v *view) born(s *set, name string) client.Object {
+	child := v.kind.newChild(v.name)
+	child.SetName(name)
+	v.kind.bring(s.Object, child)
+	child = v.follow(s, child, false)
+	if s.ignoresChildren() {
+		child = operated(child, metalv1.OperationIgnorePropagated)
+	}
+	child.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.Object, metalv1.GroupVersion.WithKind(v.kind.Name))})
+	return child
 }
 
 // SetupWithManager registers the controller and everything that wakes it.

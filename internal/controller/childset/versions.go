@@ -27,6 +27,12 @@ func biosVersionSets() *Kind {
 			c.Spec.BIOSVersionTemplate = *s.Spec.BIOSVersionTemplate.DeepCopy()
 		},
 		underWay: func(c *metalv1.BIOSVersion) bool { return firmwareversion.UnderWay(c) },
+		policy:   func(c *metalv1.BIOSVersion) metalv1.ServerMaintenancePolicy { return c.Spec.ServerMaintenancePolicy },
+		forecast: func(target client.Object, c *metalv1.BIOSVersion) {
+			state, reason := firmwareversion.Forecast(&c.Spec.VersionTemplate, biosOf(target))
+			c.Status.State, c.Status.ObservedGeneration = state, c.Generation
+			c.Status.Conditions = []metav1.Condition{forecastReady(reason)}
+		},
 		told: func(c *metalv1.BIOSVersion) (state, int64, []metav1.Condition) {
 			return stateNamed(string(c.Status.State)), c.Status.ObservedGeneration, c.Status.Conditions
 		},
@@ -62,6 +68,12 @@ func bmcVersionSets() *Kind {
 			c.Spec.BMCVersionTemplate = *s.Spec.BMCVersionTemplate.DeepCopy()
 		},
 		underWay: func(c *metalv1.BMCVersion) bool { return firmwareversion.UnderWay(c) },
+		policy:   func(c *metalv1.BMCVersion) metalv1.ServerMaintenancePolicy { return c.Spec.ServerMaintenancePolicy },
+		forecast: func(target client.Object, c *metalv1.BMCVersion) {
+			state, reason := firmwareversion.Forecast(&c.Spec.VersionTemplate, firmwareOf(target))
+			c.Status.State, c.Status.ObservedGeneration = state, c.Generation
+			c.Status.Conditions = []metav1.Condition{forecastReady(reason)}
+		},
 		told: func(c *metalv1.BMCVersion) (state, int64, []metav1.Condition) {
 			return stateNamed(string(c.Status.State)), c.Status.ObservedGeneration, c.Status.Conditions
 		},

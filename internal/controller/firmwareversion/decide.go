@@ -128,7 +128,22 @@ func (p *plan) wake(now, t time.Time) {
 
 // reached reports whether a version is the one asked for.
 func (v *view) reached(version string) bool {
-	return version != "" && bmc.CompareVersions(version, v.item.spec.Version) == 0
+	return isReached(v.item.spec, version)
+}
+
+func isReached(spec *metalv1.VersionTemplate, version string) bool {
+	return version != "" && bmc.CompareVersions(version, spec.Version) == 0
+}
+
+// Forecast is the state and the reason that a new object starts with under a RolloutPolicy, if the firmware has the version that the API shows.
+func Forecast(spec *metalv1.VersionTemplate, installed string) (metalv1.VersionState, string) {
+	switch {
+	case installed == "":
+		return metalv1.VersionStatePending, reasonReading
+	case isReached(spec, installed):
+		return metalv1.VersionStateCompleted, reasonReached
+	}
+	return metalv1.VersionStatePending, metalv1.ReasonWaitingForRollout
 }
 
 // decide says what to do.

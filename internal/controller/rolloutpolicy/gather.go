@@ -28,9 +28,18 @@ type view struct {
 	// changes are in the order of their precedence: the oldest first.
 	changes  []*change
 	machines []rollout.Machine
-	// servers are how they stand, by their names; behind are the names of those of a BMC.
+	// servers are how they stand, by their names; behind are the names of those of a BMC; claims are those that servers belong to.
 	servers map[string]server
 	behind  map[string][]string
+	claims  map[string]client.ObjectKey
+}
+
+// reading is what a view is read from.
+type reading struct {
+	client.Reader
+	kinds   []*childset.Kind
+	permits *permits
+	now     time.Time
 }
 
 // policy is a RolloutPolicy, and what it says, or why that cannot be followed.
@@ -63,7 +72,11 @@ func (c child) id() string { return c.Target }
 
 // gather reads what decisions look at.
 func (r *Reconciler) gather(ctx context.Context) (*view, error) {
-	v := &view{now: r.Clock.Now(), policies: map[string]*policy{}, servers: map[string]server{}, behind: map[string][]string{}}
+	return (&reading{Reader: r, kinds: r.Kinds, permits: &r.permits, now: r.Clock.Now()}).gather(ctx)
+}
+
+func (r *reading) gather(ctx context.Context) (*view, error) {
+	v := &view{now: r.now, policies: map[string]*policy{}, servers: map[string]server{}, behind: map[string][]string{}, claims: map[string]client.ObjectKey{}}
 	var policies farrierv1.RolloutPolicyList
 	if err := r.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the RolloutPolicies: %w", err)
@@ -77,7 +90,7 @@ func (r *Reconciler) gather(ctx context.Context) (*view, error) {
 		return v, nil
 	}
 	seen := map[types.UID]bool{}
-	for _, kind := range r.Kinds {
+	for _, kind := range r.kinds {
 		if err := r.changesOf(ctx, v, kind, seen); err != nil {
 			return nil, err
 		}
@@ -94,7 +107,7 @@ func (r *Reconciler) gather(ctx context.Context) (*view, error) {
 }
 
 // changesOf reads the changes of one kind of Sets.
-func (r *Reconciler) changesOf(ctx context.Context, v *view, kind *childset.Kind, seen map[types.UID]bool) error {
+func (r *reading) changesOf(ctx context.Context, v *view, kind *childset.Kind, seen map[types.UID]bool) error {
 	_, defaults := v.policies[farrierv1.DefaultRolloutPolicy]
 	found, err := kind.Changes(ctx, r, defaults)
 	if err != nil {
@@ -129,7 +142,7 @@ func newChange(kind *childset.Kind, found childset.Change) *change {
 }
 
 // fleet reads how the servers stand.
-func (r *Reconciler) fleet(ctx context.Context, v *view) error {
+func (r *reading) fleet(ctx context.Context, v *view) error {
 	var list metalv1.ServerList
 	if err := r.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the Servers: %w", err)
@@ -142,6 +155,9 @@ func (r *Reconciler) fleet(ctx context.Context, v *view) error {
 		v.machines = append(v.machines, rollout.Machine{Name: s.Name, Zone: at.Zone, Rack: at.Rack, Unavailable: !stands.available})
 		if ref := s.Spec.BMCRef; ref != nil {
 			v.behind[ref.Name] = append(v.behind[ref.Name], s.Name)
+		}
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			v.claims[s.Name] = client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 		}
 	}
 	return nil
