@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -106,10 +107,11 @@ func printProposal(out io.Writer, plans []rolloutpolicy.Planned, sets []client.O
 		if err := printPlans(out, plans, kind+"/"+set.GetName()); err != nil {
 			return err
 		}
-		if !strings.Contains(kind, "Settings") {
+		planned := slices.ContainsFunc(plans, func(p rolloutpolicy.Planned) bool { return p.Kind == kind && p.Name == set.GetName() })
+		if !planned || kind != "BIOSSettingsSet" && kind != "BMCSettingsSet" {
 			continue
 		}
-		if _, err := fmt.Fprintln(out, "Which targets have the settings already only their BMCs know, and Farrier asks once the Set is applied: fewer may change."); err != nil {
+		if _, err := fmt.Fprintln(out, "Only the BMCs know which targets have the settings already. Farrier asks them once the Set is applied, so fewer may change."); err != nil {
 			return err
 		}
 	}
@@ -155,7 +157,7 @@ func printPlan(out io.Writer, p *rolloutpolicy.Planned) error {
 	if err := table.Flush(); err != nil || len(p.Taken) == 0 {
 		return err
 	}
-	fmt.Fprintf(out, "%d more stay as they are, because others have them:\n", len(p.Taken))
+	fmt.Fprintf(out, "Taken by others, and left alone (%d):\n", len(p.Taken))
 	for _, taken := range p.Taken {
 		fmt.Fprintf(table, "  %s\t%s\n", taken.Target, printable.Line(taken.By))
 	}
