@@ -93,7 +93,7 @@ func uniqueBMC(ctx context.Context, c *check, now, before *metalv1.BMCSettings) 
 	}
 	path := field.NewPath("spec", "BMCRef")
 	others, err := holders(ctx, c, &metalv1.BMCSettingsList{}, index.BMCSettingsByBMC, name, blank[metalv1.BMCSettings], func(o *metalv1.BMCSettings) bool {
-		return referent(o.Spec.BMCRef) == name
+		return referent(o.Spec.BMCRef) == name && o.DeletionTimestamp.IsZero()
 	})
 	if err != nil {
 		return err

@@ -74,13 +74,13 @@ func (c *check) reference(path *field.Path, now, before any) {
 	was, had := before.(map[string]any)
 	name, _ := is["name"].(string)
 	former, _ := was["name"].(string)
-	if name != former {
+	if name != former && !c.hasVariable(path, name) {
 		c.wellNamed(path.Child("name"), name, validation.IsDNS1123Subdomain)
 	}
 	if name == "" && (!had || former != "") && !c.namelessAllowed(path.String()) {
 		c.warn(path, "names nothing")
 	}
-	if namespace, ok := is["namespace"].(string); ok && namespace != was["namespace"] {
+	if namespace, ok := is["namespace"].(string); ok && namespace != was["namespace"] && !c.hasVariable(path, namespace) {
 		c.wellNamed(path.Child("namespace"), namespace, validation.IsDNS1123Label)
 	}
 }
@@ -88,7 +88,14 @@ func (c *check) reference(path *field.Path, now, before any) {
 // namelessAllowed reports whether nobody is to be warned of a reference without a name: it is filled in from elsewhere, or a rule of its own says
 // more. Of a Profile or an Assignment all rules are their own.
 func (c *check) namelessAllowed(path string) bool {
-	return path == "spec.serverBootConfigurationTemplate.spec.serverRef" || path == "spec.serverRef" && c.Kind == metal("ServerClaim") || c.Kind.Group == ipxev1.GroupName
+	return path == "spec.serverBootConfigurationTemplate.spec.serverRef" || path == "spec.serverRef" && c.Kind == metal("ServerClaim") || c.Kind.Group == ipxev1.GroupName ||
+		strings.HasSuffix(path, ".valueFrom.fieldRef") // a field of the object itself
+}
+
+// hasVariable reports whether a name in a variable of BMC settings contains another variable. Which name that makes only the controller knows.
+func (c *check) hasVariable(path *field.Path, name string) bool {
+	of := c.Kind == metal("BMCSettings") || c.Kind == metal("BMCSettingsSet")
+	return of && strings.Contains(path.String(), ".variables[") && strings.Contains(name, "$(")
 }
 
 // wellNamed refuses a name that the judge finds fault with. No name at all is for the rules of the field.

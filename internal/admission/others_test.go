@@ -250,3 +250,22 @@ func TestImagesOfAnotherBootProvider(t *testing.T) {
 		}
 	}
 }
+
+// TestBMCSettingsThatAreBeingDeleted make room for others, as versions do.
+func TestBMCSettingsThatAreBeingDeleted(t *testing.T) {
+	a := newAlone(t)
+	settings := func(name string) *unstructured.Unstructured {
+		return admissiontest.Parse(t, "{apiVersion: metal.ironcore.dev/v1alpha1, kind: BMCSettings, metadata: {name: "+name+", finalizers: [a/b]}, spec: {version: '1', BMCRef: {name: b}}}")
+	}
+	old := settings("old")
+	a.Give(t, old)
+	if outcome := a.Request(t, settings("new"), nil); len(outcome.Causes) != 1 {
+		t.Errorf("beside others: %q", outcome.Causes)
+	}
+	if err := a.store.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if outcome := a.Request(t, settings("new"), nil); len(outcome.Causes) != 0 {
+		t.Errorf("after others: %q", outcome.Causes)
+	}
+}

@@ -46,7 +46,7 @@ var (
 )
 
 // Cases are what both shells and the rules alone are held to.
-var Cases = slices.Concat(rackCases, settingsCases, setCases, rolloutCases, versionCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
+var Cases = slices.Concat(rackCases, settingsCases, setCases, otherSetCases, rolloutCases, versionCases, claimCases, annotationCases, bootCases, ipxeCases, overlapCases, deletionCases, nameCases)
 
 var rackCases = []Case{
 	{

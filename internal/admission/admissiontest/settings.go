@@ -61,6 +61,28 @@ var settingsCases = []Case{
 		Refused: "spec.settings", Text: "metal.ironcore.dev/operation=allow-in-progress-update",
 	},
 	{
+		Name:    "BMC settings that are for another version while they are being applied",
+		Old:     bmcSettings("", "1", "a: b", "InProgress"),
+		Object:  bmcSettings("", "2", "a: b", "InProgress"),
+		Refused: "spec.version", Text: "are being applied",
+	},
+	{
+		Name:    "BMC settings that get a variable while they are being applied",
+		Old:     bmcSettings("", "1", "a: $(B)", "InProgress"),
+		Object:  strings.Replace(bmcSettings("", "1", "a: $(B)", "InProgress"), "spec: {", "spec: {variables: [{key: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], ", 1),
+		Refused: "spec.variables", Text: "are being applied",
+	},
+	{
+		Name:   "BMC settings that are labelled, and get another policy, while they are being applied",
+		Old:    bmcSettings("", "1", "a: b", "InProgress"),
+		Object: strings.Replace(bmcSettings(", labels: {a: b}", "1", "a: b", "InProgress"), "spec: {", "spec: {serverMaintenancePolicy: Enforced, ", 1),
+	},
+	{
+		Name:   "BMC settings that are changed when they have failed",
+		Old:    bmcSettings("", "1", "a: b", "Failed"),
+		Object: bmcSettings("", "2", "a: c", "Failed"),
+	},
+	{
 		Name:   "BMC settings that are changed while they are being applied, as is meant",
 		Old:    bmcSettings("", "1", "a: b", "InProgress"),
 		Object: bmcSettings(allowed, "2", "a: c", "InProgress"),
