@@ -9,6 +9,8 @@
 //   - Sets (sets.go) looks at one Set: its finalizer, its operations (operations.go), its deletion, and the counters of its status
 //     (status.go). It counts no more than once in some seconds, because every child of a Set changes its state several times.
 //
+// What a Set would do before anybody has applied it is decided by the same code, in memory (forecast.go).
+//
 // Rules that both keep to:
 //
 //   - A child belongs to the Set that controls it by UID. Nobody adopts a child, and nobody overwrites that of another Set or of a person: the
@@ -19,6 +21,6 @@
 //
 // # Adding a kind of Set
 //
-// Its types in api/metal/v1alpha1, a row in kinds.go or versions.go, the indexes of its child in internal/controller/index, and a line in cachedKinds of
-// internal/system.
+// Its types in api/metal/v1alpha1, a row in kinds.go or versions.go, the indexes of its child in internal/controller/index, a line in cachedKinds of
+// internal/system, and one in the kinds of internal/rollout/manifest.
 package childset

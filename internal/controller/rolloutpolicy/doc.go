@@ -11,6 +11,8 @@
 //	decide.go   per change, the oldest first, package rollout says which items may begin (pure)
 //	act.go      permits are written, only if nobody wrote in between
 //	report.go   the status of the policies, and events of the Sets
+//	plan.go     what would happen, for people, before anything does
+//	proposal.go the same of Sets that nobody has applied yet
 //
 // A permit counts from the moment that it may have been written (memory.go): a cache that does not show it yet would have as many begin again.
 package rolloutpolicy
