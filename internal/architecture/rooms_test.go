@@ -184,12 +184,6 @@ var rooms = []room{
 		because: "what a RolloutPolicy says is the same for whoever refuses it, follows it or prints it",
 	},
 	{
-		path:    "internal/rollout/manifest",
-		may:     []string{"api", "config", "internal/admission", "internal/controller/rolloutpermit"},
-		never:   controlPlane,
-		because: "a file is judged by the schemas and rules that the API would judge it by, before anybody asks the API",
-	},
-	{
 		path:    "internal/controller/rolloutpermit",
 		may:     []string{"api"},
 		never:   kubernetesClients,
@@ -682,6 +676,12 @@ var rooms = []room{
 			"internal/controller", "internal/ignition", "internal/inspection", "internal/backup", "internal/move", "internal/host/atomicfile", "internal/host/ownership", "internal/bootstream/peer", "internal/bootstream/authority",
 			"internal/bootstream/enroll", "internal/diagnosis", "internal/inquiry", "internal/overview", "internal/timeline", "internal/identity", "internal/logbook", "internal/console", "internal/cli/...", "internal/verb", "internal/place", "internal/rollout/..."},
 		because: "subcommands start a system and then talk to it as any client would",
+	},
+	{
+		path:    "internal/cli/manifest",
+		may:     []string{"api", "config", "internal/admission", "internal/controller/rolloutpermit"},
+		never:   controlPlane,
+		because: "a file is judged by the schemas and rules that the API would judge it by, before anybody asks the API",
 	},
 	{
 		path:    "internal/cli/screen",

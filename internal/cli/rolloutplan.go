@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/cli/manifest"
 	"github.com/farrier-dev/farrier/internal/controller/rolloutpolicy"
 	"github.com/farrier-dev/farrier/internal/printable"
 	"github.com/farrier-dev/farrier/internal/program/usage"
 	"github.com/farrier-dev/farrier/internal/rollout"
-	"github.com/farrier-dev/farrier/internal/rollout/manifest"
 )
 
 // planner is what `farrier rollout plan` is asked.

@@ -22,5 +22,5 @@
 // # Adding a kind of Set
 //
 // Its types in api/metal/v1alpha1, a row in kinds.go or versions.go, the indexes of its child in internal/controller/index, a line in cachedKinds of
-// internal/system, and one in the kinds of internal/rollout/manifest.
+// internal/system, and one in the kinds of internal/cli/manifest.
 package childset

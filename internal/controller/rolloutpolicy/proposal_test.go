@@ -93,7 +93,9 @@ func TestTheProposalOfANewSet(t *testing.T) {
 // TestTheProposalIsWhatHappens: a Set that is applied begins with what its plan says.
 func TestTheProposalIsWhatHappens(t *testing.T) {
 	s := newFixture(t, 12, farrierv1.RolloutPolicySpec{MaxUnavailable: fleetOf("3")})
-	controllertest.Change(t, s.API, "settings", func(set *metalv1.BIOSSettingsSet) { set.Annotations = map[string]string{metalv1.AnnotationRolloutPolicy: rolloutpermit.NoPolicy} })
+	controllertest.Change(t, s.API, "settings", func(set *metalv1.BIOSSettingsSet) {
+		set.Annotations = map[string]string{metalv1.AnnotationRolloutPolicy: rolloutpermit.NoPolicy}
+	})
 	changed := s.proposal(t, "2", "careful")
 	for i := range 12 {
 		s.hasBIOS(t, serverName(i), "2")
