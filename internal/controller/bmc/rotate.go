@@ -288,7 +288,12 @@ func (r *Reconciler) failRotation(ctx context.Context, s *scope, why string) err
 	return r.endRotation(ctx, s, corev1.EventTypeWarning, metalv1.ReasonRotationFailed)
 }
 
+// endRotation writes the condition first: a process that ends between the two writes leaves a rotation that ends once more, and no condition
+// of a rotation that nobody goes on with.
 func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason string) error {
+	if err := r.report(ctx, s); err != nil {
+		return err
+	}
 	r.unlock(s)
 	before := s.obj.DeepCopy()
 	delete(s.obj.Annotations, metalv1.AnnotationOperationStarted)

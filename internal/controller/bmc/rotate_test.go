@@ -166,6 +166,45 @@ func TestALostAnswerIsLookedInto(t *testing.T) {
 	}
 }
 
+// TestARotationEndsAtWhicheverWriteTheProcessDoes: the condition tells of the end, too.
+func TestARotationEndsAtWhicheverWriteTheProcessDoes(t *testing.T) {
+	reached := 0
+	for n := range 12 {
+		stands(t, func(t *testing.T, s *stand) {
+			s.rotates(t)
+			writes, died := 0, false
+			s.Fail = func(verb string, _ runtime.Object) error {
+				if verb == controllertest.Get || verb == controllertest.List {
+					return nil
+				}
+				if writes++; writes == n+1 {
+					died = true
+					return fmt.Errorf("etcd is away")
+				}
+				return nil
+			}
+			for range 30 {
+				_, _ = s.Reconcile(t.Context(), request("b"))
+				s.rack.Pass(time.Second)
+				if died {
+					s.Fail = nil
+					s.restart(t)
+					reached, died = n, false
+				}
+			}
+			s.Fail = nil
+			s.pass(t, 3*time.Minute)
+			s.rotated(t, "s", s.bmc.Sets())
+			if t.Failed() {
+				t.Fatalf("write %d was lost", n)
+			}
+		})
+	}
+	if reached < 5 {
+		t.Errorf("only %d writes were lost", reached)
+	}
+}
+
 func TestARotationThatTheAPILosesIsNotDoneTwice(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
 		s.rotates(t)
