@@ -172,6 +172,9 @@ const (
 	// version of the object that holds them: <RFC 3339>@<resourceVersion>. Farrier tries neither for an hour, or until somebody
 	// changes them.
 	AnnotationRotationRefused = "farrier.dev/rotation-refused"
+	// AnnotationRotationTried, on a BMC, is the password with which a rotation that another process had begun asked the BMC last: old or next. A
+	// process that ends at once is followed by one that asks with the other, so that the BMC does not lock the account.
+	AnnotationRotationTried = "farrier.dev/rotation-tried"
 
 	// AnnotationCredentialsOf, on a BMCSecret or Secret that Farrier created in place of one that it could not change, holds the
 	// UID of the BMC that it is for.

@@ -44,6 +44,7 @@ func (r *Reconciler) beginRotation(ctx context.Context, obj *metalv1.BMC) error 
 	started := metalv1.OperationRotateCredentials + "@" + obj.ResourceVersion
 	delete(obj.Annotations, metalv1.AnnotationOperation)
 	delete(obj.Annotations, metalv1.AnnotationRotationRefused)
+	delete(obj.Annotations, metalv1.AnnotationRotationTried)
 	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, metalv1.AnnotationOperationStarted, started)
 	return r.patch(ctx, obj, before)
 }
@@ -69,9 +70,44 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 				metalv1.BMCSecretPasswordKey, v, metalv1.BMCSecretNextPasswordKey, until.UTC().Format(time.RFC3339)))
 		return nil
 	}
+	if err := r.resumeRotation(ctx, s); err != nil {
+		return err
+	}
 	if s.rotating.Next && v.next() != "" {
 		s.target.Credentials.Password = v.next()
 	}
+	return nil
+}
+
+// Values of AnnotationRotationTried.
+const (
+	triedOld  = "old"
+	triedNext = "next"
+)
+
+// resumeRotation chooses the password with which this process asks a BMC first that another process may have told a new one. One of the two is
+// wrong, and BMCs lock accounts after a few wrong ones in a row; so each process begins with the one that the last did not ask with.
+func (r *Reconciler) resumeRotation(ctx context.Context, s *scope) error {
+	p := s.rotating
+	if p.Resumed || p.Chosen != "" || p.stored.next() == "" {
+		return nil
+	}
+	p.Next, p.Resumed = s.obj.Annotations[metalv1.AnnotationRotationTried] == triedOld, true
+	return r.noteTried(ctx, s)
+}
+
+// noteTried writes down which password the BMC is asked with, before it is.
+func (r *Reconciler) noteTried(ctx context.Context, s *scope) error {
+	tried := triedOld
+	if s.rotating.Next {
+		tried = triedNext
+	}
+	before := s.obj.DeepCopy()
+	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationTried, tried)
+	if err := r.patch(ctx, s.obj, before); err != nil {
+		return err
+	}
+	r.rotations.Set(s.obj.UID, s.rotating.Rotation)
 	return nil
 }
 
@@ -163,9 +199,12 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotation.Step, n
 		next.Chosen = made
 		keep()
 		return false, nil
-	case rotation.StepTryNext:
-		keep()
-		r.hangUp(s.obj.Name) // what it said was about the old password
+	case rotation.StepTryNext, rotation.StepTryOld:
+		p.Rotation = next
+		if err := r.noteTried(ctx, s); err != nil {
+			return true, err
+		}
+		r.hangUp(s.obj.Name) // what it said was about the other password
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(time.Second)
 		return true, nil
@@ -298,6 +337,7 @@ func (r *Reconciler) endRotation(ctx context.Context, s *scope, kind, reason str
 	before := s.obj.DeepCopy()
 	delete(s.obj.Annotations, metalv1.AnnotationOperationStarted)
 	delete(s.obj.Annotations, metalv1.AnnotationRotationRefused)
+	delete(s.obj.Annotations, metalv1.AnnotationRotationTried)
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return err
 	}

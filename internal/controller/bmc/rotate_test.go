@@ -142,6 +142,54 @@ func TestNobodyIsLockedOutByACrash(t *testing.T) {
 	}
 }
 
+// TestProcessesThatEndAtOnceLockNobodyOut: each asks the BMC once and dies. No two of them in a row ask with the wrong password, whichever that is.
+func TestProcessesThatEndAtOnceLockNobodyOut(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		stands(t, func(t *testing.T, s *stand) {
+			s.rotates(t)
+			told := false
+			s.bmc.OnPassword(func(string) (bool, error) {
+				first := !told
+				told = true
+				if first {
+					return made, &bmc.Error{Kind: bmc.KindConnection, Op: "PATCH", Message: "connection closed before the answer"}
+				}
+				return true, nil
+			})
+			for range 20 {
+				if told {
+					break
+				}
+				s.Step(t, s.Reconciler, "b")
+				s.rack.Pass(time.Second)
+			}
+			wrong, most := 0, 0
+			for range 12 {
+				before := s.bmc.Logins()
+				s.restart(t)
+				s.Step(t, s.Reconciler, "b")
+				s.rack.Pass(time.Second)
+				right := s.bmc.Password()
+				for password, n := range s.bmc.Logins() {
+					switch asked := n - before[password]; {
+					case asked == 0:
+					case password == right:
+						wrong = 0
+					default:
+						wrong += asked
+					}
+				}
+				most = max(most, wrong)
+			}
+			if !told || most > 1 {
+				t.Errorf("told %v; %d wrong passwords in a row", told, most)
+			}
+			s.pass(t, 5*time.Minute)
+			s.rotated(t, "s", s.bmc.Sets())
+		})
+	}
+}
+
 // The answer is lost and the process lives on.
 func TestALostAnswerIsLookedInto(t *testing.T) {
 	for _, heard := range []bool{true, false} {

@@ -37,8 +37,12 @@ type Rotation struct {
 	// Chosen is the new password, once it has been stored: whoever writes the secret too may take it away there, and the
 	// BMC may have it.
 	Chosen bmc.Secret
-	// Next says that the BMC is asked with the new password, because it refused the old one.
+	// Next says that the BMC is asked with the new password, and not with the old one.
 	Next bool
+	// Resumed says that it is noted, where another process finds it, with which of them this process asks the BMC.
+	Resumed bool
+	// OldRefused and NextRefused are what the BMC said to them since it answered last.
+	OldRefused, NextRefused bool
 	// Doubt says that the BMC may have the new password though it did not say so.
 	Doubt     bool
 	Attempts  int // without a certain end, in a row
@@ -76,6 +80,7 @@ const (
 	StepStore   Step = "Store"   // write the new password down
 	StepSet     Step = "Set"     // tell it to the BMC
 	StepTryNext Step = "TryNext" // go on with the new password
+	StepTryOld  Step = "TryOld"  // go on with the old password
 	StepPromote Step = "Promote" // it is the password
 	StepRest    Step = "Rest"    // neither is taken
 	StepFail    Step = "Fail"    // the old one stays
@@ -86,6 +91,9 @@ const (
 func (p Rotation) Decide(v View) (Step, Rotation, string) {
 	refused := !v.Separate && bmc.KindOf(v.Observation.Err) == bmc.KindAuthentication
 	answered := v.Observation.Sequence > 0 && v.Observation.Err == nil
+	if answered {
+		p.OldRefused, p.NextRefused = false, false
+	}
 	switch {
 	case v.Done:
 		return StepDone, p, ""
@@ -95,11 +103,14 @@ func (p Rotation) Decide(v View) (Step, Rotation, string) {
 		return p.follow(v)
 	case p.Next && answered:
 		return StepPromote, p, ""
-	case p.Next && refused:
-		p.Next, p.Doubt = false, true
+	case refused && (p.Next && p.OldRefused || !p.Next && p.NextRefused):
+		p.Next, p.Doubt, p.OldRefused, p.NextRefused = false, true, false, false
 		return StepRest, p, "the BMC refuses both the old and the new password"
+	case refused && p.Next:
+		p.Next, p.NextRefused = false, true
+		return StepTryOld, p, "the BMC refuses the new password"
 	case refused && v.Stored:
-		p.Next = true
+		p.Next, p.OldRefused = true, true
 		return StepTryNext, p, "the BMC refuses the old password"
 	case v.OverriddenBy != "" && !v.Stored:
 		return StepFail, p, v.OverriddenBy + " names the same BMC, and its credentials are used"
