@@ -27,7 +27,7 @@ CC_FOUND   = $(shell set -- $$(go env CC); command -v "$$1" 2>/dev/null)
 # Collecting garbage less often saves raced tests up to a seventh of their processor time.
 RACED      = CGO_ENABLED=1 GOGC=400 GORACE=atexit_sleep_ms=50 go test -race $(FLAGS) -gcflags=all=-d=checkptr=0 -gcflags=$(MODULE)/...=-d=checkptr=1
 TEST_RACED = $(if $(CC_FOUND),$(RACED),$(GO) test $(FLAGS)) -vet=off -timeout 10m -p 3
-TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 20m -p 4
+TEST_PLAIN = $(GO) test $(FLAGS) -vet=off -timeout 40m -p 4
 
 GOVULNCHECK_VERSION   := v1.9.0
 GOLANGCI_LINT_VERSION := v2.11.4

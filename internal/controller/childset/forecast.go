@@ -27,9 +27,9 @@ type Forecast struct {
 	Sets, Children []client.Object
 }
 
-// Forecast decides for every target as the controller does, and writes nothing: neither to the API nor to the objects that it is given. defaults says
+// ForecastAll decides for every target as the controller does, and writes nothing: neither to the API nor to the objects that it is given. defaults says
 // that there is a RolloutPolicy for Sets that choose none. What children would find at their targets is taken from the API.
-func (k *Kind) Forecast(ctx context.Context, from client.Reader, proposed []client.Object, now time.Time, defaults bool) (*Forecast, error) {
+func (k *Kind) ForecastAll(ctx context.Context, from client.Reader, proposed []client.Object, now time.Time, defaults bool) (*Forecast, error) {
 	sets, err := list(ctx, from, k.sets())
 	if err != nil {
 		return nil, fmt.Errorf("list the %ss: %w", k.Name, err)

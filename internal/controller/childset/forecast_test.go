@@ -23,7 +23,7 @@ func annotatedSet(name, version string, annotations map[string]string) *metalv1.
 func (s *stand) forecast(t *testing.T, sets ...client.Object) (names []string) {
 	t.Helper()
 	s.ForgetWrites()
-	f, err := biosSettingsSets().Forecast(t.Context(), s.API, sets, s.API.Clock.Now(), false)
+	f, err := biosSettingsSets().ForecastAll(t.Context(), s.API, sets, s.API.Clock.Now(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestWhatIsForetold(t *testing.T) {
 		c.Status.State, c.Status.ObservedGeneration = metalv1.BIOSSettingsStateFailed, c.Generation
 	})
 	kind := biosSettingsSets()
-	f, err := kind.Forecast(t.Context(), s.API, []client.Object{annotatedSet("set", "2", nil)}, s.API.Clock.Now(), false)
+	f, err := kind.ForecastAll(t.Context(), s.API, []client.Object{annotatedSet("set", "2", nil)}, s.API.Clock.Now(), false)
 	if err != nil || len(f.Children) != 2 {
 		t.Fatalf("%d children, %v", len(f.Children), err)
 	}

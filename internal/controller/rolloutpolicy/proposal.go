@@ -55,7 +55,7 @@ func foresee(ctx context.Context, from client.Reader, proposal Proposal, now clo
 		if len(sets) == 0 {
 			continue
 		}
-		f, err := kind.Forecast(ctx, from, sets, now.Now(), policies[farrierv1.DefaultRolloutPolicy])
+		f, err := kind.ForecastAll(ctx, from, sets, now.Now(), policies[farrierv1.DefaultRolloutPolicy])
 		if err != nil {
 			return nil, err
 		}
