@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
-	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // RoleRack is the role of the child process that is the rack. A benchmark's main calls ServeRack for it.
@@ -34,8 +32,6 @@ type RackConfig struct {
 	// Dead is the share of BMCs that accept connections and never answer.
 	Dead    float64
 	BootURL string
-	// Lock is after how many wrong passwords BMCs lock an account; zero: never.
-	Lock int
 }
 
 // dead reports whether the BMC of that index is one of the dead ones, which are spread evenly.
@@ -60,8 +56,6 @@ type Machine struct {
 	Dead     bool
 	Requests int
 	Logins   int
-	// Refused are answers of 401.
-	Refused int
 	// Resets are by type, as the BMC was told.
 	Resets map[string]int
 	// Boots is how often it began to boot; Outcome and Why are what the last time came to.
@@ -92,9 +86,6 @@ func StartRack(ctx context.Context, c RackConfig) (*Rack, error) {
 	}
 	return &Rack{BMCs: a.BMCs, Config: c, port: a.Port, registry: a.Registry, process: process}, nil
 }
-
-// Port is where all BMCs answer, each at its own address.
-func (r *Rack) Port() int { return r.port }
 
 // Healthy is how many BMCs answer.
 func (r *Rack) Healthy() (n int) {
@@ -146,7 +137,7 @@ func ServeRack(ctx context.Context) error {
 
 func machineOf(rack *sim.Rack, i int, dead bool) Machine {
 	stats := rack.Stats(i)
-	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, Refused: stats.Refused, Resets: rack.Machine(i).Resets()}
+	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, Resets: rack.Machine(i).Resets()}
 	if boots := rack.Machine(i).Record(); len(boots) > 0 {
 		last := boots[len(boots)-1]
 		m.Boots, m.Retries, m.Outcome, m.Why = last.Number, last.Retries, string(last.Outcome), last.Why
@@ -174,11 +165,6 @@ func startRack(ctx context.Context, c RackConfig) (*sim.Rack, *localregistry.Reg
 	for i := range c.BMCs {
 		if c.dead(i) {
 			rack.SetFault(i, sim.Hang)
-		}
-	}
-	if c.Lock > 0 {
-		if _, err := rack.InjectFault(fault.Spec{Kind: fault.AccountLocked, Share: 1, Value: strconv.Itoa(c.Lock)}); err != nil {
-			return nil, nil, fmt.Errorf("lock accounts: %w", err)
 		}
 	}
 	return rack, registry, nil

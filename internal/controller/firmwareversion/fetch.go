@@ -46,11 +46,10 @@ func (r *Reconciler) fetch(v *view) {
 	case !there:
 	case err == nil:
 		v.fetched.image, v.fetched.url = &image, r.Images.URL(source)
-	case errors.Is(err, firmwareimage.ErrDigest), errors.Is(err, firmwareimage.ErrTooLarge):
+	case errors.Is(err, firmwareimage.ErrDigest):
 		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageDigest, Err: fmt.Errorf("spec.image.URI: %w", err)}
-		if errors.Is(err, firmwareimage.ErrTooLarge) {
-			v.fetched.err = reconcileerror.Terminal{Reason: reasonInvalidImage, Err: fmt.Errorf("spec.image.URI: %w", err)}
-		}
+	case errors.Is(err, firmwareimage.ErrTooLarge):
+		v.fetched.err = reconcileerror.Terminal{Reason: reasonInvalidImage, Err: fmt.Errorf("spec.image.URI: %w", err)}
 	default:
 		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageUnavailable, Err: fmt.Errorf("spec.image.URI: Farrier cannot fetch the image: %w", err)}
 	}

@@ -87,13 +87,13 @@ func credentialsOf(ctx context.Context, c client.Reader, spec *metalv1.VersionTe
 // protocols are the transfer protocols of UpdateService.SimpleUpdate (DSP0268).
 var protocols = []string{"CIFS", "FTP", "SFTP", "HTTP", "HTTPS", "NSF", "SCP", "TFTP", "OEM", "NFS"}
 
-// protocolOf is the transfer protocol that the BMC is told, in the standard's spelling: that of the spec, or that of the URI.
-func protocolOf(spec *metalv1.VersionTemplate, uri string) string {
+// protocolOf is the transfer protocol that the BMC is told, in the standard's spelling: the one that is named, or that of the URI.
+func protocolOf(named, uri string) string {
 	scheme, _, _ := strings.Cut(uri, ":")
-	for _, name := range []string{spec.Image.TransferProtocol, scheme} {
+	for _, name := range []string{named, scheme} {
 		if i := slices.IndexFunc(protocols, func(p string) bool { return strings.EqualFold(p, name) }); i >= 0 {
 			return protocols[i]
 		}
 	}
-	return spec.Image.TransferProtocol
+	return named
 }
