@@ -6,5 +6,5 @@
 // # Adding an attack
 //
 // Write the test in the file of its attacker, start the product with start or, where machines or a registry have to outlive it or to
-// misbehave, in a lab. Add a row to docs/security.md that names it; TestEveryThreatHasItsTest reads that page.
+// misbehave, in a lab. Add a row to docs/security.md that names it; test/documents reads that page.
 package attacks

@@ -1,3 +1,3 @@
 // Package documents checks the Markdown pages of the project: relative links and their anchors lead somewhere, paths of the
-// repository that a page names in backticks exist, and so do flags and metrics.
+// repository and tests that a page names in backticks exist, and so do flags and metrics.
 package documents

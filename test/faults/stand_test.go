@@ -81,10 +81,11 @@ type stand struct {
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	s := &stand{config: testapi.Start(t), namespace: testapi.Namespace(t), metrics: prometheus.NewRegistry(), said: &transcript{}}
+	s := &stand{metrics: prometheus.NewRegistry(), said: &transcript{}}
 	logger := s.said.logger("")
 	log.SetLogger(logger)
-	klog.SetLogger(s.said.logger("klog"))
+	klog.SetLogger(s.said.logger("klog")) // before the first client, whose goroutines log
+	s.config, s.namespace = testapi.Start(t), testapi.Namespace(t)
 	s.startRack(t, logger)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
