@@ -129,6 +129,12 @@ var rooms = []room{
 		because: "what a process may have does not depend on what it does with it",
 	},
 	{
+		path:    "internal/host/collector",
+		may:     []string{"internal/host/cgroup"},
+		never:   kubernetes,
+		because: "how often garbage is collected depends on how much is live, and not on what that is",
+	},
+	{
 		path:    "internal/inbound",
 		may:     []string{"internal/inbound/ratelimit"},
 		never:   kubernetes,
@@ -655,7 +661,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/manager",
-		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/program/...", "internal/host/cgroup"},
+		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/program/...", "internal/host/collector"},
 		never:   append([]string{module + "/internal/sim"}, controlPlane...),
 		because: "what runs in a cluster is given its API, and simulates nothing",
 	},

@@ -2,40 +2,30 @@ package controlplane
 
 import (
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
-	"github.com/farrier-dev/farrier/internal/host/cgroup"
+	"github.com/farrier-dev/farrier/internal/host/collector"
 )
 
 const memoryInfo = "/proc/meminfo"
 
-// TuneCollector lets a process that is mostly an API server collect its garbage less often than Go does by default, where there
-// is memory for it: of what a write costs a quarter is collecting. Where a control group limits memory, that is what there is.
-// Whoever sets GOGC or GOMEMLIMIT has decided otherwise. The error says why the limit is not known.
+// TuneCollector lets a process that is mostly an API server collect its garbage less often than others do when it looks after a large fleet, where there
+// is memory for it: of what a write costs a quarter is collecting. The error says why the memory limit is not known.
 func TuneCollector() error {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return nil
-	}
-	limit, err := cgroup.Memory(os.ReadFile)
-	if err != nil {
-		return err
-	}
-	if limit > 0 {
-		debug.SetMemoryLimit(limit)
-	}
-	text, err := os.ReadFile(memoryInfo)
-	if err != nil {
-		return nil // a system that does not tell
-	}
-	debug.SetGCPercent(collectorPercent(string(text), limit))
-	return nil
+	_, err := collector.Tune(func(limit int64) collector.Share {
+		text, err := os.ReadFile(memoryInfo)
+		if err != nil {
+			return collector.Frugal // a system that does not tell
+		}
+		return collectorShare(string(text), limit)
+	}, os.LookupEnv, os.ReadFile)
+	return err
 }
 
-// collectorPercent is how much the heap may grow beyond what is live, in percent of it, on a host that tells that of its memory, where
-// limit is how many bytes are for the heap; zero: no limit. An API server of 10,000 servers has some 400 MB that live.
-func collectorPercent(memoryInfo string, limit int64) int {
+// collectorShare is for a host that tells that of its memory, where limit is how many bytes are for the heap; zero: no limit. An API
+// server of 10,000 servers has some 400 MB that live.
+func collectorShare(memoryInfo string, limit int64) collector.Share {
 	const gib = 1 << 20 // in kB, which the file counts in
 	for line := range strings.Lines(memoryInfo) {
 		fields := strings.Fields(line)

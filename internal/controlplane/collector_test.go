@@ -1,9 +1,13 @@
 package controlplane
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/farrier-dev/farrier/internal/host/collector"
+)
 
 func TestTheCollectorTakesTheMemoryThatThereIs(t *testing.T) {
-	for text, want := range map[string]int{
+	for text, want := range map[string]collector.Share{
 		"MemTotal:       24689152 kB\nMemFree: 1 kB\n": 300,
 		"MemTotal:        8052000 kB\n":                300,
 		"MemTotal:        4026000 kB\n":                200,
@@ -12,7 +16,7 @@ func TestTheCollectorTakesTheMemoryThatThereIs(t *testing.T) {
 		"MemTotal:\n":                                  100,
 		"":                                             100,
 	} {
-		if got := collectorPercent(text, 0); got != want {
+		if got := collectorShare(text, 0); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}
@@ -21,8 +25,8 @@ func TestTheCollectorTakesTheMemoryThatThereIs(t *testing.T) {
 // TestTheCollectorKeepsWithinTheLimit: what a container may have counts, however much the host has.
 func TestTheCollectorKeepsWithinTheLimit(t *testing.T) {
 	const host = "MemTotal:       24689152 kB\n"
-	for limit, want := range map[int64]int{0: 300, 64 << 30: 300, 4 << 30: 200, 1 << 30: 100} {
-		if got := collectorPercent(host, limit); got != want {
+	for limit, want := range map[int64]collector.Share{0: 300, 64 << 30: 300, 4 << 30: 200, 1 << 30: 100} {
+		if got := collectorShare(host, limit); got != want {
 			t.Errorf("limit of %d MiB: %d, want %d", limit>>20, got, want)
 		}
 	}

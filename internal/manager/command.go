@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
+	"github.com/farrier-dev/farrier/internal/host/collector"
 	"github.com/farrier-dev/farrier/internal/program/configfile"
 	"github.com/farrier-dev/farrier/internal/program/logging"
 	"github.com/farrier-dev/farrier/internal/program/usage"
@@ -69,14 +70,11 @@ others keep their caches and their boot view up to date and stand by.`,
 
 // run runs until ctx ends or a part fails.
 func run(ctx context.Context, o options) (err error) {
-	memory, err := tuneMemory(os.LookupEnv, os.ReadFile)
+	garbage, err := collector.Tune(func(int64) collector.Share { return collector.Frugal }, os.LookupEnv, os.ReadFile)
 	if err != nil {
 		return err
 	}
-	o.Logger.V(1).Info("garbage collection tuned", "percent", memory.gcPercent, "limit", memory.limit)
-	if memory.gcPercent > 0 {
-		go watchHeap(ctx)
-	}
+	o.Logger.V(1).Info("garbage collection tuned", "percent", garbage.Share, "limit", garbage.Limit)
 	webhooks, err := o.webhooks.Server()
 	if err != nil {
 		return err

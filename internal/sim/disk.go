@@ -13,7 +13,7 @@ import (
 const diskBlock = 4096
 
 // zeroBytes is read by everybody and written by nobody.
-var zeroBytes = make([]byte, 4<<20)
+var zeroBytes [4 << 20]byte
 
 // Disk is one disk of a machine, with what is on it. It outlives power-offs.
 type Disk struct {

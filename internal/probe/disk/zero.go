@@ -16,7 +16,7 @@ const (
 )
 
 // zeroBlock is read by everybody and written by nobody.
-var zeroBlock = make([]byte, writeChunk)
+var zeroBlock [writeChunk]byte
 
 // command runs a command of the device over all of it, a chunk at a time.
 func (s *session) command(ctx context.Context, run func(offset, length int64) error) error {

@@ -1,0 +1,90 @@
+package collector
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/host/cgroup"
+)
+
+// Share is how much garbage may gather in a process that is busy, in percent of what is live.
+type Share int
+
+// Frugal is the share of a process that is quiet, and of one that has little to do for the memory that it needs.
+const Frugal Share = 50
+
+const (
+	// least is how much garbage may always gather, in bytes. Collecting more often costs a small process a fifth of its processor
+	// time and saves no memory that matters.
+	least = 64 << 20
+	// small is the live heap, in bytes, up to which that is all in a busy process too: about what an API server has that stores nothing. What
+	// it starts with would otherwise lie scattered in memory that is never given back.
+	small = 96 << 20
+	// most is what Go is told of a very small heap, in percent.
+	most = 400
+	// step is the change, in percentage points, from which Go is told: that stops all goroutines for a moment.
+	step = 10
+	// quietAfter is how long nothing is collected in a quiet process.
+	quietAfter = 10 * time.Second
+
+	liveMetric = "/gc/heap/live:bytes"
+)
+
+// Settings are what was decided for this process. The zero value: nothing, because GOGC or GOMEMLIMIT is set.
+type Settings struct {
+	Share Share
+	// Limit is the limit of the heap, in bytes; zero: none is known.
+	Limit int64
+}
+
+// Tune has the garbage of this process collected by the rule of this package from now on, and within the limit of its control group, unless
+// GOGC or GOMEMLIMIT is set. share is told that limit, in bytes, or zero. lookup is os.LookupEnv, read os.ReadFile.
+func Tune(share func(limit int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
+	s, err := decide(share, lookup, read)
+	if err != nil || s == (Settings{}) {
+		return s, err
+	}
+	if s.Limit > 0 {
+		debug.SetMemoryLimit(s.Limit)
+	}
+	follow(&rule{
+		share: s.Share, live: liveHeap, now: time.Now,
+		set: func(percent int) { debug.SetGCPercent(percent) }, giveBack: debug.FreeOSMemory,
+		later: func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop },
+	})
+	return s, nil
+}
+
+func decide(share func(limit int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
+	_, percentSet := lookup("GOGC")
+	_, limitSet := lookup("GOMEMLIMIT")
+	if percentSet || limitSet {
+		return Settings{}, nil
+	}
+	limit, err := cgroup.Memory(read)
+	if err != nil {
+		return Settings{}, err
+	}
+	return Settings{Share: share(limit), Limit: limit}, nil
+}
+
+// follow applies a rule now and at the end of each collection.
+func follow(r *rule) {
+	r.collected()
+	// Nothing refers to the sentinel, so the next collection finds it, and then this cleanup runs. It has a pointer, for the runtime
+	// allocates small objects without pointers together, and then keeps them together.
+	type sentinel struct{ _ *rule }
+	runtime.AddCleanup(&sentinel{}, follow, r)
+}
+
+// liveHeap is the number of bytes that were live after the last collection.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: liveMetric}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 1 << 40 // unknown to this runtime: the share decides
+	}
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,183 @@
+package collector
+
+import (
+	"errors"
+	"io/fs"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestPercent(t *testing.T) {
+	const mib = 1 << 20
+	for _, tc := range []struct {
+		share Share
+		live  uint64
+		want  int
+	}{
+		{Frugal, 0, 400},
+		{Frugal, 1 * mib, 400},
+		{Frugal, 32 * mib, 200},
+		{Frugal, 64 * mib, 100},
+		{Frugal, 128 * mib, 50},
+		{Frugal, 1024 * mib, 50},
+		{Frugal, 1 << 62, 50},
+		{300, 1 * mib, 400},
+		{300, 96 * mib, 66},
+		{300, 100 * mib, 76},
+		{300, 256 * mib, 212},
+		{300, 400 * mib, 244},
+		{300, 1 << 39, 299},
+		{300, 1 << 62, 300},
+	} {
+		if got := tc.share.percent(tc.live); got != tc.want {
+			t.Errorf("share %d, %d MiB live: %d percent, want %d", tc.share, tc.live/mib, got, tc.want)
+		}
+	}
+}
+
+// process is one whose collections a test decides.
+type process struct {
+	rule
+	time  time.Time
+	size  uint64
+	told  []int
+	given int
+	alarm func()
+	at    time.Time
+}
+
+func newProcess(share Share) *process {
+	p := &process{time: time.Unix(0, 0), size: 256 << 20}
+	p.rule = rule{
+		share: share, live: func() uint64 { return p.size }, now: func() time.Time { return p.time },
+		set: func(percent int) { p.told = append(p.told, percent) }, giveBack: func() { p.given++; p.collected() },
+		later: func(d time.Duration, f func()) func() bool {
+			p.alarm, p.at = f, p.time.Add(d)
+			return func() bool { p.alarm = nil; return true }
+		},
+	}
+	return p
+}
+
+// pass lets time pass, and what is due happen.
+func (p *process) pass(d time.Duration) {
+	if p.time = p.time.Add(d); p.alarm != nil && !p.time.Before(p.at) {
+		due := p.alarm
+		p.alarm = nil
+		due()
+	}
+}
+
+// TestABusyProcessGivesMemoryBackWhenItIsQuiet: while collections follow each other, garbage may be its share; ten seconds later
+// it is Frugal's, and the rest is returned, once.
+func TestABusyProcessGivesMemoryBackWhenItIsQuiet(t *testing.T) {
+	p := newProcess(300)
+	for range 3 {
+		p.collected()
+		p.pass(quietAfter - time.Second)
+	}
+	if !slices.Equal(p.told, []int{212}) || p.given != 0 {
+		t.Fatalf("busy: told %v, gave back %d times", p.told, p.given)
+	}
+	p.pass(time.Second)
+	p.pass(time.Hour)
+	p.collected()
+	if !slices.Equal(p.told, []int{212, 50}) || p.given != 1 {
+		t.Fatalf("quiet: told %v, gave back %d times", p.told, p.given)
+	}
+	p.pass(time.Second)
+	p.collected()
+	if !slices.Equal(p.told, []int{212, 50, 212}) {
+		t.Fatalf("busy again: told %v", p.told)
+	}
+}
+
+// TestACollectionInTimeKeepsTheMemory: an alarm that a collection has overtaken is none.
+func TestACollectionInTimeKeepsTheMemory(t *testing.T) {
+	p := newProcess(300)
+	p.collected()
+	late := p.alarm
+	p.pass(quietAfter - time.Second)
+	p.collected()
+	if late(); p.given != 0 || !slices.Equal(p.told, []int{212}) {
+		t.Errorf("told %v, gave back %d times", p.told, p.given)
+	}
+}
+
+// TestAFrugalProcessKnowsNoHurry: what Go is told follows the size of its heap alone, and changes that do not matter are not told.
+func TestAFrugalProcessKnowsNoHurry(t *testing.T) {
+	p := newProcess(Frugal)
+	for _, size := range []uint64{300 << 20, 40 << 20, 41 << 20, 100 << 20, 101 << 20, 256 << 20, 500 << 20, 30 << 20} {
+		p.size = size
+		p.collected()
+		p.pass(time.Millisecond)
+	}
+	if want := []int{50, 160, 64, 50, 213}; !slices.Equal(p.told, want) || p.alarm != nil {
+		t.Errorf("told %v, want %v; an alarm is set: %v", p.told, want, p.alarm != nil)
+	}
+}
+
+// TestTheRuleFollowsEachCollection of the real runtime.
+func TestTheRuleFollowsEachCollection(t *testing.T) {
+	var live atomic.Uint64
+	told := make(chan int, 10)
+	live.Store(256 << 20)
+	follow(&rule{share: Frugal, live: live.Load, now: time.Now, set: func(percent int) {
+		select {
+		case told <- percent:
+		default: // the test has ended, and the rule follows the runtime for ever
+		}
+	}})
+	for i, want := range []int{50, 100, 50, 200} {
+		if got := <-told; got != want {
+			t.Fatalf("collection %d: told %d percent, want %d", i, got, want)
+		}
+		live.Store([]uint64{64 << 20, 128 << 20, 32 << 20, 32 << 20}[i])
+		runtime.GC()
+	}
+}
+
+func TestLiveHeap(t *testing.T) {
+	if live := liveHeap(); live == 1<<40 {
+		t.Error("this runtime does not tell " + liveMetric)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tc := range map[string]struct {
+		env  map[string]string
+		text string
+		err  error
+		want Settings
+		fail bool
+	}{
+		"no cgroup":            {err: fs.ErrNotExist, want: Settings{Share: Frugal}},
+		"not ours to read":     {err: fs.ErrPermission, want: Settings{Share: Frugal}},
+		"no limit":             {text: "max\n", want: Settings{Share: Frugal}},
+		"a limit":              {text: "1000000000\n", want: Settings{Share: 300, Limit: 900_000_000}},
+		"a limit of nothing":   {text: "0", want: Settings{Share: Frugal}},
+		"beyond 64 bits":       {text: "99999999999999999999", want: Settings{Share: Frugal}},
+		"GOGC is set":          {env: map[string]string{"GOGC": "100"}, text: "1000"},
+		"GOMEMLIMIT is set":    {env: map[string]string{"GOMEMLIMIT": "1GiB"}, text: "1000"},
+		"what cannot be right": {err: broken, fail: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decide(
+				func(limit int64) Share {
+					if limit > 0 {
+						return 300
+					}
+					return Frugal
+				},
+				func(key string) (string, bool) { value, ok := tc.env[key]; return value, ok },
+				func(string) ([]byte, error) { return []byte(tc.text), tc.err })
+			if got != tc.want || (err != nil) != tc.fail {
+				t.Errorf("got %+v, %v; want %+v", got, err, tc.want)
+			}
+		})
+	}
+}
