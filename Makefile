@@ -34,7 +34,7 @@ GOLANGCI_LINT_VERSION := v2.11.4
 GOLANGCI_LINT         := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
 # The tests that take longest begin first, lest the end waits for one of them alone.
-LONG_TESTS := test/acceptance test/attacks test/manager test/cluster internal/cli/demo test/faults test/claims internal/fleet internal/controller/claim internal/controller/server \
+LONG_TESTS := test/acceptance test/attacks test/manager test/cluster internal/cli/demo internal/controller/bmcuser internal/move test/faults test/claims internal/fleet internal/controller/claim internal/controller/server \
 	internal/controlplane/acceptance test/bootstream internal/bootserver/process internal/probe/disk internal/image/blobcache internal/sim
 
 # What makes a package one in which something runs beside something else.
@@ -128,20 +128,23 @@ release-smoke: $(BIN)/helm ## Test what makes releases, and make one for this pl
 # that have nothing but tests, of which none links the product (they read its
 # sources and pages): there is nothing to race. Nor is there where neither the
 # package nor its tests start a goroutine (BESIDE), or where the tests wait for each (STEPPED).
+# Tests that start a Kubernetes API are acceptance's, raced or not by the same rules.
+PACKAGES = $$(awk '$$1 == "$(1)" { print $$2 }' $(BIN)/test-packages | xargs)
+
 .PHONY: test
-test: build $(BIN)/test-controlplane $(BIN)/test-packages ## Run the tests of every package, with the race detector where something can race
+test: build $(BIN)/test-packages ## Run the tests of packages, with the race detector where something can race
 	$(if $(CC_FOUND),,@echo 'note: no C compiler found, so these tests run without -race')
 	@hack/run-all.sh "cd api && $(TEST_RACED) ./..." "cd hack/recording && $(TEST_PLAIN) ./..." "cd hack/site && $(TEST_PLAIN) -count=1 ./..." \
-		"$(TESTENV) $(TEST_RACED) $$(awk '$$1 == "raced" { print $$2 }' $(BIN)/test-packages | xargs)" \
-		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "plain" { print $$2 }' $(BIN)/test-packages | xargs)"
+		"$(TESTENV) $(TEST_RACED) $(call PACKAGES,raced)" "$(TESTENV) $(TEST_PLAIN) $(call PACKAGES,plain)"
 
-# What these packages test runs in other processes (test/product), where a race detector of theirs would see nothing; the simulator and the registry that they
-# bring along are raced in their own packages. The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked
+# What the packages of the built programs test runs in other processes (test/product), where a race detector of theirs would see nothing; the simulator and
+# the registry that they bring along are raced in their own packages. The tests of the Helm chart are a module of their own; they run promtool where hack/promtool.sh has unpacked
 # it. What they read is outside of it, where the go command sees no change, so their results are not cached.
 .PHONY: acceptance
-acceptance: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run the tests of the built programs, and those of the Helm chart
+acceptance: build $(BIN)/test-controlplane $(BIN)/test-kubeapiserver $(BIN)/helm $(BIN)/cert-manager-crds $(BIN)/test-packages ## Run the tests against a Kubernetes API, those of the built programs, and those of the Helm chart
 	@hack/run-all.sh "cd hack/charttest && $(TESTENV) $(TEST_PLAIN) -count=1 ./..." \
-		"$(TESTENV) $(TEST_PLAIN) $$(awk '$$1 == "program" { print $$2 }' $(BIN)/test-packages | xargs)"
+		"$(TESTENV) $(TEST_RACED) $(call PACKAGES,raced-api)" "$(TESTENV) $(TEST_PLAIN) $(call PACKAGES,plain-api)" \
+		"$(TESTENV) $(TEST_PLAIN) $(call PACKAGES,program)"
 
 # What a budget of memory or time is held against depends on what else the machine does, so these tests run by themselves: package after
 # package, without the race detector. They stand in files with the build tag, and are called TestBudget…

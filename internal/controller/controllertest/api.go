@@ -3,6 +3,7 @@ package controllertest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -94,9 +95,9 @@ func builder(t testing.TB) (*fake.ClientBuilder, *tracker) {
 			t.Fatal(err)
 		}
 	}
-	objects := &tracker{writes: map[string]int{}, ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
+	objects := &tracker{writes: map[string]int{}, scheme: scheme, indexes: map[indexed]client.IndexerFunc{}, ObjectTracker: clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(withStatus(t, scheme)...)
-	if err := index.Register(t.Context(), indexer{b}); err != nil {
+	if err := index.Register(t.Context(), indexer{b, objects}); err != nil {
 		t.Fatal(err)
 	}
 	return b, objects
@@ -121,11 +122,15 @@ func withStatus(t testing.TB, scheme *runtime.Scheme) []client.Object {
 	return found
 }
 
-// indexer lets the product register its indexes with the fake.
-type indexer struct{ builder *fake.ClientBuilder }
+// indexer lets the product register its indexes with the fake, and with what reads past it.
+type indexer struct {
+	builder *fake.ClientBuilder
+	objects *tracker
+}
 
 func (i indexer) IndexField(_ context.Context, obj client.Object, field string, value client.IndexerFunc) error {
 	i.builder.WithIndex(obj, field, value)
+	i.objects.indexes[indexed{reflect.TypeOf(obj), field}] = value
 	return nil
 }
 

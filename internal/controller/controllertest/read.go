@@ -3,9 +3,7 @@ package controllertest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +20,9 @@ import (
 // makes JSON of an object and reads that whenever it is asked, which is most of what a test of a controller would do otherwise.
 type tracker struct {
 	clienttesting.ObjectTracker
+	scheme  *runtime.Scheme
+	indexes map[indexed]client.IndexerFunc
+
 	mu     sync.Mutex
 	writes map[string]int // by resource
 }
@@ -131,55 +132,6 @@ func (a *API) resource(obj runtime.Object) (schema.GroupVersionResource, bool) {
 	}
 	resource, _ := apimeta.UnsafeGuessKindToResource(gvk)
 	return resource, true
-}
-
-// lists are those that were read, by what was asked.
-type lists struct {
-	mu   sync.Mutex
-	read map[string]listed
-}
-
-// listed is a list, and after how many writes of its objects it was made.
-type listed struct {
-	list   client.ObjectList
-	writes int
-}
-
-// readList is the store's List, from memory where nothing was written since.
-func (a *API) readList(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	item, err := a.itemOf(list)
-	if err != nil || untyped(list) {
-		return a.store.List(ctx, list, opts...)
-	}
-	resource, _ := apimeta.UnsafeGuessKindToResource(item)
-	writes := a.stored.since(resource.Resource)
-	var all client.ListOptions
-	all.ApplyOptions(opts)
-	asked := fmt.Sprintf("%T %s %v %v %d %q", list, all.Namespace, all.LabelSelector, all.FieldSelector, all.Limit, all.Continue)
-	a.lists.mu.Lock()
-	defer a.lists.mu.Unlock()
-	if was, ok := a.lists.read[asked]; ok && was.writes == writes {
-		reflect.ValueOf(list).Elem().Set(reflect.ValueOf(was.list.DeepCopyObject()).Elem())
-		return nil
-	}
-	if err := a.store.List(ctx, list, opts...); err != nil {
-		return err
-	}
-	if a.lists.read == nil {
-		a.lists.read = map[string]listed{}
-	}
-	a.lists.read[asked] = listed{list.DeepCopyObject().(client.ObjectList), writes}
-	return nil
-}
-
-// itemOf is the kind of what is in a list.
-func (a *API) itemOf(list client.ObjectList) (schema.GroupVersionKind, error) {
-	gvk, err := apiutil.GVKForObject(list, a.store.Scheme())
-	if err != nil {
-		return gvk, err
-	}
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	return gvk, nil
 }
 
 // untyped reports whether the type of an object does not say its kind.
