@@ -179,6 +179,13 @@ func (a *API) Writes(kind string) []Request {
 	return found
 }
 
+// written is how many requests Writes returns.
+func (a *API) written() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.writes)
+}
+
 // ForgetWrites begins the count anew.
 func (a *API) ForgetWrites() {
 	a.mu.Lock()

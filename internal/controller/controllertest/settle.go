@@ -42,9 +42,9 @@ func (a *API) Step(t testing.TB, r reconcile.Reconciler, name string) reconcile.
 func (a *API) Settle(t testing.TB, r reconcile.Reconciler, name string) reconcile.Result {
 	t.Helper()
 	for range tooMany {
-		before := len(a.Writes(""))
+		before := a.written()
 		result := a.Step(t, r, name)
-		if len(a.Writes("")) == before {
+		if a.written() == before {
 			return result
 		}
 	}
