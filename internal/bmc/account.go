@@ -261,15 +261,18 @@ func (c *Client) SetPassword(ctx context.Context, a Account, password Secret) er
 	if q.accountWhole {
 		body["RoleId"], body["Enabled"] = a.Role, a.Enabled
 	}
-	if _, err := c.change(ctx, call{method: http.MethodPatch, path: a.URI, body: body, ifMatch: a.ETag, hide: password}); err != nil {
-		return err
-	}
-	if err := c.take(ctx); err != nil {
+	_, changed := c.change(ctx, call{method: http.MethodPatch, path: a.URI, body: body, ifMatch: a.ETag, hide: password})
+	if err := c.take(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	defer c.release()
+	if changed != nil {
+		c.doubt(a, changed)
+		return changed
+	}
 	if a.Username == c.credentials.Username {
 		c.credentials = &Credentials{Username: a.Username, Password: password}
+		c.trust()
 	}
 	return nil
 }
@@ -328,13 +331,18 @@ func (c *Client) Verify(ctx context.Context, credentials Credentials) error {
 	return err
 }
 
-func (c *Client) verify(ctx context.Context, credentials Credentials) error {
+func (c *Client) verify(ctx context.Context, credentials Credentials) (err error) {
 	other := NewClient(c.endpoint, credentials, c.options)
 	other.connection = c.connection
 	if err := c.take(ctx); err != nil {
 		return err
 	}
 	defer c.release()
+	defer func() {
+		if err == nil && credentials == *c.credentials {
+			c.trust()
+		}
+	}()
 	if other.noContext, other.basic, other.hadSession = c.noContext, c.basic, c.hadSession; other.basic == "" {
 		if err := other.login(ctx); err != nil {
 			return err

@@ -33,7 +33,7 @@ func (c *Client) useBasic(why WhyBasic) {
 
 // withoutSession finds out what a refused login means: that there are no sessions at this BMC, or that the account is
 // not good. What the service root offers decides; where it offers sessions, and the account alone was refused, Basic
-// authentication is tried once. A client that had a session knows what a refusal means.
+// authentication is tried once. A client that had a session knows what a refusal means, and a careful one does not try.
 func (c *Client) withoutSession(ctx context.Context, r call, a answer) error {
 	refused := c.loginError(r, a)
 	absent := a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed || a.status == http.StatusNotImplemented
@@ -47,10 +47,12 @@ func (c *Client) withoutSession(ctx context.Context, r call, a answer) error {
 	switch {
 	case err != nil:
 		return err
+	case (!offered || absent) && c.careful:
+		return c.tryBasic(ctx, BasicNoSessions, c.refusedBasic()) // one request tells, before others repeat the password
 	case !offered, absent:
 		c.useBasic(BasicNoSessions)
 		return nil
-	case c.hadSession || a.status != http.StatusUnauthorized:
+	case c.hadSession || c.careful || a.status != http.StatusUnauthorized:
 		c.basicTried = c.clock.Now() // not tried, but looked at: once is enough for a while
 		return refused
 	}

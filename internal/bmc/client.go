@@ -43,6 +43,8 @@ type Client struct {
 	hadSession  bool         // at least one was made
 	basic       WhyBasic     // "": sessions do, or nothing is known yet
 	basicTried  time.Time    // when Basic authentication was tried without success, zero: never
+	careful     bool         // the password may be wrong: it is told once
+	told        outcome      // of that
 	noContext   bool         // the BMC refuses Session.Context
 	service     *serviceRoot // nil: not read yet
 	manager     managerPlace
@@ -68,6 +70,7 @@ func NewClient(endpoint Endpoint, credentials Credentials, options Options) *Cli
 		clock:       options.Clock,
 		turn:        make(chan struct{}, 1),
 		credentials: &credentials,
+		careful:     options.Login != LoginFreely,
 	}
 	if options.Transport == nil {
 		c.options.Transport = NewTransport(options)

@@ -28,7 +28,7 @@ func (c *Client) authenticate(ctx context.Context) (fresh bool, err error) {
 	if c.session != nil || c.basic != "" {
 		return false, nil
 	}
-	return true, c.login(ctx)
+	return true, c.logIn(ctx)
 }
 
 func (c *Client) authorize(h http.Header) {
@@ -57,7 +57,11 @@ func (c *Client) login(ctx context.Context) error {
 		c.noContext = true
 		r, a, err = c.postSession(ctx)
 	case c.tableFull(a):
-		if c.evictSessions(ctx) {
+		room, refused := c.evictSessions(ctx)
+		if refused != nil {
+			return refused
+		}
+		if room {
 			r, a, err = c.postSession(ctx)
 		}
 	}
@@ -167,13 +171,16 @@ func (c *Client) tableFull(a answer) bool {
 
 // evictSessions deletes the sessions that an earlier process of ours left
 // behind. They are known by their Context; nobody else's is touched. It tells
-// whether there is room now.
-func (c *Client) evictSessions(ctx context.Context) bool {
+// whether there is room now, or that the password is refused: a BMC may look at its table before it
+// looks at the password, and whoever tries again and again locks the account.
+func (c *Client) evictSessions(ctx context.Context) (evicted bool, refused error) {
 	list, err := c.readBasic(ctx, sessionsPath)
-	if err != nil {
-		return false
+	if KindOf(err) == KindAuthentication {
+		return false, err
 	}
-	evicted := false
+	if err != nil {
+		return false, nil
+	}
 	for _, path := range list.paths() {
 		member, err := c.readBasic(ctx, path)
 		if err != nil || string(member.Context) != c.options.Context {
@@ -182,7 +189,7 @@ func (c *Client) evictSessions(ctx context.Context) bool {
 		a, err := c.send(ctx, call{method: http.MethodDelete, path: path, label: "session", session: true}, c.authorizeBasic)
 		evicted = evicted || err == nil && a.ok()
 	}
-	return evicted
+	return evicted, nil
 }
 
 // sessionResource is a Session or the collection of them.

@@ -49,6 +49,8 @@ type Options struct {
 	// Context marks our sessions in the BMC's session table (Session.Context),
 	// so that those a killed process left behind can be found. "farrier" where empty.
 	Context string
+	// Login says how to go about a password that may be wrong.
+	Login LoginPolicy
 	// OnRequest, where set, is told of every request. It must not block.
 	OnRequest func(Request)
 

@@ -22,6 +22,8 @@ type Key string
 type Spec struct {
 	Endpoint    bmc.Endpoint
 	Credentials bmc.Credentials
+	// Login says how to go about credentials that may be wrong. It counts for the client that is made with them.
+	Login bmc.LoginPolicy
 	// Certificate is the one that a person has accepted; zero: authorities decide, or nobody does.
 	Certificate bmc.AcceptedCertificate
 	// MACAddress is that of the BMC where it is known; empty: the BMC is asked for it.
@@ -145,7 +147,7 @@ func (f *Fleet) redfish() func(Spec) Client {
 	o.Transport = bmc.NewTransport(o)
 	return func(s Spec) Client {
 		own := o
-		own.Certificate, own.MACAddress = s.Certificate, s.MACAddress
+		own.Certificate, own.MACAddress, own.Login = s.Certificate, s.MACAddress, s.Login
 		return bmc.NewClient(s.Endpoint, s.Credentials, own)
 	}
 }

@@ -92,6 +92,7 @@ func (r *Rack) TotalStats() Stats {
 		t.Logins += s.Logins
 		t.BasicLogins += s.BasicLogins
 		t.Refused += s.Refused
+		t.WrongPasswords += s.WrongPasswords
 		t.MaxRequests = max(t.MaxRequests, s.MaxRequests)
 		t.MaxConnections = max(t.MaxConnections, s.MaxConnections)
 		t.Connections += s.Connections

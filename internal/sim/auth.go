@@ -81,6 +81,9 @@ func (b *bmc) byPassword(user, password string) (account, error) {
 			found = i
 		}
 	}
+	if named >= 0 && found < 0 {
+		b.stats.add(func(s *Stats) { s.WrongPasswords++ })
+	}
 	if b.lockedOutLocked(named, found >= 0) {
 		return account{}, errLocked
 	}

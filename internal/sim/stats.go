@@ -12,10 +12,12 @@ import (
 type Stats struct {
 	Requests int `json:"requests"`
 	// Logins are sessions created, BasicLogins requests that came with Basic
-	// authentication, Refused answers of 401.
-	Logins      int `json:"logins"`
-	BasicLogins int `json:"basicLogins"`
-	Refused     int `json:"refused"`
+	// authentication, Refused answers of 401, and WrongPasswords those of them to the
+	// name of an account with a password that is not its.
+	Logins         int `json:"logins"`
+	BasicLogins    int `json:"basicLogins"`
+	Refused        int `json:"refused"`
+	WrongPasswords int `json:"wrongPasswords"`
 	// MaxRequests and MaxConnections are the most at one time.
 	MaxRequests    int `json:"maxRequests"`
 	MaxConnections int `json:"maxConnections"`

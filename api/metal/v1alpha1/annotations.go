@@ -172,9 +172,13 @@ const (
 	// version of the object that holds them: <RFC 3339>@<resourceVersion>. Farrier tries neither for an hour, or until somebody
 	// changes them.
 	AnnotationRotationRefused = "farrier.dev/rotation-refused"
-	// AnnotationRotationTried, on a BMC, is the password with which a rotation that another process had begun asked the BMC last: old or next. A
-	// process that ends at once is followed by one that asks with the other, so that the BMC does not lock the account.
+	// AnnotationRotationTried, on a BMC, are the logins of a rotation since it was last certain which password the BMC has, each noted before
+	// it was made: old,next@<RFC 3339 of the last>, or old-refused@… once the BMC has refused one. However often processes end, the next one
+	// knows of them, and the BMC does not lock the account.
 	AnnotationRotationTried = "farrier.dev/rotation-tried"
+	// AnnotationRotationLogin, on the object that holds the credentials of a BMC during a rotation, is Basic where the BMC refuses sessions. So
+	// nobody has to find that out with a password that may be wrong.
+	AnnotationRotationLogin = "farrier.dev/rotation-login"
 
 	// AnnotationCredentialsOf, on a BMCSecret or Secret that Farrier created in place of one that it could not change, holds the
 	// UID of the BMC that it is for.

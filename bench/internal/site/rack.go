@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 )
 
 // RoleRack is the role of the child process that is the rack. A benchmark's main calls ServeRack for it.
@@ -30,8 +32,10 @@ type RackConfig struct {
 	BMCs   int
 	Timing sim.Timing
 	// Dead is the share of BMCs that accept connections and never answer.
-	Dead    float64
-	BootURL string
+	Dead float64
+	// LockAfter is after how many wrong passwords in a row an account locks; 0: none does.
+	LockAfter int
+	BootURL   string
 }
 
 // dead reports whether the BMC of that index is one of the dead ones, which are spread evenly.
@@ -56,6 +60,8 @@ type Machine struct {
 	Dead     bool
 	Requests int
 	Logins   int
+	// WrongPasswords are all that the BMC was told.
+	WrongPasswords int
 	// Resets are by type, as the BMC was told.
 	Resets map[string]int
 	// Boots is how often it began to boot; Outcome and Why are what the last time came to.
@@ -137,7 +143,7 @@ func ServeRack(ctx context.Context) error {
 
 func machineOf(rack *sim.Rack, i int, dead bool) Machine {
 	stats := rack.Stats(i)
-	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, Resets: rack.Machine(i).Resets()}
+	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, WrongPasswords: stats.WrongPasswords, Resets: rack.Machine(i).Resets()}
 	if boots := rack.Machine(i).Record(); len(boots) > 0 {
 		last := boots[len(boots)-1]
 		m.Boots, m.Retries, m.Outcome, m.Why = last.Number, last.Retries, string(last.Outcome), last.Why
@@ -161,6 +167,11 @@ func startRack(ctx context.Context, c RackConfig) (*sim.Rack, *localregistry.Reg
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the rack: %w", err)
+	}
+	if c.LockAfter > 0 {
+		if _, err := rack.InjectFault(fault.Spec{Kind: fault.AccountLocked, Value: strconv.Itoa(c.LockAfter), Share: 1}); err != nil {
+			return nil, nil, fmt.Errorf("lock accounts: %w", err)
+		}
 	}
 	for i := range c.BMCs {
 		if c.dead(i) {

@@ -46,6 +46,7 @@ type Config struct {
 	BMCs                   int
 	Timing                 sim.Timing
 	Dead                   float64
+	LockAfter              int
 	PollInterval, FastPoll time.Duration
 	// Profiles is an address for profiles of the manager; empty: any. APIProfiles is one for those of the API; empty: none.
 	Profiles, APIProfiles string
@@ -82,7 +83,7 @@ func Start(ctx context.Context, c Config) (_ *Site, err error) {
 	if s.API, err = StartAPI(ctx, c.API, s.folder, c.APIProfiles); err != nil {
 		return nil, err
 	}
-	if s.Rack, err = StartRack(ctx, RackConfig{BMCs: c.BMCs, Timing: c.Timing, Dead: c.Dead, BootURL: "http://" + addresses[0]}); err != nil {
+	if s.Rack, err = StartRack(ctx, RackConfig{BMCs: c.BMCs, Timing: c.Timing, Dead: c.Dead, LockAfter: c.LockAfter, BootURL: "http://" + addresses[0]}); err != nil {
 		return nil, err
 	}
 	s.Manager, err = StartManager(ctx, ManagerConfig{

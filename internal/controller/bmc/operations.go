@@ -88,12 +88,14 @@ func (r *Reconciler) operate(ctx context.Context, obj *metalv1.BMC) (bool, error
 	delete(obj.Annotations, metalv1.AnnotationOperation)
 	if operation == metalv1.OperationRetry {
 		delete(obj.Annotations, metalv1.AnnotationRotationRefused)
+		delete(obj.Annotations, metalv1.AnnotationRotationTried)
 	}
 	if err := r.patch(ctx, obj, before); err != nil {
 		return true, err
 	}
 	if operation == metalv1.OperationRetry {
 		r.hangUp(obj.Name)
+		r.rotations.AskAnew(obj.UID)
 		r.event(obj, corev1.EventTypeNormal, "Retried", "Connecting again, as requested")
 		return true, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/controller/rotation"
@@ -70,45 +71,7 @@ func (r *Reconciler) prepareRotation(ctx context.Context, s *scope) error {
 				metalv1.BMCSecretPasswordKey, v, metalv1.BMCSecretNextPasswordKey, until.UTC().Format(time.RFC3339)))
 		return nil
 	}
-	if err := r.resumeRotation(ctx, s); err != nil {
-		return err
-	}
-	if s.rotating.Next && v.next() != "" {
-		s.target.Credentials.Password = v.next()
-	}
-	return nil
-}
-
-// Values of AnnotationRotationTried.
-const (
-	triedOld  = "old"
-	triedNext = "next"
-)
-
-// resumeRotation chooses the password with which this process asks a BMC first that another process may have told a new one. One of the two is
-// wrong, and BMCs lock accounts after a few wrong ones in a row; so each process begins with the one that the last did not ask with.
-func (r *Reconciler) resumeRotation(ctx context.Context, s *scope) error {
-	p := s.rotating
-	if p.Resumed || p.Chosen != "" || p.stored.next() == "" {
-		return nil
-	}
-	p.Next, p.Resumed = s.obj.Annotations[metalv1.AnnotationRotationTried] == triedOld, true
-	return r.noteTried(ctx, s)
-}
-
-// noteTried writes down which password the BMC is asked with, before it is.
-func (r *Reconciler) noteTried(ctx context.Context, s *scope) error {
-	tried := triedOld
-	if s.rotating.Next {
-		tried = triedNext
-	}
-	before := s.obj.DeepCopy()
-	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationTried, tried)
-	if err := r.patch(ctx, s.obj, before); err != nil {
-		return err
-	}
-	r.rotations.Set(s.obj.UID, s.rotating.Rotation)
-	return nil
+	return r.chooseLogin(ctx, s)
 }
 
 // rests says until when a BMC that refused both passwords is left alone, unless somebody has changed them since.
@@ -186,25 +149,30 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotation.Step, n
 		return true, nil
 	case rotation.StepReplace:
 		return true, r.replace(ctx, s)
-	case rotation.StepMeasure, rotation.StepSet:
+	case rotation.StepMeasure:
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(rotation.CheckEvery)
-		return true, r.orderRotation(s, key, step == rotation.StepSet, next)
+		return true, r.orderRotation(s, key, false, next)
+	case rotation.StepSet:
+		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
+		s.again(rotation.CheckEvery)
+		if noted, err := r.noteOrder(ctx, s, &next); !noted || err != nil {
+			return true, err
+		}
+		return true, r.orderRotation(s, key, true, next)
 	case rotation.StepStore:
 		made := next.Work.Made
 		next.Work, next.Doubt = nil, false
-		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.store(made) }); err != nil {
+		why := s.observation.Symptoms.Basic
+		if err := r.writeStored(ctx, p.stored, func(v storedCredentials) { v.store(made, why) }); err != nil {
 			return true, err // as it was: the BMC has not heard of it
 		}
-		next.Chosen = made
+		next.Chosen, next.Noted, next.Fresh = made, true, true // the BMC has taken the old password, and been told no other
 		keep()
 		return false, nil
-	case rotation.StepTryNext, rotation.StepTryOld:
-		p.Rotation = next
-		if err := r.noteTried(ctx, s); err != nil {
-			return true, err
-		}
-		r.hangUp(s.obj.Name) // what it said was about the other password
+	case rotation.StepTryNext, rotation.StepTryOld, rotation.StepAskAgain:
+		keep()
+		r.hangUp(s.obj.Name) // what it said was about the other password; and nobody asks it again before that is noted
 		p.say(metav1.ConditionUnknown, metalv1.ReasonRotating, "Changing the password: "+why)
 		s.again(time.Second)
 		return true, nil
@@ -214,7 +182,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope, step rotation.Step, n
 		}
 		next.Next = false
 		keep()
-		s.target.Credentials.Password = p.stored.current()
+		s.target.Credentials.Password, s.target.Login = p.stored.current(), bmc.LoginFreely
 		r.observe(s)
 		return false, nil
 	case rotation.StepRest:
@@ -243,7 +211,7 @@ func (r *Reconciler) orderRotation(s *scope, key fleet.Key, set bool, next rotat
 	}
 	run := work.Measure
 	if set {
-		run = work.Set
+		run, next.Fresh = work.Set, false
 	}
 	next.Jobs++
 	next.Job, next.Work = fmt.Sprintf("%s/%d/%s", markOf(s.obj, next), next.Jobs, next.Since.Format(time.RFC3339Nano)), work
@@ -304,6 +272,7 @@ func (r *Reconciler) restRotation(ctx context.Context, s *scope) error {
 	before := s.obj.DeepCopy()
 	refused := r.Clock.Now().UTC().Format(time.RFC3339) + "@" + s.rotating.stored.object().GetResourceVersion()
 	metav1.SetMetaDataAnnotation(&s.obj.ObjectMeta, metalv1.AnnotationRotationRefused, refused)
+	delete(s.obj.Annotations, metalv1.AnnotationRotationTried)
 	if err := r.patch(ctx, s.obj, before); err != nil {
 		return err
 	}

@@ -86,14 +86,35 @@ func (v storedCredentials) instead() string {
 	return ""
 }
 
-// store keeps a new password beside the one that there is.
-func (v storedCredentials) store(next bmc.Secret) {
+// loginBasic is the value of AnnotationRotationLogin.
+const loginBasic = "Basic"
+
+// store keeps a new password beside the one that there is, and how the BMC is logged in to.
+func (v storedCredentials) store(next bmc.Secret, why bmc.WhyBasic) {
 	v.edit(func(data map[string][]byte) { data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal()) })
+	v.annotate(func(annotations map[string]string) {
+		delete(annotations, metalv1.AnnotationRotationLogin)
+		if why == bmc.BasicSessionsRefused {
+			annotations[metalv1.AnnotationRotationLogin] = loginBasic
+		}
+	})
+}
+
+// login is how to log in while it is not known which password the BMC has.
+func (v storedCredentials) login() bmc.LoginPolicy {
+	switch {
+	case v.next() == "":
+		return bmc.LoginFreely
+	case v.object().GetAnnotations()[metalv1.AnnotationRotationLogin] == loginBasic:
+		return bmc.LoginOnceBasic
+	}
+	return bmc.LoginOnce
 }
 
 // drop forgets the new password.
 func (v storedCredentials) drop() {
 	v.edit(func(data map[string][]byte) { delete(data, metalv1.BMCSecretNextPasswordKey) })
+	v.annotate(func(annotations map[string]string) { delete(annotations, metalv1.AnnotationRotationLogin) })
 }
 
 // promote makes the new password the password. Credentials that were the make's own are somebody's now.
@@ -103,12 +124,19 @@ func (v storedCredentials) promote(mark string) {
 		delete(data, metalv1.BMCSecretNextPasswordKey)
 	})
 	delete(v.secret.StringData, metalv1.BMCSecretPasswordKey)
+	v.annotate(func(annotations map[string]string) {
+		annotations[metalv1.AnnotationRotated] = mark
+		delete(annotations, metalv1.AnnotationDefaultCredentials)
+		delete(annotations, metalv1.AnnotationRotationLogin)
+	})
+}
+
+func (v storedCredentials) annotate(change func(map[string]string)) {
 	annotations := maps.Clone(v.object().GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[metalv1.AnnotationRotated] = mark
-	delete(annotations, metalv1.AnnotationDefaultCredentials)
+	change(annotations)
 	v.object().SetAnnotations(annotations)
 }
 
@@ -148,6 +176,9 @@ func (r *Reconciler) replaceStored(ctx context.Context, s *scope, v storedCreden
 	}
 	if next := cmp.Or(v.next(), s.rotating.Chosen); next != "" {
 		data[metalv1.BMCSecretNextPasswordKey] = []byte(next.Reveal())
+		if login := v.object().GetAnnotations()[metalv1.AnnotationRotationLogin]; login != "" {
+			mine[metalv1.AnnotationRotationLogin] = login
+		}
 	}
 	name, err := r.freeName(ctx, s.obj, v)
 	if err != nil {

@@ -33,6 +33,16 @@ func (m *Memory) Set(uid types.UID, p Rotation) {
 	m.begun[uid] = p
 }
 
+// AskAnew has the BMC asked as a process asks it that has just started.
+func (m *Memory) AskAnew(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p, ok := m.begun[uid]; ok {
+		p.Noted, p.OldRefused, p.NextRefused = false, false, false
+		m.begun[uid] = p
+	}
+}
+
 // Forget drops what is known of an object's rotation.
 func (m *Memory) Forget(uid types.UID) {
 	m.mu.Lock()

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"errors"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/bmc"
@@ -39,8 +40,12 @@ type Rotation struct {
 	Chosen bmc.Secret
 	// Next says that the BMC is asked with the new password, and not with the old one.
 	Next bool
-	// Resumed says that it is noted, where another process finds it, with which of them this process asks the BMC.
-	Resumed bool
+	// Noted says that other processes can find out that the BMC is asked with this one: see Tries.
+	Noted bool
+	// Fresh says that the BMC has been logged in to anew since it was last told a new password: its answer shows which one it has.
+	Fresh bool
+	// Cleared says that the BMC has taken the old password since the last login was noted that it may have refused.
+	Cleared bool
 	// OldRefused and NextRefused are what the BMC said to them since it answered last.
 	OldRefused, NextRefused bool
 	// Doubt says that the BMC may have the new password though it did not say so.
@@ -74,17 +79,18 @@ type View struct {
 type Step string
 
 const (
-	StepAwait   Step = "Await"   // be woken, or look again
-	StepReplace Step = "Replace" // give the BMC credentials of its own that can be changed
-	StepMeasure Step = "Measure" // ask the BMC what passwords it takes, and make one
-	StepStore   Step = "Store"   // write the new password down
-	StepSet     Step = "Set"     // tell it to the BMC
-	StepTryNext Step = "TryNext" // go on with the new password
-	StepTryOld  Step = "TryOld"  // go on with the old password
-	StepPromote Step = "Promote" // it is the password
-	StepRest    Step = "Rest"    // neither is taken
-	StepFail    Step = "Fail"    // the old one stays
-	StepDone    Step = "Done"
+	StepAwait    Step = "Await"    // be woken, or look again
+	StepReplace  Step = "Replace"  // give the BMC credentials of its own that can be changed
+	StepMeasure  Step = "Measure"  // ask the BMC what passwords it takes, and make one
+	StepStore    Step = "Store"    // write the new password down
+	StepSet      Step = "Set"      // tell it to the BMC
+	StepTryNext  Step = "TryNext"  // go on with the new password
+	StepTryOld   Step = "TryOld"   // go on with the old password
+	StepAskAgain Step = "AskAgain" // log in once more, with whichever is due
+	StepPromote  Step = "Promote"  // it is the password
+	StepRest     Step = "Rest"     // neither is taken
+	StepFail     Step = "Fail"     // the old one stays
+	StepDone     Step = "Done"
 )
 
 // Decide says what to do next, how it stands then, and why in words for people.
@@ -104,18 +110,20 @@ func (p Rotation) Decide(v View) (Step, Rotation, string) {
 	case p.Next && answered:
 		return StepPromote, p, ""
 	case refused && (p.Next && p.OldRefused || !p.Next && p.NextRefused):
-		p.Next, p.Doubt, p.OldRefused, p.NextRefused = false, true, false, false
+		p.Next, p.Noted, p.Doubt, p.OldRefused, p.NextRefused = false, false, true, false, false
 		return StepRest, p, "the BMC refuses both the old and the new password"
 	case refused && p.Next:
-		p.Next, p.NextRefused = false, true
+		p.Next, p.Noted, p.NextRefused = false, false, true
 		return StepTryOld, p, "the BMC refuses the new password"
 	case refused && v.Stored:
-		p.Next, p.OldRefused = true, true
+		p.Next, p.Noted, p.OldRefused = true, false, true
 		return StepTryNext, p, "the BMC refuses the old password"
 	case v.OverriddenBy != "" && !v.Stored:
 		return StepFail, p, v.OverriddenBy + " names the same BMC, and its credentials are used"
 	case refused:
 		return StepFail, p, "the BMC refuses the current password"
+	case v.Stored && !v.Separate && errors.Is(v.Observation.Err, bmc.ErrLoginUnanswered):
+		return p.askAgain(v)
 	case !answered && !v.Stored && !v.Separate && v.Now.Sub(p.Since) >= patience:
 		return StepFail, p, "the BMC does not answer"
 	case !answered:
@@ -126,7 +134,10 @@ func (p Rotation) Decide(v View) (Step, Rotation, string) {
 		return StepReplace, p, ""
 	case !v.Stored:
 		return StepMeasure, p, "reading the BMC's password rules"
+	case p.Fresh && p.Doubt && p.Attempts >= MaxAttempts:
+		return StepFail, p, errKept.Error()
 	}
+	p.Doubt = p.Doubt && !p.Fresh
 	return StepSet, p, "setting the new password"
 }
 
@@ -140,20 +151,32 @@ func (p Rotation) follow(v View) (Step, Rotation, string) {
 	case !v.Ended:
 		return StepAwait, p, "waiting for the BMC"
 	}
-	p.Job, p.Work = "", nil
+	p.Job = ""
 	switch work.End {
 	case Made:
-		p.Attempts, p.Work = 0, work
+		p.Attempts = 0
 		return StepStore, p, ""
 	case Set:
+		p.Work = nil
 		return StepPromote, p, ""
 	case Refused:
+		p.Work = nil
 		return StepFail, p, v.Err.Error()
 	case BothRefused:
-		p.Doubt = true
+		p.Work, p.Noted, p.Doubt = nil, false, true
 		return StepRest, p, "the BMC refuses both the old and the new password"
 	}
 	return p.again(v)
+}
+
+// askAgain waits a little after a login that the BMC did not answer. It may have refused it, so the next one has to be noted too.
+func (p Rotation) askAgain(v View) (Step, Rotation, string) {
+	const why = "the BMC did not answer a login"
+	if v.Now.Sub(v.Observation.ErrSince) < pause {
+		return StepAwait, p, why
+	}
+	p.Noted = false
+	return StepAskAgain, p, why
 }
 
 // again waits after an attempt that has no certain end.
@@ -163,6 +186,8 @@ func (p Rotation) again(v View) (Step, Rotation, string) {
 		reason = v.Err.Error()
 	}
 	p.Doubt = v.Stored
+	p.Cleared = p.Cleared || p.Work != nil && p.Work.OldHolds
+	p.Work = nil
 	if p.Attempts++; p.Attempts >= MaxAttempts && !v.Stored {
 		return StepFail, p, reason
 	}

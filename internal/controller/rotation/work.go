@@ -29,7 +29,12 @@ type Work struct {
 
 	End  End
 	Made bmc.Secret
+	// OldHolds says that the BMC has taken the old password, before it was told the new one once more.
+	OldHolds bool
 }
+
+// errKept is why a rotation is given up whose orders have had no certain end.
+var errKept = errors.New("the BMC accepts the new password and keeps the old one")
 
 // Measure makes a password as the BMC wants them. That there is an account to give it to is found out before anything is
 // written down.
@@ -90,8 +95,9 @@ func (w *Work) clear(ctx context.Context, s fleet.Services) (over bool, _ error)
 	case err != nil:
 		return false, err
 	case w.Last:
-		return true, w.refuse(errors.New("the BMC accepts the new password and keeps the old one"))
+		return true, w.refuse(errKept)
 	}
+	w.OldHolds = true
 	return false, nil
 }
 
