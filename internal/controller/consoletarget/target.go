@@ -114,6 +114,12 @@ func (r *Resolver) Target(ctx context.Context, name string) (console.Target, err
 	if err != nil {
 		return console.Target{}, fmt.Errorf("BMC %s: %w", f.name, terminal(err))
 	}
+	secrets := connection.Secrets{Reader: r.APIReader, Namespace: r.Namespace}
+	if rotates, err := secrets.Rotates(ctx, f.secret); err != nil {
+		return console.Target{}, fmt.Errorf("BMC %s: %w", f.name, err)
+	} else if rotates {
+		return console.Target{}, refuse(console.ReasonPasswordRefused, "BMC %s: its password is about to be replaced, so its SSH server is not told the old one", f.name)
+	}
 	observation, _ := r.Fleet.Observe(fleet.Key(f.endpoint.Key()))
 	if err := trusted(f, observation); err != nil {
 		return console.Target{}, err

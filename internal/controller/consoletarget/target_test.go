@@ -81,7 +81,10 @@ func TestTarget(t *testing.T) {
 		"no such BMC":                  {func(o *objects) { o.server.Spec.BMCRef = nil }, console.ReasonNoConsole, nil},
 		"no such credentials":          {func(o *objects) { o.secret.Name = "other" }, console.ReasonNoConsole, nil},
 		"Redfish refuses the password": {func(o *objects) { o.seen.Err = &bmc.Error{Kind: bmc.KindAuthentication} }, console.ReasonPasswordRefused, nil},
-		"whoever answers is another":   {func(o *objects) { o.seen.Err = &bmc.Error{Kind: bmc.KindUntrusted} }, console.ReasonHostKey, nil},
+		"a password that is about to be replaced": {func(o *objects) {
+			o.secret.Data[metalv1.BMCSecretNextPasswordKey] = []byte("next")
+		}, console.ReasonPasswordRefused, nil},
+		"whoever answers is another": {func(o *objects) { o.seen.Err = &bmc.Error{Kind: bmc.KindUntrusted} }, console.ReasonHostKey, nil},
 		"a default password nobody has tried": {func(o *objects) {
 			o.seen = fleet.Observation{}
 			o.secret.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: bmcsecret.First(noon).String()}

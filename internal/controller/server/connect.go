@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,12 +83,35 @@ func (r *Reconciler) connectInline(ctx context.Context, server *metalv1.Server, 
 	if err != nil {
 		return contact{err: err}
 	}
+	if err := r.mayAsk(ctx, secrets, secret, fleet.Key(endpoint.Key())); err != nil {
+		return contact{err: err}
+	}
 	candidate := connection.Candidate{Inline: true, Name: server.Name, Created: server.CreationTimestamp.Time}
 	connected := r.Registry.Connect(&r.Wake, candidate, connection.InlineSpec(server, endpoint, credentials))
 	if connected.Last {
 		r.Fleet.Remove(connected.Before)
 	}
 	return contact{key: connected.Key, counts: connected.Counts, overriddenBy: connected.Instead}
+}
+
+// rotationCheck is how often is looked whether a BMC object has connected.
+const rotationCheck = 5 * time.Second
+
+// mayAsk reports why the BMC is not to be asked with the password of a Server: a BMC object names it too and replaces the password, so the
+// BMC may have another one. That object has precedence, and knows which.
+func (r *Reconciler) mayAsk(ctx context.Context, secrets connection.Secrets, secret *metalv1.BMCSecret, key fleet.Key) error {
+	if r.Registry.NamedByBMC(key) {
+		return nil
+	}
+	name, err := connection.NamedBy(ctx, r, secret.Name, key)
+	if err != nil || name == "" {
+		return err
+	}
+	rotates, err := secrets.Rotates(ctx, secret)
+	if err != nil || !rotates {
+		return err
+	}
+	return reconcileerror.Paused{For: rotationCheck, Err: fmt.Errorf("BMC %q is about to replace the password", name)}
 }
 
 // disconnectInline forgets that a server had an inline BMC.

@@ -57,6 +57,33 @@ func TestTheBMCObjectsCredentialsCount(t *testing.T) {
 	}, other, inline("other"))
 }
 
+// TestAPasswordThatIsAboutToBeReplacedIsNotTried: after a start the Server may come before the BMC object, which alone knows which password the
+// BMC has.
+func TestAPasswordThatIsAboutToBeReplacedIsNotTried(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.hw.Wants("next")
+		s.restart(t)
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) { o.Data[metalv1.BMCSecretNextPasswordKey] = []byte("next") })
+		before := s.hw.Logins()["p"]
+		for range 3 {
+			if after := s.Settle(t, s.Reconciler, "inline").RequeueAfter; after != rotationCheck {
+				t.Errorf("looks again after %v", after)
+			}
+			s.rack.Pass(time.Second)
+		}
+		if n := s.hw.Logins()["p"] - before; n != 0 {
+			t.Errorf("%d requests with the old password", n)
+		}
+		controllertest.Change(t, s.API, "s", func(o *metalv1.BMCSecret) { delete(o.Data, metalv1.BMCSecretNextPasswordKey) })
+		s.hw.Wants("p")
+		s.look(t, "inline")
+		if s.hw.Logins()["p"] == before {
+			t.Error("the password is not tried when no other is about to replace it")
+		}
+	}, inline("s"))
+}
+
 func TestACoreSecretWakesServersWithAnInlineBMC(t *testing.T) {
 	core := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vault"}, Data: map[string][]byte{"username": []byte("u"), "password": []byte("p")}}
 	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
