@@ -21,6 +21,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/rotation"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/internal/sim/fault"
@@ -134,6 +135,7 @@ type killing struct {
 	api   *controllertest.API
 	rack  *sim.Rack
 	clock *leap
+	lock  string // ID of the fault that locks the account
 	// most is the largest number of wrong passwords that one process sent.
 	most, lives int
 }
@@ -144,7 +146,7 @@ func newKilling(t *testing.T, vendor sim.Vendor, faults ...fault.Spec) *killing 
 	t.Helper()
 	k := &killing{t: t, api: controllertest.NewAPI(t), clock: &leap{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	all := []fault.Spec{{Kind: fault.AccountLocked, Value: locksAfter, BMCs: []int{1}}}
+	var all []fault.Spec
 	for _, f := range faults {
 		f.BMCs = []int{1}
 		all = append(all, f)
@@ -163,6 +165,7 @@ func newKilling(t *testing.T, vendor sim.Vendor, faults ...fault.Spec) *killing 
 			t.Error(err)
 		}
 	})
+	k.forget()
 	info := k.rack.BMCs()[0]
 	b := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b"}}
 	b.Spec.Access = &metalv1.InlineEndpoint{IP: info.IP.String()}
@@ -172,6 +175,21 @@ func newKilling(t *testing.T, vendor sim.Vendor, faults ...fault.Spec) *killing 
 	k.api.Add(t, b)
 	k.api.Add(t, &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"username": []byte("admin"), "password": []byte(marker)}})
 	return k
+}
+
+// forget has the BMC forget the wrong passwords that it has counted, as BMCs do after some minutes.
+func (k *killing) forget() {
+	k.t.Helper()
+	if k.lock != "" {
+		if err := k.rack.ClearFault(k.lock); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	e, err := k.rack.InjectFault(fault.Spec{Kind: fault.AccountLocked, Value: locksAfter, BMCs: []int{1}})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.lock = e.ID
 }
 
 func (k *killing) read() *metalv1.BMC { return controllertest.Read[metalv1.BMC](k.t, k.api, "b") }
@@ -189,7 +207,12 @@ func (k *killing) live(m *mortal) bool {
 	k.t.Helper()
 	k.lives++
 	before := k.rack.Stats(0).WrongPasswords
-	defer func() { k.most = max(k.most, k.rack.Stats(0).WrongPasswords-before) }()
+	defer func() {
+		k.most = max(k.most, k.rack.Stats(0).WrongPasswords-before)
+		if refused := k.read().Annotations[metalv1.AnnotationRotationRefused]; refused != "" {
+			k.t.Fatalf("life %d: the account is locked, for one of the two passwords was right (%s)", k.lives, refused)
+		}
+	}()
 	transport := bmc.NewTransport(bmc.Options{})
 	transport.DialContext = m.dial
 	f := fleet.New(fleet.Options{
@@ -235,6 +258,9 @@ func (k *killing) live(m *mortal) bool {
 		if k.over() {
 			return true
 		}
+		if k.read().Annotations[metalv1.AnnotationRotationRefused] != "" {
+			return false
+		}
 		if err != nil {
 			continue // a conflict
 		}
@@ -242,8 +268,11 @@ func (k *killing) live(m *mortal) bool {
 		case <-woken:
 		case <-m.died:
 			return false
-		case <-time.After(50 * time.Millisecond): // nothing comes of itself
+		case <-time.After(20 * time.Millisecond): // nothing comes of itself
 			k.clock.ahead.Add(int64(result.RequeueAfter))
+			if result.RequeueAfter > rotation.Rest/2 && k.read().Annotations[metalv1.AnnotationRotationRefused] == "" {
+				k.forget()
+			}
 		case <-deadline:
 			b := k.read()
 			k.t.Fatalf("not over within a minute: %v, %+v", b.Annotations, b.Status.Conditions)

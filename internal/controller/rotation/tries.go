@@ -84,9 +84,9 @@ func (t Tries) Choose(now time.Time) (p Password, until time.Time) {
 	switch last := len(t.made) - 1; {
 	case t.refused != "":
 		return t.refused.other(), time.Time{}
-	case last < 0 || t.over(now):
+	case last < 0:
 		return Next, time.Time{} // between the order and the write that follows it is more time than before it
-	case t.safe(t.made[last].other()):
+	case t.over(now) || t.safe(t.made[last].other()):
 		return t.made[last].other(), time.Time{}
 	case t.safe(t.made[last]):
 		return t.made[last], time.Time{}

@@ -50,7 +50,7 @@ func TestTheTwoPasswordsTakeTurns(t *testing.T) {
 	if _, until := tries.Choose(noon.Add(Rest - time.Second)); !until.Equal(noon.Add(Rest)) {
 		t.Errorf("left alone until %v", until)
 	}
-	if got, until := tries.Choose(noon.Add(Rest)); got != Next || !until.IsZero() {
+	if got, until := tries.Choose(noon.Add(Rest)); got != Old || !until.IsZero() {
 		t.Errorf("after the pause: %q, until %v", got, until)
 	}
 	if got := tries.Note(Next, noon.Add(Rest)).String(); got != "next@2026-03-01T13:00:00Z" {
