@@ -5,6 +5,7 @@
 //	fleet-idle/       what thousands of idle BMCs cost, some of them hanging
 //	fleet-onboard/    how long it takes from a BMC's address to a free Server
 //	recovery/         the same with the manager killed in the middle
+//	rotation/         whether a rotation of all passwords locks anybody out, with the manager killed again and again
 //	claims/           what a claim costs, alone and among a thousand
 //	image-proxy/      how fast a layer is passed on, beside nginx and its registry
 //	flood/            what a stranger's flood does to others and to memory

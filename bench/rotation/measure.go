@@ -132,7 +132,7 @@ func (b *bench) count(ctx context.Context) (t tally, err error) {
 	}
 	for i := range list.Items {
 		obj := &list.Items[i]
-		_, asked := obj.Annotations[metalv1.AnnotationOperation]
+		_, asked := metalv1.OperationOf(obj)
 		_, begun := obj.Annotations[metalv1.AnnotationOperationStarted]
 		c := apimeta.FindStatusCondition(obj.Status.Conditions, metalv1.ConditionRotated)
 		switch {

@@ -44,6 +44,9 @@ func (r *Reconciler) noteLogin(ctx context.Context, s *scope) (chosen bool, _ er
 		tries = tries.Refuse(rotation.Next, now)
 	}
 	password, until := tries.Choose(now)
+	if tries.String() == "" && s.obj.Annotations[metalv1.AnnotationRotationRefused] != "" {
+		password = rotation.Old // a person was asked to correct that one
+	}
 	if !until.IsZero() {
 		r.hangUp(s.obj.Name)
 		r.leaveAlone(s, until)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -27,13 +28,14 @@ func (s Secrets) Rotates(ctx context.Context, secret *metalv1.BMCSecret) (bool, 
 
 // NamedBy returns the name of the BMC object that has a BMCSecret and the BMC at key; empty: there is none.
 func NamedBy(ctx context.Context, c client.Reader, secret string, key fleet.Key) (string, error) {
-	users, err := UsersOf(ctx, c, secret)
-	if err != nil {
-		return "", err
+	var bmcs metalv1.BMCList
+	if err := c.List(ctx, &bmcs, client.MatchingFields{index.BMCBySecret: secret}); err != nil {
+		return "", fmt.Errorf("list the BMCs with BMCSecret %q: %w", secret, err)
 	}
-	for _, u := range users {
-		if u.Kind == "BMC" && u.Key == key {
-			return u.Name, nil
+	for i := range bmcs.Items {
+		address, err := AddressOf(ctx, c, &bmcs.Items[i])
+		if err == nil && keyOf(address.IP, bmcs.Items[i].Spec.Protocol) == key {
+			return bmcs.Items[i].Name, nil
 		}
 	}
 	return "", nil

@@ -10,6 +10,9 @@
 //
 //   - Work (work.go) is what a job of the fleet does at the BMC for Measure and for Set.
 //
+//   - Tries (tries.go) are the logins that processes note before they make them, while it is not known which of the two the BMC has. BMCs lock
+//     accounts after a few wrong passwords in a row, however many processes told them one each.
+//
 //   - Memory (memory.go) is what this process knows of rotations under way. It is lost with the process, and nothing is lost with it.
 //
 // Two controllers carry the steps out, each with its own place for passwords: package bmc for the account that Farrier logs in with,
