@@ -339,8 +339,8 @@ func (c *Client) verify(ctx context.Context, credentials Credentials) (err error
 	}
 	defer c.release()
 	defer func() {
-		if err == nil && credentials == *c.credentials {
-			c.trust()
+		if credentials == *c.credentials {
+			c.learn(err)
 		}
 	}()
 	if other.noContext, other.basic, other.hadSession = c.noContext, c.basic, c.hadSession; other.basic == "" {

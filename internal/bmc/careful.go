@@ -46,12 +46,8 @@ func (c *Client) logIn(ctx context.Context) error {
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	err := c.logInOnce(traced)
-	switch kind := KindOf(err); {
-	case err == nil:
-		c.trust()
-	case kind == KindAuthentication:
-		c.told = outcome{err, c.clock.Now()}
-	case sent.Load() && (kind == KindTimeout || kind == KindConnection):
+	c.learn(err)
+	if kind := KindOf(err); sent.Load() && (kind == KindTimeout || kind == KindConnection) {
 		c.told = outcome{unanswered(err), c.clock.Now()}
 		return c.told.err
 	}
@@ -82,6 +78,16 @@ func unanswered(err error) error {
 
 // trust ends the care: the BMC has taken the password.
 func (c *Client) trust() { c.careful, c.told = false, outcome{} }
+
+// learn takes over what came of a login with the client's own password, by whomever.
+func (c *Client) learn(err error) {
+	switch {
+	case err == nil:
+		c.trust()
+	case KindOf(err) == KindAuthentication:
+		c.careful, c.told = true, outcome{err, c.clock.Now()}
+	}
+}
 
 // doubt makes the client careful after a change of its own password that may have been made.
 func (c *Client) doubt(a Account, err error) {

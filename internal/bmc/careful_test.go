@@ -106,3 +106,22 @@ func TestAChangeWithoutAnAnswerMakesCareful(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestARefusedVerificationIsNotRepeated: a BMC that took a password, and refuses a login with it, need not hear it again when it has ended the session.
+func TestARefusedVerificationIsNotRepeated(t *testing.T) {
+	r := newRack(t, sim.Standard, 1)
+	c := r.client(bmc.Options{})
+	ask(t, c, 1)
+	r.SetPassword(0, "cut-off.8")
+	if err := c.Verify(t.Context(), bmc.Credentials{Username: "admin", Password: simPassword}); bmc.KindOf(err) != bmc.KindAuthentication {
+		t.Errorf("error %v", err)
+	}
+	for range 2 {
+		if _, err := c.Systems(t.Context()); bmc.KindOf(err) != bmc.KindAuthentication {
+			t.Errorf("error %v", err)
+		}
+	}
+	if s := r.Stats(0); s.WrongPasswords != 1 {
+		t.Errorf("the BMC counted %+v", s)
+	}
+}
