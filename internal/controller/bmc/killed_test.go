@@ -269,7 +269,9 @@ func (k *killing) live(m *mortal) bool {
 		case <-m.died:
 			return false
 		case <-time.After(20 * time.Millisecond): // nothing comes of itself
-			k.clock.ahead.Add(int64(result.RequeueAfter))
+			if result.RequeueAfter > rotation.CheckEvery { // a pause; otherwise the BMC is only slow
+				k.clock.ahead.Add(int64(result.RequeueAfter))
+			}
 			if result.RequeueAfter > rotation.Rest/2 && k.read().Annotations[metalv1.AnnotationRotationRefused] == "" {
 				k.forget()
 			}
