@@ -40,6 +40,8 @@ type Rules struct {
 	ManagerNamespace string
 	// ForeignBoot: somebody else makes of images what machines boot, and knows which of them it can read.
 	ForeignBoot bool
+	// Belongs reports whether an object is one of the installation, which judges no others. Nil: every object is.
+	Belongs func(metav1.Object) bool
 	// Cached answers from memory and has the indexes of package index; Live asks the API.
 	Cached, Live client.Reader
 	// Assignments knows which Assignments overlap; nil: of that nobody is warned.
@@ -138,6 +140,10 @@ func Resources(which func(schema.GroupKind) bool) []schema.GroupResource {
 // Validate judges a request. An error means that it could not be judged, because others could not be read.
 func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) {
 	r.once.Do(r.init)
+	request, ours := r.within(request)
+	if !ours {
+		return Verdict{}, nil
+	}
 	if request.Object == nil && request.Old != nil {
 		return r.remove(ctx, request), nil
 	}
@@ -165,6 +171,22 @@ func (r *Rules) Validate(ctx context.Context, request Request) (Verdict, error) 
 		}
 	}
 	return c.verdict, nil
+}
+
+// within returns a request as this installation sees it, which is not asked about objects of others: one that comes from there is new, whatever was
+// refused to it before. It reports whether the request is about an object of this one.
+func (r *Rules) within(request Request) (Request, bool) {
+	if r.Belongs == nil {
+		return request, true
+	}
+	before := request.Old != nil && r.Belongs(request.Old)
+	if request.Object == nil {
+		return request, before
+	}
+	if !before {
+		request.Old = nil
+	}
+	return request, r.Belongs(request.Object)
 }
 
 // remove says what the deletion of an object leads to. It keeps nobody waiting for what cannot be found out.

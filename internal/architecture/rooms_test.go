@@ -93,6 +93,12 @@ var rooms = []room{
 		because: "which names are possible is the same for those who admit references and for those who follow them",
 	},
 	{
+		path:    "internal/controller/watchfilter",
+		may:     []string{"api"},
+		never:   controlPlane,
+		because: "which objects are an installation's is the same for those who read, who judge and who start",
+	},
+	{
 		path:    "internal/host/tcpstate",
 		only:    stdlib,
 		because: "what the kernel knows of a connection is below everything",
@@ -571,7 +577,7 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
-			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/rolloutpermit",
+			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/controller/rolloutpermit",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console", "internal/diagnosis", "internal/place", "internal/rollout/..."},
 		never:   controlPlane,
@@ -586,7 +592,7 @@ var rooms = []room{
 	{
 		path: "internal/admission",
 		may: []string{"api", "internal/bootview/bootmethod", "internal/bootview", "internal/image/registry", "internal/identity", "internal/controller/rolloutpermit", "internal/rollout/...", "internal/controller/objectname", "internal/controller/allocator", "internal/ipxeapi/...",
-			"internal/controller/index", "internal/inbound/...", "internal/host/...", "internal/bootstream/authority"},
+			"internal/controller/index", "internal/controller/watchfilter", "internal/inbound/...", "internal/host/...", "internal/bootstream/authority"},
 		never:   controlPlane,
 		because: "what is refused does not depend on where: in the process of the API server or beside it",
 	},
@@ -647,7 +653,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage",
+		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version", "internal/dashboard"},
 		never:   controlPlane,
@@ -661,7 +667,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/manager",
-		may:     []string{"config", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/program/...", "internal/host/collector"},
+		may:     []string{"api", "config", "internal/controller/watchfilter", "internal/system", "internal/admission", "internal/controlplane/crds", "internal/program/...", "internal/host/collector"},
 		never:   append([]string{module + "/internal/sim"}, controlPlane...),
 		because: "what runs in a cluster is given its API, and simulates nothing",
 	},

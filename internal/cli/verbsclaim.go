@@ -46,6 +46,10 @@ image holds a server without booting it.`,
 			if err := claimFlags(&c, selector, power, until, policy); err != nil {
 				return err
 			}
+			var err error
+			if c.Labels, err = labelsOf(c.Labels); err != nil {
+				return err
+			}
 			if err := readIgnition(&c, cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -59,6 +63,7 @@ image holds a server without booting it.`,
 	f.StringVar(&c.Image, "image", "", "reference of the OCI image that the machine boots (required)")
 	f.StringVar(&c.IgnitionFile, "ignition", "", "file with the Ignition or Butane document for the machine, or - for standard input (default: none)")
 	f.StringVar(&c.Server, "server", "", "name of the server (default: any that fits)")
+	f.StringToStringVar(&c.Labels, "label", nil, "labels of the claim, such as the watch filter of an installation: key=value,…")
 	f.StringVarP(&selector, "selector", "l", "", "labels of the server, as kubectl takes them: key=value,…")
 	f.StringVar(&power, "power", string(metalv1.PowerOn), "power of the machine: On or Off")
 	f.StringVar(&policy, "boot-policy", string(metalv1.BootPolicyAlways), "what a power-on boots: Always the network, or Once and then the disk")

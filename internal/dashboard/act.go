@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -178,6 +179,7 @@ func (d *Dashboard) orders(r *http.Request, s *session) (back string, orders []v
 	switch {
 	case len(parts) == 1 && parts[0] == "claims":
 		c, err := claiming(api, r.PostForm)
+		c.Labels = maps.Clone(d.Labels)
 		return root + "claims/" + url.PathEscape(c.Namespace) + "/" + url.PathEscape(c.Name), verb.Claim(c), err
 	case len(parts) == 3 && parts[0] == "servers":
 		t.Server, t.Namespace = parts[1], namespaceOf(r.PostForm)

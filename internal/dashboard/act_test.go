@@ -176,6 +176,7 @@ func TestClaimByForm(t *testing.T) {
 	s.signInAs("admin")
 	check(t, "no name", s.post("claims", url.Values{"image": {"os:1"}}), 400, "name: a claim needs one")
 	check(t, "selector", s.post("claims", url.Values{"name": {"web"}, "selector": {"a in ("}}), 400, "selector: ")
+	s.Labels = map[string]string{metalv1.LabelWatchFilter: "hall-1"}
 	w := s.post("claims", url.Values{"name": {"web"}, "namespace": {"site-a"}, "image": {"registry.example/os:1"}, "selector": {"rack=r1"}})
 	if check(t, "claim", w, 303, ""); w.Header().Get("Location") != root+"claims/site-a/web" {
 		t.Errorf("claimed: %v", w.Header())
@@ -187,6 +188,9 @@ func TestClaimByForm(t *testing.T) {
 	}
 	if claim.Spec.Image != "registry.example/os:1" || claim.Spec.Power != metalv1.PowerOn || claim.Spec.ServerSelector == nil || claim.Spec.ServerSelector.MatchLabels["rack"] != "r1" {
 		t.Errorf("claim: %+v", claim.Spec)
+	}
+	if claim.Labels[metalv1.LabelWatchFilter] != "hall-1" {
+		t.Errorf("the claim is of another installation: %v", claim.Labels)
 	}
 	check(t, "again", s.post("claims", url.Values{"name": {"web"}, "namespace": {"site-a"}}), 409, "")
 	check(t, "release", s.post("claims/site-a/web/release", nil), 303, "")

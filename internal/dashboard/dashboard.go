@@ -55,8 +55,10 @@ type Options struct {
 	Contact Contact
 	// Namespace is the manager's.
 	Namespace string
-	Clock     clock.WithTicker
-	Logger    logr.Logger
+	// Labels are those that a claim needs for Farrier to look at it.
+	Labels map[string]string
+	Clock  clock.WithTicker
+	Logger logr.Logger
 }
 
 // CachedImage is an image of which the cache has layers.

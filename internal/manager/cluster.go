@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	manifests "github.com/farrier-dev/farrier/config"
+	"github.com/farrier-dev/farrier/internal/controller/watchfilter"
 	"github.com/farrier-dev/farrier/internal/controlplane/crds"
 	"github.com/farrier-dev/farrier/internal/system"
 )
@@ -97,7 +99,7 @@ func check(ctx context.Context, config *rest.Config, o options) error {
 	if err := checkNamespace(ctx, c, o.ManagerNamespace); err != nil {
 		return err
 	}
-	return checkAlone(ctx, c, o.ManagerNamespace)
+	return checkAlone(ctx, c, o)
 }
 
 // started asks whether the API has started: before that it knows neither CRDs nor roles, and what it says of them means nothing.
@@ -154,9 +156,10 @@ func checkNamespace(ctx context.Context, c client.Client, name string) error {
 	return nil
 }
 
-// checkAlone refuses to run beside another installation: both would act on every BMC, each with a Lease of its own. The older one stays, which is that
-// of the older keys; nobody can date a Secret back.
-func checkAlone(ctx context.Context, c client.Client, namespace string) error {
+// checkAlone refuses to run beside another installation with the same filter: both would act on the same BMCs, each with a Lease of its own. The older one
+// stays, which is that of the older keys; nobody can date a Secret back. The Secret has the label of its installation, so that no namespace is that of two,
+// and nobody changes a filter by mistake.
+func checkAlone(ctx context.Context, c client.Client, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list := &metav1.PartialObjectMetadataList{}
@@ -168,17 +171,27 @@ func checkAlone(ctx context.Context, c client.Client, namespace string) error {
 	if err != nil {
 		return fmt.Errorf("Secrets called %s: %w", system.KeysSecret, err)
 	}
+	return alone(list.Items, o.ManagerNamespace, o.filter)
+}
+
+// alone is checkAlone for the Secrets of all installations.
+func alone(secrets []metav1.PartialObjectMetadata, namespace string, filter watchfilter.Filter) error {
 	var own *metav1.PartialObjectMetadata
-	for i := range list.Items {
-		if list.Items[i].Namespace == namespace {
-			own = &list.Items[i]
+	for i := range secrets {
+		if secrets[i].Namespace == namespace {
+			own = &secrets[i]
 		}
 	}
-	for i := range list.Items {
-		other := &list.Items[i]
-		if other.Namespace != namespace && (own == nil || other.CreationTimestamp.Before(&own.CreationTimestamp)) {
+	if own != nil && !filter.Covers(own) {
+		return fmt.Errorf("--watch-filter: is %[1]q, and the namespace %[2]s is that of an installation with %[3]q. To change the filter of an installation, stop it and change the label "+
+			"%[4]s of its objects and of the Secret %[2]s/%[5]s; an installation beside it needs a namespace of its own", filter.String(), namespace, own.Labels[metalv1.LabelWatchFilter],
+			metalv1.LabelWatchFilter, system.KeysSecret)
+	}
+	for i := range secrets {
+		other := &secrets[i]
+		if other.Namespace != namespace && filter.Covers(other) && (own == nil || other.CreationTimestamp.Before(&own.CreationTimestamp)) {
 			return fmt.Errorf("another Farrier is installed in the namespace %[1]q, which has an older Secret %[2]s: two of them would both act on every BMC. "+
-				"Run this one there (--manager-namespace %[1]s); or, if that one is gone for good, delete that Secret", other.Namespace, system.KeysSecret)
+				"Run this one there (--manager-namespace %[1]s), or give it objects of its own (--watch-filter); or, if that one is gone for good, delete that Secret", other.Namespace, system.KeysSecret)
 		}
 	}
 	return nil

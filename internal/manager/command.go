@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/farrier-dev/farrier/internal/admission/webhook"
+	"github.com/farrier-dev/farrier/internal/controller/watchfilter"
 	"github.com/farrier-dev/farrier/internal/host/collector"
 	"github.com/farrier-dev/farrier/internal/program/configfile"
 	"github.com/farrier-dev/farrier/internal/program/logging"
@@ -33,6 +35,7 @@ type options struct {
 	installCRDs bool
 	webhooks    webhook.Options
 	verbosity   int
+	filter      watchfilter.Filter // of the flag, once that is checked
 }
 
 // Command is the command line of farrier-manager, as its manual describes it.
@@ -46,7 +49,8 @@ func Command() *cobra.Command {
 		Long: `Runs Farrier's controllers and boot server on the Kubernetes API of a cluster.
 
 You can run several replicas: the one that holds the Lease "farrier-manager" in --manager-namespace is active, and the
-others keep their caches and their boot view up to date and stand by.`,
+others keep their caches and their boot view up to date and stand by. With --watch-filter several installations share an
+API, each with objects, a namespace and a Lease of its own.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Logger = logr.FromSlogHandler(logging.NewHandler(cmd.ErrOrStderr(), slog.Level(-o.verbosity)))
@@ -62,6 +66,7 @@ others keep their caches and their boot view up to date and stand by.`,
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "be active only while holding the Lease; set it to false only if no other farrier-manager runs")
 	f.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty: none")
 	f.StringVar(&o.PprofAddress, "pprof-address", "", "host:port of the pprof profiles of this process, which can reveal secrets (default: none)")
+	f.StringVar(&o.WatchFilter, "watch-filter", "", "`VALUE` of the label metal.ironcore.dev/watch-filter of the objects that this installation reads and writes, where several share a Kubernetes API (docs/manager.md) (default: objects without the label)")
 	o.webhooks.Bind(f)
 	o.Bind(f)
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "log level: 0 what Farrier does, 1 also why, 2 everything")
@@ -75,11 +80,14 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	o.Logger.V(1).Info("garbage collection tuned", "percent", garbage.Share, "limit", garbage.Limit)
+	if o.filter, err = watchfilter.Parse(o.WatchFilter); err != nil {
+		return fmt.Errorf("--watch-filter: %w", err)
+	}
 	webhooks, err := o.webhooks.Server()
 	if err != nil {
 		return err
 	}
-	o.Beside = append(o.Beside, webhook.Beside(webhooks, o.ManagerNamespace, o.ForeignBoot(), o.Logger.WithName("webhooks")))
+	o.Beside = append(o.Beside, webhook.Beside(webhooks, webhook.Installation{Namespace: o.ManagerNamespace, ForeignBoot: o.ForeignBoot(), Filter: o.filter}, o.Logger.WithName("webhooks")))
 	s, err := system.New(o.Options)
 	if err != nil {
 		return err

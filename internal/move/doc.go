@@ -5,6 +5,7 @@
 //	move.go      Run: the steps, in their order
 //	kinds.go     which kinds there are, at both sides
 //	rights.go    what may be done there
+//	filters.go   whether other installations have objects there
 //	pause.go     nobody acts at either side, by the Leases that managers take turns with
 //	read.go      what is at the source, with the Secrets and ConfigMaps that belong to it
 //	refs.go      which Secrets and ConfigMaps an object names

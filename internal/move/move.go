@@ -94,6 +94,9 @@ func (m *mover) prepare(ctx context.Context) error {
 	if err := m.meet(ctx); err != nil {
 		return err
 	}
+	if err := m.checkFilters(ctx); err != nil {
+		return err
+	}
 	return m.checkConflicts(ctx)
 }
 

@@ -52,6 +52,10 @@ func TestRefused(t *testing.T) {
 		"no CRDs at the source":         {func(w *world, o *move.Options) { w.source.lists = nil; o.Source = w.source.side("source") }, []string{"source", "no kinds"}},
 		"a right missing at the source": {func(w *world, _ *move.Options) { w.source.denied["delete servers"] = true }, []string{"source", "delete servers.metal.ironcore.dev"}},
 		"a right missing at the target": {func(w *world, _ *move.Options) { w.target.denied["create secrets"] = true }, []string{"target", "create secrets"}},
+		"an installation with a filter": {func(w *world, _ *move.Options) {
+			bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{metalv1.LabelWatchFilter: "hall-1"}}}
+			(&estate{w.t, w.source.store}).create(bmc)
+		}, []string{"source", "BMC theirs", metalv1.LabelWatchFilter}},
 		"another object": {func(w *world, _ *move.Options) {
 			claim := &metalv1.ServerClaim{ObjectMeta: meta("team", "web")}
 			claim.Spec.Image = "registry.example/other:1"

@@ -33,7 +33,7 @@ func (s *System) addDashboard(mgr ctrl.Manager, server *operator.Server, unknown
 	}
 	d := dashboard.New(dashboard.Options{
 		API: mgr.GetClient(), Live: mgr.GetAPIReader(), Config: mgr.GetConfig(), Operator: server, Unknown: unknown, Contact: &s.contact,
-		Cached: s.cachedImages(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Logger: s.logger.WithName("dashboard"),
+		Cached: s.cachedImages(), Namespace: s.settings.ManagerNamespace, Labels: s.settings.filter.Labels(), Clock: clock.RealClock{}, Logger: s.logger.WithName("dashboard"),
 	})
 	server.Dashboard = d
 	return mgr.Add(named("dashboard", func(ctx context.Context) error { return d.Run(ctx, mgr.GetCache(), shownKinds()...) }))

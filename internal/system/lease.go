@@ -30,9 +30,9 @@ const (
 // does not take turns with one that looks after servers.
 func (s *System) leaseName() string {
 	if s.settings.foreignLifecycle {
-		return leadership.BootLease
+		return s.settings.filter.Named(leadership.BootLease)
 	}
-	return leadership.Lease
+	return s.settings.filter.Named(leadership.Lease)
 }
 
 // newLock returns the Lease as a lock. Its identity is one of the process, so that a process gets a lease back at once that it has lost and that

@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc/macprefix"
 	"github.com/farrier-dev/farrier/internal/bootserver/setup"
 	"github.com/farrier-dev/farrier/internal/bootstream/peer"
+	"github.com/farrier-dev/farrier/internal/controller/watchfilter"
 	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/content"
 	"github.com/farrier-dev/farrier/internal/otlp"
@@ -58,6 +59,8 @@ type Options struct {
 
 	ManagerNamespace string
 	MACPrefixesFile  string
+	// WatchFilter is the value of the label of this installation's objects; empty: they have none.
+	WatchFilter string
 	// ProbeImage is what is booted; ProbeAgentImage holds the agent, for a DiscoveryIgnitionPath that names one.
 	ProbeImage, ProbeAgentImage string
 	DiscoveryIgnitionPath       string
@@ -160,6 +163,7 @@ type settings struct {
 	eventsTLS *tls.Config // nil: plain HTTP
 
 	webhookHosts content.Hosts
+	filter       watchfilter.Filter
 
 	spans *otlp.Exporter // nil: nobody wants any
 
@@ -185,6 +189,9 @@ func (o Options) check() (*settings, error) {
 		refuse("cleanup", err)
 	} else {
 		s.cleanup = mode
+	}
+	if s.filter, err = watchfilter.Parse(o.WatchFilter); err != nil {
+		refuse("watch-filter", err)
 	}
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))

@@ -176,6 +176,7 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("client of the Kubernetes API: %w", err)
 	}
+	direct = s.settings.filter.Client(direct, direct)
 	if err := s.AwaitAPI(ctx, func(ctx context.Context) error { return s.prepare(ctx, direct) }); err != nil {
 		return err
 	}

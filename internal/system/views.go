@@ -94,7 +94,11 @@ func (s *System) newViews() {
 
 // newControllers makes the caches and the controllers of the views. Nothing runs yet.
 func (s *System) newControllers(ctx context.Context, config *rest.Config) (*controllers, error) {
-	mgr, err := ctrl.NewManager(config, s.managerOptions())
+	options, err := s.managerOptions()
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -104,15 +108,15 @@ func (s *System) newControllers(ctx context.Context, config *rest.Config) (*cont
 	if err := index.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	c := &controllers{direct: objectname.Manager(mgr), alarms: &alarm.Board{Wake: s.wakeServer}}
+	c := &controllers{direct: objectname.Manager(s.settings.filter.Manager(mgr)), alarms: &alarm.Board{Wake: s.wakeServer}}
 	// No cache holds Secrets: they are read once per version. Every controller reads back what any of them wrote.
-	c.uncached = readcache.New(mgr.GetAPIReader(), mgr.GetCache())
+	c.uncached = readcache.New(s.settings.filter.Reader(mgr.GetAPIReader()), mgr.GetCache())
 	c.acting = c.uncached.Manager(s.throttle.Manager(c.direct, stages))
 	c.viewing = s.leadership.Manager(c.acting)
 	c.namespaces = s.settings.namespaces(c.direct.GetClient())
 	c.delivery = s.newDelivery(c)
 	c.intake = &reportintake.Intake{
-		Client: c.direct.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: c.alarms,
+		Client: c.direct.GetClient(), APIReader: c.direct.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: c.alarms,
 	}
 	if err := s.addBoots(c, config); err != nil {
 		return nil, err
@@ -169,7 +173,7 @@ func (s *System) addBoots(c *controllers, config *rest.Config) error {
 	return s.addProfiles(c, config)
 }
 
-func (s *System) managerOptions() ctrl.Options {
+func (s *System) managerOptions() (ctrl.Options, error) {
 	recorded, err := labels.NewRequirement(machinerecord.Label, selection.Exists, nil)
 	utilruntime.Must(err)
 	yes := true
@@ -177,6 +181,7 @@ func (s *System) managerOptions() ctrl.Options {
 		&corev1.ConfigMap{}: {Label: labels.NewSelector().Add(*recorded), Namespaces: map[string]cache.Config{s.settings.ManagerNamespace: {}}},
 	}
 	ipxeObjects(objects)
+	err = s.settings.filter.Restrict(objects)
 	return ctrl.Options{
 		Scheme: Scheme(),
 		// The logger of a reconcile comes from this one, and is not lowered.
@@ -191,7 +196,7 @@ func (s *System) managerOptions() ctrl.Options {
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &metalv1.BMCSecret{}}}},
 		// Several systems may be started in one process, as tests do, and each of them has controllers for every term.
 		Controller: ctrlconfig.Controller{SkipNameValidation: &yes, CacheSyncTimeout: untilSynced},
-	}
+	}, err
 }
 
 // cachedKinds are what the caches hold, whoever asks for it first.

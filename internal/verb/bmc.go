@@ -54,7 +54,8 @@ func AddBMC(a Adding) []Order {
 
 func (a *Adding) secret(password string) *metalv1.BMCSecret {
 	return &metalv1.BMCSecret{
-		TypeMeta: metav1.TypeMeta{APIVersion: metalv1.GroupVersion.String(), Kind: "BMCSecret"}, ObjectMeta: metav1.ObjectMeta{Name: a.Name},
+		TypeMeta:   metav1.TypeMeta{APIVersion: metalv1.GroupVersion.String(), Kind: "BMCSecret"},
+		ObjectMeta: metav1.ObjectMeta{Name: a.Name, Labels: sameInstallation(a.Labels)},
 		StringData: map[string]string{metalv1.BMCSecretUsernameKey: a.Username, metalv1.BMCSecretPasswordKey: password},
 	}
 }

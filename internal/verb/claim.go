@@ -21,6 +21,7 @@ import (
 type Claiming struct {
 	API             client.Client
 	Namespace, Name string
+	Labels          map[string]string
 	Image           string
 	Power           metalv1.Power
 	Server          string
@@ -59,7 +60,7 @@ func Claim(c Claiming) []Order {
 func (c *Claiming) claim() *metalv1.ServerClaim {
 	claim := &metalv1.ServerClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: metalv1.GroupVersion.String(), Kind: "ServerClaim"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, Labels: c.Labels},
 		Spec:       metalv1.ServerClaimSpec{Power: c.Power, Image: c.Image, ServerSelector: c.Selector},
 	}
 	if c.Server != "" {

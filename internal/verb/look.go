@@ -159,6 +159,15 @@ func kubectlPatch(resource string, obj client.Object, fields merge) string {
 	return fmt.Sprintf("kubectl patch %s %s%s --type merge -p '%s'", resource, obj.GetName(), inNamespace(obj.GetNamespace()), content)
 }
 
+// sameInstallation are the labels by which an object belongs to the same installation as one with the given labels.
+func sameInstallation(labels map[string]string) map[string]string {
+	value, has := labels[metalv1.LabelWatchFilter]
+	if !has {
+		return nil
+	}
+	return map[string]string{metalv1.LabelWatchFilter: value}
+}
+
 func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""

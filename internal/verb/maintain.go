@@ -31,10 +31,14 @@ func (t Target) maintenance() *metalv1.ServerMaintenance {
 
 // Maintain gives somebody a server to themselves, in its turn.
 func Maintain(ctx context.Context, t Target, m Maintaining) ([]Order, error) {
-	if _, err := t.facts(ctx); err != nil {
+	f, err := t.facts(ctx)
+	if err != nil {
 		return nil, err
 	}
 	wanted := t.maintenance()
+	if f.Server != nil {
+		wanted.Labels = sameInstallation(f.Server.Labels)
+	}
 	wanted.Spec = metalv1.ServerMaintenanceSpec{
 		Policy: m.Policy, ServerRef: metalv1.LocalObjectReference{Name: t.Server}, ServerPower: m.Power, LocatorLED: m.LED,
 	}

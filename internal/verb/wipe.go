@@ -105,7 +105,7 @@ func (t Target) wipeFree(f overview.Facts, mode string) []Order {
 	claim := &metalv1.ServerClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: metalv1.GroupVersion.String(), Kind: "ServerClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: t.Namespace, Name: "wipe-" + t.Server, Annotations: map[string]string{metalv1.AnnotationCleanup: mode},
+			Namespace: t.Namespace, Name: "wipe-" + t.Server, Labels: sameInstallation(f.Server.Labels), Annotations: map[string]string{metalv1.AnnotationCleanup: mode},
 		},
 		Spec: metalv1.ServerClaimSpec{Power: metalv1.PowerOff, ServerRef: &metalv1.LocalObjectReference{Name: t.Server}},
 	}

@@ -23,7 +23,13 @@ func (s *site) install() string {
 	for _, object := range objects {
 		s.create(object)
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "farrier-manager"}}
+	return s.kubeconfigOf(s.namespace)
+}
+
+// kubeconfigOf writes a kubeconfig of the managers' account in a namespace.
+func (s *site) kubeconfigOf(namespace string) string {
+	s.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "farrier-manager"}}
 	rest := s.api.RESTConfig()
 	c := clientcmdapi.NewConfig()
 	c.Clusters["site"] = &clientcmdapi.Cluster{Server: rest.Host, CertificateAuthorityData: rest.CAData, CertificateAuthority: rest.CAFile}

@@ -24,6 +24,10 @@ const (
 // boot server that leases the address.
 const LabelSite = "farrier.dev/site"
 
+// LabelWatchFilter names the installation that an object belongs to, by its --watch-filter, where several share a Kubernetes API. An object without the
+// label belongs to the installation without a filter. Farrier gives the label to all that it makes.
+const LabelWatchFilter = "metal.ironcore.dev/watch-filter"
+
 const (
 	// LabelAdopted, on an Endpoint, says that Farrier made it of a lease, and keeps its address up to date. Without the label the
 	// Endpoint is its owner's.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/farrier-dev/farrier/internal/admission"
 	"github.com/farrier-dev/farrier/internal/admission/webhook/rotation"
+	"github.com/farrier-dev/farrier/internal/controller/watchfilter"
 	"github.com/farrier-dev/farrier/internal/host/boundedfile"
 	"github.com/farrier-dev/farrier/internal/inbound"
 	"github.com/farrier-dev/farrier/internal/inbound/hostcheck"
@@ -39,7 +40,7 @@ type Options struct {
 // Bind binds the options to flags.
 func (o *Options) Bind(f *pflag.FlagSet) {
 	f.StringVar(&o.Address, "webhook-address", "", "host:port of the admission webhooks of config/webhook (default: none)")
-	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for --webhook-address; Farrier reloads it when it changes (default: Farrier makes one, and tells API servers by the webhook configurations \"farrier\")")
+	f.StringVar(&o.CertFile, "webhook-cert-file", "", "PEM certificate for --webhook-address; Farrier reloads it when it changes (default: Farrier makes one, and tells API servers by the webhook configurations \"farrier\", or \"farrier.VALUE\" with --watch-filter)")
 	f.StringVar(&o.KeyFile, "webhook-key-file", "", "PEM private key of --webhook-cert-file, in the same directory")
 }
 
@@ -161,19 +162,28 @@ func Register(server controllerwebhook.Server, rules *admission.Rules, logger lo
 }
 
 // makesItsOwn has the certificate made and kept up to date by the managers themselves.
-func (s *Server) makesItsOwn(mgr manager.Manager, managerNamespace string, logger logr.Logger) error {
+func (s *Server) makesItsOwn(mgr manager.Manager, of Installation, logger logr.Logger) error {
 	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("client for the certificate of the webhooks: %w", err)
 	}
-	s.hosts = []string{rotation.Name(managerNamespace)}
-	s.certificate = rotation.New(direct, managerNamespace, clock.RealClock{}, logger)
+	s.hosts = []string{rotation.Name(of.Namespace)}
+	s.certificate = rotation.New(of.Filter.Client(direct, direct), of.Namespace, of.Filter.Named(rotation.Configurations), clock.RealClock{}, logger)
 	return nil
 }
 
-// Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server. foreignBoot says that somebody else
-// delivers boots.
-func Beside(server *Server, managerNamespace string, foreignBoot bool, logger logr.Logger) func(manager.Manager) error {
+// Installation is whose webhooks they are.
+type Installation struct {
+	// Namespace is the managers'.
+	Namespace string
+	// ForeignBoot says that somebody else delivers boots.
+	ForeignBoot bool
+	// Filter says which objects are judged.
+	Filter watchfilter.Filter
+}
+
+// Beside has a manager run the server. Every replica of it answers, whoever leads; nil is no server.
+func Beside(server *Server, of Installation, logger logr.Logger) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		if server == nil {
 			return nil
@@ -184,12 +194,13 @@ func Beside(server *Server, managerNamespace string, foreignBoot bool, logger lo
 		}
 		server.logger = logger
 		if server.options.CertFile == "" {
-			if err := server.makesItsOwn(mgr, managerNamespace, logger); err != nil {
+			if err := server.makesItsOwn(mgr, of, logger); err != nil {
 				return err
 			}
 		}
 		Register(server, &admission.Rules{
-			ManagerNamespace: managerNamespace, ForeignBoot: foreignBoot, Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
+			ManagerNamespace: of.Namespace, ForeignBoot: of.ForeignBoot, Belongs: of.Filter.Covers,
+			Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Assignments: assignments,
 		}, logger)
 		return mgr.Add(server)
 	}

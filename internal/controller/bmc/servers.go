@@ -81,7 +81,10 @@ func (r *Reconciler) create(ctx context.Context, obj *metalv1.BMC, system *fleet
 			return nil, err
 		}
 		var other metalv1.Server
-		if e := r.APIReader.Get(ctx, client.ObjectKey{Name: name}, &other); e != nil {
+		switch e := r.APIReader.Get(ctx, client.ObjectKey{Name: name}, &other); {
+		case apierrors.IsNotFound(e):
+			return nil, err // of another installation, which err says; or gone meanwhile
+		case e != nil:
 			return nil, e
 		}
 		if ref := other.Spec.BMCRef; ref != nil && ref.Name == obj.Name {

@@ -2,13 +2,17 @@ package bmc
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/watchfilter"
+	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
 func request(name string) reconcile.Request {
@@ -124,6 +128,22 @@ func TestANameThatIsTakenIsPassedOver(t *testing.T) {
 			t.Errorf("Servers %v, want %v", got, want)
 		}
 	}, foreign)
+}
+
+// TestAServerOfAnotherInstallation has the name, and perhaps stands for the same system: no second one is made, and the error says whose it is.
+func TestAServerOfAnotherInstallation(t *testing.T) {
+	theirs := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "b-system-0", Labels: map[string]string{metalv1.LabelWatchFilter: "hall-2"}}}
+	stands(t, func(t *testing.T, s *stand) {
+		var none watchfilter.Filter
+		s.Client, s.APIReader = none.Client(s.API, s.API), none.Reader(s.API)
+		_, err := s.create(t.Context(), s.read(t), &fleet.SystemObservation{System: system(uri1, uuid1)}, nil)
+		if !apierrors.IsAlreadyExists(err) || !strings.Contains(err.Error(), `is "hall-2"`) {
+			t.Errorf("create: %v", err)
+		}
+		if got := s.servers(t); len(got) != 1 {
+			t.Errorf("Servers %v", got)
+		}
+	}, theirs)
 }
 
 func TestACacheThatLagsMakesNoSecondServer(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Configurations is the name of both webhook configurations, and Service that of the Service to which they lead (config/webhook).
+	// Configurations is the name of both webhook configurations of an installation without a filter, and Service that of the Service to which they lead (config/webhook).
 	Configurations = "farrier"
 	Service        = "farrier-webhook"
 	// role is what lets a manager write there (config/manager).
@@ -53,15 +53,15 @@ func configurations() []*configuration {
 func (k *Keeper) find(ctx context.Context) (found []*configuration, err error) {
 	var errs []error
 	for _, c := range configurations() {
-		if err := k.api.Get(ctx, client.ObjectKey{Name: Configurations}, c.Object); err != nil {
-			errs = append(errs, c.failed(client.IgnoreNotFound(err)))
+		if err := k.api.Get(ctx, client.ObjectKey{Name: k.configurations}, c.Object); err != nil {
+			errs = append(errs, c.failed(k.configurations, client.IgnoreNotFound(err)))
 			continue
 		}
 		switch {
 		case c.GetAnnotations()[injected] != "":
-			errs = append(errs, fmt.Errorf("%s %s: has the annotation %s: remove it, or give --webhook-cert-file", c.kind, Configurations, injected))
+			errs = append(errs, fmt.Errorf("%s %s: has the annotation %s: remove it, or give --webhook-cert-file", c.kind, k.configurations, injected))
 		case len(k.ours(c)) == 0:
-			errs = append(errs, fmt.Errorf("%s %s: no webhook leads to the Service %s/%s", c.kind, Configurations, k.namespace, Service))
+			errs = append(errs, fmt.Errorf("%s %s: no webhook leads to the Service %s/%s", c.kind, k.configurations, k.namespace, Service))
 		default:
 			found = append(found, c)
 		}
@@ -104,19 +104,19 @@ func (k *Keeper) announce(ctx context.Context, found []*configuration, bundle []
 		}
 		// By name of the webhook: a list in a merge patch would replace fields that this program does not know.
 		if err := k.api.Patch(ctx, c.Object, client.StrategicMergeFrom(before, client.MergeFromWithOptimisticLock{})); err != nil {
-			errs = append(errs, c.failed(err))
+			errs = append(errs, c.failed(k.configurations, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // failed says what could not be done, and which right is missing.
-func (c *configuration) failed(err error) error {
+func (c *configuration) failed(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s %s: bind the role %s to the manager: %w", c.kind, Configurations, role, err)
+		return fmt.Errorf("%s %s: bind the role %s to the manager: %w", c.kind, name, role, err)
 	}
-	return fmt.Errorf("%s %s: %w", c.kind, Configurations, err)
+	return fmt.Errorf("%s %s: %w", c.kind, name, err)
 }

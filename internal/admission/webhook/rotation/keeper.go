@@ -32,16 +32,19 @@ const (
 type Keeper struct {
 	api       client.Client
 	namespace string
-	clock     clock.WithTicker
-	logger    logr.Logger
+	// configurations is the name of both webhook configurations.
+	configurations string
+
+	clock  clock.WithTicker
+	logger logr.Logger
 
 	shown atomic.Pointer[tls.Certificate]
 	said  string // what was wrong at the last look, to be said once
 }
 
-// New makes a Keeper. api must not read from a cache: what it reads decides what it writes.
-func New(api client.Client, namespace string, now clock.WithTicker, logger logr.Logger) *Keeper {
-	return &Keeper{api: api, namespace: namespace, clock: now, logger: logger}
+// New makes a Keeper. api must not read from a cache: what it reads decides what it writes. configurations is the name of both webhook configurations.
+func New(api client.Client, namespace, configurations string, now clock.WithTicker, logger logr.Logger) *Keeper {
+	return &Keeper{api: api, namespace: namespace, configurations: configurations, clock: now, logger: logger}
 }
 
 // Name is the DNS name under which API servers ask the managers of a namespace.

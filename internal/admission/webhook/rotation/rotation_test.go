@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) manager() *Keeper {
-	return New(w.api, namespace, w.clock, funcr.New(func(_, args string) { w.log.WriteString(args + "\n") }, funcr.Options{Verbosity: 1}))
+	return New(w.api, namespace, Configurations, w.clock, funcr.New(func(_, args string) { w.log.WriteString(args + "\n") }, funcr.Options{Verbosity: 1}))
 }
 
 // steps has each manager look once, and fails if one cannot.
