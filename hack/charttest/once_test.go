@@ -37,16 +37,18 @@ func TestOneFarrierToACluster(t *testing.T) {
 	release := func(name string) map[string]any { return map[string]any{"meta.helm.sh/release-name": name} }
 	for what, test := range map[string]struct {
 		has     cluster
+		values  string
 		refused string
 	}{
-		"nothing":                   {cluster{fake.NewSimpleDynamicClient(runtime.NewScheme())}, ""},
-		"itself, for an upgrade":    {installed(namespace, release("farrier")), ""},
-		"itself, by kubectl apply":  {installed(namespace, nil), ""},
-		"another namespace":         {installed("elsewhere", release("farrier")), "in the namespace elsewhere of this cluster"},
-		"another one by kubectl":    {installed("farrier-system", nil), "in the namespace farrier-system of this cluster"},
-		"another release beside it": {installed(namespace, release("second")), "as the release second in this namespace"},
+		"nothing":                   {cluster{fake.NewSimpleDynamicClient(runtime.NewScheme())}, "", ""},
+		"itself, for an upgrade":    {installed(namespace, release("farrier")), "", ""},
+		"itself, by kubectl apply":  {installed(namespace, nil), "", ""},
+		"another namespace":         {installed("elsewhere", release("farrier")), "", "in the namespace elsewhere of this cluster"},
+		"another one by kubectl":    {installed("farrier-system", nil), "", "in the namespace farrier-system of this cluster"},
+		"another release beside it": {installed(namespace, release("second")), "", "as the release second in this namespace"},
+		"with objects of its own":   {installed("elsewhere", release("farrier")), "watchFilter: hall-1", ""},
 	} {
-		_, _, err := decoded(chart.Release{Dir: chartDir, Name: "farrier", Namespace: namespace, Has: withCertManager, Cluster: test.has}, "")
+		_, _, err := decoded(chart.Release{Dir: chartDir, Name: "farrier", Namespace: namespace, Has: withCertManager, Cluster: test.has}, test.values)
 		switch {
 		case test.refused == "" && err != nil:
 			t.Errorf("%s: %v", what, err)

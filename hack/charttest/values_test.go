@@ -32,6 +32,8 @@ func TestRefused(t *testing.T) {
 		"mounts: [{name: a}]":                                 "/mounts/0",
 		"mounts: [{name: a, secret: b, configMap: c}]":        "/mounts/0",
 		"credentialNamespaces: ['*']":                         "/credentialNamespaces/0",
+		"watchFilter: Hall_1":                                 "/watchFilter",
+		"config: {watch-filter: hall-1}":                      "config.watch-filter: the chart sets this flag itself: set watchFilter",
 		"data: {kind: hostPath}":                              "/data/kind",
 		"data: {size: much}":                                  "/data/size",
 		"boot: {service: {type: ExternalName}}":               "/boot/service/type",

@@ -30,7 +30,7 @@
   "kubeconfig" "the manager uses the account of its pod" "leader-elect" "managers that are replaced run beside each other" "install-crds" "set crds.install"
   "manager-namespace" "it is the namespace of the release" "data-dir" "set data" "health-address" "the probes of the pod need it"
   "boot-address" "set boot.http" "boot-tls-address" "set boot.https" "metrics-address" "set metrics.enabled" "metrics-plain" "set metrics.enabled"
-  "webhook-address" "set webhooks.enabled" "webhook-cert-file" "set certs" "webhook-key-file" "set certs"
+  "watch-filter" "set watchFilter" "webhook-address" "set webhooks.enabled" "webhook-cert-file" "set certs" "webhook-key-file" "set certs"
   "boot-stream-address" "set bootStream.enabled" "boot-stream-certificates-dir" "set bootStream.certs"
   "boot-stream-join-address" "set bootStream.joinSecret" "boot-stream-authority-dir" "set bootStream.joinSecret" }}
 {{- range $flag, $why := $own }}
@@ -47,6 +47,9 @@ boot-tls-address: ":8083"
 {{- end }}
 {{- if $values.metrics.enabled }}
 metrics-address: ":8443"
+{{- end }}
+{{- with $values.watchFilter }}
+watch-filter: {{ toJson . }}
 {{- end }}
 {{- if $values.webhooks.enabled }}
 webhook-address: ":9443"

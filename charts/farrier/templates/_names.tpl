@@ -13,6 +13,11 @@ app.kubernetes.io/name: farrier-manager
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* The name of an object that belongs to no namespace: of those each installation has its own. Takes a dict of root and name. */}}
+{{- define "farrier.clusterName" -}}
+{{ .name }}{{ with .root.Values.watchFilter }}.{{ . }}{{ end }}
+{{- end }}
+
 {{/* The objects of a file of config/, of which the chart has a copy, in the namespace of the release. Takes a dict of the root, the
      path, and what is left out: "Kind/name". */}}
 {{- define "farrier.objects" -}}
@@ -26,6 +31,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- range (dig "subjects" list $object) }}
 {{- $_ := set . "namespace" $root.Release.Namespace }}
+{{- end }}
+{{- if hasPrefix "ClusterRole" $object.kind }}
+{{- $_ := set $object.metadata "name" (include "farrier.clusterName" (dict "root" $root "name" $object.metadata.name)) }}
+{{- end }}
+{{- if eq (dig "roleRef" "kind" "" $object) "ClusterRole" }}
+{{- $_ := set $object.roleRef "name" (include "farrier.clusterName" (dict "root" $root "name" $object.roleRef.name)) }}
+{{- end }}
+{{- range (dig "rules" list $object) }}
+{{- if has "mutatingwebhookconfigurations" (dig "resources" list .) }}
+{{- $_ := set . "resourceNames" (list (include "farrier.clusterName" (dict "root" $root "name" "farrier"))) }}
+{{- end }}
 {{- end }}
 {{- $_ := set $object.metadata "labels" (include "farrier.labels" $root | fromYaml) }}
 ---
