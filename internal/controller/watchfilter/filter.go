@@ -22,7 +22,7 @@ import (
 // Filter says which objects belong to an installation. The zero Filter is that of the installation without one.
 type Filter struct{ value string }
 
-// Parse reads the value of --watch-filter. Names of other objects end in it, so it is more than the value of a label has to be.
+// Parse reads the value of --watch-filter. Names of other objects end in it, so it has to be a DNS label.
 func Parse(value string) (Filter, error) {
 	if value == "" {
 		return Filter{}, nil
