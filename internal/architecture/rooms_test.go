@@ -655,7 +655,7 @@ var rooms = []room{
 		path: "internal/system",
 		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
-			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version", "internal/dashboard"},
+			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/cache/bounded", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version", "internal/dashboard"},
 		never:   controlPlane,
 		because: "this is the one place where the rooms are put together, around any Kubernetes API; it wires and decides nothing",
 	},

@@ -1,13 +1,14 @@
 package system
 
 import (
-	"unique"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // compact is what every object goes through on its way into a cache, of which there is one for each of ten thousand
@@ -68,5 +69,16 @@ func shareConditions(conditions []metav1.Condition) {
 	}
 }
 
-// word is the one copy of a string that there is, as long as somebody has it.
-func word(s string) string { return unique.Make(s).Value() }
+// words are those that were met last, with the one copy of each. Package unique forgets a word at the next collection, though the word is in
+// use: it knows of handles alone, which would be kept beside each string.
+var words = bounded.NewCache[string, string](4096)
+
+// word is the one copy of a string that objects share.
+func word(s string) string {
+	if kept, ok := words.Get(s); ok {
+		return kept
+	}
+	kept := strings.Clone(s) // not a piece of what was decoded
+	words.Add(kept, kept)
+	return kept
+}
