@@ -132,11 +132,23 @@ func TestTheRuleFollowsEachCollection(t *testing.T) {
 		}
 	}})
 	for i, want := range []int{50, 100, 50, 200} {
-		if got := <-told; got != want {
-			t.Fatalf("collection %d: told %d percent, want %d", i, got, want)
+		if got := afterCollections(told); got != want {
+			t.Fatalf("size %d: told %d percent, want %d", i, got, want)
 		}
 		live.Store([]uint64{64 << 20, 128 << 20, 32 << 20, 32 << 20}[i])
-		runtime.GC()
+	}
+}
+
+// afterCollections collects until the rule has told something: a collection that begins before the cleanup of the last one has ended
+// does not concern it.
+func afterCollections(told <-chan int) int {
+	for {
+		select {
+		case percent := <-told:
+			return percent
+		default:
+			runtime.GC()
+		}
 	}
 }
 
