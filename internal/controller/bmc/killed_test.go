@@ -41,12 +41,12 @@ func (l *leap) Since(t time.Time) time.Duration { return l.Now().Sub(t) }
 // mortal is a process that dies at a moment: a write to the API or a request to the BMC. It dies before it, or when all is
 // done and before it has heard of it.
 type mortal struct {
-	mu      sync.Mutex
-	left    int // moments before it dies; negative: it lives on
-	heard   bool
-	dead    bool
-	died    chan struct{}
-	connecs []net.Conn
+	mu          sync.Mutex
+	left        int // moments before it dies; negative: it lives on
+	heard       bool
+	dead        bool
+	died        chan struct{}
+	connections []net.Conn
 }
 
 func newMortal(moments int, heard bool) *mortal {
@@ -78,7 +78,7 @@ func (m *mortal) die() {
 	}
 	m.dead = true
 	close(m.died)
-	for _, c := range m.connecs {
+	for _, c := range m.connections {
 		_ = c.Close()
 	}
 }
@@ -100,7 +100,7 @@ func (m *mortal) dial(ctx context.Context, network, address string) (net.Conn, e
 		_ = c.Close()
 		return nil, errDead
 	}
-	m.connecs = append(m.connecs, c)
+	m.connections = append(m.connections, c)
 	return &mortalConn{Conn: c, of: m}, nil
 }
 
