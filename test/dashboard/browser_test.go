@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,29 +145,54 @@ func (w *tab) says(text string) {
 	w.until("document.body.innerText.includes(" + strconv.Quote(text) + ")")
 }
 
-// press clicks where an element is: pages replace their elements while they live.
+// press clicks where an element is, once it has been there twice in a row: pages replace their elements while they live, and move them
+// while they are laid out.
 func (w *tab) press(selector string) {
 	w.t.Helper()
 	element := "document.querySelector(" + strconv.Quote(selector) + ")"
 	w.until(element)
-	var at []float64
-	w.do(chromedp.Evaluate("(() => { const e = "+element+"; e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()", &at))
+	var at, before []float64
+	product.Eventually(w.t, selector+" can be pressed", func(context.Context) error {
+		before, at = at, nil
+		err := w.try(chromedp.Evaluate("(() => { const e = "+element+"; if (!e) return []; e.scrollIntoView({block: 'center', behavior: 'instant'}); const r = e.getBoundingClientRect(); "+
+			"const x = r.x + r.width / 2, y = r.y + r.height / 2; return e.contains(document.elementFromPoint(x, y)) ? [x, y] : []; })()", &at))
+		if err == nil && (len(at) == 0 || !slices.Equal(at, before)) {
+			err = fmt.Errorf("it moves, or something is in front of it, on %s", w.text("location.href"))
+		}
+		return err
+	})
 	w.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
-// unfold opens what is folded.
+// unfold opens what is folded. A page that is still being laid out moves what is pressed, and then another place is.
 func (w *tab) unfold(selector string) {
 	w.t.Helper()
-	w.press(selector + ":not([open]) > summary")
-	w.until("document.querySelector(" + strconv.Quote(selector+"[open]") + ")")
+	w.pressUntil(selector+":not([open]) > summary", "document.querySelector("+strconv.Quote(selector+"[open]")+")")
 }
 
 // fill types into a field.
 func (w *tab) fill(selector, text string) {
 	w.t.Helper()
-	w.press(selector)
-	w.until("document.activeElement.matches(" + strconv.Quote(selector) + ")")
+	w.pressUntil(selector, "document.activeElement.matches("+strconv.Quote(selector)+")")
 	w.do(input.InsertText(text))
+}
+
+// pressUntil presses something until an expression is true; pressing it twice must do no harm.
+func (w *tab) pressUntil(selector, expression string) {
+	w.t.Helper()
+	product.Eventually(w.t, expression, func(context.Context) error {
+		if w.text("Boolean("+expression+")") == "true" {
+			return nil
+		}
+		if w.text("Boolean(document.querySelector("+strconv.Quote(selector)+"))") != "true" {
+			return fmt.Errorf("there is no %s on %s", selector, w.text("location.href"))
+		}
+		w.press(selector)
+		if w.text("Boolean("+expression+")") != "true" {
+			return fmt.Errorf("%s was pressed on %s, and that is not so", selector, w.text("location.href"))
+		}
+		return nil
+	})
 }
 
 // types types key by key, into what has the focus. chromedp.KeyEvent would send the character even where the page has taken its key.

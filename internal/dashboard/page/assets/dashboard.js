@@ -72,9 +72,9 @@
   // follow shows what the server streams: run, main, offline and ended.
   const follow = (main) => {
     const stream = new EventSource(`${main.dataset.live}?path=${encodeURIComponent(main.dataset.path)}`);
-    let run = null, waiting = null;
+    let run = null, waiting = null, pressed = false;
     const settle = () => {
-      if (waiting !== null && !busy(main)) { const html = waiting; waiting = null; show(main, html); }
+      if (waiting !== null && !pressed && !busy(main)) { const html = waiting; waiting = null; show(main, html); }
     };
     const offline = (why) => {
       const band = document.getElementById("offline") ?? document.createElement("p");
@@ -93,6 +93,9 @@
         if (!document.getElementById("offline")) offline("Offline: Farrier does not answer. What is shown may be old.");
       }, patience);
     });
+    // What is replaced between the press and the release of a button is not clicked.
+    main.addEventListener("pointerdown", () => { pressed = true; }, true);
+    for (const kind of ["pointerup", "pointercancel", "blur"]) addEventListener(kind, () => { pressed = false; setTimeout(settle, 0); });
     for (const kind of ["focusout", "toggle"]) main.addEventListener(kind, () => setTimeout(settle, 0), true);
     addEventListener("pagehide", () => stream.close());
   };
