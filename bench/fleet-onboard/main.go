@@ -69,14 +69,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	r := result.Begin(name, c)
-	folder, err := os.MkdirTemp("", "farrier-bench-")
+	remove, err := c.binaries.BuildApart(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if err := c.binaries.Build(ctx, folder); err != nil {
-		return err
-	}
+	defer remove()
 	var found findings
 	for _, n := range c.Sizes {
 		one, err := measure(ctx, c, n)

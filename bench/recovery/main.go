@@ -61,14 +61,11 @@ func parseFlags() config {
 func run(ctx context.Context) error {
 	c := parseFlags()
 	r := result.Begin(name, c)
-	folder, err := os.MkdirTemp("", "farrier-bench-")
+	remove, err := c.binaries.BuildApart(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if err := c.binaries.Build(ctx, folder); err != nil {
-		return err
-	}
+	defer remove()
 	var found findings
 	if found.Undisturbed, err = measure(ctx, c, false); err != nil {
 		return fmt.Errorf("undisturbed: %w", err)

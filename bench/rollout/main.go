@@ -53,14 +53,11 @@ func parseFlags() config {
 func run(ctx context.Context) error {
 	c := parseFlags()
 	r := result.Begin(name, c)
-	folder, err := os.MkdirTemp("", "farrier-bench-")
+	remove, err := c.binaries.BuildApart(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if err := c.binaries.Build(ctx, folder); err != nil {
-		return err
-	}
+	defer remove()
 	found, err := measure(ctx, c)
 	if err != nil {
 		return err

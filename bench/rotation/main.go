@@ -65,14 +65,11 @@ var errBroken = errors.New("a promise is not kept")
 func run(ctx context.Context) error {
 	c := parseFlags()
 	r := result.Begin(name, c)
-	folder, err := os.MkdirTemp("", "farrier-bench-")
+	remove, err := c.binaries.BuildApart(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	if err := c.binaries.Build(ctx, folder); err != nil {
-		return err
-	}
+	defer remove()
 	found, err := measure(ctx, c)
 	if err != nil {
 		return err

@@ -27,6 +27,20 @@ func (b *Binaries) Bind() {
 	flag.StringVar(&b.API, "api", "", "Kubernetes API to run (default: built from this tree)")
 }
 
+// BuildApart is Build in a folder of its own, which remove removes.
+func (b *Binaries) BuildApart(ctx context.Context) (remove func(), err error) {
+	folder, err := os.MkdirTemp("", "farrier-bench-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { _ = os.RemoveAll(folder) }
+	if err := b.Build(ctx, folder); err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, nil
+}
+
 // Build builds what is not there yet.
 func (b *Binaries) Build(ctx context.Context, folder string) (err error) {
 	if b.API == "" {
