@@ -38,7 +38,8 @@ func (f Filter) String() string { return f.value }
 
 // Covers reports whether an object belongs to the installation.
 func (f Filter) Covers(obj metav1.Object) bool {
-	return f.Selector().Matches(labels.Set(obj.GetLabels()))
+	value, labelled := obj.GetLabels()[metalv1.LabelWatchFilter]
+	return labelled == (f.value != "") && value == f.value
 }
 
 // Named is the name of an object of which every installation of a cluster has one. No name of Farrier has a dot, so no filter makes one of another.
