@@ -12,8 +12,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
 )
 
-// doubted is a rotation whose order had no answer, by a process that has ended.
-func (s *stand) doubted(t *testing.T) {
+// doubted is a rotation whose order had no answer, by a process that has ended. made says whether the BMC has the new password.
+func (s *stand) doubted(t *testing.T, made bool) {
 	t.Helper()
 	s.rotates(t)
 	told := false
@@ -21,7 +21,7 @@ func (s *stand) doubted(t *testing.T) {
 		first := !told
 		told = true
 		if first {
-			return true, &bmc.Error{Kind: bmc.KindConnection, Op: "PATCH", Message: "connection closed before the answer"}
+			return made, &bmc.Error{Kind: bmc.KindConnection, Op: "PATCH", Message: "connection closed before the answer"}
 		}
 		return true, nil
 	})
@@ -45,7 +45,7 @@ func (s *stand) tried(t *testing.T) string {
 // TestALoginWithoutAnAnswerCountsAsOneThatWasRefused: each is noted, and after three the BMC is left alone, by other processes too.
 func TestALoginWithoutAnAnswerCountsAsOneThatWasRefused(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
-		s.doubted(t)
+		s.doubted(t, true)
 		s.bmc.Fails(&bmc.Error{Kind: bmc.KindTimeout, Op: "POST Sessions", Message: "no answer in time", Err: bmc.ErrLoginUnanswered})
 		for _, want := range []string{"next", "next,old", "next,old,next"} {
 			s.settle(t)
@@ -75,7 +75,7 @@ func TestALoginWithoutAnAnswerCountsAsOneThatWasRefused(t *testing.T) {
 
 func TestRetryEndsThePause(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
-		s.doubted(t)
+		s.doubted(t, true)
 		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) {
 			metav1.SetMetaDataAnnotation(&b.ObjectMeta, metalv1.AnnotationRotationTried, "next,old,next@"+s.Reconciler.Clock.Now().Format(time.RFC3339))
 		})
@@ -92,7 +92,7 @@ func TestRetryEndsThePause(t *testing.T) {
 // TestWhatTheBMCHasRefusedIsNotToldAgain: by the next process.
 func TestWhatTheBMCHasRefusedIsNotToldAgain(t *testing.T) {
 	stands(t, func(t *testing.T, s *stand) {
-		s.doubted(t)
+		s.doubted(t, true)
 		controllertest.Change(t, s.API, "b", func(b *metalv1.BMC) {
 			metav1.SetMetaDataAnnotation(&b.ObjectMeta, metalv1.AnnotationRotationTried, "old-refused@"+s.Reconciler.Clock.Now().Format(time.RFC3339))
 		})
