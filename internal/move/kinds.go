@@ -25,7 +25,7 @@ var groups = []schema.GroupVersion{
 
 // precedence is the order in which kinds are made where no object owns or names another; others come after them.
 var precedence = []string{
-	"Namespace", "Secret", "ConfigMap", "Endpoint", "BMCSecret", "BMC", "BMCUser", "RolloutPolicy", "BIOSVersionSet", "BMCVersionSet", "BIOSSettingsSet", "BMCSettingsSet", "BIOSSettings", "BMCSettings", "BIOSVersion", "BMCVersion", "ServerClaim", "ServerMaintenance", "ServerBootConfiguration", "Server",
+	"Namespace", "Secret", "ConfigMap", "Endpoint", "BMCSecret", "BMC", "BMCUser", "RolloutPolicy", "FirmwareImage", "BIOSVersionSet", "BMCVersionSet", "BIOSSettingsSet", "BMCSettingsSet", "BIOSSettings", "BMCSettings", "BIOSVersion", "BMCVersion", "ServerClaim", "ServerMaintenance", "ServerBootConfiguration", "Server",
 	"Profile", "Assignment", "ServerReadinessRule",
 }
 

@@ -204,7 +204,7 @@ func cachedKinds() []client.Object {
 	kinds := []client.Object{
 		&metalv1.Endpoint{}, &metalv1.BMC{}, &metalv1.Server{}, &metalv1.ServerClaim{}, &metalv1.ServerBootConfiguration{}, &metalv1.ServerMaintenance{},
 		&metalv1.BMCUser{}, &metalv1.BIOSSettings{}, &metalv1.BMCSettings{}, &metalv1.BIOSSettingsSet{}, &metalv1.BMCSettingsSet{}, &metalv1.BIOSVersion{}, &metalv1.BMCVersion{}, &metalv1.BIOSVersionSet{}, &metalv1.BMCVersionSet{},
-		&farrierv1.RolloutPolicy{}, &metalv1.ServerReadinessRule{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
+		&farrierv1.RolloutPolicy{}, &farrierv1.FirmwareImage{}, &metalv1.ServerReadinessRule{}, &ipxev1.Profile{}, &ipxev1.Assignment{},
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Secret")), metadataOf(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		metadataOf(corev1.SchemeGroupVersion.WithKind("Namespace")), metadataOf(metalv1.GroupVersion.WithKind("BMCSecret")),
 	}

@@ -29,7 +29,7 @@ func manifest(kind, metadata, rest string) string {
 	switch {
 	case strings.HasSuffix(kind, "BootConfig"):
 		api = bootAPI
-	case kind == "RolloutPolicy":
+	case kind == "RolloutPolicy", kind == "FirmwareImage":
 		api = farrierAPI
 	}
 	return api + "kind: " + kind + "\nmetadata: {" + metadata + "}\n" + rest
