@@ -26,6 +26,7 @@ var (
 		metalv1.OperationForceOffServer, metalv1.OperationForceOnServer, metalv1.OperationGracefulRestartBMC, metalv1.OperationForceRestartBMC,
 		metalv1.OperationAllowInProgressDelete, metalv1.OperationAllowInProgressUpdate, metalv1.OperationIgnoreChild, metalv1.OperationRetryChild,
 		metalv1.OperationIgnoreChildAndSelf, metalv1.OperationRetryChildAndSelf, metalv1.OperationIgnorePropagated, metalv1.OperationRetryPropagated,
+		metalv1.OperationRollback,
 	}
 )
 

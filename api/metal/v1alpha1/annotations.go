@@ -71,6 +71,8 @@ const (
 	OperationAllowInProgressDelete = "allow-in-progress-delete"
 	// OperationAllowInProgressUpdate allows to change an object while it is being applied.
 	OperationAllowInProgressUpdate = "allow-in-progress-update"
+	// OperationRollback has the firmware of a BIOSVersion or a BMCVersion go back to the version before its update. Added by Farrier.
+	OperationRollback = "rollback"
 
 	// OperationIgnoreChild is OperationIgnore for the children of a set.
 	OperationIgnoreChild = "ignore-child"

@@ -123,12 +123,12 @@ func (v *view) job(p *plan) (*look, func(context.Context, fleet.Services) error)
 
 // install says what is installed. An image that Farrier has is sent to the BMC, or fetched from Farrier, which needs no credentials.
 func (v *view) install() install {
-	force := v.item.spec.UpdatePolicy != nil && *v.item.spec.UpdatePolicy == metalv1.UpdatePolicyForce
+	force := v.goesBack() || v.item.spec.UpdatePolicy != nil && *v.item.spec.UpdatePolicy == metalv1.UpdatePolicyForce
 	if v.fetched.url != "" {
 		return install{image: v.fetched.image, Update: bmc.Update{ImageURI: v.fetched.url, Protocol: protocolOf("", v.fetched.url), Force: force}}
 	}
 	return install{image: v.fetched.image, Update: bmc.Update{
-		ImageURI: v.image.uri, Protocol: protocolOf(v.item.spec.Image.TransferProtocol, v.image.uri), Username: v.username, Password: v.password, Force: force,
+		ImageURI: v.image.uri, Protocol: protocolOf(v.hop.source.TransferProtocol, v.image.uri), Username: v.username, Password: v.password, Force: force,
 	}}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	eventsender "github.com/farrier-dev/farrier/internal/controller/events"
@@ -123,6 +124,8 @@ func (r *Reconciler) adopt(ctx context.Context, i *item) (bool, error) {
 		}
 		r.memories.forget(i.GetUID())
 		r.Images.Again(i.owner())
+	case metalv1.OperationRollback:
+		return true, r.rollback(ctx, i)
 	default:
 		known = false
 	}
@@ -140,6 +143,28 @@ func (r *Reconciler) adopt(ctx context.Context, i *item) (bool, error) {
 		r.event(i, corev1.EventTypeWarning, metalv1.ReasonUnsupportedOperation, fmt.Sprintf("Operation %.64q is not supported on %s", operation, i.kind.Name))
 	}
 	return true, nil
+}
+
+// rollback takes the operation of that name.
+func (r *Reconciler) rollback(ctx context.Context, i *item) error {
+	known, err := r.catalog(ctx)
+	if err != nil {
+		return err
+	}
+	before := i.copied()
+	annotations := i.GetAnnotations()
+	to, refused := rollBack(i, known, r.Clock.Now())
+	if delete(annotations, metalv1.AnnotationOperation); to != nil {
+		annotations[annotationProgress] = to.String()
+	}
+	i.SetAnnotations(annotations)
+	if err := r.patch(ctx, i, before); err != nil {
+		return err
+	}
+	if to == nil {
+		r.event(i, corev1.EventTypeWarning, reasonRollbackRefused, "No rollback: "+refused)
+	}
+	return nil
 }
 
 // finalize lets an object go, with what it has asked for.
@@ -182,6 +207,20 @@ func (r *Reconciler) patch(ctx context.Context, i *item, before client.Object) e
 	return r.Patch(ctx, i.Object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(metalv1.FieldManager))
 }
 
+// unfinished are the objects that another FirmwareImage may concern: those whose version is not there.
+func (r *Reconciler) unfinished(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
+	list := r.Kind.newList()
+	if err := r.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache has no error of its own
+	}
+	for _, i := range r.Kind.items(list) {
+		if i.status.State != metalv1.VersionStateCompleted {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(i)})
+		}
+	}
+	return requests
+}
+
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	all := func(target func(client.Object) string) handler.EventHandler {
@@ -209,6 +248,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			}
 			return server.Name
 		}))
+	b = b.Watches(&farrierv1.FirmwareImage{}, handler.EnqueueRequestsFromMapFunc(r.unfinished))
 	if r.Kind.ofBMC {
 		b = b.Watches(&metalv1.BMC{}, all(client.Object.GetName))
 	}

@@ -19,6 +19,7 @@ const (
 	reasonAnotherGoesFirst      = "AnotherVersionObject"
 	reasonInvalidImage          = "InvalidImage"
 	reasonImageCredentials      = "ImageCredentialsMissing"
+	reasonFirmwareImageNotFound = "FirmwareImageNotFound"
 	reasonBMCUnreachable        = "BMCUnreachable"
 	reasonFetchingImage         = "FetchingImage"
 	reasonImageUnavailable      = "ImageUnavailable"
@@ -30,6 +31,7 @@ const (
 	reasonUpdating              = "Updating"
 	reasonRetrying              = "Retrying"
 	reasonReached               = "VersionReached"
+	reasonRolledBack            = "RolledBack"
 	reasonDeleted               = "Deleted"
 )
 
@@ -49,6 +51,9 @@ const (
 	reasonBMCNotBack        = "BMCDidNotReturn"
 )
 
+// reasonRollbackRefused is the reason of an event: the operation asks for a rollback, and there is none.
+const reasonRollbackRefused = "RollbackRefused"
+
 const (
 	// lookAge is for how long a version that was read is believed before servers are asked for.
 	lookAge = 10 * time.Minute
@@ -62,7 +67,10 @@ type view struct {
 	item *item
 	// asked tells what the object asks for from what it asked for before. process names this process.
 	asked, process string
-	// image is what is to be installed, with credentials; problem is why it cannot be.
+	// catalog is what is known of images. goal is what is to be there in the end, and hop what is installed next on the way there.
+	catalog   catalog
+	goal, hop hop
+	// image is that of hop, with credentials; problem is why it cannot be installed.
 	image    image
 	username string
 	password bmc.Secret
@@ -126,9 +134,9 @@ func (p *plan) wake(now, t time.Time) {
 	}
 }
 
-// reached reports whether a version is the one asked for.
+// reached reports whether a version is the one that is to be there in the end.
 func (v *view) reached(version string) bool {
-	return isReached(v.item.spec, version)
+	return version != "" && bmc.CompareVersions(version, v.goal.version) == 0
 }
 
 func isReached(spec *metalv1.VersionTemplate, version string) bool {
@@ -156,6 +164,7 @@ func (v *view) decide() plan {
 	k, target := v.item.kind, v.item.target
 	pending := metalv1.VersionStatePending
 	known := v.progress != nil && v.progress.Asked == v.asked
+	back := v.goesBack() // what the fleet has observed may be the version before, from before the update
 	switch {
 	case target == "":
 		return p.say(pending, k.either(reasonServerRefMissing, reasonBMCRefMissing), "%s names no %s", k.refField(), k.target())
@@ -163,8 +172,10 @@ func (v *view) decide() plan {
 		return p.say(pending, k.either(reasonServerNotFound, reasonBMCNotFound), "%s: %s %q does not exist", k.refField(), k.target(), target)
 	case v.first != "":
 		return p.say(pending, reasonAnotherGoesFirst, "%s %q is older and has the same %s; delete one of them", k.Name, v.first, k.target())
-	case v.answered && v.reached(v.installed), known && v.progress.Step == stepDone && v.unreachable != nil:
+	case !back && (v.answered && v.reached(v.installed) || known && v.progress.Step == stepDone && v.unreachable != nil):
 		return v.complete(&p)
+	case back && v.progress.Reason == reasonRolledBack:
+		return p.say(metalv1.VersionStateFailed, reasonRolledBack, "%s", v.progress.Message)
 	case known && v.progress.Step == stepFailed:
 		return p.say(metalv1.VersionStateFailed, v.progress.Reason, "%s (after %d attempts; to try again, set the annotation %s=retry)", v.progress.Message, v.progress.Failures, metalv1.AnnotationOperation)
 	case v.problem != nil:
@@ -181,6 +192,9 @@ func (v *view) decide() plan {
 func (v *view) complete(p *plan) plan {
 	if v.progress == nil || v.progress.Asked != v.asked || v.progress.Step != stepDone {
 		p.progress = &progress{Asked: v.asked, Step: stepDone, Since: v.now.UTC()}
+		if v.progress != nil && v.progress.Asked == v.asked {
+			p.progress.Rollback = v.progress.Rollback
+		}
 	}
 	return p.say(metalv1.VersionStateCompleted, reasonReached, "The %s has version %q", v.item.kind.firmware, v.installed)
 }
@@ -193,7 +207,9 @@ func (v *view) compare(p *plan) plan {
 		age = lookRetry
 	}
 	waiting := v.maintenance.Asked() && len(v.servers) > 0 // what is known was read before they were asked for
-	if l == nil || l.asked != v.asked || !v.now.Before(l.begun.Add(age)) && (l.err != nil || !waiting) {
+	back := v.goesBack()
+	before := back && l != nil && l.begun.Before(v.progress.Since)
+	if l == nil || l.asked != v.asked || before || !v.now.Before(l.begun.Add(age)) && (l.err != nil || !waiting) {
 		p.look, p.release = !v.busy, false
 		p.quiet = v.item.status.State != "" && v.item.status.ObservedGeneration == v.item.GetGeneration()
 		return p.say(metalv1.VersionStatePending, reasonReading, "Reading the version")
@@ -202,11 +218,13 @@ func (v *view) compare(p *plan) plan {
 		p.wake(v.now, l.begun.Add(age))
 		return p.say(metalv1.VersionStatePending, reasonNotReadable, "%v", l.err)
 	}
-	if v.reached(l.version) {
-		v.installed = l.version
+	switch v.installed = l.version; {
+	case v.reached(l.version) && back:
+		return v.rolledBack(p)
+	case v.reached(l.version):
 		return v.complete(p)
 	}
-	differs := fmt.Sprintf("The %s has version %q, and spec.version is %q", v.item.kind.firmware, l.version, v.item.spec.Version)
+	differs := v.differs(l.version)
 	switch {
 	case v.missing() && v.fetched.hopeless():
 		return p.say(metalv1.VersionStateFailed, reasonOf(v.fetched.err, reasonInvalidImage), "%v", v.fetched.err)
@@ -215,7 +233,7 @@ func (v *view) compare(p *plan) plan {
 	case v.missing():
 		return p.say(metalv1.VersionStatePending, reasonFetchingImage, "%s; Farrier fetches the image", differs)
 	}
-	if v.rollout != "" {
+	if v.rollout != "" && !back {
 		return p.say(metalv1.VersionStatePending, metalv1.ReasonWaitingForRollout, "%s; RolloutPolicy %q has not let it begin", differs, v.rollout)
 	}
 	p.release, p.maintain = false, true
@@ -223,7 +241,18 @@ func (v *view) compare(p *plan) plan {
 		return p.say(metalv1.VersionStatePending, reasonWaitingForMaintenance, "%s; %s", differs, v.maintenance.Waiting())
 	}
 	p.progress = (&progress{Asked: v.asked}).attempt(v.now)
+	if back {
+		p.progress.Rollback = v.progress.Rollback
+	}
 	return p.say(metalv1.VersionStateInProgress, reasonUpdating, "%s", differs)
+}
+
+// differs says what is there, what is to be, and how that goes.
+func (v *view) differs(version string) string {
+	if v.goesBack() {
+		return fmt.Sprintf("The %s has version %q, and goes back to version %q", v.item.kind.firmware, version, v.goal.version)
+	}
+	return fmt.Sprintf("The %s has version %q, and spec.version is %q", v.item.kind.firmware, version, v.item.spec.Version) + v.before() + v.hop.says()
 }
 
 // either is what of two things is meant for the kind.

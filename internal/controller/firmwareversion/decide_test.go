@@ -34,7 +34,9 @@ func inStep(kind *Kind, at step, ago time.Duration, change ...func(*view)) *view
 		v.component = component{system: "/s", alone: true}
 		v.progress.Powered = true
 	}
-	v.image, v.problem = imageOf(i.spec)
+	v.aim()
+	v.hop = v.goal
+	v.image, v.problem = imageOf(&v.hop)
 	for _, c := range change {
 		c(v)
 	}
@@ -215,7 +217,7 @@ func TestImages(t *testing.T) {
 		"http://u:p@h/a":                                {},
 		"http://h/" + strings.Repeat("a", maxURI):       {},
 	} {
-		got, err := imageOf(&metalv1.VersionTemplate{Image: metalv1.ImageSpec{URI: uri}})
+		got, err := imageOf(&hop{source: metalv1.ImageSpec{URI: uri}})
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(image{})); diff != "" || (err == nil) != (want != image{}) {
 			t.Errorf("%.60s: %v (-want +got)\n%s", uri, err, diff)
 		}

@@ -47,11 +47,11 @@ func (r *Reconciler) fetch(v *view) {
 	case err == nil:
 		v.fetched.image, v.fetched.url = &image, r.Images.URL(source)
 	case errors.Is(err, firmwareimage.ErrDigest):
-		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageDigest, Err: fmt.Errorf("spec.image.URI: %w", err)}
+		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageDigest, Err: fmt.Errorf("%s: %w", v.hop.field("URI"), err)}
 	case errors.Is(err, firmwareimage.ErrTooLarge):
-		v.fetched.err = reconcileerror.Terminal{Reason: reasonInvalidImage, Err: fmt.Errorf("spec.image.URI: %w", err)}
+		v.fetched.err = reconcileerror.Terminal{Reason: reasonInvalidImage, Err: fmt.Errorf("%s: %w", v.hop.field("URI"), err)}
 	default:
-		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageUnavailable, Err: fmt.Errorf("spec.image.URI: Farrier cannot fetch the image: %w", err)}
+		v.fetched.err = reconcileerror.Terminal{Reason: reasonImageUnavailable, Err: fmt.Errorf("%s: Farrier cannot fetch the image: %w", v.hop.field("URI"), err)}
 	}
 }
 

@@ -36,8 +36,8 @@ func (v *view) follow(p *plan) {
 	running := v.progress.Task != "" && !l.gone && !l.task.State.Ended()
 	waits := running && l.task.WaitsForStart() && !v.item.kind.ofBMC
 	switch {
-	case v.reached(l.version) && (!running || quiet >= endGrace):
-		p.progress = v.progress.next(stepFinish, v.now)
+	case v.arrived(l.version) && (!running || quiet >= endGrace):
+		v.landed(p)
 	case l.task.State == bmc.TaskFailed && !l.gone:
 		v.fail(p, reasonTaskFailed, fmt.Sprintf("the BMC's task %s is %s: %s", v.progress.Task, l.task.Said, l.task.Message))
 	case waits && !v.progress.Restarted && quiet >= startGrace:
@@ -80,7 +80,7 @@ func (v *view) verify(p *plan, l *look, quiet time.Duration) {
 	case v.progress.Reset && l.gone && quiet >= settleTime:
 		v.fail(p, reasonTaskStuck, fmt.Sprintf("the BMC's task %s stood still until the BMC was reset, and the version is still %q", v.progress.Task, l.version))
 	case changed && quiet >= settleTime && (v.item.kind.ofBMC || v.progress.Restarted):
-		v.giveUp(p, reasonWrongVersion, fmt.Sprintf("the update has ended with version %q, and spec.version is %q: is it another image's?", l.version, v.item.spec.Version))
+		v.giveUp(p, reasonWrongVersion, fmt.Sprintf("the update has ended with version %q, and should have with %q: is it another image's?", l.version, v.hop.version))
 	case !v.item.kind.ofBMC && !v.progress.Restarted && (!unseen || quiet >= unseenTime):
 		p.progress = v.progress.next(stepRestart, v.now)
 	case quiet >= verifyTimeout && unseen && v.progress.Task != "":

@@ -20,7 +20,11 @@ import (
 // gather reads everything that decisions look at, and has the BMC to itself while something is under way.
 func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, error) {
 	v := &view{now: r.Clock.Now(), item: i, asked: askedFor(i), progress: progressOf(i), process: r.process(), enforce: r.EnforcePowerOff, rollout: rolloutpermit.Waits(i)}
-	v.image, v.problem = imageOf(i.spec)
+	var err error
+	if v.catalog, err = r.catalog(ctx); err != nil {
+		return nil, "", err
+	}
+	v.aim()
 	if i.target == "" {
 		return v, "", nil
 	}
@@ -37,20 +41,17 @@ func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, err
 	if v.first, err = r.firstOf(ctx, i); err != nil {
 		return nil, "", err
 	}
-	if v.problem == nil {
-		v.username, v.password, v.problem = credentialsOf(ctx, r.Client, i.spec, r.Namespace)
-		if v.problem != nil && reasonOf(v.problem, "") == "" {
-			return nil, "", fmt.Errorf("credentials of the image: %w", v.problem)
-		}
-	}
 	key, known := r.KeyOf(i.target)
 	if !known {
-		return v, "", nil
+		return v, "", r.choose(ctx, v)
 	}
 	if old, last := r.Registry.Bind(&r.Wake, i.GetName(), key); last {
 		r.Fleet.Remove(old)
 	}
 	r.observe(v, key, server)
+	if err := r.choose(ctx, v); err != nil {
+		return nil, "", err
+	}
 	r.fetch(v)
 	if v.maintenance.Granted() && v.progress.active() {
 		v.locked = r.Fleet.Lock(key, i.holder(), lockTime)
@@ -58,6 +59,14 @@ func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, err
 		r.Fleet.Unlock(key, i.holder())
 	}
 	return v, key, nil
+}
+
+// aim says what is to be there in the end: what the spec asks for, or the version before it.
+func (v *view) aim() {
+	v.goal = v.catalog.asked(v.item.spec)
+	if v.goesBack() {
+		v.goal, v.problem = v.catalog.before(v.progress.Rollback)
+	}
 }
 
 // gatherTarget reads what the object is for, and finds the servers that are had meanwhile, also those of a target that has gone.

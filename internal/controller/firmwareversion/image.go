@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/firmwareimage"
@@ -28,12 +28,12 @@ const (
 // image is what an object asks for: its URI without a fragment, and the SHA-256 that the fragment named, or "".
 type image struct{ uri, digest string }
 
-// imageOf reads the image of a spec. Its error, a Terminal, names what is wrong.
-func imageOf(spec *metalv1.VersionTemplate) (image, error) {
+// imageOf reads the image of a hop. Its error, a Terminal, names what is wrong.
+func imageOf(h *hop) (image, error) {
 	bad := func(format string, args ...any) (image, error) {
-		return image{}, reconcileerror.Terminalf(reasonInvalidImage, "spec.image.URI: "+format, args...)
+		return image{}, reconcileerror.Terminalf(reasonInvalidImage, "%s: %s", h.field("URI"), fmt.Sprintf(format, args...))
 	}
-	text := spec.Image.URI
+	text := h.source.URI
 	if len(text) > maxURI {
 		return bad("it is longer than %d bytes", maxURI)
 	}
@@ -60,9 +60,9 @@ func imageOf(spec *metalv1.VersionTemplate) (image, error) {
 	return image{uri: uri, digest: digest}, nil
 }
 
-// credentialsOf reads the credentials for the server of the image. Its error is a Terminal where there are none in what the spec names.
-func credentialsOf(ctx context.Context, c client.Reader, spec *metalv1.VersionTemplate, namespace string) (username string, password bmc.Secret, err error) {
-	ref := spec.Image.SecretRef
+// credentialsOf reads the credentials for the server of the image. Its error is a Terminal where there are none in what the hop names.
+func credentialsOf(ctx context.Context, c client.Reader, h *hop, namespace string) (username string, password bmc.Secret, err error) {
+	ref := h.source.SecretRef
 	if ref == nil {
 		return "", "", nil
 	}
@@ -72,13 +72,13 @@ func credentialsOf(ctx context.Context, c client.Reader, spec *metalv1.VersionTe
 	}
 	var secret corev1.Secret
 	if err := c.Get(ctx, key, &secret); apierrors.IsNotFound(err) {
-		return "", "", reconcileerror.Terminalf(reasonImageCredentials, "spec.image.secretRef: Secret %s does not exist", key)
+		return "", "", reconcileerror.Terminalf(reasonImageCredentials, "%s: Secret %s does not exist", h.field("secretRef"), key)
 	} else if err != nil {
 		return "", "", err
 	}
 	for _, name := range []string{corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey} {
 		if len(secret.Data[name]) == 0 {
-			return "", "", reconcileerror.Terminalf(reasonImageCredentials, "spec.image.secretRef: Secret %s has no key %s", key, name)
+			return "", "", reconcileerror.Terminalf(reasonImageCredentials, "%s: Secret %s has no key %s", h.field("secretRef"), key, name)
 		}
 	}
 	return string(secret.Data[corev1.BasicAuthUsernameKey]), bmc.Secret(secret.Data[corev1.BasicAuthPasswordKey]), nil

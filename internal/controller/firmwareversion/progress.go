@@ -37,6 +37,11 @@ type progress struct {
 	// Began is when the attempt did, From the version that there was.
 	Began time.Time `json:"began,omitzero"`
 	From  string    `json:"from,omitempty"`
+	// To is the version that the attempt brings, and Image names the FirmwareImage whose image it installs; without one it is that of the object.
+	To    string `json:"to,omitempty"`
+	Image string `json:"image,omitempty"`
+	// Rollback is how the firmware goes back from the update, or is going.
+	Rollback *rollback `json:"rollback,omitempty"`
 	// Known are the tasks that the BMC had before the update was started, as known spells them. Sender is the process that started it.
 	Known  []string `json:"known,omitempty"`
 	Sender string   `json:"sender,omitempty"`
@@ -128,6 +133,7 @@ func (p *progress) next(s step, now time.Time) *progress {
 func (p *progress) attempt(now time.Time) *progress {
 	return &progress{
 		Asked: p.Asked, Step: stepBegin, Since: now.UTC(), Powered: p.Powered, Failures: p.Failures, Reason: p.Reason, Message: p.Message,
+		Rollback: p.Rollback,
 	}
 }
 

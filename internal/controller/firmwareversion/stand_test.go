@@ -50,6 +50,8 @@ type stand struct {
 	// pushed counts the images that the BMC was sent.
 	pushed atomic.Int32
 	steps  []step
+	// killed is the step at which the manager was killed last.
+	killed string
 }
 
 // skewed is the real clock, and may be put forward: what takes half an hour here takes that long nowhere else.

@@ -151,10 +151,6 @@ func (v *view) begin(p *plan) {
 		p.wake(v.now, *n)
 		return
 	}
-	if v.problem != nil {
-		v.giveUp(p, reasonOf(v.problem, reasonInvalidImage), v.problem.Error())
-		return
-	}
 	l := v.lookOf(p)
 	switch {
 	case l == nil:
@@ -178,12 +174,19 @@ func (v *view) begin(p *plan) {
 	case v.reached(l.version):
 		p.progress = v.progress.next(stepFinish, v.now)
 		return
+	case v.problem != nil:
+		v.giveUp(p, reasonOf(v.problem, reasonInvalidImage), v.problem.Error())
+		return
 	case !v.item.kind.ofBMC && !v.system.Boot.Offers(bmc.BootSetup):
 		v.giveUp(p, reasonNoIsolationBoot, fmt.Sprintf("The BMC cannot start the machine into its firmware's setup (boot target %s), and anything else would boot its disk in the middle of the update", bmc.BootSetup))
 		return
 	}
 	p.progress = v.progress.next(stepOff, v.now)
 	p.progress.Began, p.progress.From, p.progress.Known = v.now.UTC(), l.version, knownOf(l.tasks)
+	p.progress.To, p.progress.Image = v.hop.version, v.hop.image
+	if !v.goesBack() {
+		p.progress.Rollback = v.rollbackOf(&v.hop, l.version)
+	}
 	if v.item.kind.ofBMC {
 		p.progress.Step, p.progress.Sender = stepStart, v.process
 		return
@@ -194,6 +197,10 @@ func (v *view) begin(p *plan) {
 // start has the update started, once for each attempt unless the BMC is too busy for it.
 func (v *view) start(p *plan) {
 	l := v.looked
+	if v.problem != nil {
+		v.giveUp(p, reasonOf(v.problem, reasonInvalidImage), v.problem.Error())
+		return
+	}
 	if l == nil || !l.of.Equal(v.progress.Since) || !l.start {
 		v.startWithImage(p)
 		return
@@ -298,10 +305,13 @@ func (v *view) giveUp(p *plan, reason, message string) {
 // end lets go of the servers.
 func (v *view) end(p *plan) plan {
 	p.maintain, p.release = false, true
-	if v.progress.GaveUp {
+	switch {
+	case v.progress.GaveUp:
 		p.progress = v.progress.next(stepFailed, v.now)
 		return p.say(metalv1.VersionStateFailed, v.progress.Reason, "%s", v.progress.Message)
+	case v.goesBack():
+		return v.rolledBack(p)
 	}
-	p.progress = &progress{Asked: v.asked, Step: stepDone, Since: v.now.UTC(), Failures: v.progress.Failures}
+	p.progress = &progress{Asked: v.asked, Step: stepDone, Since: v.now.UTC(), Failures: v.progress.Failures, Rollback: v.progress.Rollback}
 	return p.say(metalv1.VersionStateCompleted, reasonReached, "The %s has version %q", v.item.kind.firmware, v.item.spec.Version)
 }
