@@ -83,11 +83,10 @@ func attribute(raw json.RawMessage) (any, bool) {
 
 // BIOS reads the settings of a system.
 func (c *Client) BIOS(ctx context.Context, systemURI string) (BIOS, error) {
-	var system struct{ Bios link }
-	if _, err := c.get(ctx, systemURI, &system); err != nil {
+	uri, err := c.biosURI(ctx, systemURI)
+	if err != nil {
 		return BIOS{}, err
 	}
-	uri := system.Bios.or(strings.TrimSuffix(systemURI, "/") + "/Bios")
 	var body biosBody
 	if _, err := c.get(ctx, uri, &body); err != nil {
 		return BIOS{}, err
@@ -103,6 +102,15 @@ func (c *Client) BIOS(ctx context.Context, systemURI string) (BIOS, error) {
 	}
 	b.resetTarget, _ = resourcePath(string(body.Actions.Reset.Target))
 	return b, nil
+}
+
+// biosURI is the Bios of a system.
+func (c *Client) biosURI(ctx context.Context, systemURI string) (string, error) {
+	var system struct{ Bios link }
+	if _, err := c.get(ctx, systemURI, &system); err != nil {
+		return "", err
+	}
+	return system.Bios.or(strings.TrimSuffix(systemURI, "/") + "/Bios"), nil
 }
 
 // PendingBIOS reads the settings that wait to be applied. Some BMCs show all there, changed or

@@ -44,6 +44,8 @@ type Services interface {
 	Task(ctx context.Context, uri string) (bmc.Task, error)
 	Tasks(ctx context.Context) ([]bmc.Task, error)
 	Firmware(ctx context.Context) ([]bmc.Firmware, error)
+	Banks(ctx context.Context, systemURI string) (bmc.Banks, error)
+	UseBank(ctx context.Context, b bmc.Banks, bank bmc.Bank) error
 
 	Subscribe(ctx context.Context, s bmc.Subscription) (bmc.Subscription, error)
 	Subscriptions(ctx context.Context, mine func(destination string) bool) ([]bmc.Subscription, error)

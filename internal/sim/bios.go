@@ -49,10 +49,12 @@ func getBios(m *Machine, _ *http.Request) (object, error) {
 	m.mu.Lock()
 	attributes := m.attributesLocked()
 	m.mu.Unlock()
-	uri := m.biosURI()
+	uri, links := m.biosURI(), object{}
+	m.bmc.linkBanks(links, m.firmwareID())
 	return object{
 		"@odata.id": uri, "@odata.type": "#Bios.v1_2_3.Bios", "Id": "BIOS", "Name": "BIOS Configuration",
 		"AttributeRegistry": biosRegistry, "Attributes": attributes, "ResetBiosToDefaultsPending": false,
+		"Links": links,
 		"@Redfish.Settings": object{
 			"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": link(uri + "/" + m.bmc.quirks.settings),
 			"SupportedApplyTimes": []string{"OnReset"},

@@ -35,6 +35,7 @@ type bmc struct {
 	lockedUntil time.Time // while a job of its own holds the boot settings
 	settings    managerSettings
 	newFirmware string // version, if it was updated
+	ownBackup   backup
 
 	tasks            []task
 	nextTask         int

@@ -123,7 +123,7 @@ func (b *bmc) install(id, target, version string, bricks bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	done := func() {
-		b.updated(target, m.biosVersionLocked(), version, func(v string) { m.newBIOS = v })
+		b.updated(target, m.biosVersionLocked(), version, func(v string) { m.biosBackup.version, m.newBIOS = m.biosVersionLocked(), v })
 		if b.quirks.biosAtStart != startEndsTask {
 			return
 		}
@@ -146,9 +146,10 @@ func (b *bmc) install(id, target, version string, bricks bool) {
 }
 
 func (b *bmc) installOwn(id, version string, bricks bool) {
-	b.updated(firmwareBMC, b.firmwareVersion(), version, func(v string) {
+	old := b.firmwareVersion()
+	b.updated(firmwareBMC, old, version, func(v string) {
 		b.mu.Lock()
-		b.newFirmware = v
+		b.ownBackup.version, b.newFirmware = old, v
 		b.mu.Unlock()
 	})
 	b.endTask(id, nil)
@@ -174,6 +175,9 @@ func (b *bmc) updated(target, old, version string, set func(string)) {
 
 // startBIOSLocked has the firmware that waits for a start.
 func (m *Machine) startBIOSLocked() {
+	if now, swapped := m.biosBackup.swap(m.biosVersionLocked()); swapped {
+		m.newBIOS = now
+	}
 	if done := m.waitingBIOS; done != nil {
 		m.waitingBIOS = nil
 		done()

@@ -52,6 +52,7 @@ type Machine struct {
 	consoles  []*console // views of the serial console
 
 	newBIOS           string // version, if it was updated
+	biosBackup        backup
 	waitingBIOS       func() // what the next start does about firmware that was written; nil: nothing
 	bricked           bool   // its firmware does not get through the self test any more
 	bios, pendingBios object // attributes that are, or will be, other than at first

@@ -24,6 +24,7 @@ func getManager(b *bmc, _ *http.Request) (object, error) {
 	if b.quirks.managerAttributes {
 		links["Oem"] = object{"Dell": object{"DellAttributes": b.attributeLinks()}}
 	}
+	b.linkBanks(links, firmwareBMC)
 	return object{
 		"@odata.id": uri, "@odata.type": "#Manager.v1_19_1.Manager", "Id": b.managerID(), "Name": "Manager", "ManagerType": "BMC",
 		"Manufacturer": b.quirks.service, "Model": b.quirks.product, "PartNumber": "AN-BMC", "SerialNumber": first.partSerial("manager"),
@@ -103,6 +104,9 @@ func (b *bmc) restart() {
 	defer b.mu.Unlock()
 	b.sessions = nil
 	b.settings.restarted()
+	if now, swapped := b.ownBackup.swap(b.firmwareVersionLocked()); swapped {
+		b.newFirmware = now
+	}
 	b.awayUntil = b.rack.opts.Clock.Now().Add(takes)
 }
 

@@ -23,13 +23,13 @@ const (
 
 var versionIn = regexp.MustCompile(`\d+(\.\d+)+`)
 
-// firmwareIDs name what has a version: the BMC, and the BIOS of each system.
+// firmwareIDs name what has a version: the BMC, the BIOS of each system, and what is kept beside them.
 func (b *bmc) firmwareIDs() []string {
 	out := []string{firmwareBMC}
 	for _, m := range b.machines {
 		out = append(out, m.firmwareID())
 	}
-	return out
+	return append(out, b.backupIDs(out)...)
 }
 
 func (m *Machine) firmwareID() string { return numbered(firmwareBIOS, m.number) }
@@ -50,6 +50,10 @@ func (m *Machine) biosVersionLocked() string {
 func (b *bmc) firmwareVersion() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.firmwareVersionLocked()
+}
+
+func (b *bmc) firmwareVersionLocked() string {
 	if b.newFirmware != "" {
 		return b.newFirmware
 	}
@@ -73,13 +77,20 @@ func getUpdateService(b *bmc, _ *http.Request) (object, error) {
 
 func getFirmware(b *bmc, r *http.Request) (object, error) {
 	id := r.PathValue("id")
+	running, kept, backup := b.backupOf(id)
+	if !backup {
+		running = id
+	}
 	name, version, of := "BMC Firmware", b.firmwareVersion(), b.managerURI()
-	if id != firmwareBMC {
-		m := b.withFirmware(id)
+	if running != firmwareBMC {
+		m := b.withFirmware(running)
 		if m == nil {
 			return nil, errNotFound(r.URL.Path)
 		}
 		name, version, of = "System BIOS", m.biosVersion(), m.systemURI()
+	}
+	if backup {
+		version = kept
 	}
 	return object{
 		"@odata.id": firmwareURI + "/" + id, "@odata.type": "#SoftwareInventory.v1_11_0.SoftwareInventory",
@@ -111,6 +122,9 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 	if !ok {
 		return answer{}, errMissingParameter(action, "ImageURI")
 	}
+	if id, kept := strings.CutPrefix(uri, firmwareURI+"/"); kept && b.quirks.keepsPrevious {
+		return b.reinstall(id, uri, body)
+	}
 	parsed, err := url.Parse(uri)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") || len(uri) > maxFirmwareURI {
 		return answer{}, errParameter(action, "ImageURI", uri)
@@ -124,6 +138,23 @@ func postSimpleUpdate(b *bmc, c caller, r *http.Request, body object) (answer, e
 		return answer{}, errUpdating
 	}
 	b.rack.spawn(func() { b.update(t.id, target, uri) })
+	return t.accepted(), nil
+}
+
+// reinstall begins the update to an image that the firmware inventory has under an ID.
+func (b *bmc) reinstall(id, uri string, body object) (answer, error) {
+	target, version, kept := b.backupOf(id)
+	if !kept {
+		return answer{}, errParameter("UpdateService.SimpleUpdate", "ImageURI", uri)
+	}
+	t, begun := b.beginUpdate("Firmware rollback of "+target, updatePayload(simpleUpdateURI, body))
+	if !begun {
+		return answer{}, errUpdating
+	}
+	b.rack.spawn(func() {
+		b.changeTask(t.id, func(t *task) { t.state, t.percent = taskRunning, 10 })
+		b.write(t.id, target, version)
+	})
 	return t.accepted(), nil
 }
 

@@ -79,6 +79,8 @@ type personality struct {
 	updateBecomesJob     bool
 	hidesPayload         bool // tasks do not say what they began with
 	biosAtStart          startRule
+	// keepsPrevious: the firmware inventory has the image before the last update, which can be installed from there; banks: there is a second bank.
+	keepsPrevious, banks bool
 	taskID               string // format
 
 	sameSubscription *failure // what a second one to the same destination meets
@@ -100,14 +102,14 @@ var personalities = []*personality{
 		vendor: Standard, manufacturer: manufacturer, service: manufacturer, product: "Simulated BMC",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 64,
 		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
-		taskID: "%d", sessionLimit: errSessionLimit,
+		banks: true, taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Dell, manufacturer: "Dell Inc.", service: "Dell", product: "Integrated Dell Remote Access Controller", oem: "Dell",
 		systemID: "System.Embedded.%d", managerID: "iDRAC.Embedded.%d", chassisID: "System.Embedded.%d", settings: "Settings",
 		expand:            expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 1},
 		managerAttributes: true, mode: modeStarts, slots: 16, adminID: "2", accountTogether: []string{"RoleId", "Enabled", "Password"}, longestPassword: 40,
-		updateRefusesIfMatch: true, pushURI: updateServiceURI + "/MultipartUpload", hidesPayload: true, biosAtStart: startEndsTask, taskID: "JID_%012d",
+		updateRefusesIfMatch: true, pushURI: updateServiceURI + "/MultipartUpload", hidesPayload: true, biosAtStart: startEndsTask, keepsPrevious: true, taskID: "JID_%012d",
 		sameSubscription: &failure{
 			status: http.StatusBadRequest, id: "PropertyValueModified",
 			text: "The property %1 was assigned the value '%2' due to modification by the service.", args: []string{"Destination", "the subscription that exists"},

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/maintenancerequest"
@@ -113,12 +114,21 @@ func (v *view) job(p *plan) (*look, func(context.Context, fleet.Services) error)
 		i := intent{images: []string{v.image.uri, v.fetched.url}, at: v.progress.Since, skew: v.skew, known: v.progress.Known}
 		n := v.install()
 		unsure := v.progress.Sender != v.process || v.looked != nil && v.looked.start && v.looked.of.Equal(l.of) && v.looked.sent
+		switch {
+		case v.goesBackBy(farrierv1.RollbackOtherBank):
+			return l, func(ctx context.Context, s fleet.Services) error { return l.changeBank(ctx, s, c, v.goal.version) }
+		case v.goesBackBy(farrierv1.RollbackPreviousImage):
+			return l, func(ctx context.Context, s fleet.Services) error {
+				return l.reinstall(ctx, s, c, i, n, v.goal.version, unsure)
+			}
+		}
 		return l, func(ctx context.Context, s fleet.Services) error { return l.begin(ctx, s, c, i, n, unsure) }
 	case v.progress.active() && v.progress.Step != stepBegin:
 		task := v.progress.Task
 		return l, func(ctx context.Context, s fleet.Services) error { return l.follow(ctx, s, c, task) }
 	}
-	return l, func(ctx context.Context, s fleet.Services) error { return l.compare(ctx, s, c) }
+	banks := v.needsBanks()
+	return l, func(ctx context.Context, s fleet.Services) error { return l.compare(ctx, s, c, banks) }
 }
 
 // install says what is installed. An image that Farrier has is sent to the BMC, or fetched from Farrier, which needs no credentials.

@@ -20,6 +20,7 @@ const (
 	reasonInvalidImage          = "InvalidImage"
 	reasonImageCredentials      = "ImageCredentialsMissing"
 	reasonFirmwareImageNotFound = "FirmwareImageNotFound"
+	reasonRollbackNotOffered    = "RollbackNotOffered"
 	reasonBMCUnreachable        = "BMCUnreachable"
 	reasonFetchingImage         = "FetchingImage"
 	reasonImageUnavailable      = "ImageUnavailable"
@@ -208,8 +209,8 @@ func (v *view) compare(p *plan) plan {
 	}
 	waiting := v.maintenance.Asked() && len(v.servers) > 0 // what is known was read before they were asked for
 	back := v.goesBack()
-	before := back && l != nil && l.begun.Before(v.progress.Since)
-	if l == nil || l.asked != v.asked || before || !v.now.Before(l.begun.Add(age)) && (l.err != nil || !waiting) {
+	old := l != nil && (back && l.begun.Before(v.progress.Since) || v.needsBanks() && l.err == nil && !l.banksRead)
+	if l == nil || l.asked != v.asked || old || !v.now.Before(l.begun.Add(age)) && (l.err != nil || !waiting) {
 		p.look, p.release = !v.busy, false
 		p.quiet = v.item.status.State != "" && v.item.status.ObservedGeneration == v.item.GetGeneration()
 		return p.say(metalv1.VersionStatePending, reasonReading, "Reading the version")
@@ -223,6 +224,9 @@ func (v *view) compare(p *plan) plan {
 		return v.rolledBack(p)
 	case v.reached(l.version):
 		return v.complete(p)
+	}
+	if err := v.unbanked(l); err != nil {
+		return p.say(metalv1.VersionStateFailed, reasonRollbackNotOffered, "%v", err)
 	}
 	differs := v.differs(l.version)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -99,6 +100,10 @@ func (v *view) reset(p *plan) {
 		p.progress = v.progress.next(stepFollow, v.now)
 		p.progress.Reset, p.progress.Moved = true, v.now.UTC()
 	case fleet.Failed:
+		if v.goesBackBy(farrierv1.RollbackOtherBank) {
+			v.fail(p, reasonBMCNotBack, fmt.Sprintf("the BMC cannot be reset, and would run from its other bank then: %v", v.command.Err))
+			return
+		}
 		v.fail(p, reasonTaskStuck, fmt.Sprintf("the BMC's task %s stands still, and the BMC cannot be reset: %v", v.progress.Task, v.command.Err))
 	default:
 		p.command = fleet.ResetManager

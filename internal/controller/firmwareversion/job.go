@@ -41,6 +41,8 @@ type look struct {
 	// tasks are those that the BMC has; nil: they were not read. other is an update among them that is under way.
 	tasks []bmc.Task
 	other *bmc.Task
+	// banked says that the firmware has a second bank, where banksRead says that it was looked for.
+	banked, banksRead bool
 	// task is that of the update; its URI is empty where there is none. gone says that the BMC does not know it any more.
 	task bmc.Task
 	gone bool
@@ -86,10 +88,17 @@ func (l *look) list(ctx context.Context, s fleet.Services) (has bool, err error)
 	return true, nil
 }
 
-// compare looks at a BMC before anything is done to it.
-func (l *look) compare(ctx context.Context, s fleet.Services, c component) error {
+// compare looks at a BMC before anything is done to it. banks has it look whether there is a second one.
+func (l *look) compare(ctx context.Context, s fleet.Services, c component, banks bool) error {
 	if err := l.read(ctx, s, c); err != nil {
 		return err
+	}
+	if banks {
+		b, err := s.Banks(ctx, c.system)
+		if err != nil && !bmc.Absent(err) {
+			return fmt.Errorf("read the banks of the firmware: %w", err)
+		}
+		l.banked, l.banksRead = len(b.List) > 1, true
 	}
 	_, err := l.list(ctx, s)
 	return err

@@ -28,8 +28,12 @@ func TestTheFirmwareGoesBack(t *testing.T) {
 			says   string
 			kills  bool
 		}{
-			"Reflash":              {sim.Standard, farrierv1.RollbackReflash, `FirmwareImage "f-`, false},
-			"Reflash at the start": {sim.Dell, farrierv1.RollbackReflash, `FirmwareImage "f-`, true},
+			"Reflash":                      {sim.Standard, farrierv1.RollbackReflash, `FirmwareImage "f-`, false},
+			"Reflash at the start, killed": {sim.HPE, farrierv1.RollbackReflash, `FirmwareImage "f-`, true},
+			"the other bank":               {sim.Standard, farrierv1.RollbackOtherBank, "other bank", false},
+			"the other bank, killed":       {sim.Standard, farrierv1.RollbackOtherBank, "other bank", true},
+			"the previous image":           {sim.Dell, farrierv1.RollbackPreviousImage, "previous image", false},
+			"the previous image, killed":   {sim.Dell, farrierv1.RollbackPreviousImage, "previous image", true},
 		} {
 			t.Run(kind.Name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -121,4 +125,43 @@ func TestARollbackThatCannotBe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARollbackThatTheBMCDoesNotOffer is known before the update begins.
+func TestARollbackThatTheBMCDoesNotOffer(t *testing.T) {
+	for _, kind := range Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t, kind, sim.HPE)
+			s.Add(t, describes(s.base(), "2.5.0", "", by(farrierv1.RollbackOtherBank, "")))
+			s.Add(t, s.wanted())
+			i := s.untilState(t, metalv1.VersionStateFailed)
+			controllertest.Says(t, i.status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonRollbackNotOffered, "one bank", `"f-2.5.0"`)
+			if len(s.Writes("ServerMaintenance")) > 0 {
+				t.Error("the server was asked for")
+			}
+			controllertest.Change(t, s.API, "f-2.5.0", func(f *farrierv1.FirmwareImage) { f.Spec.Rollback.Method = farrierv1.RollbackNone })
+			s.grants(t)
+			s.returned(t, s.completes(t))
+		})
+	}
+}
+
+// TestARollbackWhosePreviousImageHasGone fails with the server given back, and nothing is installed.
+func TestARollbackWhosePreviousImageHasGone(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, BIOS, sim.Standard) // keeps no previous image
+	s.Add(t, describes(s.base(), "2.5.0", "", by(farrierv1.RollbackPreviousImage, "")))
+	s.Add(t, s.wanted())
+	s.grants(t)
+	s.returned(t, s.completes(t))
+	s.operates(t, metalv1.OperationRollback)
+	s.grants(t)
+	i := s.untilState(t, metalv1.VersionStateFailed)
+	controllertest.Says(t, i.status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, reasonRollbackNotOffered, `"2.4.1"`)
+	s.returned(t, i)
+	if n := s.posted.Load(); n != 1 {
+		t.Errorf("%d updates were started", n)
+	}
+	s.bootedNoDisk(t)
 }

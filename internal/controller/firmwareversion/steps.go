@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/fleet"
@@ -134,6 +135,9 @@ func (v *view) abandon(p *plan) plan {
 
 // doing says what is being done, and since when.
 func (v *view) doing() string {
+	if v.progress.Step == stepReset && v.goesBackBy(farrierv1.RollbackOtherBank) {
+		return "Resetting the BMC, which then runs from its other bank, since " + v.progress.Since.UTC().Format(time.TimeOnly) + " UTC"
+	}
 	text := map[step]string{
 		stepBegin: "Reading the version", stepOff: "Switching the machine off for the update", stepStart: "Starting the update",
 		stepFollow: "Following the update", stepRestart: "Switching the machine off to restart it", stepOn: "Starting the machine into its firmware's setup",
@@ -141,6 +145,12 @@ func (v *view) doing() string {
 	}[v.progress.Step]
 	if v.progress.Step == stepFollow && v.progress.Said != "" {
 		text += fmt.Sprintf(", whose task is %s at %d %%,", v.progress.Said, v.progress.Percent)
+	}
+	switch {
+	case v.goesBack():
+		text += fmt.Sprintf(", back to version %q,", v.goal.version)
+	case v.hop.image != v.goal.image:
+		text += fmt.Sprintf(", to version %q first,", v.hop.version)
 	}
 	return text + " since " + v.progress.Since.UTC().Format(time.TimeOnly) + " UTC"
 }
@@ -217,9 +227,20 @@ func (v *view) start(p *plan) {
 	case l.err != nil:
 		v.fail(p, reasonUpdateRefused, l.err.Error())
 	default:
-		p.progress = v.progress.next(stepFollow, v.now)
+		p.progress = v.progress.next(v.afterStart(), v.now)
 		p.progress.Task, p.progress.Known, p.progress.Moved = l.task.URI, nil, v.now.UTC()
 	}
+}
+
+// afterStart is the step after the start of the update. Another bank takes a restart and no task.
+func (v *view) afterStart() step {
+	switch {
+	case !v.goesBackBy(farrierv1.RollbackOtherBank):
+		return stepFollow
+	case v.item.kind.ofBMC:
+		return stepReset
+	}
+	return stepRestart
 }
 
 // startWithImage orders the start. The image was there before the machine was switched off; a process that has begun since fetches it again.
