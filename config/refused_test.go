@@ -51,6 +51,26 @@ var refused = []struct {
 		object: `spec: {failureLimits: [{reason: TaskFailed, limit: 0}]}`, path: "spec.failureLimits[0].limit", text: "should be greater than or equal to 1",
 	},
 	{
+		name: "a FirmwareImage that goes back by a word of nobody", kind: "FirmwareImage",
+		object: `spec: {version: "2", image: {URI: http://h/a}, rollback: {method: Undo}}`, path: "spec.rollback.method", text: "Unsupported value",
+	},
+	{
+		name: "a FirmwareImage that goes back to no image", kind: "FirmwareImage",
+		object: `spec: {version: "2", image: {URI: http://h/a}, rollback: {method: Reflash}}`, path: "spec.rollback.image", text: "must name a FirmwareImage with the method Reflash",
+	},
+	{
+		name: "a FirmwareImage that goes back to an image by its bank", kind: "FirmwareImage",
+		object: `spec: {version: "2", image: {URI: http://h/a}, rollback: {method: OtherBank, image: x}}`, path: "spec.rollback.image", text: "nothing with another one",
+	},
+	{
+		name: "a FirmwareImage without a URI", kind: "FirmwareImage",
+		object: `spec: {version: "2", image: {URI: ""}}`, path: "spec.image.URI", text: "from 1 to 2048 characters",
+	},
+	{
+		name: "a FirmwareImage that requires a version from nowhere", kind: "FirmwareImage",
+		object: `spec: {version: "2", image: {URI: http://h/a}, requires: {version: "1", image: ""}}`, path: "spec.requires.image", text: "at least 1 char",
+	},
+	{
 		name: "an Endpoint whose IP is a prefix", kind: "Endpoint",
 		object: `spec: {ip: 10.0.0.0/24}`, path: "spec.ip", text: "must be an IP address",
 	},

@@ -53,6 +53,9 @@ var others = []other{
 	{"BIOSVersion, BMCVersion", "VersionNotReadable", "The BMC did not tell the version of the firmware; Farrier asks again every minute.", "Look at the message, and at condition Ready of the BMC."},
 	{"BIOSVersion, BMCVersion", "AnotherVersionObject", "An older object is for the same firmware, and goes first.", "Delete one of the two."},
 	{"BIOSVersion, BMCVersion", "InvalidImage", "spec.image.URI is nothing that could be installed from.", "Correct it; the message says what is wrong."},
+	{"BIOSVersion, BMCVersion", "FirmwareImageNotFound", "A FirmwareImage does not exist that has to be installed first, or that the firmware goes back with.", "Create it; the message names it. If the state stays Failed, set the annotation metal.ironcore.dev/operation=retry."},
+	{"BIOSVersion, BMCVersion", "RollbackNotOffered", "The BMC does not have what the FirmwareImage's rollback needs: a second bank, or the previous image.", "Correct spec.rollback of the FirmwareImage; the message says what the BMC has."},
+	{"BIOSVersion, BMCVersion", "RolledBack", "The firmware went back to the version before, as somebody asked.", "Nothing; or set the annotation metal.ironcore.dev/operation=retry to install spec.version again."},
 	{"BIOSVersion, BMCVersion", "ImageCredentialsMissing", "The Secret of spec.image.secretRef does not exist, or lacks a key.", "Create it, with the keys username and password; then set the annotation metal.ironcore.dev/operation=retry."},
 	{"BMCSettings, BMCVersion", "BMCRefMissing", "spec.BMCRef or spec.bmcRef names no BMC.", "Set it."},
 	{"BIOSVersion, BMCVersion", "FetchingImage", "Farrier fetches the image of spec.image.URI.", "Wait: an image of a gigabyte takes minutes."},
@@ -65,7 +68,7 @@ var others = []other{
 	{"BIOSVersion, BMCVersion", "TaskVanished", "The BMC has forgotten the task of the update, and the version is the old one.", "Look at the log of the BMC, then set the annotation metal.ironcore.dev/operation=retry."},
 	{"BIOSVersion, BMCVersion", "UpdateTimedOut", "The update has not ended in 90 minutes.", "Look at the task in status.upgradeTask at the BMC."},
 	{"BIOSVersion, BMCVersion", "VersionUnchanged", "The BMC says that the update is done, and half an hour later the version is the old one.", "Look at the log of the BMC: it may have kept the old version, which updatePolicy Force may change."},
-	{"BIOSVersion, BMCVersion", "WrongVersion", "The firmware came up with another version than spec.version.", "Correct spec.version or spec.image."},
+	{"BIOSVersion, BMCVersion", "WrongVersion", "The firmware came up with another version than the image should have brought.", "Correct spec.version or spec.image."},
 	{"BIOSVersion", "MachineDidNotStart", "The machine does not get through its self test with the new BIOS.", "Look at its console. Stop further updates with this image."},
 	{"BIOSVersion, BMCVersion", "BMCDidNotReturn", "The BMC has not answered for half an hour since the update.", "Switch the machine off at its power supply for a minute. Stop further updates with this image."},
 }

@@ -86,7 +86,7 @@ func (b *bmc) chosenBank(body object, id string) (second bool, err error) {
 	for name, value := range body {
 		links, ok := value.(object)
 		switch {
-		case name != "Links" || !b.quirks.banks:
+		case name != "Links":
 			return false, errUnknownProperty(name)
 		case !ok:
 			return false, errValueType(name)
@@ -104,6 +104,14 @@ func (b *bmc) chosenBank(body object, id string) (second bool, err error) {
 		}
 	}
 	return second, nil
+}
+
+// unbanked: there is nothing to change of firmware that has one bank.
+func unbanked(b *bmc) []string {
+	if b.quirks.banks {
+		return nil
+	}
+	return []string{http.MethodPatch}
 }
 
 // patchManager has the BMC start from the other bank next time.

@@ -54,7 +54,7 @@ func readServices(t *testing.T, c *gofish.APIClient) {
 	sessions := must[*schemas.SessionService](t)(c.Service.SessionService())
 	must[[]*schemas.Session](t)(sessions.Sessions())
 	update := must[*schemas.UpdateService](t)(c.Service.UpdateService())
-	if list := must[[]*schemas.SoftwareInventory](t)(update.FirmwareInventory()); len(list) != 2 {
+	if list := must[[]*schemas.SoftwareInventory](t)(update.FirmwareInventory()); len(list) != 4 { // two banks of each
 		t.Errorf("%d firmware versions", len(list))
 	}
 	events := must[*schemas.EventService](t)(c.Service.EventService())

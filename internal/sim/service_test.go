@@ -149,7 +149,7 @@ func TestBiosSettingsWaitForAReset(t *testing.T) {
 			t.Errorf("%s %v: HTTP %d", name, value, r.status)
 		}
 	}
-	c.want(http.StatusMethodNotAllowed, http.MethodPatch, biosURI, object{"Attributes": object{"QuietBoot": true}})
+	c.want(http.StatusBadRequest, http.MethodPatch, biosURI, object{"Attributes": object{"QuietBoot": true}})
 	c.want(http.StatusOK, http.MethodPatch, biosURI+"/Settings", object{
 		"Attributes":                 object{"SystemProfile": "Quiet", "BootRetryCount": 5, "AssetTag": "now"},
 		"@Redfish.SettingsApplyTime": object{"ApplyTime": "OnReset"},

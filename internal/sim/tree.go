@@ -87,7 +87,7 @@ func systemTree() map[string]resource {
 		systemPattern + "/SD":                       {get: ofSystem(getSystemSettings), patch: changeSystem(patchSystemSettings), needsETag: true},
 		systemPattern + "/ResetActionInfo":          {get: ofSystem(getResetInfo)},
 		actions + "ComputerSystem.Reset":            {post: actOnSystem(postReset)},
-		bios:                                        {get: ofSystem(getBios), patch: changeSystem(patchBios)},
+		bios:                                        {get: ofSystem(getBios), patch: changeSystem(patchBios), lacks: unbanked},
 		bios + "/{settings}":                        {get: ofSystem(getBiosSettings), patch: changeSystem(patchBiosSettings)},
 		bios + "/Actions/Bios.ResetBios":            {post: actOnSystem(postResetBios)},
 		systemPattern + "/BootOptions":              {get: ofSystem(membersOf("BootOptionCollection", bootReferences))},
@@ -123,7 +123,7 @@ func managerTree() map[string]resource {
 	const nics, logs = managerPattern + "/EthernetInterfaces", managerPattern + "/LogServices"
 	return map[string]resource{
 		managersURI:                               {get: members("ManagerCollection", func(b *bmc) []string { return []string{b.managerID()} })},
-		managerPattern:                            {get: ofManager(getManager), patch: patchManager},
+		managerPattern:                            {get: ofManager(getManager), patch: patchManager, lacks: unbanked},
 		managerPattern + "/ResetActionInfo":       {get: ofManager(getManagerResetInfo)},
 		managerPattern + "/Actions/Manager.Reset": {post: postManagerReset},
 		nics:                                {get: ofManager(members("EthernetInterfaceCollection", func(*bmc) []string { return []string{managerNIC} }))},
