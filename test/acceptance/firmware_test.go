@@ -29,9 +29,9 @@ func newPublisher(t *testing.T) *publisher {
 	p := &publisher{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/bios-2.5.0.bin":
+		case "/bios-2.5.0.bin", "/bios-3.0.0.bin":
 			p.bios.Add(1)
-		case "/bmc-7.10.30.bin":
+		case "/bmc-7.10.30.bin", "/bmc-7.10.50.bin":
 			p.bmcs.Add(1)
 		default:
 			http.NotFound(w, r)

@@ -84,8 +84,11 @@ func rollBack(i *item, known catalog, now time.Time) (to *progress, refused stri
 	if p == nil || p.Asked != askedFor(i) || p.Rollback == nil && !p.active() {
 		return nil, "Farrier has made no update for this spec, so there is nothing to go back from"
 	}
-	if p.active() {
+	switch {
+	case p.active():
 		return nil, "an update is under way; ask again when it has ended"
+	case p.Reason == reasonRolledBack:
+		return nil, fmt.Sprintf("the firmware has gone back to version %q already", p.Rollback.Version)
 	}
 	back := *p.Rollback
 	if back.Method == "" { // somebody may have said it since

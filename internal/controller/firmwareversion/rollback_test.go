@@ -72,6 +72,9 @@ func TestTheFirmwareGoesBack(t *testing.T) {
 				if kind == BIOS {
 					s.bootedNoDisk(t)
 				}
+				if _, refused := rollBack(i, nil, s.clock.Now()); !strings.Contains(refused, "already") {
+					t.Errorf("a second rollback is refused with %q", refused)
+				}
 				// A person may have the version again.
 				s.operates(t, metalv1.OperationRetry)
 				s.grants(t)

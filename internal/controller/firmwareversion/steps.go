@@ -148,9 +148,9 @@ func (v *view) doing() string {
 	}
 	switch {
 	case v.goesBack():
-		text += fmt.Sprintf(", back to version %q,", v.goal.version)
+		text += fmt.Sprintf(" (back to version %q)", v.goal.version)
 	case v.hop.image != v.goal.image:
-		text += fmt.Sprintf(", to version %q first,", v.hop.version)
+		text += fmt.Sprintf(" (to version %q first)", v.hop.version)
 	}
 	return text + " since " + v.progress.Since.UTC().Format(time.TimeOnly) + " UTC"
 }
