@@ -36,7 +36,7 @@ func (c *Client) Banks(ctx context.Context, systemURI string) (Banks, error) {
 	var body struct {
 		ETag  text `json:"@odata.etag"`
 		Links struct {
-			Active link `json:"ActiveSoftwareImage"`
+			Active link  `json:"ActiveSoftwareImage"`
 			Images links `json:"SoftwareImages"`
 		}
 	}

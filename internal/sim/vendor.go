@@ -102,7 +102,7 @@ var personalities = []*personality{
 		vendor: Standard, manufacturer: manufacturer, service: manufacturer, product: "Simulated BMC",
 		systemID: "%d", managerID: "%d", chassisID: "%d", settings: "Settings", adminID: "1", longestPassword: 64,
 		expand: expandSupport{all: true, links: true, noLinks: true, levels: true, maxLevels: 2},
-		banks: true, taskID: "%d", sessionLimit: errSessionLimit,
+		banks:  true, taskID: "%d", sessionLimit: errSessionLimit,
 	},
 	{
 		vendor: Dell, manufacturer: "Dell Inc.", service: "Dell", product: "Integrated Dell Remote Access Controller", oem: "Dell",

@@ -14,6 +14,10 @@
 //	        BMC: it restarts, and may be silent for minutes
 //	    ──▶ BIOS: off again; the maintenances are removed, and servers go back to where they were
 //
+// What a FirmwareImage requires is installed first (hop.go): each hop is an attempt of its own in the same maintenance, and the next one follows from the
+// version that the BMC reports then. On request the firmware goes back as the FirmwareImage said before the start (rollback.go), by an image as any
+// other, or by what the BMC has kept itself (bank.go).
+//
 // How far that has come is an annotation of the object (progress.go), for status is a report. It is written before the request that starts
 // an update, so that a process that starts anew knows that there may be an update, and asks the BMC. The BMC decides what is under way: a
 // task is known by its image, or else by when it began. The exclusive lock keeps others off the BMC, so that it never has two updates at
