@@ -45,6 +45,7 @@ STEPPED := internal/controller/claim
 
 BENCHES   = $(patsubst %/main.go,%,$(wildcard bench/*/main.go))
 FUZZTIME ?= 5s
+CASES ?= 3000
 ARGS     ?=
 
 .DEFAULT_GOAL := help
@@ -242,6 +243,14 @@ fuzz-smoke: ## Run every fuzz target for FUZZTIME (5s)
 	while IFS=: read -r file _ decl; do \
 		echo "$${decl#func } in $$(dirname "$$file")"; \
 		( cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$${decl#func }\$$" -fuzztime $(FUZZTIME) . ) </dev/null || exit 1; \
+	done
+
+# A property that fails in one of ten thousand cases fails some day in a change that has nothing to do with it. The tests that draw are found by the call.
+.PHONY: properties
+properties: ## Draw CASES (3000) cases of every property test, where make test draws a hundred
+	@grep -rl --include='*_test.go' 'rapid\.Check(' internal | xargs -n1 dirname | sort -u | while read -r dir; do \
+		tests="$$(awk '/^func Test/ { name = $$2; sub(/\(.*/, "", name) } /rapid\.Check\(/ { print name }' "$$dir"/*_test.go | sort -u | paste -sd'|' -)"; \
+		CGO_ENABLED=0 $(GO) test $(FLAGS) -vet=off -timeout 30m -run "^($$tests)\$$" "./$$dir" -rapid.checks=$(CASES) -rapid.nofailfile </dev/null || exit 1; \
 	done
 
 ##@ What is generated
