@@ -40,7 +40,7 @@ func isCanonicalUUID(s string) bool {
 			}
 			continue
 		}
-		if strings.IndexByte(hexDigits, s[i]) < 0 {
+		if !isDigit(s[i]) {
 			return false
 		}
 	}
@@ -48,21 +48,26 @@ func isCanonicalUUID(s string) bool {
 }
 
 // MAC returns a 48-bit MAC address (IEEE 802) in lower case with colons. Colons,
-// hyphens, dots and spaces are accepted as separators anywhere, and none at all.
+// hyphens, dots and spaces are accepted as separators anywhere, and none at all. A string that is canonical already
+// is returned without allocation.
 func MAC(s string) (string, error) {
-	octets := MACDigits(s)
-	if len(octets) != 12 || !allHex(octets) {
+	octets, ok := MACOctets(s)
+	if !ok {
 		return "", fmt.Errorf("MAC address %q: %w: want 12 hexadecimal digits", s, ErrInvalid)
 	}
-	var b strings.Builder
-	b.Grow(17)
-	for i := 0; i < 12; i += 2 {
-		if i > 0 {
-			b.WriteByte(':')
-		}
-		b.WriteString(octets[i : i+2])
+	text := [17]byte([]byte("00:00:00:00:00:00"))
+	for i, octet := range octets {
+		text[3*i], text[3*i+1] = hexDigits[octet>>4], hexDigits[octet&0xf]
 	}
-	return b.String(), nil
+	return orCopy(s, text[:]), nil
+}
+
+// orCopy is the text, without a copy of it where s is the same.
+func orCopy(s string, text []byte) string {
+	if s == string(text) {
+		return s
+	}
+	return string(text)
 }
 
 // MACDigits strips every separator of a MAC address, or of a prefix of one, and
@@ -79,20 +84,24 @@ func MACDigits(s string) string {
 
 // IP returns an IP address in canonical text form (RFC 5952), with an IPv4-mapped
 // IPv6 address as IPv4 and without a zone: a zone means something only on
-// the host that wrote it.
+// the host that wrote it. A string that is canonical already is returned without allocation.
 func IP(s string) (string, error) {
 	a, err := netip.ParseAddr(strings.TrimSpace(s))
 	if err != nil {
 		return "", fmt.Errorf("IP address %q: %w", s, ErrInvalid)
 	}
-	return a.Unmap().WithZone("").String(), nil
+	var room [len("0000:0000:0000:0000:0000:0000:0000:0000")]byte
+	return orCopy(s, a.Unmap().WithZone("").AppendTo(room[:0])), nil
 }
 
 func allHex(s string) bool {
 	for i := range len(s) {
-		if strings.IndexByte(hexDigits, s[i]) < 0 {
+		if !isDigit(s[i]) {
 			return false
 		}
 	}
 	return true
 }
+
+// isDigit reports whether c is a hexadecimal digit in lower case.
+func isDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' }

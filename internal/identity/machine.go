@@ -37,7 +37,7 @@ func MachineMAC(s string) string {
 // MachineMACOctets returns the octets of a MAC address and reports whether it identifies a network interface, as MachineMAC does.
 func MachineMACOctets(s string) ([6]byte, bool) {
 	octets, ok := MACOctets(s)
-	return octets, ok && !placeholderMACs[octets]
+	return octets, ok && !placeholderMAC(octets)
 }
 
 // MachineSerial returns the form in which a serial number is compared: without white space around it, in lower case. It is empty for a

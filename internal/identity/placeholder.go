@@ -16,6 +16,9 @@ var placeholderUUIDs = octetsOf(
 	"4c4c4544-0020-2010-8020-a0c04f202020", // the same, of a tag of spaces
 )
 
+// uuidDigits is how many digits a UUID has, so that nothing shorter is one.
+const uuidDigits = 32
+
 func octetsOf(uuids ...string) map[[16]byte]bool {
 	all := map[[16]byte]bool{}
 	for _, uuid := range uuids {
@@ -33,10 +36,9 @@ func placeholderUUID(s string) bool {
 	return ok && placeholderUUIDs[octets]
 }
 
-// placeholderMACs are the address of an interface without one, and the broadcast address (IEEE 802).
-var placeholderMACs = map[[6]byte]bool{
-	{}:                                   true,
-	{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}: true,
+// placeholderMAC reports whether a MAC address is that of an interface without one, or the broadcast address (IEEE 802).
+func placeholderMAC(octets [6]byte) bool {
+	return octets == [6]byte{} || octets == [6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 }
 
 // placeholderTexts are what vendors leave where a serial number, an asset tag or the like should be, in lower case (SMBIOS strings,
@@ -52,18 +54,25 @@ var placeholderTexts = map[string]bool{
 	"0123456789": true, "123456789": true, "1234567890": true, "12345678": true, "x.x": true, "xxxxxxxx": true,
 }
 
-// filler are the characters that a field without a value is filled with.
-const filler = "0-_:.*? \t"
+// onlyFiller reports whether s has nothing but characters that a field without a value is filled with.
+func onlyFiller(s string) bool {
+	for i := range len(s) {
+		if strings.IndexByte("0-_:.*? \t", s[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Placeholder reports whether a text that should identify a machine, such as a serial number, identifies none: it is empty, consists of
 // filler, is a text that vendors leave there, or a UUID or MAC address that is a placeholder.
 func Placeholder(s string) bool {
 	s = strings.TrimSpace(s)
-	if strings.Trim(s, filler) == "" || placeholderText(s) || placeholderUUID(s) {
+	if onlyFiller(s) || placeholderText(s) || len(s) >= uuidDigits && placeholderUUID(s) {
 		return true
 	}
 	octets, ok := MACOctets(s)
-	return ok && placeholderMACs[octets]
+	return ok && placeholderMAC(octets)
 }
 
 // placeholderText reports whether s is one of placeholderTexts, in whatever case, without allocating: boot servers ask it of each label
