@@ -74,6 +74,7 @@ func (x *Index) Put(a *Assignment) {
 	if x.put != nil {
 		defer x.put(a)
 	}
+	a.entry = entryPrefix + a.Namespace + "/" + a.Name
 	x.remove(a.Key())
 	x.byKey[a.Key()] = a
 	same := duplicateKeyOf(a)

@@ -27,37 +27,49 @@ const (
 	KeyCPU          = "cpuarch" // what the processor can, where buildarch is what the boot program is
 )
 
-// aliases are other spellings of keys, in lower case.
-var aliases = map[string]string{
-	"serialnumber": KeySerial, "serialnumbers": KeySerial, "serials": KeySerial,
-	"uuids": KeyUUID, "systemuuid": KeyUUID, "uuidlist": KeyUUID,
-	"arch": KeyArchitecture, "architecture": KeyArchitecture,
-	"macs": KeyMAC, "macaddress": KeyMAC,
-	"assettag": KeyAsset,
-}
-
-// prefixes say where a label comes from in manifests, which matters to nobody here.
-var prefixes = []string{"assignment/ipxe-", "assignment/ipxe/", "assignment/extrinsic-", "assignment/extrinsic/"}
-
-// CanonicalKey is the one spelling of a key.
-func CanonicalKey(key string) string {
-	key = strings.ToLower(strings.TrimSpace(key))
-	for _, prefix := range prefixes {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
-			key = rest
-			break
-		}
-	}
-	if canonical, ok := aliases[key]; ok {
-		return canonical
+// canonicalName is the one spelling of a key that is in lower case and says nothing of where it comes from: others are aliases.
+func canonicalName(key string) string {
+	switch key {
+	case "serialnumber", "serialnumbers", "serials":
+		return KeySerial
+	case "uuids", "systemuuid", "uuidlist":
+		return KeyUUID
+	case "arch", "architecture":
+		return KeyArchitecture
+	case "macs", "macaddress":
+		return KeyMAC
+	case "assettag":
+		return KeyAsset
 	}
 	return key
 }
 
-// architectures are other names of the architectures of iPXE.
-var architectures = map[string]string{
-	"aarch64": "arm64", "amd64": "x86_64", "x64": "x86_64", "x86-64": "x86_64",
-	"x86": "i386", "i486": "i386", "i586": "i386", "i686": "i386",
+// CanonicalKey is the one spelling of a key.
+func CanonicalKey(key string) string {
+	key = strings.ToLower(strings.TrimSpace(key))
+	// Where a label comes from in manifests matters to nobody here.
+	if rest, ok := strings.CutPrefix(key, "assignment/"); ok {
+		for _, prefix := range []string{"ipxe-", "ipxe/", "extrinsic-", "extrinsic/"} {
+			if name, ok := strings.CutPrefix(rest, prefix); ok {
+				key = name
+				break
+			}
+		}
+	}
+	return canonicalName(key)
+}
+
+// canonicalArchitecture is the name that iPXE has for an architecture, of those that others have for it, in lower case.
+func canonicalArchitecture(name string) string {
+	switch name {
+	case "aarch64":
+		return "arm64"
+	case "amd64", "x64", "x86-64":
+		return "x86_64"
+	case "x86", "i486", "i586", "i686":
+		return "i386"
+	}
+	return name
 }
 
 // CanonicalValue is the one spelling of the value of a canonical key. What is no UUID
@@ -80,10 +92,7 @@ func CanonicalValue(key, value string) string {
 			return canonical
 		}
 	case KeyArchitecture, KeyCPU:
-		value = strings.ToLower(value)
-		if canonical, ok := architectures[value]; ok {
-			return canonical
-		}
+		return canonicalArchitecture(strings.ToLower(value))
 	case KeyHostname:
 		return strings.ToLower(strings.TrimSuffix(value, "."))
 	}

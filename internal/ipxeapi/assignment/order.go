@@ -176,6 +176,8 @@ type Assignment struct {
 	// Version is the resource version of the newest object that it was made of; 0: of none. It decides nothing here.
 	Version uint64
 
+	// entry is what the index calls it, with its key at the end.
+	entry string
 	// What the index has found out: the selector's class and breadth, and whether its hash table compares
 	// all of the selector.
 	indexed, hashed bool
@@ -202,8 +204,19 @@ func (a *Assignment) selects() breadth {
 	return a.Selector.breadth()
 }
 
+// entryPrefix is before the key in the name of an entry.
+const entryPrefix = "Assignment/"
+
+// Entry is what an assignment of an index is called in the record of a boot: Assignment/namespace/name.
+func (a *Assignment) Entry() string { return a.entry }
+
 // Key is namespace/name.
-func (a *Assignment) Key() string { return a.Namespace + "/" + a.Name }
+func (a *Assignment) Key() string {
+	if a.entry != "" {
+		return a.entry[len(entryPrefix):]
+	}
+	return a.Namespace + "/" + a.Name
+}
 
 // Rule is what put one assignment before another.
 type Rule string

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Subject is a machine as it names itself: canonical labels, none of them empty and none
@@ -32,7 +30,7 @@ func NewSubject(query url.Values) (Subject, error) {
 			if given++; given > MaxLabels {
 				return Subject{}, errTooMany
 			}
-			if err := s.add(key, value); err != nil {
+			if err := s.add(key, makeupOf(key), value, makeupOf(value)); err != nil {
 				return Subject{}, err
 			}
 		}
@@ -42,8 +40,8 @@ func NewSubject(query url.Values) (Subject, error) {
 
 var errTooMany = &LabelError{Key: "…", Reason: fmt.Sprintf("more than %d labels", MaxLabels)}
 
-// usual is how many labels a bootstrap script sends.
-const usual = 18
+// usual is how many labels a bootstrap script sends, and one more.
+const usual = 16
 
 // ReadQuery reads the labels of a URL's query as NewSubject does, and without its map.
 func ReadQuery(raw string) (Subject, error) {
@@ -57,14 +55,18 @@ func ReadQuery(raw string) (Subject, error) {
 			return Subject{}, errTooMany
 		}
 		key, value, _ := strings.Cut(pair, "=")
-		key, err := url.QueryUnescape(key)
-		if err != nil {
-			return Subject{}, &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
+		ofKey, ofValue := makeupOf(key), makeupOf(value)
+		if (ofKey|ofValue)&escaping != 0 {
+			var err error
+			if key, err = url.QueryUnescape(key); err != nil {
+				return Subject{}, &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
+			}
+			if value, err = url.QueryUnescape(value); err != nil {
+				return Subject{}, &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
+			}
+			ofKey, ofValue = makeupOf(key), makeupOf(value)
 		}
-		if value, err = url.QueryUnescape(value); err != nil {
-			return Subject{}, &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
-		}
-		if err := s.add(key, value); err != nil {
+		if err := s.add(key, ofKey, value, ofValue); err != nil {
 			return Subject{}, err
 		}
 	}
@@ -93,19 +95,26 @@ func RepairQuery(raw string) string {
 	return raw
 }
 
-func (s *Subject) add(written, value string) error {
-	switch {
-	case len(written) > MaxKey:
+// add adds a label, of whose key and value the makeup is known.
+func (s *Subject) add(written string, ofKey makeup, value string, ofValue makeup) error {
+	if len(written) > MaxKey {
 		return &LabelError{Key: shown(written[:16]) + "…", Reason: fmt.Sprintf("the key is longer than %d bytes", MaxKey)}
-	case printable(written) != "":
-		return &LabelError{Key: shown(written), Reason: printable(written)}
 	}
-	key := CanonicalKey(written)
-	switch {
-	case len(value) > MaxValue:
+	if why := ofKey.refusal(written); why != "" {
+		return &LabelError{Key: shown(written), Reason: why}
+	}
+	if value == "" { // as a bootstrap script sends what firmware does not know
+		return nil
+	}
+	key := canonicalName(written)
+	if ofKey != 0 {
+		key = CanonicalKey(written)
+	}
+	if len(value) > MaxValue {
 		return &LabelError{Key: key, Reason: fmt.Sprintf("longer than %d bytes", MaxValue)}
-	case printable(value) != "":
-		return &LabelError{Key: key, Reason: printable(value)}
+	}
+	if why := ofValue.refusal(value); why != "" {
+		return &LabelError{Key: key, Reason: why}
 	}
 	value = CanonicalValue(key, value)
 	if key == "" || value == "" || Placeholder(key, value) {
@@ -122,23 +131,6 @@ func (s *Subject) add(written, value string) error {
 }
 
 func shown(key string) string { return strings.ToValidUTF8(key, "?") }
-
-// printable says why a text is refused: it could begin a new line in a script.
-func printable(text string) string {
-	plain := true
-	for i := range len(text) {
-		plain = plain && text[i] >= ' ' && text[i] < 0x7f
-	}
-	switch {
-	case plain:
-		return ""
-	case !utf8.ValidString(text):
-		return "not UTF-8"
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return "it holds a control character"
-	}
-	return ""
-}
 
 // Get returns the value of a canonical key, empty if the machine did not name it.
 func (s Subject) Get(key string) string {

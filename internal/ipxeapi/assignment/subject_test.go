@@ -84,9 +84,27 @@ func FuzzReadQuery(f *testing.F) {
 			return
 		}
 		for key, value := range s.Labels() {
-			if key == "" || value == "" || printable(key) != "" || printable(value) != "" {
+			if key == "" || value == "" || makeupOf(key).refusal(key) != "" || makeupOf(value).refusal(value) != "" {
 				t.Errorf("%q: %q", key, value)
 			}
+		}
+	})
+}
+
+// What the makeup of a text has nobody look at again is as it would have been left.
+func TestMakeup(t *testing.T) {
+	text := rapid.StringMatching(`[a-z0-9._-]{0,4}[\x00-\x{ff}]{0,4}`)
+	rapid.Check(t, func(t *rapid.T) {
+		s := text.Draw(t, "text")
+		m := makeupOf(s)
+		if got, err := url.QueryUnescape(s); m&escaping == 0 && (err != nil || got != s) {
+			t.Errorf("%q is unescaped to %q: %v", s, got, err)
+		}
+		if m == 0 && CanonicalKey(s) != canonicalName(s) {
+			t.Errorf("%q becomes %q, not %q", s, CanonicalKey(s), canonicalName(s))
+		}
+		if plain := !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }); (m&foreign == 0) != plain {
+			t.Errorf("%q: printable ASCII %t, makeup %b", s, plain, m)
 		}
 	})
 }
