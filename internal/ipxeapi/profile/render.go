@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
@@ -33,46 +34,81 @@ func Query(subject assignment.Subject) string { return string(appendQuery(nil, s
 
 func appendQuery(dst []byte, subject assignment.Subject) []byte {
 	start := len(dst)
-	add := func(key, value string) {
+	if uuid := subject.Get(assignment.KeyUUID); uuid != "" {
+		dst = appendLabel(dst, assignment.KeyUUID, uuid)
+	}
+	for key, value := range subject.All() {
+		if key == assignment.KeyUUID {
+			continue
+		}
 		if len(dst) > start {
 			dst = append(dst, '&')
 		}
-		dst = append(appendEscaped(dst, key), '=')
-		dst = appendEscaped(dst, value)
-	}
-	if uuid := subject.Get(assignment.KeyUUID); uuid != "" {
-		add(assignment.KeyUUID, uuid)
-	}
-	for key, value := range subject.All() {
-		if key != assignment.KeyUUID {
-			add(key, value)
-		}
+		dst = appendLabel(dst, key, value)
 	}
 	return dst
 }
 
-// appendEscaped leaves the unreserved characters of RFC 3986 §2.3, and of the others those that a query may hold and that
-// iPXE and url.ParseQuery read alike. A space is never a plus, which iPXE takes for one.
-func appendEscaped(dst []byte, text string) []byte {
-	const digits = "0123456789ABCDEF"
+func appendLabel(dst []byte, key, value string) []byte {
+	dst = append(appendEscaped(dst, key), '=')
+	return appendEscaped(dst, value)
+}
+
+// alphanumeric are the letters and digits of ASCII.
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+var (
+	// unescaped are the unreserved characters of RFC 3986 §2.3, and of the others those that a query may hold and that iPXE and
+	// url.ParseQuery read alike. A space is never a plus, which iPXE takes for one.
+	unescaped = setOf(alphanumeric + "-._~:")
+	// meaningless are the characters that mean nothing to iPXE.
+	meaningless = setOf(alphanumeric + " ._:/@+,=-")
+)
+
+// set is a set of bytes.
+type set [256]bool
+
+func setOf(bytes string) *set {
+	var s set
+	for i := range len(bytes) {
+		s[bytes[i]] = true
+	}
+	return &s
+}
+
+// first is where in a text the first byte stands that is not in the set; the length of the text: all are.
+func (s *set) first(text string) int {
 	for i := range len(text) {
-		c := text[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~:", c) >= 0 {
-			dst = append(dst, c)
-		} else {
-			dst = append(dst, '%', digits[c>>4], digits[c&0xf])
+		if !s[text[i]] {
+			return i
 		}
 	}
-	return dst
+	return len(text)
+}
+
+// appendEscaped appends a text as a query holds it.
+func appendEscaped(dst []byte, text string) []byte {
+	const digits = "0123456789ABCDEF"
+	for {
+		n := unescaped.first(text)
+		dst = append(dst, text[:n]...)
+		if n == len(text) {
+			return dst
+		}
+		dst = append(dst, '%', digits[text[n]>>4], digits[text[n]&0xf])
+		text = text[n+1:]
+	}
 }
 
 // harmless replaces everything in a machine's label that means something to iPXE: expansion
 // (${…}), operators (|| && ;), quotes and escapes. Firmware says these things, or somebody who
 // pretends to be it, and a script must stay its author's.
 func harmless(value string) string {
+	if meaningless.first(value) == len(value) {
+		return value
+	}
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ._:/@+,=-", r):
+		if r < utf8.RuneSelf && meaningless[r] {
 			return r
 		}
 		return '_'
