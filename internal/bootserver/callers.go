@@ -3,6 +3,7 @@ package bootserver
 import (
 	"hash/maphash"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,16 +33,17 @@ type callers struct{ shards [callerShards]callerShard }
 
 type callerShard struct {
 	mu sync.Mutex
-	by bounded.Map[string, calledFrom]
+	by bounded.Map[string, *calledFrom]
 }
 
 // calledFrom is one address.
 type calledFrom struct {
-	machine *bootview.Machine // nil: it has not asked for a script
-	at      time.Time         // when it has
-	// earlier are answers that nobody is known for yet.
-	earlier [maxEarlier]Delivery
-	n       int
+	// machine has asked for its script; nil: none of the boot view has. One that has named itself is told by uuid and entry instead.
+	machine     *bootview.Machine
+	uuid, entry string
+	at          time.Time // when it has
+	// earlier are answers that nobody is known for yet, at most maxEarlier.
+	earlier []Delivery
 	// file is the last element of the path of the file that firmware fetched last, and fileAt when.
 	file   string
 	fileAt time.Time
@@ -53,15 +55,29 @@ func (c *callers) shard(addr string) *callerShard {
 	return &c.shards[maphash.String(callerSeed, addr)%callerShards]
 }
 
+// from is what is known of an address, of which something is about to be known.
+func (s *callerShard) from(addr string) *calledFrom {
+	found, known := s.by.Get(addr)
+	if !known {
+		found = &calledFrom{}
+		s.by.Put(addr, found, shardCallers)
+	}
+	return found
+}
+
 // machine is who has asked for a script from there, not long ago; nil: nobody.
 func (c *callers) machine(addr string, now time.Time) *bootview.Machine {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if found, _ := s.by.Get(addr); found.machine != nil && now.Sub(found.at) < scriptHolds {
-		return found.machine
+	found, known := s.by.Get(addr)
+	switch {
+	case !known || now.Sub(found.at) >= scriptHolds:
+		return nil
+	case found.uuid != "":
+		return &bootview.Machine{UUID: found.uuid, ScriptEntry: found.entry}
 	}
-	return nil
+	return found.machine
 }
 
 // fetchesFile says that a file was fetched from there.
@@ -69,9 +85,8 @@ func (c *callers) fetchesFile(addr, url string, now time.Time) {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _ := s.by.Get(addr)
+	found := s.from(addr)
 	found.file, found.fileAt = strings.Clone(path.Base(url)), now
-	s.by.Put(addr, found, shardCallers)
 }
 
 // hasFile reports whether the file of that URL was the last that was fetched from there, not long ago.
@@ -79,8 +94,8 @@ func (c *callers) hasFile(addr, url string, now time.Time) bool {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _ := s.by.Get(addr)
-	return found.file != "" && found.file == path.Base(url) && now.Sub(found.fileAt) < scriptHolds
+	found, known := s.by.Get(addr)
+	return known && found.file != "" && found.file == path.Base(url) && now.Sub(found.fileAt) < scriptHolds
 }
 
 // wait keeps an answer until it is known whose it was.
@@ -88,35 +103,44 @@ func (c *callers) wait(d Delivery) {
 	s := c.shard(d.Addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _ := s.by.Get(d.Addr)
-	for i := range found.n {
+	found := s.from(d.Addr)
+	for i := range found.earlier {
 		if e := &found.earlier[i]; e.Kind == d.Kind && e.Status == d.Status && e.What == d.What {
 			*e = d // asked for again; the last one led on
-			s.by.Put(d.Addr, found, shardCallers)
 			return
 		}
 	}
-	if found.n == maxEarlier {
-		copy(found.earlier[:], found.earlier[1:])
-		found.n--
+	if len(found.earlier) == maxEarlier {
+		found.earlier = slices.Delete(found.earlier, 0, 1)
 	}
-	found.earlier[found.n] = d
-	found.n++
-	s.by.Put(d.Addr, found, shardCallers)
+	found.earlier = append(found.earlier, d)
 }
 
-// isAt says that a machine asks for its script from there. It returns what was asked for before, oldest first, and how many those are.
-func (c *callers) isAt(addr string, m *bootview.Machine, now time.Time) (earlier [maxEarlier]Delivery, n int) {
+// isAt says that a machine asks for its script from there. It returns what was asked for before, oldest first.
+func (c *callers) isAt(addr string, m *bootview.Machine, now time.Time) (earlier []Delivery) {
 	s := c.shard(addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, _ := s.by.Get(addr)
-	for _, d := range found.earlier[:found.n] {
-		if now.Sub(d.Time) < earlierAnswers {
-			earlier[n] = d
-			n++
-		}
+	found := s.from(addr)
+	found.machine, found.uuid, found.entry = m, "", ""
+	return found.asks(now)
+}
+
+// namedAt is isAt for a machine that has named itself by its UUID, whose script is that of the entry.
+func (c *callers) namedAt(addr, uuid, entry string, now time.Time) (earlier []Delivery) {
+	s := c.shard(addr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.from(addr)
+	if found.uuid != uuid {
+		found.uuid = strings.Clone(uuid) // it stands in the middle of a request
 	}
-	s.by.Put(addr, calledFrom{machine: m, at: now, file: found.file, fileAt: found.fileAt}, shardCallers)
-	return earlier, n
+	found.machine, found.entry = nil, entry
+	return found.asks(now)
+}
+
+// asks notes when whoever is there has asked for a script, and returns what was asked for before.
+func (f *calledFrom) asks(now time.Time) (earlier []Delivery) {
+	earlier, f.earlier, f.at = f.earlier, nil, now
+	return slices.DeleteFunc(earlier, func(d Delivery) bool { return now.Sub(d.Time) >= earlierAnswers })
 }

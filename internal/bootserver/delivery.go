@@ -36,19 +36,24 @@ func (s *Server) delivered(r *http.Request, kind DeliveryKind, m *bootview.Machi
 		s.account(&d, caller(r), m)
 	}
 	if kind == Script && m != nil {
-		earlier, n := s.callers.isAt(d.Addr, m, d.Time)
-		if m.UUID == "" {
-			n = 0 // whose boot they are part of cannot be said
-		}
-		for _, e := range earlier[:n] {
-			e.UUID, e.Attempt = m.UUID, m.Attempt.ID
-			s.cfg.Deliver(e)
-		}
+		s.deliverEarlier(s.callers.isAt(d.Addr, m, d.Time), m.UUID, m.Attempt.ID)
 	}
 	if m != nil {
 		d.UUID, d.Attempt = m.UUID, m.Attempt.ID
 	}
 	s.cfg.Deliver(d)
+}
+
+// deliverEarlier reports what was asked for before it was known by whom. Where that is not known now either, nobody can say whose boot they are
+// part of.
+func (s *Server) deliverEarlier(earlier []Delivery, uuid, attempt string) {
+	if uuid == "" {
+		return
+	}
+	for _, d := range earlier {
+		d.UUID, d.Attempt = uuid, attempt
+		s.cfg.Deliver(d)
+	}
 }
 
 // deliveredToAddress reports an answer that is for anyone, so that the address is all there is to say whose boot it is part of: for an

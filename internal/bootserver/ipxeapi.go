@@ -113,7 +113,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 		release(buf, *buf)
 		if script.Assignment != nil && errors.Is(err, profile.ErrBroken) {
 			s.cfg.Logger.V(1).Info("assignment cannot be served", "assignment", script.Assignment.Key(), "error", err)
-			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusServiceUnavailable, 0)
+			s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), script.Assignment.Entry(), http.StatusServiceUnavailable, 0)
 		}
 		s.refuseAssigned(w, r, err)
 		if errors.Is(err, profile.ErrUnassigned) {
@@ -125,7 +125,7 @@ func (s *Server) serveAssigned(w http.ResponseWriter, r *http.Request, subject a
 	send(w, r, http.StatusOK, typeScript, script.Body)
 	sent := len(script.Body)
 	release(buf, script.Body)
-	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), entryOf(script.Assignment), http.StatusOK, sent)
+	s.deliveredTo(r, Script, subject.Get(assignment.KeyUUID), script.Assignment.Entry(), http.StatusOK, sent)
 }
 
 const textUnsyncedMessage = "Not synchronised yet; ask again."
@@ -183,17 +183,15 @@ func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query assign
 	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), c.Profile.Entry(), http.StatusOK, len(c.Bytes))
 }
 
-func entryOf(a *assignment.Assignment) string { return "Assignment/" + a.Namespace + "/" + a.Name }
-
 // deliveredTo reports an answer to a machine that has named itself.
 func (s *Server) deliveredTo(r *http.Request, kind DeliveryKind, uuid, entry string, status, bytes int) {
 	if r.Method != http.MethodGet {
 		return
 	}
+	d := Delivery{Kind: kind, UUID: uuid, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)}
 	if kind == Script && uuid != "" {
 		// It is known by what it says alone, which is enough for what else comes from its address.
-		s.delivered(r, kind, &bootview.Machine{UUID: uuid, ScriptEntry: entry}, entry, status, bytes)
-		return
+		s.deliverEarlier(s.callers.namedAt(d.Addr, uuid, entry, d.Time), uuid, "")
 	}
-	s.cfg.Deliver(Delivery{Kind: kind, UUID: uuid, Entry: entry, Addr: callerText(r), Time: s.cfg.Clock.Now(), Status: status, Bytes: int64(bytes)})
+	s.cfg.Deliver(d)
 }
