@@ -224,7 +224,7 @@ func (x *Index) Decide(subject Subject) Decision {
 
 // decide is Decide for whoever holds mu.
 func (x *Index) decide(subject Subject) (winner *Assignment) {
-	x.visit(subject, func(bucket []*Assignment) {
+	x.visit(subject, func(bucket []*Assignment) Class {
 		for _, a := range bucket { // the first that matches is its best
 			if !a.hashed && !a.Selector.Matches(subject) {
 				continue
@@ -234,8 +234,12 @@ func (x *Index) decide(subject Subject) (winner *Assignment) {
 			} else if order, _ := Compare(a, winner); order < 0 {
 				winner = a
 			}
-			return
+			break
 		}
+		if winner == nil {
+			return Default
+		}
+		return winner.Class()
 	})
 	return winner
 }
@@ -251,12 +255,13 @@ func (x *Index) Explain(subject Subject) []Candidate {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found []*Assignment
-	x.visit(subject, func(bucket []*Assignment) {
+	x.visit(subject, func(bucket []*Assignment) Class {
 		for _, a := range bucket {
 			if a.Selector.Matches(subject) {
 				found = append(found, a)
 			}
 		}
+		return Default
 	})
 	slices.SortFunc(found, func(a, b *Assignment) int { order, _ := Compare(a, b); return order })
 	found = slices.Compact(found) // one with two of the machine's architectures is found twice
@@ -271,22 +276,39 @@ func (x *Index) Explain(subject Subject) []Candidate {
 	return candidates
 }
 
-// visit calls look with every bucket in which an assignment of the machine can be.
-func (x *Index) visit(subject Subject, look func([]*Assignment)) {
+// identifying are the keys of the classes beyond Attribute, the strongest first.
+var identifying = [...]string{KeyUUID, KeyMAC, KeySerial, KeyAsset, KeyHostname, KeyIP}
+
+// visit calls look with every bucket in which an assignment of the machine can be, of the classes that look still wants: it returns the
+// weakest of them. What identifies the machine comes first, so that whoever wants the best alone need not look at the rest.
+func (x *Index) visit(subject Subject, look func([]*Assignment) Class) {
 	var room [256]byte // of most machines' values
-	for _, s := range x.anchored[""] {
-		s.visit(subject, 0, room[:0], look)
+	least := Default
+	narrow := func(bucket []*Assignment) { least = look(bucket) }
+	at := func(anchor string) {
+		for _, s := range x.anchored[anchor] {
+			if s.class >= least {
+				s.visit(subject, 0, room[:0], narrow)
+			}
+		}
+	}
+	for _, key := range identifying {
+		if ClassOf(key) >= least && subject.Get(key) != "" {
+			at(key)
+		}
+	}
+	if least > Attribute {
+		return // an anchor is of the class of its shapes, or of a stronger one
 	}
 	for _, l := range subject.labels {
-		for _, s := range x.anchored[l.key] {
-			s.visit(subject, 0, room[:0], look)
+		if ClassOf(l.key) == Attribute {
+			at(l.key)
 		}
 	}
 	if subject.Get(KeyArchitecture) == "" && subject.Get(KeyCPU) != "" {
-		for _, s := range x.anchored[KeyArchitecture] {
-			s.visit(subject, 0, room[:0], look)
-		}
+		at(KeyArchitecture)
 	}
+	at("")
 }
 
 // visit puts the values of the shape's keys together, from the n-th on.

@@ -44,7 +44,7 @@ func TestADecisionCostsTheSameInALargeFleet(t *testing.T) {
 		x := fleetOf(n)
 		s := machine(n / 2)
 		looked := 0
-		x.visit(s, func(bucket []*Assignment) { looked += len(bucket) })
+		x.visit(s, func(bucket []*Assignment) Class { looked += len(bucket); return Default })
 		if looked > 4 {
 			t.Errorf("%d assignments: %d are looked at", n, looked)
 		}
