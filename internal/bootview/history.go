@@ -3,6 +3,7 @@ package bootview
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +59,8 @@ type History struct {
 type historyShard struct {
 	mu       sync.Mutex
 	machines bounded.Map[string, *machineHistory]
+	// spare is that of the machine that made room last, empty; nil: none did since it was used.
+	spare *machineHistory
 }
 
 type machineHistory struct{ boots []Boot }
@@ -114,11 +117,28 @@ func (b *Boot) add(d Delivery, first time.Time, count int) (news bool) {
 
 func (s *historyShard) machine(uuid string) *machineHistory {
 	m, known := s.machines.Get(uuid)
-	if !known {
+	if known {
+		return m
+	}
+	if m, s.spare = s.spare, nil; m == nil {
 		m = &machineHistory{}
-		s.machines.Put(uuid, m, shardMachines)
+	}
+	// The UUID stands in the middle of a request, all of which would be kept with it.
+	if oldest, made := s.machines.Put(strings.Clone(uuid), m, shardMachines); made {
+		oldest.empty()
+		s.spare = oldest
 	}
 	return m
+}
+
+// empty forgets everything and keeps the room for as many steps as the oldest boot had. A full history has a machine make room for each new
+// one, which needs that.
+func (m *machineHistory) empty() {
+	steps := m.boots[0].Steps
+	clear(steps)
+	clear(m.boots)
+	m.boots[0].Steps = steps[:0]
+	m.boots = m.boots[:0]
 }
 
 // boot is the record of an attempt; the oldest makes room for a new one.
@@ -131,8 +151,10 @@ func (m *machineHistory) boot(attempt string) *Boot {
 	if len(m.boots) == historyAttempts {
 		m.boots = slices.Delete(m.boots, 0, 1)
 	}
-	m.boots = append(m.boots, Boot{Attempt: attempt})
-	return &m.boots[len(m.boots)-1]
+	m.boots = slices.Grow(m.boots, 1)[:len(m.boots)+1]
+	b := &m.boots[len(m.boots)-1]
+	*b = Boot{Attempt: attempt, Steps: b.Steps[:0]}
+	return b
 }
 
 // Boots returns what is recorded of a machine, the newest boot last.

@@ -67,8 +67,12 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 	}
 	for i := 2*historyMachines - historyMachines/2; i < 2*historyMachines; i++ {
-		if h.Boots(fmt.Sprint(i)) == nil {
+		boots := h.Boots(fmt.Sprint(i))
+		if boots == nil {
 			t.Fatalf("machine %d, one of the newest, has made room", i)
+		}
+		if want := []Boot{{Steps: []Step{{Kind: DeliveredScript, Count: 1}}}}; !cmp.Equal(boots, want) {
+			t.Fatalf("machine %d has what another had before it: %+v", i, boots)
 		}
 	}
 }

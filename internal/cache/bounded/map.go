@@ -25,8 +25,9 @@ func (m *Map[K, V]) Values() iter.Seq[V] { return maps.Values(m.by) }
 // Len returns how many keys have a value.
 func (m *Map[K, V]) Len() int { return len(m.by) }
 
-// Put sets the value of a key. There are at most limit keys; limit is the same at each call. A key that is put again keeps its turn.
-func (m *Map[K, V]) Put(key K, value V, limit int) {
+// Put sets the value of a key. There are at most limit keys; limit is the same at each call. A key that is put again keeps its turn. It returns the
+// value of the key that made room, and reports whether one did.
+func (m *Map[K, V]) Put(key K, value V, limit int) (dropped V, made bool) {
 	if m.by == nil {
 		m.by = make(map[K]V)
 	}
@@ -34,9 +35,12 @@ func (m *Map[K, V]) Put(key K, value V, limit int) {
 		if len(m.order) < limit {
 			m.order = append(m.order, key)
 		} else {
-			delete(m.by, m.order[m.next])
+			oldest := m.order[m.next]
+			dropped, made = m.by[oldest], true
+			delete(m.by, oldest)
 			m.order[m.next], m.next = key, (m.next+1)%limit
 		}
 	}
 	m.by[key] = value
+	return dropped, made
 }

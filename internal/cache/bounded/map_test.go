@@ -15,12 +15,15 @@ func TestMapHasTheNewest(t *testing.T) {
 		var known []int // in the order in which they became known
 		values := map[int]int{}
 		for i, key := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "keys") {
-			m.Put(key, i, limit)
+			dropped, made := m.Put(key, i, limit)
 			if !slices.Contains(known, key) {
 				known = append(known, key)
 			}
 			values[key] = i
-			if len(known) > limit {
+			if made != (len(known) > limit) || made && dropped != values[known[0]] {
+				t.Fatalf("%d was dropped for %d: %t; known are %v", dropped, key, made, known)
+			}
+			if made {
 				known = known[1:]
 			}
 		}
