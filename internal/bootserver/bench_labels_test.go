@@ -54,9 +54,10 @@ func BenchmarkNamed(b *testing.B) {
 	}
 	b.Run("read", func(b *testing.B) {
 		query := labelsOf(benchUUID(1))
+		var subject assignment.Subject
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := assignment.ReadQuery(query); err != nil {
+			if err := subject.Read(query); err != nil {
 				b.Fatal(err)
 			}
 		}

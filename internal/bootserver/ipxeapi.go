@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
@@ -57,13 +58,14 @@ func (s *Server) serveBootstrap(w http.ResponseWriter, r *http.Request, _ string
 // serveLabels answers /ipxe?labels: the script of the profile that the machine is assigned. A boot
 // configuration of the same machine comes first, and its answer is that of /ipxe/{uuid}.
 func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
-	subject, err := assignment.ReadQuery(queryOf(r))
-	if err != nil {
+	subject := subjects.Get().(*assignment.Subject)
+	defer subjects.Put(subject)
+	if err := subject.Read(queryOf(r)); err != nil {
 		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
 		return
 	}
 	base := s.nearBase(r)
-	switch m, status := s.configured(subject); status {
+	switch m, status := s.configured(*subject); status {
 	case bootview.Found:
 		base = s.baseOf(r, m)
 		if !m.Script.IsZero() {
@@ -77,8 +79,11 @@ func (s *Server) serveLabels(w http.ResponseWriter, r *http.Request) {
 		s.refuseLookup(w, r, m, status)
 		return
 	}
-	s.serveAssigned(w, r, subject, base)
+	s.serveAssigned(w, r, *subject, base)
 }
+
+// subjects are where the labels of a request are read into. Nobody keeps one beyond the answer.
+var subjects = sync.Pool{New: func() any { return new(assignment.Subject) }}
 
 // queryOf is the query as its sender meant it.
 func queryOf(r *http.Request) string {
@@ -157,15 +162,16 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 		s.refuseProblem(w, r, http.StatusServiceUnavailable, codeExpired, "Nobody knows whether this is still the machine's: no manager has been heard for too long; ask again.")
 		return
 	}
-	query, err := assignment.ReadQuery(queryOf(r))
-	if err != nil {
+	query := subjects.Get().(*assignment.Subject)
+	defer subjects.Put(query)
+	if err := query.Read(queryOf(r)); err != nil {
 		s.refuseProblem(w, r, http.StatusBadRequest, codeBadRequest, err.Error())
 		return
 	}
-	config, err := s.cfg.Profiles.Config(id, query)
+	config, err := s.cfg.Profiles.Config(id, *query)
 	switch {
 	case err == nil:
-		s.sendConfig(w, r, query, config)
+		s.sendConfig(w, r, *query, config)
 	case errors.Is(err, profile.ErrUnknown):
 		s.refuseProblem(w, r, http.StatusNotFound, codeNotFound, messageNoConfig)
 	case errors.Is(err, profile.ErrForbidden):

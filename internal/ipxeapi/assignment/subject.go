@@ -45,32 +45,53 @@ const usual = 16
 
 // ReadQuery reads the labels of a URL's query as NewSubject does, and without its map.
 func ReadQuery(raw string) (Subject, error) {
-	s := Subject{labels: make([]label, 0, usual)}
+	var s Subject
+	if err := s.Read(raw); err != nil {
+		return Subject{}, err
+	}
+	return s, nil
+}
+
+// Read is ReadQuery for whoever has a subject that is used no more: s is the machine of the query then, and of nothing if there is an error.
+func (s *Subject) Read(raw string) error {
+	if cap(s.labels) == 0 {
+		s.labels = make([]label, 0, usual)
+	}
+	clear(s.labels)
+	s.labels = s.labels[:0]
+	err := s.read(raw)
+	if err != nil {
+		s.labels = s.labels[:0]
+	}
+	return err
+}
+
+func (s *Subject) read(raw string) error {
 	for given := 0; raw != ""; {
 		var pair string
 		if pair, raw, _ = strings.Cut(raw, "&"); pair == "" {
 			continue
 		}
 		if given++; given > MaxLabels {
-			return Subject{}, errTooMany
+			return errTooMany
 		}
 		key, value, _ := strings.Cut(pair, "=")
 		ofKey, ofValue := makeupOf(key), makeupOf(value)
 		if (ofKey|ofValue)&escaping != 0 {
 			var err error
 			if key, err = url.QueryUnescape(key); err != nil {
-				return Subject{}, &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
+				return &LabelError{Key: "…", Reason: "the key is not escaped as a URL is"}
 			}
 			if value, err = url.QueryUnescape(value); err != nil {
-				return Subject{}, &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
+				return &LabelError{Key: shown(key), Reason: "the value is not escaped as a URL is"}
 			}
 			ofKey, ofValue = makeupOf(key), makeupOf(value)
 		}
 		if err := s.add(key, ofKey, value, ofValue); err != nil {
-			return Subject{}, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // RepairQuery is the query that iPXE meant. One before 2021 takes its URLs apart and puts them together again without what
