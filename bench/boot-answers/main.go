@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
@@ -35,6 +36,7 @@ type config struct {
 	ManyAssign  int           `json:"manyAssignments"`
 	Connections int           `json:"connections"`
 	Rounds      int           `json:"rounds"`
+	Path        string        `json:"path,omitempty"`
 	Duration    time.Duration `json:"durationNanoseconds"`
 	Out         string        `json:"-"`
 }
@@ -52,6 +54,7 @@ func parseFlags() config {
 	flag.IntVar(&c.Connections, "connections", 16, "keep-alive connections of the load generator")
 	flag.IntVar(&c.Rounds, "rounds", 31, "rounds; each asks every server once")
 	flag.DurationVar(&c.Duration, "duration", 300*time.Millisecond, "how long one server is asked in a round")
+	flag.StringVar(&c.Path, "path", "", "the only one to ask for, as the table names it; empty: all")
 	options.Out(&c.Out, name)
 	smoke := options.Smoke()
 	flag.Parse()
@@ -63,6 +66,12 @@ func parseFlags() config {
 
 func run(ctx context.Context) error {
 	c := parseFlags()
+	if c.Path != "" {
+		if !slices.Contains(paths, c.Path) {
+			return fmt.Errorf("-path: %q is none of %q", c.Path, paths)
+		}
+		paths = []string{c.Path}
+	}
 	started := result.Begin(name, c)
 	b, err := newBench(ctx, c)
 	if err != nil {
