@@ -9,7 +9,10 @@ import (
 // ErrInvalid is wrapped by every error of this package.
 var ErrInvalid = fmt.Errorf("not a valid identifier")
 
-const hexDigits = "0123456789abcdef"
+const (
+	hexDigits   = "0123456789abcdef"
+	upperDigits = "0123456789ABCDEF"
+)
 
 // UUID returns s in the form of RFC 9562 §4: lower case, hyphens after 4, 2, 2
 // and 2 octets. Upper case, missing hyphens, braces, a "urn:uuid:" prefix and

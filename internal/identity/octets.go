@@ -16,8 +16,8 @@ func UUIDOctets(s string) (octets [16]byte, ok bool) {
 		if s[i] == '-' {
 			continue
 		}
-		v := hexValue(s[i])
-		if v > 0xf || digits == 2*len(octets) {
+		v := hexValues[s[i]]
+		if v == noDigit || digits == 2*len(octets) {
 			return [16]byte{}, false
 		}
 		octets[digits/2] = octets[digits/2]<<4 | v
@@ -35,8 +35,8 @@ func MACOctets(s string) (octets [6]byte, ok bool) {
 		case ':', '-', '.', ' ', '\t':
 			continue
 		}
-		v := hexValue(s[i])
-		if v > 0xf || digits == 2*len(octets) {
+		v := hexValues[s[i]]
+		if v == noDigit || digits == 2*len(octets) {
 			return [6]byte{}, false
 		}
 		octets[digits/2] = octets[digits/2]<<4 | v
@@ -45,15 +45,17 @@ func MACOctets(s string) (octets [6]byte, ok bool) {
 	return octets, digits == 2*len(octets)
 }
 
-// hexValue returns more than 0xf for what is no hexadecimal digit.
-func hexValue(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
+// noDigit is the value of what is no hexadecimal digit.
+const noDigit = 0xff
+
+// hexValues are the values of hexadecimal digits.
+var hexValues = func() (of [256]byte) {
+	for i := range of {
+		of[i] = noDigit
 	}
-	return 0xff
-}
+	for value := range byte(16) {
+		of[hexDigits[value]] = value
+		of[upperDigits[value]] = value
+	}
+	return of
+}()

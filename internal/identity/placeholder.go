@@ -16,9 +16,6 @@ var placeholderUUIDs = octetsOf(
 	"4c4c4544-0020-2010-8020-a0c04f202020", // the same, of a tag of spaces
 )
 
-// uuidDigits is how many digits a UUID has, so that nothing shorter is one.
-const uuidDigits = 32
-
 func octetsOf(uuids ...string) map[[16]byte]bool {
 	all := map[[16]byte]bool{}
 	for _, uuid := range uuids {
@@ -68,8 +65,11 @@ func onlyFiller(s string) bool {
 // filler, is a text that vendors leave there, or a UUID or MAC address that is a placeholder.
 func Placeholder(s string) bool {
 	s = strings.TrimSpace(s)
-	if onlyFiller(s) || placeholderText(s) || len(s) >= uuidDigits && placeholderUUID(s) {
+	if onlyFiller(s) || placeholderText(s) {
 		return true
+	}
+	if octets, ok := UUIDOctets(s); ok {
+		return placeholderUUIDs[octets]
 	}
 	octets, ok := MACOctets(s)
 	return ok && placeholderMAC(octets)
