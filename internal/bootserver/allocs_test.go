@@ -16,6 +16,21 @@ func (w *reused) Header() http.Header         { return w.header }
 func (w *reused) WriteHeader(int)             {}
 func (w *reused) Write(b []byte) (int, error) { return len(b), nil }
 
+// TestAllocationsForLabels holds the budget of answers to machines that name themselves: a MAC address and a product that are spelled otherwise,
+// and of a script its length and who appends the URLs of configs.
+func TestAllocationsForLabels(t *testing.T) {
+	for path, budget := range map[string]float64{
+		"/ipxe?" + labelsOf(uuidS): 6, "/config/" + configID("ignition") + "?" + labelsOf(uuidS): 2,
+	} {
+		s := newSite(t, func(c *Config) { c.Profiles, c.Deliver = profiles(t, nil), func(Delivery) {} })
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		w := &reused{header: http.Header{}}
+		if got := testing.AllocsPerRun(200, func() { s.ServeHTTP(w, r) }); got > budget {
+			t.Errorf("%s: %v allocations, want at most %v", path, got, budget)
+		}
+	}
+}
+
 // TestAllocations holds the budget of the hot paths: 12 is what was promised, what
 // stands here is what it is, so that growth is a decision.
 func TestAllocations(t *testing.T) {

@@ -40,9 +40,14 @@ const (
 
 // send writes one whole answer; for HEAD, all but its body.
 func send(w http.ResponseWriter, r *http.Request, status int, contentType []string, body []byte) {
+	sendOf(w, r, status, contentType, []string{strconv.Itoa(len(body))}, body)
+}
+
+// sendOf is send for a body whose length was written before.
+func sendOf(w http.ResponseWriter, r *http.Request, status int, contentType, length []string, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = length
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		// An error means that the machine went away; there is nobody to tell.

@@ -185,7 +185,7 @@ func (s *Server) serveConfig(w http.ResponseWriter, r *http.Request, id string) 
 func (s *Server) sendConfig(w http.ResponseWriter, r *http.Request, query assignment.Subject, c profile.Config) {
 	w.Header()["Cache-Control"] = noStore
 	w.Header()["Etag"] = c.ETag
-	send(w, r, http.StatusOK, c.ContentType, c.Bytes)
+	sendOf(w, r, http.StatusOK, c.ContentType, c.Length, c.Bytes)
 	s.deliveredTo(r, Ignition, query.Get(assignment.KeyUUID), c.Profile.Entry(), http.StatusOK, len(c.Bytes))
 }
 

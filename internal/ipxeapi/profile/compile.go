@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -89,7 +90,7 @@ func compileWith(s Source, revision string, ids map[string]string) (*Profile, er
 	}
 	for name := range ids {
 		content := s.Configs[name]
-		p.served[name] = served{[]string{content.mediaType()}, []string{content.etag()}}
+		p.served[name] = served{[]string{content.mediaType()}, []string{content.etag()}, []string{strconv.Itoa(len(content.Bytes))}}
 	}
 	if p.statements, err = parseScript(script, s.Configs, p.ids); err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func harmless(value string) string {
 func quote(value string) string { return `"` + harmless(value) + `"` }
 
 // served are header values of a config, made once for all who ask for it.
-type served struct{ mediaType, etag []string }
+type served struct{ mediaType, etag, length []string }
 
 // etag is a strong validator (RFC 9110 §8.8.3).
 func (c Content) etag() string {

@@ -208,8 +208,8 @@ func (v *View) appendConfigURL(dst []byte, id, revision string, subject assignme
 // Config is what a config's URL is answered with.
 type Config struct {
 	Bytes []byte
-	// ContentType and ETag are the values of these header fields, one each, and shared: they are not to be changed.
-	ContentType, ETag []string
+	// ContentType, ETag and Length are the values of these header fields, one each, and shared: they are not to be changed.
+	ContentType, ETag, Length []string
 	// Profile and Name say which config of which profile it is.
 	Profile *Profile
 	Name    string
@@ -248,7 +248,7 @@ func (v *View) Config(id string, query assignment.Subject) (Config, error) {
 		return Config{}, fmt.Errorf("%w: config %q of profile %s: %s", ErrBroken, who.name, p.Key(), content.Err)
 	}
 	how := p.served[who.name]
-	return Config{Bytes: content.Bytes, ContentType: how.mediaType, ETag: how.etag, Profile: p, Name: who.name}, nil
+	return Config{Bytes: content.Bytes, ContentType: how.mediaType, ETag: how.etag, Length: how.length, Profile: p, Name: who.name}, nil
 }
 
 // signed reports whether a URL is one of ours. Its labels are those that the signature was made
