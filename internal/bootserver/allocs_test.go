@@ -1,6 +1,7 @@
 package bootserver
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,16 +18,20 @@ func (w *reused) WriteHeader(int)             {}
 func (w *reused) Write(b []byte) (int, error) { return len(b), nil }
 
 // TestAllocationsForLabels holds the budget of answers to machines that name themselves: a MAC address and a product that are spelled otherwise,
-// and of a script its length and who appends the URLs of configs.
+// and of a script its length. The race detector has pools forget at random, so the least counts.
 func TestAllocationsForLabels(t *testing.T) {
 	for path, budget := range map[string]float64{
-		"/ipxe?" + labelsOf(uuidS): 6, "/config/" + configID("ignition") + "?" + labelsOf(uuidS): 2,
+		"/ipxe?" + labelsOf(uuidS): 4, "/config/" + configID("ignition") + "?" + labelsOf(uuidS): 2,
 	} {
 		s := newSite(t, func(c *Config) { c.Profiles, c.Deliver = profiles(t, nil), func(Delivery) {} })
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		w := &reused{header: http.Header{}}
-		if got := testing.AllocsPerRun(200, func() { s.ServeHTTP(w, r) }); got > budget {
-			t.Errorf("%s: %v allocations, want at most %v", path, got, budget)
+		least := math.Inf(1)
+		for range 200 {
+			least = min(least, testing.AllocsPerRun(1, func() { s.ServeHTTP(w, r) }))
+		}
+		if least > budget {
+			t.Errorf("%s: %v allocations, want at most %v", path, least, budget)
 		}
 	}
 }

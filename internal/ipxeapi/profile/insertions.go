@@ -57,11 +57,16 @@ func brokenContent(configs map[string]Content) error {
 
 // appendScript appends the script of a machine; url appends the URL of a config.
 func (p *Profile) appendScript(ctx context.Context, dst []byte, subject assignment.Subject, url func(dst []byte, id string) []byte) ([]byte, error) {
+	if p.parts == nil && p.broken == nil {
+		return p.execute(ctx, dst, subject, func(id string) string { return string(url(nil, id)) })
+	}
+	return p.insert(dst, subject, url)
+}
+
+// insert is appendScript for a script that only inserts, or is broken.
+func (p *Profile) insert(dst []byte, subject assignment.Subject, url func(dst []byte, id string) []byte) ([]byte, error) {
 	if p.broken != nil {
 		return nil, p.broken
-	}
-	if p.parts == nil {
-		return p.execute(ctx, dst, subject, func(id string) string { return string(url(nil, id)) })
 	}
 	start := len(dst)
 	for _, part := range p.parts {

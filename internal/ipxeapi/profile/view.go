@@ -119,9 +119,7 @@ func (v *View) AppendScript(ctx context.Context, dst []byte, subject assignment.
 		}
 		defer leave()
 	}
-	body, err := s.Profile.appendScript(ctx, dst, subject, func(dst []byte, id string) []byte {
-		return v.appendConfigURL(append(dst, base...), id, s.Profile.Revision, subject)
-	})
+	body, err := v.render(ctx, dst, s.Profile, subject, base)
 	if err != nil {
 		if ctx.Err() != nil {
 			return s, ctx.Err()
@@ -131,6 +129,19 @@ func (v *View) AppendScript(ctx context.Context, dst []byte, subject assignment.
 	}
 	s.Body = body
 	return s, nil
+}
+
+// render appends the script of a profile.
+func (v *View) render(ctx context.Context, dst []byte, p *Profile, subject assignment.Subject, base string) ([]byte, error) {
+	if p.parts == nil {
+		return p.appendScript(ctx, dst, subject, func(dst []byte, id string) []byte {
+			return v.appendConfigURL(append(dst, base...), id, p.Revision, subject)
+		})
+	}
+	// The same for nearly all scripts, and without memory for a function that statements could keep.
+	return p.insert(dst, subject, func(dst []byte, id string) []byte {
+		return v.appendConfigURL(append(dst, base...), id, p.Revision, subject)
+	})
 }
 
 // scriptFor finds whose script a machine is given.
