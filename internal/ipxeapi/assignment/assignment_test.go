@@ -267,6 +267,7 @@ func TestIndexIsTheSameAsLookingAtAll(t *testing.T) {
 		all := map[string]*Assignment{}
 		for n := range rapid.IntRange(0, 12).Draw(t, "puts") {
 			a := drawn(t, n%8)
+			a.Default = rapid.IntRange(0, 3).Draw(t, "default") == 0
 			all[a.Key()] = a
 			x.Put(a)
 			if rapid.IntRange(0, 3).Draw(t, "then") == 0 {
