@@ -26,7 +26,7 @@ var fileOrders = map[string][]string{
 		// plan
 		"plan.go", "power.go", "firmware.go", "boot.go", "progress.go",
 		// decide
-		"decide_reserved.go", "decide_discovery.go", "decide_cleanup.go", "decide_idle.go", "decide_maintenance.go", "decide_settings.go",
+		"decide_reserved.go", "decide_discovery.go", "decide_cleanup.go", "decide_probeboot.go", "decide_idle.go", "decide_maintenance.go", "decide_settings.go",
 		"decide_operation.go", "decide.go",
 		// read, act, report
 		"memory.go", "metrics.go", "reconciler.go", "connect.go", "gather_maintenance.go", "gather.go", "act_probe.go", "act.go",

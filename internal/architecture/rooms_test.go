@@ -179,7 +179,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/controller/allocator",
-		may:     []string{"api"},
+		may:     []string{"api", "internal/controller/probeboot"},
 		never:   kubernetesClients,
 		because: "who gets which server is computed from what is handed in, and tested without an API",
 	},
@@ -200,6 +200,12 @@ var rooms = []room{
 		may:     []string{"api"},
 		never:   kubernetesClients,
 		because: "whether an object may begin is a fact of it, whoever reads it",
+	},
+	{
+		path:    "internal/controller/probeboot",
+		may:     []string{"api"},
+		never:   kubernetesClients,
+		because: "whether a machine has booted its probe is a fact of its Server, whoever reads it",
 	},
 	{
 		path:    "internal/place",
@@ -577,7 +583,7 @@ var rooms = []room{
 	{
 		path: "internal/controller",
 		may: []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
-			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/controller/rolloutpermit",
+			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/controller/rolloutpermit", "internal/controller/probeboot",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console", "internal/diagnosis", "internal/place", "internal/rollout/..."},
 		never:   controlPlane,

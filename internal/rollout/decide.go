@@ -17,6 +17,8 @@ const (
 	FailureLimit Reason = "FailureLimitReached"
 	WindowClosed Reason = "WindowClosed"
 	WaveRuns     Reason = "WaveInProgress"
+	AtGate       Reason = "WaitingForGate"
+	GateShut     Reason = "GateNotPassed"
 	Unwell       Reason = "ServersInTrouble"
 	Baking       Reason = "Baking"
 	WaveFull     Reason = "WaveFull"
@@ -49,6 +51,8 @@ type Decision struct {
 	Held *Wait
 	// Done, Begun, Failed and All count items, those of Begin among the begun.
 	Done, Begun, Failed, All int
+	// Gates says who waits at which gate, and whom a gate has skipped, for people; empty: nobody.
+	Gates string
 	// Again is when time alone changes the decision; zero: never.
 	Again time.Time
 }
@@ -59,7 +63,7 @@ func Decide(p Policy, facts *Facts) *Decision {
 	w := come.waveOf(p.Waves)
 	d := &Decision{
 		Waits: map[string]Wait{}, Wave: w.number + 1, Waves: len(p.Waves) + 1,
-		Done: come.done, Begun: come.begun, Failed: come.failed, All: come.all,
+		Done: come.done, Begun: come.begun, Failed: come.failed, All: come.all, Gates: come.gateMessage(),
 	}
 	if come.touched < come.all {
 		d.Held, d.Again = p.holds(come, w, facts.Now)
@@ -104,16 +108,25 @@ func (p Policy) holds(come *progress, w wave, now time.Time) (*Wait, time.Time) 
 	if is, next := open(p.Windows, now); !is {
 		return &Wait{WindowClosed, "the next maintenance window opens " + next.Format(time.RFC3339)}, next
 	}
-	if reason, at, ready := come.baked(w, now); !ready {
-		if reason == Baking {
-			return &Wait{reason, fmt.Sprintf("wave %d may begin %s", w.number+1, at.UTC().Format(time.RFC3339))}, at
-		}
-		if reason == Unwell {
-			return &Wait{reason, fmt.Sprintf("%d that are done have servers in trouble", come.unwell)}, time.Time{}
-		}
-		return &Wait{reason, fmt.Sprintf("%d of the wave before are in progress", come.begun)}, time.Time{}
+	if reason, at, ready := come.baked(w, p.Accepted, now); !ready {
+		return &Wait{reason, come.message(reason, w, at)}, at
 	}
 	return nil, time.Time{}
+}
+
+// message says why a wave may not begin, for people.
+func (p *progress) message(reason Reason, w wave, at time.Time) string {
+	switch reason {
+	case Baking:
+		return fmt.Sprintf("wave %d may begin %s", w.number+1, at.UTC().Format(time.RFC3339))
+	case Unwell:
+		return fmt.Sprintf("%d that are done have servers in trouble", p.unwell)
+	case AtGate:
+		return p.gateMessage()
+	case GateShut:
+		return fmt.Sprintf("%d of the wave before have not passed a gate: %s", p.refused, classes(p))
+	}
+	return fmt.Sprintf("%d of the wave before are in progress", p.begun)
 }
 
 // limit says which limit of failures is reached.

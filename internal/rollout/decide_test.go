@@ -49,7 +49,7 @@ func mustWindow(t *testing.T, start string, duration time.Duration, zone string)
 }
 
 func TestDecide(t *testing.T) {
-	careful := Policy{Waves: []Wave{{Count(2), time.Hour}, {Percent(10), 0}}}
+	careful := Policy{Waves: []Wave{{UpTo: Count(2), Bake: time.Hour}, {UpTo: Percent(10)}}}
 	for name, tc := range map[string]struct {
 		policy Policy
 		facts  *Facts
@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 		"the canaries bake":                    {careful, fleet(100).are(Done, 0, 1), 0, Baking, 2, time.Hour},
 		"a wave that has begun goes on":        {careful, fleet(100).are(Done, 0, 1).are(Begun, 2), 7, WaveFull, 2, 0},
 		"the rest":                             {careful, fleet(100).are(Done, until(10)...), 90, "", 3, 0},
-		"a wave within the one before":         {Policy{Waves: []Wave{{Count(5), 0}, {Percent(1), time.Hour}}}, fleet(100).are(Done, until(5)...), 95, "", 3, 0},
+		"a wave within the one before":         {Policy{Waves: []Wave{{UpTo: Count(5)}, {UpTo: Percent(1), Bake: time.Hour}}}, fleet(100).are(Done, until(5)...), 95, "", 3, 0},
 		"canaries of a fleet of one":           {careful, fleet(1), 1, "", 1, 0},
 		"the limit of failures":                {Policy{Failures: Count(2)}, fleet(100).are(Failed, 3, 4), 0, FailureLimit, 1, 0},
 		"below the limit, what may still fail": {Policy{Failures: Count(3)}, fleet(100).are(Failed, 3), 2, Risk, 1, 0},

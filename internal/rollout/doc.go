@@ -13,5 +13,7 @@
 // So the decision counts every item that has begun and not ended as unavailable, and as one that may still fail:
 //
 //   - Never are more machines unavailable because of us than a budget allows, less those that are unavailable already.
+//   - No wave begins before every item of those before it has ended, and passed the gates of its wave: an item that waits at a gate has begun and not
+//     ended. One that fails at a gate keeps the next wave from beginning until a person accepts it, whatever the limit of failures is.
 //   - Never can more items fail than the first wave and the limit of failures together, whenever their failures become known.
 package rollout

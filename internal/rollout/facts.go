@@ -36,6 +36,10 @@ type Item struct {
 	Ended time.Time
 	// Class is the kind of failure of one that Failed.
 	Class string
+	// Gate is where one that has Begun waits, whose change is complete, or one that Failed did not pass; empty: at none.
+	Gate Gate
+	// Skipped is how many of its machines a gate did not look at.
+	Skipped int
 }
 
 // ended reports whether an item will do nothing more.

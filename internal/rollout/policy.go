@@ -29,4 +29,25 @@ type Wave struct {
 	UpTo Amount
 	// Bake is how long the last item of the wave has to be done before the next wave begins.
 	Bake time.Duration
+	// Gates are what every item of the wave has to pass before it is done.
+	Gates []Gate
+}
+
+// Gate is what the machines of an item have to show after their change.
+type Gate string
+
+// What there is to show.
+const (
+	// Health: their BMCs report that they are well.
+	Health Gate = "Health"
+	// ProbeBoot: they boot once from the network, and the probe reports. Those in use cannot, and are skipped.
+	ProbeBoot Gate = "ProbeBoot"
+)
+
+// GatesOf are those of a wave, by its number from 1. The rest has none, for nothing comes after it.
+func (p Policy) GatesOf(wave int) []Gate {
+	if wave < 1 || wave > len(p.Waves) {
+		return nil
+	}
+	return p.Waves[wave-1].Gates
 }

@@ -106,7 +106,7 @@ func TestNeverMoreThanTheBudget(t *testing.T) {
 		t.Run(fmt.Sprint(round, " of ", n), func(t *testing.T) {
 			t.Parallel()
 			w := chance(t, first, uint64(round), n)
-			w.policy = Policy{Fleet: Percent(5), Zone: Percent(20), Rack: Count(2), Waves: []Wave{{Count(2), time.Hour}, {Percent(10), 0}}}
+			w.policy = Policy{Fleet: Percent(5), Zone: Percent(20), Rack: Count(2), Waves: []Wave{{UpTo: Count(2), Bake: time.Hour}, {UpTo: Percent(10)}}}
 			steps := 0
 			for ; w.step(t) != 0; steps++ {
 				if i := w.IntN(n); w.IntN(30) == 0 {
@@ -134,7 +134,7 @@ func TestABadImage(t *testing.T) {
 		for _, bricks := range []float64{0.02, 0.3, 1} {
 			w := chance(t, first, round, 120)
 			w.bricks = bricks
-			w.policy = Policy{Fleet: Count(50), Failures: Count(1 + int(round%5)), Waves: []Wave{{Count(1 + int(round%4)), 10 * time.Minute}, {Percent(1), 0}, {Percent(10), 0}}}
+			w.policy = Policy{Fleet: Count(50), Failures: Count(1 + int(round%5)), Waves: []Wave{{UpTo: Count(1 + int(round%4)), Bake: 10 * time.Minute}, {UpTo: Percent(1)}, {UpTo: Percent(10)}}}
 			for steps := 0; w.step(t) > 0; steps++ {
 				if steps > 50_000 {
 					t.Fatal("it never ends")
@@ -157,7 +157,7 @@ func TestABadImage(t *testing.T) {
 // TestDecideForgetsNothing: a decision follows from the facts alone, so another process goes on where the first one stopped.
 func TestDecideForgetsNothing(t *testing.T) {
 	w := chance(t, seed.New(t), 1, 200)
-	w.policy = Policy{Fleet: Count(9), Waves: []Wave{{Count(2), time.Minute}}}
+	w.policy = Policy{Fleet: Count(9), Waves: []Wave{{UpTo: Count(2), Bake: time.Minute}}}
 	for range 300 {
 		a, b := Decide(w.policy, w.facts), Decide(w.policy, w.facts)
 		if diff := cmp.Diff(a, b); diff != "" {

@@ -1,6 +1,12 @@
 package rollout
 
-import "time"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // progress is how far a change has come.
 type progress struct {
@@ -8,23 +14,31 @@ type progress struct {
 	// unwell are those done whose machines are in trouble.
 	unwell  int
 	classes map[string]int
+	// gates are the IDs of those begun that wait at a gate, refused is how many failed at one, and skipped how many machines no gate has looked at.
+	gates            map[Gate][]string
+	refused, skipped int
 	// ended is when the last item ended that has.
 	ended time.Time
 }
 
 func progressOf(items []Item) *progress {
-	p := &progress{all: len(items), classes: map[string]int{}}
+	p := &progress{all: len(items), classes: map[string]int{}, gates: map[Gate][]string{}}
 	for i := range items {
+		p.skipped += items[i].Skipped
 		switch items[i].Stand {
 		case Begun:
-			p.begun++
+			if p.begun++; items[i].Gate != "" {
+				p.gates[items[i].Gate] = append(p.gates[items[i].Gate], items[i].ID)
+			}
 		case Done:
 			if p.done++; items[i].Unwell {
 				p.unwell++
 			}
 		case Failed:
 			p.failed++
-			p.classes[items[i].Class]++
+			if p.classes[items[i].Class]++; items[i].Gate != "" {
+				p.refused++
+			}
 		case Waiting:
 			continue
 		}
@@ -59,19 +73,58 @@ func (p *progress) waveOf(waves []Wave) wave {
 	return wave{len(waves), p.all, after, p.touched == full}
 }
 
-// baked reports whether a wave may begin: everything before it has ended, for long enough. If not, it says when, as far as that is known.
-func (p *progress) baked(w wave, now time.Time) (reason Reason, at time.Time, ready bool) {
+// baked reports whether a wave may begin: everything before it has ended, for long enough, and passed its gates. If not, it says when, as far as that
+// is known. A person may have accepted failures.
+func (p *progress) baked(w wave, accepted int, now time.Time) (reason Reason, at time.Time, ready bool) {
 	switch {
 	case !w.fresh || w.after == nil:
 		return "", time.Time{}, true
+	case p.begun > 0 && p.begun == p.atGates():
+		return AtGate, time.Time{}, false
 	case p.begun > 0:
 		return WaveRuns, time.Time{}, false
+	case p.refused > 0 && p.failed > accepted:
+		return GateShut, time.Time{}, false
 	case p.unwell > 0:
 		return Unwell, time.Time{}, false
 	case now.Before(p.ended.Add(w.after.Bake)):
 		return Baking, p.ended.Add(w.after.Bake), false
 	}
 	return "", time.Time{}, true
+}
+
+// atGates is how many that have begun wait at a gate.
+func (p *progress) atGates() (n int) {
+	for _, ids := range p.gates {
+		n += len(ids)
+	}
+	return n
+}
+
+// gateMessage says who waits at which gate, for people; empty: nobody does.
+func (p *progress) gateMessage() string {
+	var said []string
+	for _, gate := range slices.Sorted(maps.Keys(p.gates)) {
+		said = append(said, fmt.Sprintf("%s waits for %s", gate, listed(p.gates[gate])))
+	}
+	return strings.Join(append(said, p.skippedMessage()...), "; ")
+}
+
+// skippedMessage says how many machines no gate has looked at, for people.
+func (p *progress) skippedMessage() []string {
+	if p.skipped == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s skipped %d claimed servers", ProbeBoot, p.skipped)}
+}
+
+// listed are the first of some names.
+func listed(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // canaries are how many items the first wave has.

@@ -42,7 +42,7 @@ type RolloutPolicySpec struct {
 	FailureLimits []FailureLimit `json:"failureLimits,omitempty"`
 
 	// ReturnTimeout is how long a Server may take to be available again after its change, such as 1h. After that the change counts as failed, with the
-	// reason ServerDidNotReturn. The default is 2h.
+	// reason ServerDidNotReturn. The gates of its wave then have as long again. The default is 2h.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1m')",message="must be a duration of at least 1m, such as 1h30m"
 	// +kubebuilder:validation:MaxLength=32
@@ -90,7 +90,25 @@ type Wave struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="must be a duration, such as 1h30m"
 	// +kubebuilder:validation:MaxLength=32
 	Bake string `json:"bake,omitempty"`
+
+	// Gates are what every target of the wave has to pass after its change: until then the change is in progress. One that does not pass within
+	// returnTimeout has failed, with the reason Unhealthy or ProbeDidNotReport, and the next wave waits until it passes after all or a person accepts it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	Gates []Gate `json:"gates,omitempty"`
 }
+
+// Gate is what the Servers of a target have to show after their change. Health: their BMCs report that they are well. ProbeBoot: the Server boots the
+// discovery image once, over the boot override, and its probe reports; Servers that are claimed are skipped.
+// +kubebuilder:validation:Enum=Health;ProbeBoot
+type Gate string
+
+// What Servers have to show.
+const (
+	GateHealth    Gate = "Health"
+	GateProbeBoot Gate = "ProbeBoot"
+)
 
 // MaintenanceWindow is a time that comes again and again.
 type MaintenanceWindow struct {

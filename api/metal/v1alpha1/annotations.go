@@ -209,6 +209,13 @@ const (
 	// becomes another one.
 	AnnotationRolloutPermit = "farrier.dev/rollout-permit"
 
+	// AnnotationProbeBoot, on a Server, asks for one boot of the discovery image, once the Server is Available: any text, another one for each boot.
+	// Rollouts write it, and a person may.
+	AnnotationProbeBoot = "farrier.dev/probe-boot"
+
+	// AnnotationProbeBooted, on a Server, is what became of the boot that AnnotationProbeBoot asked for last, as JSON.
+	AnnotationProbeBooted = "farrier.dev/probe-booted"
+
 	// AnnotationRollout, on a Set, keeps its rollout from going on: RolloutPaused or RolloutAborted.
 	AnnotationRollout = "farrier.dev/rollout"
 

@@ -4,6 +4,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 )
 
 // Reasons of a claim's Bound condition beside those that the API names.
@@ -68,6 +69,8 @@ func standingOf(s *metalv1.Server) standing {
 		return unclean
 	case s.Spec.ServerMaintenanceRef != nil:
 		return inMaintenance
+	case probeboot.Of(s).Pending():
+		return notAvailable // whatever status still says
 	case !apimeta.IsStatusConditionTrue(s.Status.Conditions, metalv1.ConditionClaimable):
 		return notClaimable(s)
 	case s.Spec.BootConfigurationRef != nil:

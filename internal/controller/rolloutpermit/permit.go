@@ -15,10 +15,14 @@ import (
 
 // Permit lets one object begin.
 type Permit struct {
-	// Begun is since when the object may begin.
+	// Begun is since when the object may begin. Wave is the number of the wave that it is of, from 1; zero: it was given by an earlier version.
 	Begun time.Time `json:"begun"`
+	Wave  int       `json:"wave,omitempty"`
 	// Changed is when its change was complete. Its servers may take longer to be available again.
 	Changed time.Time `json:"changed,omitzero"`
+	// Returned is when its servers were available again, and came to the gates of the wave. Skipped is how many of them the gates did not look at.
+	Returned time.Time `json:"returned,omitzero"`
+	Skipped  int       `json:"skipped,omitempty"`
 	// Ended is when the change was over. The permit is closed then.
 	Ended time.Time `json:"ended,omitzero"`
 	// Failure is the reason for which it failed; empty: it did not.

@@ -11,6 +11,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
@@ -153,6 +154,9 @@ func (v *View) stateDue(ph phase) time.Time {
 	case metalv1.ServerStateInitial:
 		if t := discoveryNotBefore(v.Server); t.After(since) {
 			since = t
+		}
+		if b := probeboot.Of(v.Server); b != nil && b.Begun.After(since) {
+			since = b.Begun
 		}
 	case metalv1.ServerStateDiscovery:
 		if v.Boot != nil {

@@ -20,6 +20,7 @@ func decideAvailable(v *View) Plan {
 			p.edit(setAnnotation{metalv1.AnnotationBootOrder, order})
 		}
 	}
+	v.probeBoot(&p)
 	if v.running() || v.comingOn() {
 		v.powerOff(&p, "available-"+v.Inspected, true)
 	}

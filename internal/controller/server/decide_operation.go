@@ -86,7 +86,7 @@ func (v *View) park(p *Plan, state metalv1.ServerState) bool {
 // probeInterrupted reports whether a server was parked in the middle of a discovery, whose boot has failed by that. A report that
 // came nevertheless has ended it.
 func (v *View) probeInterrupted() bool {
-	return v.isParked() && v.BootInternal && v.Inspected == "" && v.Server.Spec.ServerClaimRef == nil && v.claimedBy() == "" && v.Attempt.Begun()
+	return v.isParked() && v.BootInternal && !v.inspected() && v.Server.Spec.ServerClaimRef == nil && v.claimedBy() == "" && v.Attempt.Begun()
 }
 
 // beginReset begins a reset. The request waits while nothing is known of the server, and is dropped on one that is parked.

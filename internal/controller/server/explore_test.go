@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bmc"
 	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
@@ -28,6 +29,9 @@ type world struct {
 	clean                                               bool   // that attempt is for cleaning
 	record                                              string // "", "clean", "failed", "clean before", "failed before": of another attempt
 	inspected, capable, registered, on                  bool
+	// asked means that a boot of the probe is asked for, awaited that it has begun and the report on record is an earlier one, reported that a
+	// later one is there.
+	asked, awaited, reported bool
 
 	// dirty is what no controller knows: that a user has been on the machine, and nothing was wiped since.
 	dirty bool
@@ -119,6 +123,16 @@ func (w world) recordsOf(v *View) {
 	if w.registered {
 		v.Inspected = "a"
 	}
+	if w.awaited || w.reported {
+		b := probeboot.Boot{ID: "r", Begun: now, Before: "earlier"}
+		v.Server.Annotations[metalv1.AnnotationProbeBooted] = b.String()
+	}
+	if w.reported {
+		v.Inspected = "later"
+	}
+	if w.asked {
+		v.Server.Annotations[metalv1.AnnotationProbeBoot] = "another"
+	}
 	if w.capable {
 		v.Capabilities = both
 	}
@@ -178,6 +192,11 @@ func before(record string) string {
 func (w world) edited(v *View, edits []Edit) world {
 	s := v.Server
 	apply(s, edits)
+	if b := probeboot.Of(s); b != nil && b.ID == "another" {
+		w.asked, w.awaited, w.reported = false, true, false
+	} else if !b.Pending() {
+		w.awaited, w.reported = false, false
+	}
 	w.parked = s.Annotations[metalv1.AnnotationParked] != ""
 	if w.owner = s.Annotations[metalv1.AnnotationClaimedBy] != ""; !w.owner {
 		w.record = "" // it is of an owner
@@ -230,7 +249,11 @@ func (w world) moves() map[string]world {
 		}
 	})
 	move("its reference is removed by hand", w.ref, func(n *world) { n.ref, n.claim = false, false })
-	move("the probe reports", probing && !w.clean, func(n *world) { n.inspected = true })
+	move("the probe reports", probing && !w.clean, func(n *world) {
+		n.inspected = true
+		n.awaited, n.reported = false, w.awaited || w.reported
+	})
+	move("a boot of the probe is asked for", !w.asked && !w.awaited, func(n *world) { n.asked = true })
 	move("the probe registers to clean", probing && w.clean, func(n *world) { n.inspected, n.registered, n.capable = true, true, true })
 	move("a probe registers that cannot clean", probing && w.clean, func(n *world) { n.inspected, n.registered, n.capable = true, true, false })
 	wiping := probing && w.clean && w.registered && w.capable && w.owner && !w.ref && w.record != "clean" && w.record != "failed"

@@ -17,6 +17,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/identity"
@@ -176,8 +177,8 @@ func (r *Reconciler) lastOf(key fleet.Key, base string) (last fleet.CommandStatu
 // next user would get its disks.
 func (r *Reconciler) gatherRecords(ctx context.Context, v *View) error {
 	reader := client.Reader(r)
-	if id, _ := v.wipeSuspended(); id != "" {
-		reader = r.APIReader // a machine is switched off because no probe has registered
+	if id, _ := v.wipeSuspended(); id != "" || probeboot.Unanswered(v.Server) {
+		reader = r.APIReader // a machine is switched off because no probe has registered; an older report must not pass for a later one
 	}
 	inspected, err := r.recordMeta(ctx, reader, machinerecord.InspectionName(v.Server.Name))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
 	"github.com/farrier-dev/farrier/internal/fleet"
 	"github.com/farrier-dev/farrier/internal/inspection"
@@ -188,6 +189,15 @@ func (v *View) wipeSuspended() (attemptID string, since time.Time) {
 		return "", time.Time{} // not ours, or written while the clock was wrong: it is written again
 	}
 	return id, since
+}
+
+// inspected reports whether a probe has reported, since the boot of one was last asked for.
+func (v *View) inspected() bool { return v.Inspected != "" && !v.reportAwaited() }
+
+// reportAwaited reports whether a boot of the probe was asked for and has begun, and the report on record is that of an earlier one.
+func (v *View) reportAwaited() bool {
+	b := probeboot.Of(v.Server)
+	return b.Pending() && b.Before == v.Inspected
 }
 
 // clockTolerance is how far in the future a stored time may lie: the clocks of managers that take turns differ by less. What lies

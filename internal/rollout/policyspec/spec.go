@@ -97,6 +97,13 @@ func readWave(w farrierv1.Wave) (rollout.Wave, error) {
 		return rollout.Wave{}, fmt.Errorf("upTo: %w", err)
 	}
 	wave := rollout.Wave{UpTo: upTo}
+	for _, gate := range w.Gates {
+		known := map[farrierv1.Gate]rollout.Gate{farrierv1.GateHealth: rollout.Health, farrierv1.GateProbeBoot: rollout.ProbeBoot}[gate]
+		if known == "" {
+			return rollout.Wave{}, fmt.Errorf("gates: %.32q is no gate", gate)
+		}
+		wave.Gates = append(wave.Gates, known)
+	}
 	if w.Bake != "" {
 		if wave.Bake, err = time.ParseDuration(w.Bake); err != nil || wave.Bake < 0 {
 			return rollout.Wave{}, fmt.Errorf("bake: %.32q is no duration", w.Bake)

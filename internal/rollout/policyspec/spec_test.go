@@ -2,6 +2,7 @@ package policyspec
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func amount(text string) *intstr.IntOrString {
 func TestRead(t *testing.T) {
 	p, err := Read(&farrierv1.RolloutPolicySpec{
 		MaxUnavailable: farrierv1.MaxUnavailable{Fleet: amount("5%"), Rack: amount("1")},
-		Waves:          []farrierv1.Wave{{UpTo: *amount("2"), Bake: "24h"}, {UpTo: *amount("10%")}},
+		Waves:          []farrierv1.Wave{{UpTo: *amount("2"), Bake: "24h", Gates: []farrierv1.Gate{farrierv1.GateProbeBoot}}, {UpTo: *amount("10%")}},
 		Windows:        []farrierv1.MaintenanceWindow{{Start: "0 22 * * 1-5", Duration: "6h", TimeZone: "Europe/Berlin"}},
 		FailureLimit:   amount("3"), FailureLimits: []farrierv1.FailureLimit{{Reason: "MachineDidNotStart", Limit: 1}},
 		ReturnTimeout: "30m", Paused: true,
@@ -30,7 +31,7 @@ func TestRead(t *testing.T) {
 	if p.Fleet != rollout.Percent(5) || p.Rack != rollout.Count(1) || p.Zone.IsSet() || p.Failures != rollout.Count(3) || p.Classes["MachineDidNotStart"] != 1 {
 		t.Errorf("amounts: %+v", p)
 	}
-	if len(p.Waves) != 2 || p.Waves[0] != (rollout.Wave{UpTo: rollout.Count(2), Bake: 24 * time.Hour}) || p.Waves[1].UpTo != rollout.Percent(10) {
+	if len(p.Waves) != 2 || !reflect.DeepEqual(p.Waves[0], rollout.Wave{UpTo: rollout.Count(2), Bake: 24 * time.Hour, Gates: []rollout.Gate{rollout.ProbeBoot}}) || p.Waves[1].UpTo != rollout.Percent(10) {
 		t.Errorf("waves: %+v", p.Waves)
 	}
 	if len(p.Windows) != 1 || p.Return != 30*time.Minute || p.Held != rollout.Paused {
@@ -51,6 +52,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"spec.failureLimit":         {FailureLimit: amount("-1")},
 		"spec.waves[1]":             {Waves: []farrierv1.Wave{{UpTo: *amount("1")}, {UpTo: *amount("0%")}}},
 		"spec.waves[0]":             {Waves: []farrierv1.Wave{{UpTo: *amount("1"), Bake: "a day"}}},
+		"spec.waves[2]":             {Waves: []farrierv1.Wave{{UpTo: *amount("1")}, {UpTo: *amount("2")}, {UpTo: *amount("3"), Gates: []farrierv1.Gate{"Luck"}}}},
 		"spec.windows[1]":           {Windows: []farrierv1.MaintenanceWindow{window, {Start: "0 25 * * *", Duration: "6h"}}},
 		"spec.windows[0]":           {Windows: []farrierv1.MaintenanceWindow{{Start: "0 22 * * *", Duration: "6h", TimeZone: "Europe/Nowhere"}}},
 		"spec.windows[0].duration":  {Windows: []farrierv1.MaintenanceWindow{{Start: "0 22 * * *", Duration: "6 hours"}}},
