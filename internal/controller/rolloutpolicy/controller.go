@@ -62,7 +62,7 @@ func (r *Reconciler) reconcile(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	p := v.decide()
-	if err := errors.Join(r.act(ctx, p), r.report(ctx, v, p.stands)); err != nil {
+	if err := errors.Join(r.act(ctx, v, p), r.report(ctx, v, p.stands)); err != nil {
 		return 0, err
 	}
 	if p.again.IsZero() {

@@ -12,6 +12,8 @@ import (
 // plan is what is to be written.
 type plan struct {
 	permits []write
+	// asks are the boots of the probe that are to be asked for, by the names of servers.
+	asks map[string]string
 	// stands are how the changes stand, in the order of the view.
 	stands []stand
 	// again is when time alone changes the decision; zero: never.
@@ -39,6 +41,7 @@ type stand struct {
 func (v *view) decide() plan {
 	var p plan
 	items := v.items(&p)
+	p.asks = v.asks()
 	for i, c := range v.changes {
 		p.stands = append(p.stands, stand{change: c})
 		s := &p.stands[i]
@@ -117,7 +120,7 @@ func (v *view) begin(p *plan, s *stand, items [][]rollout.Item, at int) {
 	}
 	for _, ch := range c.children {
 		if begun[ch.id()] {
-			p.permits = append(p.permits, write{c.kind.Child, ch.Object, &rolloutpermit.Permit{Begun: v.now.UTC()}})
+			p.permits = append(p.permits, write{c.kind.Child, ch.Object, &rolloutpermit.Permit{Begun: v.now.UTC(), Wave: s.decision.Wave}})
 		}
 	}
 }
@@ -126,7 +129,8 @@ func same(a, b *rolloutpermit.Permit) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Begun.Equal(b.Begun) && a.Changed.Equal(b.Changed) && a.Ended.Equal(b.Ended) && a.Failure == b.Failure
+	return a.Begun.Equal(b.Begun) && a.Changed.Equal(b.Changed) && a.Returned.Equal(b.Returned) && a.Ended.Equal(b.Ended) && a.Failure == b.Failure &&
+		a.Wave == b.Wave && a.Skipped == b.Skipped
 }
 
 // wake asks for another decision at t.

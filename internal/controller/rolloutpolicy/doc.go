@@ -8,8 +8,9 @@
 //
 //	gather.go   policies, changes and servers become a view
 //	item.go     how one child stands, by its permit, its state and its servers: an item, and what its permit is to be
+//	gates.go    what a complete change still lacks: its servers back, and the gates of its wave
 //	decide.go   per change, the oldest first, package rollout says which items may begin (pure)
-//	act.go      permits are written, only if nobody wrote in between
+//	act.go      permits are written, and boots of the probe are asked for, only if nobody wrote in between
 //	report.go   the status of the policies, and events of the Sets
 //	plan.go     what would happen, for people, before anything does
 //	proposal.go the same of Sets that nobody has applied yet

@@ -15,6 +15,7 @@ import (
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/childset"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/place"
 	"github.com/farrier-dev/farrier/internal/rollout"
@@ -30,8 +31,11 @@ type view struct {
 	machines []rollout.Machine
 	// servers are how they stand, by their names; behind are the names of those of a BMC; claims are those that servers belong to.
 	servers map[string]server
+	objects map[string]*metalv1.Server
 	behind  map[string][]string
 	claims  map[string]client.ObjectKey
+	// asking are the boots of the probe that changes wait for, by the names of servers, in the order of changes.
+	asking map[string][]string
 }
 
 // reading is what a view is read from.
@@ -49,8 +53,14 @@ type policy struct {
 	err    error
 }
 
-// server is how one stands: whether it can be used, and whether something is wrong with it.
-type server struct{ available, troubled bool }
+// server is how one stands: whether it can be used, whether something is wrong with it, and whether a claim has it.
+type server struct {
+	available, troubled, claimed bool
+	// asked is the ID of the boot of the probe that is asked of it, proved that of the newest one whose probe has reported; booting says that one has
+	// begun, and its probe has not.
+	asked, proved string
+	booting       bool
+}
 
 // change is what one Set asks for, or one object that no Set has made.
 type change struct {
@@ -76,7 +86,10 @@ func (r *Reconciler) gather(ctx context.Context) (*view, error) {
 }
 
 func (r *reading) gather(ctx context.Context) (*view, error) {
-	v := &view{now: r.now, policies: map[string]*policy{}, servers: map[string]server{}, behind: map[string][]string{}, claims: map[string]client.ObjectKey{}}
+	v := &view{
+		now: r.now, policies: map[string]*policy{}, servers: map[string]server{}, objects: map[string]*metalv1.Server{}, behind: map[string][]string{},
+		claims: map[string]client.ObjectKey{}, asking: map[string][]string{},
+	}
 	var policies farrierv1.RolloutPolicyList
 	if err := r.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the RolloutPolicies: %w", err)
@@ -151,7 +164,7 @@ func (r *reading) fleet(ctx context.Context, v *view) error {
 	for i := range list.Items {
 		s := &list.Items[i]
 		at, stands := place.Of(s), standOf(s)
-		v.servers[s.Name] = stands
+		v.servers[s.Name], v.objects[s.Name] = stands, s
 		v.machines = append(v.machines, rollout.Machine{Name: s.Name, Zone: at.Zone, Rack: at.Rack, Unavailable: !stands.available})
 		if ref := s.Spec.BMCRef; ref != nil {
 			v.behind[ref.Name] = append(v.behind[ref.Name], s.Name)
@@ -166,8 +179,15 @@ func (r *reading) fleet(ctx context.Context, v *view) error {
 // standOf is how a server stands: it is available if a claim has it, or can have it, and nothing is wrong with it.
 func standOf(s *metalv1.Server) server {
 	troubled := s.Status.State == metalv1.ServerStateError || apimeta.IsStatusConditionFalse(s.Status.Conditions, metalv1.ConditionReady)
-	usable := s.Status.State == metalv1.ServerStateAvailable || s.Status.State == metalv1.ServerStateReserved
-	return server{available: usable && !troubled && s.DeletionTimestamp.IsZero() && s.Spec.ServerMaintenanceRef == nil, troubled: troubled}
+	stands := server{troubled: troubled, claimed: s.Spec.ServerClaimRef != nil, asked: probeboot.Asked(s)}
+	if boot := probeboot.Of(s); boot.Pending() {
+		stands.booting = true
+	} else if boot != nil {
+		stands.proved = boot.ID
+	}
+	usable := s.Status.State == metalv1.ServerStateReserved || s.Status.State == metalv1.ServerStateAvailable && !stands.booting
+	stands.available = usable && !troubled && s.DeletionTimestamp.IsZero() && s.Spec.ServerMaintenanceRef == nil
+	return stands
 }
 
 // serversOf are the names of those that are unavailable while something is done to a target.

@@ -8,8 +8,13 @@ import (
 	"github.com/farrier-dev/farrier/internal/rollout"
 )
 
-// FailureNotReturned is the reason of a change after which a server has not become available again.
-const FailureNotReturned = "ServerDidNotReturn"
+// Reasons of changes that were complete and have failed.
+const (
+	// FailureNotReturned: a server has not become available again.
+	FailureNotReturned = "ServerDidNotReturn"
+	// FailureNoReport: the probe of a server has not reported.
+	FailureNoReport = "ProbeDidNotReport"
+)
 
 // itemOf is how a child stands in its rollout, and what its permit is to be. A child that had what it asks for before it was let begin is no item:
 // wherever it counts would be one fewer that tries the change.
@@ -29,7 +34,7 @@ func (v *view) itemOf(c *change, ch child, p rollout.Policy) (item rollout.Item,
 	case ch.Stand == childset.Completed && permit == nil:
 		return item, nil, false, time.Time{}
 	case ch.Stand == childset.Completed:
-		v.ended(permit, &item)
+		v.ended(c, ch, p, permit, &item)
 	case ch.Stand == childset.Failed:
 		item.Stand, item.Class = rollout.Failed, ch.Reason
 		if permit != nil {
@@ -58,29 +63,35 @@ func (v *view) advance(c *change, ch child, p rollout.Policy, permit *rolloutper
 	if permit.Changed.IsZero() {
 		permit.Changed = v.now.UTC()
 	}
+	lacks := v.lacks(c, ch, p, permit, item)
 	deadline := permit.Changed.Add(p.Return)
+	if !permit.Returned.IsZero() {
+		deadline = permit.Returned.Add(p.Return)
+	}
 	switch {
-	case v.available(item.Machines):
+	case lacks == nil:
 		permit.Ended = v.now.UTC()
 		item.Stand, item.Ended = rollout.Done, permit.Ended
 	case !v.now.Before(deadline):
-		permit.Ended, permit.Failure = v.now.UTC(), FailureNotReturned
-		item.Stand, item.Ended, item.Class = rollout.Failed, permit.Ended, permit.Failure
+		permit.Ended, permit.Failure = v.now.UTC(), lacks.failure
+		item.Stand, item.Ended, item.Class, item.Gate = rollout.Failed, permit.Ended, permit.Failure, shut(permit.Failure, p.GatesOf(permit.Wave))
 	default:
+		item.Gate = lacks.gate
 		return permit, deadline
 	}
 	return permit, time.Time{}
 }
 
-// ended is a change that is over, whose target has what it asks for. A server that returns late has returned.
-func (v *view) ended(permit *rolloutpermit.Permit, item *rollout.Item) {
-	if permit.Failure == FailureNotReturned && !v.available(item.Machines) {
-		item.Stand, item.Ended, item.Class = rollout.Failed, permit.Ended, permit.Failure
+// ended is a change that is over, whose target has what it asks for. A server that returns late, or passes its gates late, has passed.
+func (v *view) ended(c *change, ch child, p rollout.Policy, permit *rolloutpermit.Permit, item *rollout.Item) {
+	if mayComeLate(permit.Failure) && v.lacks(c, ch, p, permit, item) != nil {
+		item.Stand, item.Ended, item.Class, item.Gate = rollout.Failed, permit.Ended, permit.Failure, shut(permit.Failure, p.GatesOf(permit.Wave))
 		return
 	}
 	if permit.Failure != "" {
 		permit.Failure, permit.Ended = "", v.now.UTC()
 	}
+	item.Skipped = permit.Skipped
 	item.Stand, item.Ended, item.Unwell = rollout.Done, permit.Ended, v.troubled(item.Machines)
 }
 

@@ -84,10 +84,14 @@ func (r *Reconciler) rolloutOf(v *view, s stand, before []farrierv1.Rollout) far
 		return now
 	}
 	switch {
-	case now.Reason == string(rollout.FailureLimit) && (at < 0 || before[at].Reason != now.Reason):
+	case (now.Reason == string(rollout.FailureLimit) || now.Reason == string(rollout.GateShut)) && (at < 0 || before[at].Reason != now.Reason):
 		r.event(s.change.Object, corev1.EventTypeWarning, eventHeld, "Nothing further begins: "+now.Message)
 	case s.decision.First:
-		r.event(s.change.Object, corev1.EventTypeNormal, eventWave, fmt.Sprintf("Wave %d of %d begins", now.Wave, now.Waves))
+		text := fmt.Sprintf("Wave %d of %d begins", now.Wave, now.Waves)
+		if s.decision.Gates != "" {
+			text += ": " + s.decision.Gates
+		}
+		r.event(s.change.Object, corev1.EventTypeNormal, eventWave, text)
 	}
 	return now
 }
@@ -115,9 +119,14 @@ func summary(s stand) farrierv1.Rollout {
 		out.Reason, out.Message = string(d.Held.Reason), d.Held.Message
 	case out.InProgress > 0:
 		out.Reason = farrierv1.ReasonInProgress
-		if s.first != nil {
-			out.Message = s.first.Message
+		var said []string
+		if d.Gates != "" {
+			said = append(said, d.Gates)
 		}
+		if s.first != nil {
+			said = append(said, s.first.Message)
+		}
+		out.Message = strings.Join(said, "; ")
 	case out.Waiting > 0 && s.first != nil:
 		out.Reason, out.Message = string(s.first.Reason), s.first.Message
 	case out.Failed > 0:

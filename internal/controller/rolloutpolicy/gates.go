@@ -1,0 +1,85 @@
+package rolloutpolicy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
+	"github.com/farrier-dev/farrier/internal/rollout"
+)
+
+// lack is what a change that is complete lacks to be over: which failure that is in the end, and the gate where it waits.
+type lack struct {
+	failure string
+	gate    rollout.Gate
+}
+
+// lacks says what a change that is complete lacks, nil: nothing. Its servers are to be available again, and then to pass the gates of its wave, one
+// after the other. The gates are those of the policy as it is now: who takes one away lets a rollout go on.
+func (v *view) lacks(c *change, ch child, p rollout.Policy, permit *rolloutpermit.Permit, item *rollout.Item) *lack {
+	gates := p.GatesOf(permit.Wave)
+	if permit.Returned.IsZero() {
+		switch {
+		case !v.available(item.Machines):
+			return &lack{failure: FailureNotReturned}
+		case len(gates) == 0:
+			return nil
+		}
+		permit.Returned = v.now.UTC()
+	}
+	if slices.Contains(gates, rollout.ProbeBoot) && v.unproved(c, ch, permit, item) {
+		return &lack{FailureNoReport, rollout.ProbeBoot}
+	}
+	if !v.available(item.Machines) {
+		return &lack{failure: FailureNotReturned}
+	}
+	return nil
+}
+
+// mayComeLate reports whether a failure is none any more once what was missing has come.
+func mayComeLate(failure string) bool {
+	return failure == FailureNotReturned || failure == FailureNoReport
+}
+
+// shut is the gate that a change with such a failure has not passed; empty: none was in its way. Servers that are not back have not come to theirs.
+func shut(failure string, gates []rollout.Gate) rollout.Gate {
+	switch {
+	case len(gates) == 0:
+		return ""
+	case failure == FailureNotReturned:
+		return gates[0]
+	case failure == FailureNoReport:
+		return rollout.ProbeBoot
+	}
+	return ""
+}
+
+// unproved reports whether a server of a change is yet to boot the probe, and asks it to. Servers that a claim has cannot, and are counted.
+func (v *view) unproved(c *change, ch child, permit *rolloutpermit.Permit, item *rollout.Item) (some bool) {
+	id := fmt.Sprintf("%s/%s@%s", c.kind.Child, ch.GetName(), permit.Begun.UTC().Format(time.RFC3339))
+	permit.Skipped = 0
+	for _, name := range item.Machines {
+		switch s, exists := v.servers[name]; {
+		case !exists, s.proved == id:
+		case s.claimed:
+			permit.Skipped++
+		default:
+			some = true
+			v.asking[name] = append(v.asking[name], id)
+		}
+	}
+	item.Skipped = permit.Skipped
+	return some
+}
+
+// asks are the boots of the probe to be asked for, by the names of servers. Changes that share a server take turns: one boot proves one change.
+func (v *view) asks() map[string]string {
+	asks := map[string]string{}
+	for name, ids := range v.asking {
+		if s := v.servers[name]; !s.booting && !slices.Contains(ids, s.asked) {
+			asks[name] = ids[0]
+		}
+	}
+	return asks
+}
