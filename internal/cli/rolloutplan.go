@@ -181,10 +181,21 @@ func waveTitle(p *rolloutpolicy.Planned, wave int) string {
 		return fmt.Sprintf("Wave %d: the rest", wave)
 	}
 	title := fmt.Sprintf("Wave %d: up to %s", wave, upTo)
+	if gates := p.Says.GatesOf(wave); len(gates) > 0 {
+		title += fmt.Sprintf(", gates %s", gateNames(gates))
+	}
 	if bake > 0 {
 		title += ", then nothing for " + plainDuration(bake)
 	}
 	return title
+}
+
+func gateNames(gates []rollout.Gate) string {
+	names := make([]string, 0, len(gates))
+	for _, gate := range gates {
+		names = append(names, string(gate))
+	}
+	return strings.Join(names, " and ")
 }
 
 // plainDuration is a duration without what is zero at its end: 24h for 24h0m0s.
@@ -217,6 +228,8 @@ func standing(p *rolloutpolicy.Planned, target rolloutpolicy.PlannedTarget) stri
 	switch {
 	case target.Begins:
 		return "begins now"
+	case target.Item.Stand == rollout.Begun && target.Item.Gate != "":
+		return "in progress: waits at gate " + string(target.Item.Gate)
 	case target.Item.Stand == rollout.Begun:
 		return "in progress"
 	case target.Item.Stand == rollout.Done:

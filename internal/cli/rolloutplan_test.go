@@ -30,7 +30,7 @@ func racked(name, rack, version string) *metalv1.Server {
 const proposedSets = `apiVersion: farrier.dev/v1alpha1
 kind: RolloutPolicy
 metadata: {name: careful}
-spec: {maxUnavailable: {rack: 1}, waves: [{upTo: 2, bake: 24h}]}
+spec: {maxUnavailable: {rack: 1}, waves: [{upTo: 2, bake: 24h, gates: [ProbeBoot, Health]}]}
 ---
 apiVersion: metal.ironcore.dev/v1alpha1
 kind: BIOSVersionSet
@@ -60,7 +60,7 @@ func TestThePlanOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `biosversionset/bios goes by RolloutPolicy careful: 3 targets to change, 1 have it already.
-Wave 1: up to 2, then nothing for 24h
+Wave 1: up to 2, gates ProbeBoot and Health, then nothing for 24h
   n1  r1  begins now
   n2  r2  begins now
 Wave 2: the rest

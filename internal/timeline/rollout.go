@@ -69,7 +69,7 @@ func (t *Timeline) permit(o about) {
 	for _, step := range []struct {
 		at           time.Time
 		what, detail string
-	}{{p.Begun, "turn begins", ""}, {p.Changed, "change complete", ""}, {p.Ended, "turn ends", p.Failure}} {
+	}{{p.Begun, "turn begins", ""}, {p.Changed, "change complete", ""}, {p.Returned, "comes to the gates of its wave", ""}, {p.Ended, "turn ends", p.Failure}} {
 		if !step.at.IsZero() {
 			t.Entries = append(t.Entries, Entry{Time: step.at, Kind: KindRollout, What: step.what, Object: o.String(), Detail: step.detail, Bad: step.detail != ""})
 		}

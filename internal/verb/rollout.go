@@ -67,7 +67,7 @@ func AwaitRollout(s RolloutSet) []Order {
 				return true, "", nil
 			case held == farrierv1.ReasonCompletedWithFailures:
 				return false, "", fmt.Errorf("%s is over: %d are done, %d have failed", name, r.Completed, r.Failed)
-			case r.InProgress == 0 && (held == string(rollout.FailureLimit) || held == string(rollout.Paused) || held == string(rollout.Aborted)):
+			case r.InProgress == 0 && (held == string(rollout.FailureLimit) || held == string(rollout.GateShut) || held == string(rollout.Paused) || held == string(rollout.Aborted)):
 				return false, "", fmt.Errorf("%s does not go on: %s: %s", name, held, r.Message)
 			}
 			return false, doing, nil

@@ -75,6 +75,7 @@ func TestARolloutIsWaitedFor(t *testing.T) {
 		"paused before":    {[]farrierv1.Rollout{told("Paused", 7, "paused", 0), told("Completed", 7, "", 0)}, "is done", ""},
 		"failures":         {[]farrierv1.Rollout{told("CompletedWithFailures", 7, "", 0)}, "", "is over: 1 are done, 2 have failed"},
 		"limit":            {[]farrierv1.Rollout{told("FailureLimitReached", 7, "", 1), told("FailureLimitReached", 7, "", 0)}, "", "does not go on: FailureLimitReached: so it is"},
+		"gate":             {[]farrierv1.Rollout{told("WaitingForGate", 7, "", 1), told("GateNotPassed", 7, "", 0)}, "", "does not go on: GateNotPassed: so it is"},
 		"policy paused":    {[]farrierv1.Rollout{told("Paused", 7, "", 0)}, "", "does not go on: Paused"},
 	} {
 		t.Run(name, func(t *testing.T) {

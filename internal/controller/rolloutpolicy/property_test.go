@@ -10,6 +10,8 @@ import (
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/probeboot"
+	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/place"
 )
 
@@ -27,8 +29,10 @@ func TestNeverMoreThanTheBudget(t *testing.T) {
 			const servers, fleet, rack, canaries, limit = 48, 6, 2, 2, 3
 			s := newFixture(t, servers, farrierv1.RolloutPolicySpec{
 				MaxUnavailable: farrierv1.MaxUnavailable{Fleet: amount(fmt.Sprint(fleet)), Rack: amount(fmt.Sprint(rack))},
-				Waves:          []farrierv1.Wave{{UpTo: *amount(fmt.Sprint(canaries)), Bake: "5m"}, {UpTo: *amount("25%")}},
-				FailureLimit:   amount(fmt.Sprint(limit)),
+				Waves: []farrierv1.Wave{
+					{UpTo: *amount(fmt.Sprint(canaries)), Bake: "5m", Gates: []farrierv1.Gate{farrierv1.GateProbeBoot}}, {UpTo: *amount("25%")},
+				},
+				FailureLimit: amount(fmt.Sprint(limit)),
 			})
 			brick := random.IntN(4) == 0 // an image that nothing survives
 			failed := 0
@@ -57,7 +61,9 @@ func TestNeverMoreThanTheBudget(t *testing.T) {
 						s.ends(t, &c, "")
 					}
 				}
+				s.probesSome(t, random)
 				check(t, s, fleet, rack)
+				checkGate(t, s, canaries)
 			}
 			r := s.says(t, "settings")
 			switch {
@@ -67,6 +73,45 @@ func TestNeverMoreThanTheBudget(t *testing.T) {
 				t.Errorf("it is not done: %+v", r)
 			}
 		})
+	}
+}
+
+// probesSome has some servers boot the probe that are asked to, and some report that boot it.
+func (s *fixture) probesSome(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	var servers metalv1.ServerList
+	if err := s.List(t.Context(), &servers); err != nil {
+		t.Fatal(err)
+	}
+	for i := range servers.Items {
+		server := &servers.Items[i]
+		switch {
+		case !probeboot.Unanswered(server) || random.IntN(3) == 0:
+		case probeboot.Of(server).Pending():
+			s.probeReports(t, server.Name)
+		case server.Status.State == metalv1.ServerStateAvailable:
+			s.bootsProbe(t, server.Name)
+		}
+	}
+}
+
+// checkGate says that all canaries have booted the probe, for the change, or failed before that, where anything of a later wave may begin.
+func checkGate(t *testing.T, s *fixture, canaries int) {
+	t.Helper()
+	passed, later := 0, 0
+	for _, c := range s.children(t) {
+		permit := rolloutpermit.Of(&c)
+		switch {
+		case permit == nil:
+		case permit.Wave > 1:
+			later++
+		case permit.Ended.IsZero():
+		case permit.Failure != "" || probeboot.Of(controllertest.Read[metalv1.Server](t, s.API, c.Spec.ServerRef.Name)) != nil:
+			passed++
+		}
+	}
+	if later > 0 && passed < canaries {
+		t.Fatalf("%d of later waves may begin, and %d canaries have passed", later, passed)
 	}
 }
 

@@ -207,13 +207,14 @@ func TestRollouts(t *testing.T) {
 	p.Status.Rollouts = []farrierv1.Rollout{
 		{Kind: "BIOSVersionSet", Name: "bios", Wave: 2, Waves: 3, Targets: 100, Waiting: 88, InProgress: 8, Completed: 4, Reason: "InProgress", Message: "25 may be unavailable", Since: &since},
 		{Kind: "BMCVersionSet", Name: "<script>", Wave: 1, Waves: 3, Targets: 100, Waiting: 98, Failed: 2, Reason: "FailureLimitReached", Message: "2 have failed: 2 TaskFailed"},
+		{Kind: "BIOSSettingsSet", Name: "quiet", Wave: 2, Waves: 3, Targets: 9, Waiting: 7, InProgress: 1, Completed: 1, Reason: "WaitingForGate", Message: "ProbeBoot waits for n1", Since: &since},
 	}
 	v, err := Rollouts(t.Context(), sourceOf(t, p))
 	if err != nil {
 		t.Fatal(err)
 	}
 	html := htmlOf(t, v)
-	for _, want := range []string{"BIOSVersionSet bios", "careful", "2 of 3", "25 may be unavailable", "5m", "FailureLimitReached", `class="wrong"`} {
+	for _, want := range []string{"BIOSVersionSet bios", "careful", "2 of 3", "25 may be unavailable", "5m", "FailureLimitReached", `class="wrong"`, "WaitingForGate", "ProbeBoot waits for n1"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in\n%s", want, html)
 		}
