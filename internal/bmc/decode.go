@@ -167,8 +167,9 @@ func (c collection) paths() []string {
 
 // status is the Status object that most resources have.
 type status struct {
-	State  text
-	Health text
+	State        text
+	Health       text
+	HealthRollup text
 }
 
 // resourcePath returns the path of a link, so that whatever host a BMC believes to have,

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,10 @@ type System struct {
 	IndicatorLED string // Lit, Blinking, Off, Unknown
 	HostName     string
 	State        string // Status.State: Enabled, StandbyOffline, …
-	Health       string
-	PowerState   PowerState
-	MemoryBytes  int64
+	// Health is Status.HealthRollup, what the system is with all its parts: OK, Warning, Critical. Where the BMC rolls nothing up it is Status.Health.
+	Health      string
+	PowerState  PowerState
+	MemoryBytes int64
 	// ResetTypes are those the BMC allows; empty: it does not say.
 	ResetTypes []string
 	Boot       BootState
@@ -153,7 +155,7 @@ func (b *systemBody) system(uri, etag string) System {
 		IndicatorLED: b.indicatorLED(),
 		HostName:     string(b.HostName),
 		State:        string(b.Status.State),
-		Health:       string(b.Status.Health),
+		Health:       string(cmp.Or(b.Status.HealthRollup, b.Status.Health)),
 		PowerState:   powerState(b.PowerState),
 		MemoryBytes:  b.MemorySummary.TotalSystemMemoryGiB.bytes(1 << 30),
 		ResetTypes:   b.Actions.Reset.Values,

@@ -43,6 +43,7 @@ var causes = map[fault.Kind]bmc.Kind{
 	fault.NoPowerState:     "",
 	fault.NoBootTarget:     "",
 	fault.FewBootTargets:   "",
+	fault.OverrideIgnored:  "",
 	fault.NoStorage:        "",
 	fault.MemberError:      "",
 	fault.ExpandLies:       "",

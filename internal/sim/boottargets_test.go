@@ -44,3 +44,13 @@ func TestFewBootTargets(t *testing.T) {
 	told(BootDisk)
 	rack.clear(t, id)
 }
+
+// TestOverrideIgnored: the BMC shows what it was told, and the machine boots from disk.
+func TestOverrideIgnored(t *testing.T) {
+	rack := startRack(t, Options{Faults: []fault.Spec{{Kind: fault.OverrideIgnored, Share: 1}}})
+	m := rack.Machine(0)
+	orderNetworkBoot(t, m)
+	if record := settled(t, m); record.Outcome != OutcomeFirmware || len(record.Fetches) != 0 || record.Boot.Enabled != overrideDisabled {
+		t.Errorf("outcome %q by %+v, fetched %v", record.Outcome, record.Boot, record.Fetches)
+	}
+}

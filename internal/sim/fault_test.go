@@ -337,6 +337,7 @@ func TestEveryFaultIsObservable(t *testing.T) {
 		fault.IgnoreShutdown, fault.PowerLies, fault.MemberError, fault.ExpandLies, fault.TLSFailure, fault.DropEvents,
 		fault.SettingsRefused, fault.SettingsIgnored, // TestManagerSettings
 		fault.DiskFails, fault.OldProbe, fault.SilentProbe, fault.KernelPanic, fault.SessionsRefused, fault.NoToken, fault.FewBootTargets,
+		fault.OverrideIgnored,
 		fault.ConsoleHang, fault.ConsoleRefuse, fault.NoConsole, // internal/console.TestAConsoleThatThereIsNot
 		fault.BadUpdate, fault.SlowReset, fault.AccountTableFull, fault.PasswordExpiry, fault.PasswordsRefused,
 	}

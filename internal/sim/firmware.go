@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/farrier-dev/farrier/internal/sim/fault"
 	"github.com/farrier-dev/farrier/internal/sim/ipxe"
 )
 
@@ -50,6 +51,9 @@ func (m *Machine) posted(e *episode) bool {
 func (m *Machine) useOverrideLocked(e *episode) BootOverride {
 	e.record.POST = m.rack.opts.Clock.Now()
 	e.record.Boot = m.override
+	if _, ignored := m.bmc.struck(fault.OverrideIgnored, ""); ignored {
+		e.record.Boot.Enabled, e.record.Boot.Target = overrideDisabled, BootNone
+	}
 	m.changedLocked()
 	if m.override.Enabled == overrideOnce {
 		m.override.Enabled, m.override.Target = overrideDisabled, BootNone

@@ -52,7 +52,7 @@ func TestRack(t *testing.T) {
 // ofMachine are faults of what stands behind a BMC or of its serial console, and no business of this package.
 var ofMachine = map[fault.Kind]bool{
 	fault.SettingsRefused: true, fault.SettingsIgnored: true,
-	fault.DiskFails: true, fault.OldProbe: true, fault.SilentProbe: true, fault.KernelPanic: true,
+	fault.DiskFails: true, fault.OldProbe: true, fault.SilentProbe: true, fault.KernelPanic: true, fault.OverrideIgnored: true,
 	fault.ConsoleHang: true, fault.ConsoleRefuse: true, fault.NoConsole: true,
 	fault.BadUpdate: true, fault.SlowReset: true, // internal/controller/firmwareversion
 	fault.AccountTableFull: true, fault.PasswordExpiry: true, fault.PasswordsRefused: true, // internal/controller/bmcuser

@@ -22,6 +22,15 @@ const (
 	ConditionBootReady = "BootReady"
 	// ConditionCleaned reports whether the server is clean.
 	ConditionCleaned = "Cleaned"
+	// ConditionHealthy reports whether the server is well with all its parts, as its BMC says (DSP0268, Status.HealthRollup). Where the BMC says nothing
+	// of it, it does not exist. Added by Farrier.
+	ConditionHealthy = "Healthy"
+	// ReasonHealthOK, ReasonHealthWarning and ReasonHealthCritical are the reasons of ConditionHealthy: the words of Redfish. ReasonHealthNotReported
+	// is that of a BMC that says nothing any more.
+	ReasonHealthOK          = "OK"
+	ReasonHealthWarning     = "Warning"
+	ReasonHealthCritical    = "Critical"
+	ReasonHealthNotReported = "NotReported"
 	// ConditionTroubled is true while something is wrong with a Server or a ServerClaim. Its message is the cause in one sentence and the
 	// next step to take, as `farrier why` prints them, and its reason the typed cause. Otherwise it does not exist. No decision reads it.
 	// Added by Farrier.

@@ -18,6 +18,8 @@ type Permit struct {
 	// Begun is since when the object may begin. Wave is the number of the wave that it is of, from 1; zero: it was given by an earlier version.
 	Begun time.Time `json:"begun"`
 	Wave  int       `json:"wave,omitempty"`
+	// Health is the worst health of its servers when it began; empty: they were well, or their BMCs did not say.
+	Health string `json:"health,omitempty"`
 	// Changed is when its change was complete. Its servers may take longer to be available again.
 	Changed time.Time `json:"changed,omitzero"`
 	// Returned is when its servers were available again, and came to the gates of the wave. Skipped is how many of them the gates did not look at.

@@ -120,7 +120,9 @@ func (v *view) begin(p *plan, s *stand, items [][]rollout.Item, at int) {
 	}
 	for _, ch := range c.children {
 		if begun[ch.id()] {
-			p.permits = append(p.permits, write{c.kind.Child, ch.Object, &rolloutpermit.Permit{Begun: v.now.UTC(), Wave: s.decision.Wave}})
+			p.permits = append(p.permits, write{c.kind.Child, ch.Object, &rolloutpermit.Permit{
+				Begun: v.now.UTC(), Wave: s.decision.Wave, Health: v.worst(v.serversOf(c, ch.Target)),
+			}})
 		}
 	}
 }
@@ -130,7 +132,7 @@ func same(a, b *rolloutpermit.Permit) bool {
 		return a == b
 	}
 	return a.Begun.Equal(b.Begun) && a.Changed.Equal(b.Changed) && a.Returned.Equal(b.Returned) && a.Ended.Equal(b.Ended) && a.Failure == b.Failure &&
-		a.Wave == b.Wave && a.Skipped == b.Skipped
+		a.Wave == b.Wave && a.Skipped == b.Skipped && a.Health == b.Health
 }
 
 // wake asks for another decision at t.

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/rolloutpermit"
 	"github.com/farrier-dev/farrier/internal/rollout"
 )
@@ -34,12 +38,52 @@ func (v *view) lacks(c *change, ch child, p rollout.Policy, permit *rolloutpermi
 	if !v.available(item.Machines) {
 		return &lack{failure: FailureNotReturned}
 	}
+	if slices.Contains(gates, rollout.Health) && v.worse(permit, item.Machines) {
+		return &lack{FailureUnhealthy, rollout.Health}
+	}
 	return nil
+}
+
+// health is what a BMC reports of a server, the worse the greater. What it does not say is not held against it.
+type health int
+
+const (
+	well health = iota
+	warning
+	critical
+)
+
+var healths = map[string]health{metalv1.ReasonHealthWarning: warning, metalv1.ReasonHealthCritical: critical}
+
+func healthOf(s *metalv1.Server) health {
+	c := apimeta.FindStatusCondition(s.Status.Conditions, metalv1.ConditionHealthy)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return well
+	}
+	return healths[c.Reason]
+}
+
+// worst is the worst health of servers, as a permit keeps it.
+func (v *view) worst(names []string) string {
+	worst := ""
+	for _, name := range names {
+		for reason, h := range healths {
+			if v.servers[name].health == h && h > healths[worst] {
+				worst = reason
+			}
+		}
+	}
+	return worst
+}
+
+// worse reports whether servers are worse than when their change began: what was wrong with them before it is not its fault.
+func (v *view) worse(permit *rolloutpermit.Permit, names []string) bool {
+	return healths[v.worst(names)] > healths[permit.Health]
 }
 
 // mayComeLate reports whether a failure is none any more once what was missing has come.
 func mayComeLate(failure string) bool {
-	return failure == FailureNotReturned || failure == FailureNoReport
+	return failure == FailureNotReturned || failure == FailureNoReport || failure == FailureUnhealthy
 }
 
 // shut is the gate that a change with such a failure has not passed; empty: none was in its way. Servers that are not back have not come to theirs.
@@ -51,6 +95,8 @@ func shut(failure string, gates []rollout.Gate) rollout.Gate {
 		return gates[0]
 	case failure == FailureNoReport:
 		return rollout.ProbeBoot
+	case failure == FailureUnhealthy:
+		return rollout.Health
 	}
 	return ""
 }

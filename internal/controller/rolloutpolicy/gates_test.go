@@ -242,3 +242,57 @@ func TestChangesOfOneServerTakeTurns(t *testing.T) {
 		t.Errorf("after %v: %+v, %+v", ids, s.says(t, "settings"), s.says(t, "v"))
 	}
 }
+
+// TestHealth: a server that is worse than before its change has not passed, then or while the wave bakes; one that was as bad before has.
+func TestHealth(t *testing.T) {
+	spec := farrierv1.RolloutPolicySpec{ReturnTimeout: "30m", Waves: []farrierv1.Wave{{UpTo: *amount("1"), Bake: "1h", Gates: []farrierv1.Gate{farrierv1.GateHealth}}}}
+	const ok, warning, critical = metalv1.ReasonHealthOK, metalv1.ReasonHealthWarning, metalv1.ReasonHealthCritical
+	for name, tt := range map[string]struct {
+		before, after, late string
+		wants, then         rollout.Reason
+	}{
+		"well":                     {ok, ok, ok, rollout.Baking, ""},
+		"nothing is reported":      {"", "", "", rollout.Baking, ""},
+		"as bad as before":         {warning, warning, warning, rollout.Baking, ""},
+		"better than before":       {critical, warning, warning, rollout.Baking, ""},
+		"worse than before":        {warning, critical, critical, rollout.AtGate, rollout.GateShut},
+		"bad, and well again":      {ok, critical, ok, rollout.AtGate, rollout.Baking},
+		"bad while the wave bakes": {ok, ok, warning, rollout.Baking, rollout.Unwell},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, 3, spec)
+			s.isHealth(t, "s000", tt.before)
+			s.decides(t)
+			c := s.open(t)[0]
+			s.begins(t, &c)
+			s.isHealth(t, c.Spec.ServerRef.Name, tt.after)
+			s.ends(t, &c, "")
+			if s.decides(t); s.says(t, "settings").Reason != string(tt.wants) {
+				t.Errorf("after the change: %+v", s.says(t, "settings"))
+			}
+			s.isHealth(t, c.Spec.ServerRef.Name, tt.late)
+			s.API.Clock.Step(time.Hour)
+			r := farrierv1.Rollout{}
+			if s.decides(t); tt.then != "" {
+				r = s.says(t, "settings")
+			}
+			if begin := len(s.open(t)); r.Reason != string(tt.then) || (begin == 2) != (tt.then == "") {
+				t.Errorf("an hour later %d begin: %+v", begin, s.says(t, "settings"))
+			}
+		})
+	}
+}
+
+// isHealth has the BMC of a server report a health.
+func (s *fixture) isHealth(t *testing.T, name, health string) {
+	t.Helper()
+	controllertest.ChangeStatus(t, s.API, name, func(server *metalv1.Server) {
+		server.Status.Conditions = nil
+		if health != "" {
+			server.Status.Conditions = []metav1.Condition{{
+				Type: metalv1.ConditionHealthy, Status: map[bool]metav1.ConditionStatus{true: metav1.ConditionTrue, false: metav1.ConditionFalse}[health == metalv1.ReasonHealthOK],
+				Reason: health, LastTransitionTime: metav1.NewTime(s.API.Clock.Now()),
+			}}
+		}
+	})
+}

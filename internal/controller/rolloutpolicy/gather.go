@@ -60,6 +60,8 @@ type server struct {
 	// begun, and its probe has not.
 	asked, proved string
 	booting       bool
+	// health is what its BMC reports.
+	health health
 }
 
 // change is what one Set asks for, or one object that no Set has made.
@@ -179,7 +181,7 @@ func (r *reading) fleet(ctx context.Context, v *view) error {
 // standOf is how a server stands: it is available if a claim has it, or can have it, and nothing is wrong with it.
 func standOf(s *metalv1.Server) server {
 	troubled := s.Status.State == metalv1.ServerStateError || apimeta.IsStatusConditionFalse(s.Status.Conditions, metalv1.ConditionReady)
-	stands := server{troubled: troubled, claimed: s.Spec.ServerClaimRef != nil, asked: probeboot.Asked(s)}
+	stands := server{troubled: troubled, claimed: s.Spec.ServerClaimRef != nil, asked: probeboot.Asked(s), health: healthOf(s)}
 	if boot := probeboot.Of(s); boot.Pending() {
 		stands.booting = true
 	} else if boot != nil {

@@ -1,6 +1,7 @@
 package rolloutpolicy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/controller/childset"
@@ -14,6 +15,8 @@ const (
 	FailureNotReturned = "ServerDidNotReturn"
 	// FailureNoReport: the probe of a server has not reported.
 	FailureNoReport = "ProbeDidNotReport"
+	// FailureUnhealthy: the BMC of a server reports that it is worse than before the change.
+	FailureUnhealthy = "Unhealthy"
 )
 
 // itemOf is how a child stands in its rollout, and what its permit is to be. A child that had what it asks for before it was let begin is no item:
@@ -93,6 +96,9 @@ func (v *view) ended(c *change, ch child, p rollout.Policy, permit *rolloutpermi
 	}
 	item.Skipped = permit.Skipped
 	item.Stand, item.Ended, item.Unwell = rollout.Done, permit.Ended, v.troubled(item.Machines)
+	if slices.Contains(p.GatesOf(permit.Wave), rollout.Health) {
+		item.Unwell = item.Unwell || v.worse(permit, item.Machines)
+	}
 }
 
 // available reports whether all servers are. One that does not exist is not waited for.

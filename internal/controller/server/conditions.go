@@ -22,6 +22,7 @@ func setConditions(v *View, ph phase, p *Plan) {
 	if v.System != nil {
 		set = append(set, uefiHTTPBootCondition(v))
 		set = append(set, powerConditions(v)...)
+		set = append(set, health(v)...)
 	}
 	if v.Inspected != "" {
 		set = append(set, metav1.Condition{
@@ -188,6 +189,23 @@ func (v *View) powerDue(ph phase) time.Time {
 
 // usualPower is how long a power command may have no effect until its server is late.
 const usualPower = 5 * time.Minute
+
+// health is condition Healthy, if the BMC says anything about it, or did.
+func health(v *View) []metav1.Condition {
+	c := metav1.Condition{Type: metalv1.ConditionHealthy, Status: metav1.ConditionFalse, Reason: v.System.Health, Message: "The BMC reports health " + v.System.Health}
+	switch v.System.Health {
+	case metalv1.ReasonHealthOK:
+		c.Status = metav1.ConditionTrue
+	case metalv1.ReasonHealthWarning, metalv1.ReasonHealthCritical:
+		c.Message += ": look for the part in its event log"
+	default:
+		if apimeta.FindStatusCondition(v.Server.Status.Conditions, c.Type) == nil {
+			return nil
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, metalv1.ReasonHealthNotReported, "The BMC reports no health"
+	}
+	return []metav1.Condition{c}
+}
 
 // uefiHTTPBootCondition reports whether the BMC can be given the URL that identifies the machine.
 func uefiHTTPBootCondition(v *View) metav1.Condition {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -374,4 +375,30 @@ func TestAnIgnoredServerIsLeftAlone(t *testing.T) {
 			t.Errorf("told %v", s.hw.Resets())
 		}
 	})
+}
+
+// TestTheHealthOfTheBMC is a condition where the BMC says anything about it, and what it says no more is unknown.
+func TestTheHealthOfTheBMC(t *testing.T) {
+	v := newView(power(bmc.PowerOff))
+	for _, tt := range []struct {
+		health, reason string
+		status         metav1.ConditionStatus
+	}{
+		{"", "", ""},
+		{"Superb", "", ""},
+		{"OK", metalv1.ReasonHealthOK, metav1.ConditionTrue},
+		{"Warning", metalv1.ReasonHealthWarning, metav1.ConditionFalse},
+		{"Critical", metalv1.ReasonHealthCritical, metav1.ConditionFalse},
+		{"", metalv1.ReasonHealthNotReported, metav1.ConditionUnknown},
+	} {
+		v.System.Health = tt.health
+		setConditions(v, available, &Plan{})
+		got := metav1.Condition{}
+		if c := apimeta.FindStatusCondition(v.Server.Status.Conditions, metalv1.ConditionHealthy); c != nil {
+			got = *c
+		}
+		if got.Reason != tt.reason || got.Status != tt.status {
+			t.Errorf("health %q: %s %s", tt.health, got.Status, got.Reason)
+		}
+	}
 }

@@ -55,6 +55,7 @@ const (
 	NoPowerState    Kind = "no-power-state"
 	NoBootTarget    Kind = "no-boot-target"
 	FewBootTargets  Kind = "few-boot-targets"
+	OverrideIgnored Kind = "override-ignored"
 	NoStorage       Kind = "no-storage"
 	ExpandLies      Kind = "expand-lies"
 	MemberError     Kind = "member-error"
@@ -123,6 +124,7 @@ var kinds = []Info{
 	{Kind: NoPowerState, What: "systems have no PowerState"},
 	{Kind: NoBootTarget, What: "systems have no BootSourceOverrideTarget"},
 	{Kind: FewBootTargets, What: "the boot override is Pxe, Cd or Hdd and lasts, as with libvirt; the target None is 500", Value: "what a change of BootSourceOverrideEnabled alone is: refused (400) or taken, as 'boot from disk'", Default: "refused", parse: oneOf("refused", "taken")},
+	{Kind: OverrideIgnored, What: "the boot override is accepted and shown, and the machine boots as if there were none"},
 	{Kind: NoStorage, What: "systems have no Storage, only SimpleStorage"},
 	{Kind: ExpandLies, What: "the service root offers $expand, and its answers are no good", Value: "ignored (links all the same), refused (501), cut (half of the members) or huge (2 MiB more)", Default: "ignored", parse: oneOf("ignored", "refused", "cut", "huge")},
 	{Kind: MemberError, What: "collections list one more member, which answers 500", requests: true},
