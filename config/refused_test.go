@@ -43,6 +43,14 @@ var refused = []struct {
 		object: `spec: {waves: [{upTo: 1, bake: a day}]}`, path: "spec.waves[0].bake", text: "must be a duration, such as 1h30m",
 	},
 	{
+		name: "a RolloutPolicy with a gate that nobody knows", kind: "RolloutPolicy",
+		object: `spec: {waves: [{upTo: 1, gates: [Health, Luck]}]}`, path: "spec.waves[0].gates[1]", text: `supported values: "Health", "ProbeBoot"`,
+	},
+	{
+		name: "a RolloutPolicy with a gate twice", kind: "RolloutPolicy",
+		object: `spec: {waves: [{upTo: 1, gates: [Health, Health]}]}`, path: "spec.waves[0].gates[1]", text: "Duplicate value",
+	},
+	{
 		name: "a RolloutPolicy whose window is open for ever", kind: "RolloutPolicy",
 		object: `spec: {windows: [{start: "0 22 * * *", duration: 169h}]}`, path: "spec.windows[0].duration", text: "must be a duration from 1m to 168h, such as 6h",
 	},

@@ -46,7 +46,7 @@ var normal = map[string]bool{
 	"BootConfigurationReady": true, "BootOrdered": true, "Booted": true, "Booting": true, "CertificateAccepted": true, "CertificateVerified": true,
 	"Cleaned": true, "Connected": true, "CredentialsRotated": true, "Delivered": true, "Enforced": true, "Followed": true, "Granted": true, "Identified": true, "Idle": true,
 	"InUse": true, "Matches": true, "NoAlarm": true, "NoConflict": true, "NoSystemUUID": true, "NotABMC": true, "NotAsked": true, "NotAvailable": true,
-	"NotBooted": true, "NotBound": true, "NotOff": true, "NothingToBoot": true, "Offered": true, "OnTime": true, "Ordered": true, "PassedThrough": true,
+	"NotBooted": true, "NotBound": true, "NotOff": true, "NotReported": true, "OK": true, "NothingToBoot": true, "Offered": true, "OnTime": true, "Ordered": true, "PassedThrough": true,
 	"Preparing": true, "Programmed": true, "Reachable": true, "Read": true, "Ready": true, "ReportStored": true, "ResetComplete": true, "Resolved": true,
 	"SelfTest": true, "Sent": true, "ShuttingDown": true, "Started": true, "Transformed": true, "UpToDate": true, "Used": true, "Validated": true, "WaitingForReport": true,
 }

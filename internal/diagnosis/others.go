@@ -12,6 +12,8 @@ var others = []other{
 	{"Server", "ForcedOff", "The machine did not shut down in time, and was switched off hard.", "Nothing, if its operating system may be slow; otherwise look why it ignores the request."},
 	{"Server", "UnknownDevice", "spec.bootOrder names a device that the BMC does not list.", "Correct spec.bootOrder; the message lists the devices."},
 	{"Server", "InvalidValue", "A field or an attribute has a value that nobody takes.", "Correct it; the message names it, and what may be there."},
+	{"Server", "Warning", "The BMC reports that a part of the server is not as it should be.", "Look for the part in the event log of the BMC. Claims get the server nevertheless."},
+	{"Server", "Critical", "The BMC reports that a part of the server has failed.", "Look for the part in the event log of the BMC, and replace it. Claims get the server nevertheless; taint it to keep them away."},
 	{"Server", "Ended", "A maintenance of another API group has ended.", "Remove spec.serverMaintenanceRef of the Server."},
 	{"Server, ServerBootConfiguration", "ReadAgain", "The ignition of one boot was read twice.", "Compare both addresses in the message: one may be a stranger's (docs/security.md)."},
 	{"ServerBootConfiguration, boot configs", "NotDeliverable", "Script or ignition cannot be read, so no machine gets it.", "Correct the Secret that the message names."},

@@ -29,7 +29,7 @@ var elsewhere = map[string]string{
 	"ipxe-api.md":     "Assignment Duplicate NotGranted Overridden",
 	"events.md":       "NotOffered Subscribed SubscriptionFailed",
 	"kubernetes-events.md": `AccountRemains Adopted BMCCriticalEvent BMCSecretReplaced DiscoveryTimedOut IgnitionWarning LateIn MaintenanceEnded MaintenanceRequested MaintenanceStarted Moved
-		NearestReset OperationDone OperationFailed OperationOutcomeUnknown OperationStarted ParkDeferred Parked ParkedOperationDropped ProbeBootedAgain Released ReplacingDefaultCredentials Retried RollbackRefused Unparked UnsupportedOperation`,
+		NearestReset OperationDone OperationFailed OperationOutcomeUnknown OperationStarted ParkDeferred Parked ParkedOperationDropped ProbeBootBegan ProbeBooted ProbeBootedAgain Released ReplacingDefaultCredentials Retried RollbackRefused Unparked UnsupportedOperation`,
 }
 
 // noReasons are words that are spelled as reasons are.
