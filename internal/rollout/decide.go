@@ -126,7 +126,7 @@ func (p *progress) message(reason Reason, w wave, at time.Time) string {
 	case GateShut:
 		return fmt.Sprintf("%d of the wave before have not passed a gate: %s", p.refused, classes(p))
 	}
-	return fmt.Sprintf("%d of the wave before are in progress", p.begun)
+	return p.runsMessage()
 }
 
 // limit says which limit of failures is reached.

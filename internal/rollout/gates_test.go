@@ -30,7 +30,7 @@ func TestGates(t *testing.T) {
 		says   string
 	}{
 		"at the gate":                {gated, fleet(9).are(Done, 0).are(Begun, 1).at(ProbeBoot, 1), 0, AtGate, "ProbeBoot waits for m0001"},
-		"one is not there yet":       {gated, fleet(9).are(Begun, 0, 1).at(ProbeBoot, 1), 0, WaveRuns, "2 of the wave before"},
+		"one is not there yet":       {gated, fleet(9).are(Begun, 0, 1).at(ProbeBoot, 1), 0, WaveRuns, "2 of the wave before are in progress; ProbeBoot waits for m0001"},
 		"passed, and bakes":          {gated, fleet(9).are(Done, 0, 1), 0, Baking, "wave 2"},
 		"not passed":                 {gated, fleet(9).are(Done, 0).are(Failed, 1).at(ProbeBoot, 1), 0, GateShut, "1 of the wave before"},
 		"not passed, and accepted":   {accepted, fleet(9).are(Done, 0).are(Failed, 1).at(ProbeBoot, 1), 0, Baking, "wave 2"},

@@ -110,6 +110,15 @@ func (p *progress) gateMessage() string {
 	return strings.Join(append(said, p.skippedMessage()...), "; ")
 }
 
+// runsMessage says what has begun and not ended, for people.
+func (p *progress) runsMessage() string {
+	said := fmt.Sprintf("%d of the wave before are in progress", p.begun)
+	if gates := p.gateMessage(); gates != "" {
+		said += "; " + gates
+	}
+	return said
+}
+
 // skippedMessage says how many machines no gate has looked at, for people.
 func (p *progress) skippedMessage() []string {
 	if p.skipped == 0 {

@@ -193,6 +193,30 @@ func TestAServerThatIsNotBackHasNotPassed(t *testing.T) {
 	}
 }
 
+// TestAPolicyThatCannotBeRead passes nobody through a gate, and fails nobody.
+func TestAPolicyThatCannotBeRead(t *testing.T) {
+	s := newFixture(t, 6, probed("1"))
+	s.changed(t)
+	server := s.asked(t)[0]
+	windows := func(windows ...farrierv1.MaintenanceWindow) {
+		controllertest.Change(t, s.API, "careful", func(p *farrierv1.RolloutPolicy) { p.Spec.Windows = windows })
+		s.API.Clock.Step(2 * time.Hour)
+		s.decides(t)
+	}
+	windows(farrierv1.MaintenanceWindow{Start: "0 0 * * *", Duration: "1h", TimeZone: "Europe/Nowhere"})
+	if r := s.says(t, "settings"); r.Reason != reasonInvalid || len(s.open(t)) != 1 {
+		t.Fatalf("%d are open: %+v", len(s.open(t)), r)
+	}
+	s.bootsProbe(t, server)
+	s.probeReports(t, server)
+	if s.decides(t); len(s.open(t)) != 1 {
+		t.Errorf("%d are open", len(s.open(t)))
+	}
+	if windows(); len(s.open(t)) != 5 || s.says(t, "settings").Completed != 1 {
+		t.Errorf("when it can be read again: %+v", s.says(t, "settings"))
+	}
+}
+
 // TestClaimedServersAreSkipped, those too that a claim takes before their probe boots, and the rollout says how many.
 func TestClaimedServersAreSkipped(t *testing.T) {
 	s := newFixture(t, 12, probed("3"))

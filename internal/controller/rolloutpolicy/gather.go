@@ -70,6 +70,8 @@ type change struct {
 	kind     *childset.Kind
 	held     rollout.Reason
 	accepted int
+	// unread says that its policy cannot be read. What has begun by it stays as it is: nobody knows which gates it has to pass, nor how long it may take.
+	unread   bool
 	children []child
 }
 
@@ -137,6 +139,8 @@ func (r *reading) changesOf(ctx context.Context, v *view, kind *childset.Kind, s
 		for _, target := range f.Missing {
 			c.children = append(c.children, child{childset.Child{Target: target, Outdated: true}, nil})
 		}
+		followed := v.policies[c.Policy]
+		c.unread = followed == nil || followed.err != nil
 		v.changes = append(v.changes, c)
 	}
 	return nil

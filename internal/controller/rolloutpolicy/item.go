@@ -60,7 +60,7 @@ func (v *view) advance(c *change, ch child, p rollout.Policy, permit *rolloutper
 	case ch.Stand == childset.Waiting && c.held == rollout.Aborted:
 		item.Stand = rollout.Waiting
 		return nil, time.Time{}
-	case ch.Stand != childset.Completed:
+	case ch.Stand != childset.Completed, c.unread:
 		return permit, time.Time{}
 	}
 	if permit.Changed.IsZero() {
@@ -87,7 +87,7 @@ func (v *view) advance(c *change, ch child, p rollout.Policy, permit *rolloutper
 
 // ended is a change that is over, whose target has what it asks for. A server that returns late, or passes its gates late, has passed.
 func (v *view) ended(c *change, ch child, p rollout.Policy, permit *rolloutpermit.Permit, item *rollout.Item) {
-	if mayComeLate(permit.Failure) && v.lacks(c, ch, p, permit, item) != nil {
+	if mayComeLate(permit.Failure) && (c.unread || v.lacks(c, ch, p, permit, item) != nil) {
 		item.Stand, item.Ended, item.Class, item.Gate = rollout.Failed, permit.Ended, permit.Failure, shut(permit.Failure, p.GatesOf(permit.Wave))
 		return
 	}
