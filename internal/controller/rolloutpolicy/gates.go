@@ -123,7 +123,7 @@ func (v *view) unproved(c *change, ch child, permit *rolloutpermit.Permit, item 
 func (v *view) asks() map[string]string {
 	asks := map[string]string{}
 	for name, ids := range v.asking {
-		if s := v.servers[name]; !s.booting && !slices.Contains(ids, s.asked) {
+		if !slices.Contains(ids, v.servers[name].asked) {
 			asks[name] = ids[0]
 		}
 	}

@@ -1,12 +1,14 @@
 package rolloutpolicy
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	farrierv1 "github.com/farrier-dev/farrier/api/farrier/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -86,7 +88,10 @@ func TestCanariesBootTheProbe(t *testing.T) {
 	if r := s.says(t, "settings"); len(asked) != 2 || r.Reason != string(rollout.AtGate) || !strings.Contains(r.Message, "ProbeBoot waits for s000, s004") || r.InProgress != 2 {
 		t.Fatalf("at the gate: asked %v, %+v", asked, r)
 	}
-	since := s.says(t, "settings").Since
+	since, writes := s.says(t, "settings").Since, len(s.Writes(""))
+	if s.decides(t); len(s.Writes("")) != writes {
+		t.Errorf("who waits writes %v", s.Writes("")[writes:])
+	}
 	s.bootsProbe(t, asked[0])
 	s.restart()
 	s.decides(t)
@@ -215,6 +220,36 @@ func TestAPolicyThatCannotBeRead(t *testing.T) {
 	if windows(); len(s.open(t)) != 5 || s.says(t, "settings").Completed != 1 {
 		t.Errorf("when it can be read again: %+v", s.says(t, "settings"))
 	}
+
+	s = newFixture(t, 6, probed("1"))
+	s.changed(t)
+	windows()
+	if r := s.says(t, "settings"); r.Reason != string(rollout.GateShut) {
+		t.Fatalf("%+v", r)
+	}
+	windows(farrierv1.MaintenanceWindow{Start: "0 0 * * *", Duration: "1h", TimeZone: "Europe/Nowhere"})
+	for _, c := range s.children(t) {
+		if permit := rolloutpermit.Of(&c); permit != nil && permit.Failure != FailureNoReport {
+			t.Errorf("what has failed at its gate: %+v", permit)
+		}
+	}
+}
+
+// TestAServerThatBootsTheProbeIsNoCanary, whoever has asked for that, and whatever status says still.
+func TestAServerThatBootsTheProbeIsNoCanary(t *testing.T) {
+	s := newFixture(t, 1, farrierv1.RolloutPolicySpec{})
+	controllertest.Change(t, s.API, "s000", func(server *metalv1.Server) {
+		metav1.SetMetaDataAnnotation(&server.ObjectMeta, metalv1.AnnotationProbeBoot, "a-person")
+	})
+	s.bootsProbe(t, "s000")
+	s.serverIs(t, "s000", metalv1.ServerStateAvailable)
+	if s.decides(t); len(s.open(t)) != 0 || s.says(t, "settings").Reason != string(rollout.Unhealthy) {
+		t.Errorf("%d begin: %+v", len(s.open(t)), s.says(t, "settings"))
+	}
+	s.probeReports(t, "s000")
+	if s.decides(t); len(s.open(t)) != 1 {
+		t.Errorf("afterwards: %+v", s.says(t, "settings"))
+	}
 }
 
 // TestClaimedServersAreSkipped, those too that a claim takes before their probe boots, and the rollout says how many.
@@ -260,6 +295,18 @@ func TestChangesOfOneServerTakeTurns(t *testing.T) {
 		s.bootsProbe(t, "s000")
 		s.decides(t)
 		s.probeReports(t, "s000")
+		// That the boot is done is noted before another one is asked for.
+		s.Fail = func(verb string, obj runtime.Object) error {
+			if _, server := obj.(*metalv1.Server); verb == controllertest.Patch && !server {
+				return errors.New("etcd is slow")
+			}
+			return nil
+		}
+		s.API.Clock.Step(decideEvery)
+		_, err := s.r.Reconcile(t.Context(), controllertestRequest())
+		if s.Fail = nil; err == nil || len(s.asked(t)) != 0 {
+			t.Errorf("asked %v, though nothing was noted: %v", s.asked(t), err)
+		}
 	}
 	s.decides(t)
 	if ids[0] == ids[1] || s.says(t, "settings").Completed != 1 || s.says(t, "v").Completed != 1 || len(s.asked(t)) != 0 {

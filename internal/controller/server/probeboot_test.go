@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -32,6 +33,9 @@ func TestTheProbeIsBootedOnceMore(t *testing.T) {
 			if probeboot.Of(o).Pending() && allocator.Free(o) {
 				t.Errorf("a claim may take it: %s, %v", o.Status.State, o.Annotations)
 			}
+			if c := apimeta.FindStatusCondition(o.Status.Conditions, conditionLate); c == nil || c.Status != metav1.ConditionFalse {
+				t.Errorf("it is late in %s: %+v", o.Status.State, c)
+			}
 		}
 		on := count(s.hw.Resets(), " On")
 		s.API.Clock.Step(time.Hour)
@@ -43,7 +47,6 @@ func TestTheProbeIsBootedOnceMore(t *testing.T) {
 		if probeboot.Reported(s.read(t), "one") || count(s.told, "ProbeBootBegan") != 1 {
 			t.Errorf("before the report: %v, events %v", s.read(t).Annotations, s.told)
 		}
-		s.says(t, conditionLate, metav1.ConditionFalse, "OnTime")
 		s.reports(t)
 		s.pass(t, 10*time.Second)
 		server := s.is(t, metalv1.ServerStateAvailable)
@@ -91,6 +94,25 @@ func TestAProbeThatDoesNotReportAnyMore(t *testing.T) {
 		s.pass(t, 10*time.Second)
 		if server := s.is(t, metalv1.ServerStateAvailable); !probeboot.Reported(server, "one") {
 			t.Errorf("after a retry: %v", server.Annotations)
+		}
+	})
+}
+
+// TestAServerThatIsParkedInBetween boots its probe anew once it is not parked any more.
+func TestAServerThatIsParkedInBetween(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		s.asksForProbe(t, "one")
+		s.discovering(t)
+		before := s.attempt(t, namespace+"/"+host).ID
+		s.operate(t, metalv1.OperationPark)
+		s.pass(t, 10*time.Second)
+		s.is(t, metalv1.ServerStateParked)
+		s.operate(t, metalv1.OperationUnpark)
+		s.discovering(t)
+		if after := s.attempt(t, namespace+"/"+host).ID; after == before {
+			t.Errorf("the attempt that was interrupted goes on: %s", after)
 		}
 	})
 }
