@@ -261,6 +261,7 @@ func TestClaimedServersAreSkipped(t *testing.T) {
 		s.childIs(t, c.Name, metalv1.BIOSSettingsStateApplied, "SettingsApplied")
 	}
 	s.decides(t)
+	s.decides(t)
 	asked := s.asked(t)
 	if r := s.says(t, "settings"); len(asked) != 2 || slices.Contains(asked, "s000") || !strings.Contains(r.Message, "ProbeBoot skipped 1 claimed servers") {
 		t.Fatalf("asked %v, %+v", asked, r)

@@ -153,6 +153,18 @@ func TestAnOldReportIsNotALaterOne(t *testing.T) {
 	})
 }
 
+// TestTheTimeOfADiscoveryOnRequest begins with it, however old the server is.
+func TestTheTimeOfADiscoveryOnRequest(t *testing.T) {
+	v := newView(func(v *View) {
+		v.Server.CreationTimestamp = metav1.NewTime(now.Add(-1000 * time.Hour))
+		boot := probeboot.Boot{ID: "one", Begun: now.Add(-time.Minute), Before: "a"}
+		v.Inspected, v.Server.Annotations = "a", map[string]string{metalv1.AnnotationProbeBooted: boot.String()}
+	})
+	if ph := derive(v); ph != initial || v.stateDue(ph).Before(now) {
+		t.Errorf("in %s it is late at %s", ph.state, v.stateDue(ph))
+	}
+}
+
 // TestARequestWaits while no discovery could begin: the server stays Available.
 func TestARequestWaits(t *testing.T) {
 	ready := func(v *View) {
