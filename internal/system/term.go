@@ -144,6 +144,7 @@ func (t *term) newServers() *server.Reconciler {
 		Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Policy: s.policy(),
 		Namespace: s.settings.ManagerNamespace, NewID: newID, TokenKey: s.keys.token, Sites: s.settings.boot.Sites,
 		DiscoveryTemplate: s.settings.template, ProbeAgentImage: s.settings.ProbeAgentImage, BootCA: s.bootCA, Workers: workers,
+		Derived: c.derived,
 	}
 }
 

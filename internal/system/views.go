@@ -32,6 +32,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
 	"github.com/farrier-dev/farrier/internal/controller/bootdelivery"
 	"github.com/farrier-dev/farrier/internal/controller/changes"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/ipxeapi"
@@ -71,7 +72,9 @@ type controllers struct {
 	namespaces              *grant.Namespaces
 	alarms                  *alarm.Board
 	delivery                *bootdelivery.Delivery
-	intake                  *reportintake.Intake
+	// derived has the boot configs of internal boots; nil where another program has one half of the work, which reads or writes them.
+	derived *derivedboot.Configs
+	intake  *reportintake.Intake
 	// images, profiles and assignments are nil where somebody else delivers boots.
 	images      *bootconfig.Reconciler
 	profiles    *ipxeapi.Profiles
@@ -114,6 +117,9 @@ func (s *System) newControllers(ctx context.Context, config *rest.Config) (*cont
 	c.acting = c.uncached.Manager(s.throttle.Manager(c.direct, stages))
 	c.viewing = s.leadership.Manager(c.acting)
 	c.namespaces = s.settings.namespaces(c.direct.GetClient())
+	if !s.settings.foreignBoot && !s.settings.foreignLifecycle {
+		c.derived = &derivedboot.Configs{Namespace: s.settings.ManagerNamespace}
+	}
 	c.delivery = s.newDelivery(c)
 	c.intake = &reportintake.Intake{
 		Client: c.direct.GetClient(), APIReader: c.direct.GetAPIReader(), Namespace: s.settings.ManagerNamespace, Clock: clock.RealClock{}, Alarms: c.alarms,
@@ -147,7 +153,7 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
 		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.boot.ByBMC(),
 		Alarms: c.alarms, WakeServer: s.wakeServer, PollSoon: s.pollSoon, Workers: workers,
-		Trace: s.trace, Patience: deliveryPatience, Recorder: s.recorder(c.viewing),
+		Trace: s.trace, Patience: deliveryPatience, Recorder: s.recorder(c.viewing), Derived: c.derived,
 	}
 }
 
@@ -161,7 +167,7 @@ func (s *System) addBoots(c *controllers, config *rest.Config) error {
 	}
 	c.images = &bootconfig.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Images: s.images, Artifacts: s.blobs, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites, ImageURL: s.settings.ImageServerURL,
-		Architecture: s.settings.Architecture, Workers: workers, Recorder: s.recorder(mgr),
+		Architecture: s.settings.Architecture, Workers: workers, Recorder: s.recorder(mgr), Derived: c.derived,
 	}
 	c.revisits = append(c.revisits, c.images.Revisit, c.delivery.Revisit)
 	if err := c.images.SetupWithManager(mgr); err != nil {

@@ -104,6 +104,10 @@ const (
 	// sends the command.
 	AnnotationBootAttempt = "farrier.dev/boot-attempt"
 
+	// AnnotationBootImage, on the ServerBootConfiguration of an internal boot, holds the layers of the image that the boot was ordered with, as JSON.
+	// Farrier writes it with the attempt: whoever answers the machine gives it the same, whatever the tag names by then.
+	AnnotationBootImage = "farrier.dev/boot-image"
+
 	// AnnotationParkedOff marks a parked Server that was asked to shut down, which is done once, or is not to be asked. Its value is new each
 	// time and means nothing else.
 	AnnotationParkedOff = "farrier.dev/parked-off"

@@ -24,6 +24,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
 	"github.com/farrier-dev/farrier/internal/controller/objectversion"
@@ -55,6 +56,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Workers is how many boot configurations are looked at at the same time.
 	Workers int
+	// Derived has the boot configs of internal boots; nil: all are objects.
+	Derived *derivedboot.Configs
 
 	interest interest
 	// failed are the boot configurations, by client.ObjectKey, that could not be booted and have not been Ready since.
@@ -75,6 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, err
 		}
 		r.release(req)
+		r.Derived.Drop(req.NamespacedName)
 		return reconcileerror.Handle(ctx, reconcile.Result{}, r.removeOrphans(ctx, req.NamespacedName))
 	}
 	result, err := r.reconcile(ctx, config.DeepCopy())
@@ -82,10 +86,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootConfiguration) (result reconcile.Result, err error) {
-	if !config.DeletionTimestamp.IsZero() || metalv1.IsIgnored(config) {
+	v := view{config: config, derived: r.Derived.Covers(config)}
+	// What is derived is there only as long as it is looked at.
+	if !config.DeletionTimestamp.IsZero() || metalv1.IsIgnored(config) && !v.derived {
 		return result, nil
 	}
-	v := view{config: config}
 	if err := r.gather(ctx, &v); err != nil {
 		return result, err
 	}
@@ -95,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, config *metalv1.ServerBootCo
 			return result, err
 		}
 	}
-	if err := r.apply(ctx, &v); err != nil {
+	if err := r.apply(ctx, &v); err != nil || metalv1.IsIgnored(config) {
 		return result, err
 	}
 	result.RequeueAfter, err = r.report(ctx, &v)
@@ -121,7 +126,9 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 		content := pullSecretOf(secret)
 		request := registry.Request{Reference: v.config.Spec.Image, Architecture: architecture(v.server, r.Architecture), PullSecret: content}
 		r.interest.set(reconcile.Request{NamespacedName: key}, request, r.Images.Forget)
-		if v.image, v.resolved = r.Images.Lookup(request); r.Artifacts != nil && v.image.Plan.Digest != "" {
+		v.image, v.resolved = r.Images.Lookup(request)
+		v.pin()
+		if r.Artifacts != nil && v.image.Plan.Digest != "" {
 			// A secret that cannot be used is what the resolver says as well.
 			site, _ := r.Sites.Name(v.server.Labels[metalv1.LabelSite])
 			_ = r.Artifacts.Pin(owner(key), registry.Pin{
@@ -137,6 +144,9 @@ func (r *Reconciler) gather(ctx context.Context, v *view) error {
 		}
 		if found {
 			c.have = obj
+		}
+		if v.derived {
+			r.gatherDerived(v, &c)
 		}
 		v.children = append(v.children, c)
 	}
@@ -161,6 +171,10 @@ func (r *Reconciler) gone(ctx context.Context, config *metalv1.ServerBootConfigu
 
 // apply makes the boot configs what was decided.
 func (r *Reconciler) apply(ctx context.Context, v *view) (err error) {
+	if v.derived {
+		r.derive(v)
+		return nil
+	}
 	for i := range v.children {
 		c := &v.children[i]
 		if c.have, err = r.keep(ctx, v, c); err != nil {
@@ -176,10 +190,7 @@ func (r *Reconciler) keep(ctx context.Context, v *view, c *child) (bootmethod.Ob
 	have := c.have
 	orphan := have != nil && orphaned(have)
 	switch {
-	case have != nil && !metav1.IsControlledBy(have, v.config) && !orphan:
-		if c.want != nil {
-			v.problem = fmt.Sprintf("%s %s/%s exists but does not belong to this boot configuration", c.method.Kind, have.GetNamespace(), have.GetName())
-		}
+	case v.foreign(c):
 		return nil, nil
 	case c.want == nil && (have == nil || !v.known):
 		return have, nil
@@ -199,6 +210,18 @@ func (r *Reconciler) keep(ctx context.Context, v *view, c *child) (bootmethod.Ob
 	}
 	patch := client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{})
 	return obj, r.Patch(ctx, obj, patch, client.FieldOwner(metalv1.FieldManager))
+}
+
+// foreign reports whether somebody else's object has the place of a boot config, and says so where one is wanted.
+func (v *view) foreign(c *child) bool {
+	have := c.have
+	if have == nil || metav1.IsControlledBy(have, v.config) || orphaned(have) {
+		return false
+	}
+	if c.want != nil {
+		v.problem = fmt.Sprintf("%s %s/%s exists but does not belong to this boot configuration", c.method.Kind, have.GetNamespace(), have.GetName())
+	}
+	return true
 }
 
 func (r *Reconciler) create(ctx context.Context, v *view, c *child) (bootmethod.Object, error) {
@@ -254,7 +277,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 	before := v.config.DeepCopy()
 	describe(v)
 	r.describeUnfetched(v)
-	if reflect.DeepEqual(before.Status, v.config.Status) {
+	if reflect.DeepEqual(before.Status, v.config.Status) || v.rendering && before.Status.State != "" && v.problem == "" {
 		return 0, nil
 	}
 	if r.Clock != nil && before.Status.State == "" && v.problem == "" && v.waiting != "" {
@@ -268,6 +291,7 @@ func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error)
 	}
 	r.tell(ctx, v, before)
 	r.tellUnfetched(v, before)
+	r.tellDerived(v, before)
 	return 0, nil
 }
 
@@ -292,6 +316,9 @@ func (r *Reconciler) Revisit(ctx context.Context) error {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.interest.init()
 	r.Images.Subscribe(r.interest.wake)
+	if r.Derived != nil {
+		r.Derived.Rendered = func(key client.ObjectKey) { r.interest.source.Wake(key.Namespace, key.Name) }
+	}
 	ofServer := func(ctx context.Context, obj client.Object) []reconcile.Request {
 		return index.Requests(ctx, r, &metalv1.ServerBootConfigurationList{}, client.MatchingFields{index.BootConfigByServer: obj.GetName()})
 	}

@@ -31,6 +31,7 @@ type view struct {
 	bootURL   string
 	site      string // that the server's label names
 	elsewhere bool   // the site is not configured
+	derived   bool   // the children are in memory
 
 	// known says that what the children want is an answer.
 	known bool
@@ -39,6 +40,10 @@ type view struct {
 	misnamed bool
 	// waiting is what is awaited, in words; it makes the state Pending.
 	waiting string
+	// rendering says that a derived child has not been rendered yet, which is over in a moment. warning is what was said of derived children that are
+	// well.
+	rendering bool
+	warning   string
 }
 
 // child is the boot config of one boot method.
@@ -95,7 +100,7 @@ func (v *view) plan() {
 // remakes says that something is to be made which was made before, or another kind of it: status tells of what there was. Most
 // often it was deleted together with its boot configuration, and the news of that is still to come.
 func (v *view) remakes() bool {
-	return v.config.Status.State != "" && slices.ContainsFunc(v.children, func(c child) bool { return c.want != nil && c.have == nil })
+	return v.config.Status.State != "" && !v.derived && slices.ContainsFunc(v.children, func(c child) bool { return c.want != nil && c.have == nil })
 }
 
 // describe writes status: the state is the children's, for this generation only.
@@ -128,9 +133,10 @@ func describe(v *view) {
 		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting+v.meanwhile())
 	default:
 		status.State = metalv1.ServerBootConfigurationStateReady
-		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest)
+		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest+v.warning)
 	}
 	v.mirrorDeliveries()
+	v.mirrorReach()
 	if v.bootStateIsStale() {
 		status.BootStateAttempt = ""
 		set(metalv1.ConditionBootStateReceived, metav1.ConditionFalse, "BootOrdered", "")
@@ -191,14 +197,17 @@ func (v *view) collect() {
 
 func (v *view) child(kind, state string, current bool, conditions []metav1.Condition) {
 	message := "not rendered yet"
-	if ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady); ready != nil {
+	ready := apimeta.FindStatusCondition(conditions, metalv1.ConditionReady)
+	if ready != nil {
 		message = cmp.Or(ready.Message, message)
 	}
 	switch {
 	case !current || state == bootmethod.StatePending || state == "":
-		v.waiting = kind + ": " + message
+		v.waiting, v.rendering = kind+": "+message, v.derived
 	case state == bootmethod.StateError:
 		v.problem = kind + ": " + message
+	case v.derived && ready != nil && ready.Message != "":
+		v.warning = "; " + ready.Message
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 )
 
 // mirrored are the conditions about deliveries that a boot configuration copies from its boot configs: what was fetched, by each method.
@@ -32,7 +33,7 @@ type report struct {
 func (v *view) reports() []report {
 	var all []report
 	for _, c := range v.children {
-		if c.have != nil {
+		if c.have != nil && (!v.derived || derivedboot.IsRendered(c.have)) {
 			its := bootmethod.ConfigOf(c.have)
 			all = append(all, report{*its.Conditions, *its.DeliveryAttempt, *its.IgnitionFingerprint})
 		}
@@ -46,6 +47,9 @@ func (v *view) mirrorDeliveries() {
 	attempt := v.deliveryAttempt(children)
 	for _, kind := range mirrored {
 		if c := delivered(children, kind, attempt); c != nil {
+			if v.knowsBetter(c) {
+				continue
+			}
 			c.ObservedGeneration = v.config.Generation
 			apimeta.SetStatusCondition(&status.Conditions, *c)
 		}
@@ -53,7 +57,10 @@ func (v *view) mirrorDeliveries() {
 	if len(children) == 0 {
 		return
 	}
-	status.DeliveryAttempt, status.IgnitionFingerprint = "", ""
+	if !v.derived || status.DeliveryAttempt != attempt {
+		status.DeliveryAttempt = ""
+	}
+	status.IgnitionFingerprint = ""
 	for _, from := range children {
 		if from.attempt == attempt {
 			status.DeliveryAttempt = attempt

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -26,6 +25,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/boottrace"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/grant"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/objectqueue"
@@ -68,6 +68,8 @@ type Delivery struct {
 	// there are none.
 	Stream   Stream
 	Streamed func(site string) bool
+	// Derived has the boot configs of internal boots; nil: all are objects.
+	Derived *derivedboot.Configs
 
 	attempts  acknowledged
 	notes     notes
@@ -79,6 +81,9 @@ type Delivery struct {
 // Setup registers both reconcilers.
 func (d *Delivery) Setup(mgr ctrl.Manager) error {
 	d.notes.init()
+	if d.Derived != nil {
+		d.Derived.Planned = func(kind string, key client.ObjectKey) { d.notes.wake(entryName(kind, key.Namespace, key.Name)) }
+	}
 	all := make([]listed, 0, len(bootmethod.Methods))
 	for _, m := range bootmethod.Methods {
 		if err := d.setup(mgr, m); err != nil {
@@ -92,7 +97,11 @@ func (d *Delivery) Setup(mgr ctrl.Manager) error {
 // Revisit has every boot config looked at again: this process may write from now on.
 func (d *Delivery) Revisit(ctx context.Context) error {
 	for _, m := range bootmethod.Methods {
-		if err := d.notes.source(m.Kind).WakeAll(ctx, d, m.NewList()); err != nil {
+		lists := []client.ObjectList{m.NewList()}
+		if d.Derived != nil { // they have the names of their boot configurations
+			lists = append(lists, &metalv1.ServerBootConfigurationList{})
+		}
+		if err := d.notes.source(m.Kind).WakeAll(ctx, d, lists...); err != nil {
 			return err
 		}
 	}
@@ -131,7 +140,11 @@ func bootOf(_ context.Context, obj client.Object) []reconcile.Request {
 // usersOf finds the boot configs of a kind that refer to a Secret.
 func (d *Delivery) usersOf(m bootmethod.Method) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		return index.Requests(ctx, d, m.NewList(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()})
+		found := index.Requests(ctx, d, m.NewList(), client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.BySecret: obj.GetName()})
+		for _, key := range d.Derived.Naming(m.Kind, client.ObjectKeyFromObject(obj)) {
+			found = append(found, reconcile.Request{NamespacedName: key})
+		}
+		return found
 	}
 }
 
@@ -144,13 +157,14 @@ type reconciler struct {
 // Reconcile renders one boot config into the view and writes its status.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	name := entryName(r.method.Kind, req.Namespace, req.Name)
-	obj := client.Object(r.method.New())
-	if err := r.Get(ctx, req.NamespacedName, obj); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.withdraw(name)
-			r.notes.drop(name)
+	obj, derived, err := r.find(ctx, r.method, req.NamespacedName)
+	if err != nil {
+		if coming, unknown := r.derives(ctx, req.NamespacedName, err); coming || unknown != nil {
+			return reconcile.Result{}, unknown
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		r.withdraw(name)
+		r.notes.drop(name)
+		return reconcile.Result{}, nil
 	}
 	if !obj.GetDeletionTimestamp().IsZero() {
 		r.withdraw(name)
@@ -162,7 +176,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			r.initial.done(name)
 		}
 	}()
-	early, err := r.deliver(ctx, name, obj.DeepCopyObject().(client.Object))
+	early, err := r.deliver(ctx, &source{name: name, object: obj.DeepCopyObject().(client.Object), method: r.method, derived: derived})
 	looked = true
 	return reconcileerror.Handle(ctx, reconcile.Result{RequeueAfter: early}, err)
 }
@@ -201,9 +215,9 @@ func (r *reconciler) wakeShadows(before map[string][]string) {
 
 // deliver puts an entry into the view and says in status how it is, unless it is too early for that; then it says for how
 // long.
-func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object) (early time.Duration, err error) {
-	in := source{name: name, object: obj, method: r.method}
-	if err := r.gather(ctx, &in); err != nil {
+func (r *reconciler) deliver(ctx context.Context, in *source) (early time.Duration, err error) {
+	name, obj := in.name, in.object
+	if err := r.gather(ctx, in); err != nil {
 		return 0, err
 	}
 	if in.left() {
@@ -216,7 +230,7 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	if in.config == nil {
 		r.notes.written(name, obj.GetGeneration())
 	}
-	entry, problem := r.render(&in)
+	entry, problem := r.render(in)
 	if in.unheard, err = r.heard(ctx, obj); err != nil {
 		r.initial.done(name) // it does not count before its namespace is known
 		return 0, err
@@ -227,10 +241,10 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 		r.withdraw(name)
 		problem = in.unheard.message
 	}
-	if err := r.acknowledge(ctx, &in); err != nil {
+	if err := r.acknowledge(ctx, in); err != nil {
 		return 0, err
 	}
-	if err := r.keepBound(ctx, &in); err != nil {
+	if err := r.keepBound(ctx, in); err != nil {
 		return 0, err
 	}
 	if conflicts := r.View.Conflicts(name); problem == "" && len(conflicts) > 0 {
@@ -242,13 +256,16 @@ func (r *reconciler) deliver(ctx context.Context, name string, obj client.Object
 	if in.ends() {
 		return 0, in.unreadable
 	}
-	early, err = r.say(ctx, &in, problem)
+	early, err = r.say(ctx, in, problem)
 	return early, errors.Join(err, in.unreadable)
 }
 
 // say writes status, unless all there is to say are deliveries that others are likely to follow; then it says for how long.
 func (r *reconciler) say(ctx context.Context, in *source, problem string) (early time.Duration, err error) {
 	name, obj := in.name, in.object
+	if in.derived {
+		return r.report(in, problem), nil
+	}
 	before := obj.DeepCopyObject().(client.Object)
 	in.endings = r.notes.endings(name)
 	status := r.describe(in, problem)
@@ -294,8 +311,7 @@ func (r *reconciler) acknowledge(ctx context.Context, in *source) error {
 		if other.Kind == r.method.Kind {
 			continue
 		}
-		obj := other.New()
-		err := r.Get(ctx, client.ObjectKeyFromObject(in.object), obj)
+		obj, _, err := r.find(ctx, other, client.ObjectKeyFromObject(in.object))
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return err

@@ -29,6 +29,8 @@ type source struct {
 	name   string
 	object client.Object
 	method bootmethod.Method
+	// derived says that object is in memory, and its status in that of config.
+	derived bool
 	// config and server are nil for a boot config written by hand.
 	config  *metalv1.ServerBootConfiguration
 	server  *metalv1.Server

@@ -196,6 +196,10 @@ func (s *syncer) Start(ctx context.Context) error {
 			names = append(names, entryName(k.name, item.GetNamespace(), item.GetName()))
 		}
 	}
-	s.delivery.initial.begin(names, s.delivery.synced)
+	derived, err := s.delivery.derivedNames(ctx, s.cache)
+	if err != nil {
+		return fmt.Errorf("list ServerBootConfigurations: %w", err)
+	}
+	s.delivery.initial.begin(append(names, derived...), s.delivery.synced)
 	return nil
 }

@@ -130,6 +130,9 @@ func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 		v.Boot.Annotations = map[string]string{}
 	}
 	v.Boot.Annotations[metalv1.AnnotationBootAttempt] = p.Attempt.String()
+	if image := v.BootImage.String(); image != "" {
+		v.Boot.Annotations[metalv1.AnnotationBootImage] = image
+	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, v.Boot, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("write the boot attempt: %w", err)

@@ -61,14 +61,22 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 		}
 	case v.on() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOn(v.Now)
-	case !a.Exits() && !v.Acknowledged && v.Now.Before(a.Ordered.Add(acknowledgeDelay)):
-		p.after(v.Now, a.Ordered.Add(acknowledgeDelay))
+	case !a.Exits() && !v.Acknowledged && (v.Now.Before(a.Ordered.Add(acknowledgeDelay)) || v.Deriving):
+		p.after(v.Now, v.acknowledgedBy())
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting until a boot server has this boot")
 		p.awaits(AwaitsBootServer, *a.Ordered)
 	default:
 		v.powerOn(p, "on")
 	}
 	return false
+}
+
+// acknowledgedBy is when the boot goes on without a boot server that knows it, or it is looked again whether it can.
+func (v *View) acknowledgedBy() time.Time {
+	if until := v.Attempt.Ordered.Add(acknowledgeDelay); v.Now.Before(until) {
+		return until
+	}
+	return v.Now.Add(acknowledgeDelay)
 }
 
 // offLately reports whether the machine was off a moment ago and nothing has been ordered since: a cold boot need not look again. If
@@ -125,7 +133,7 @@ func (v *View) bootReady(p *Plan) bool {
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationMissing", "Waiting for the boot configuration to exist")
 	case v.Boot.Status.State == metalv1.ServerBootConfigurationStateError:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationError", "%s", bootProblem(v.Boot))
-	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || !v.bootIsCurrent():
+	case v.Boot.Status.State != metalv1.ServerBootConfigurationStateReady || !v.bootIsCurrent() || v.Deriving:
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "BootConfigurationPending", "%s", bootProblem(v.Boot))
 	default:
 		if why, ok := v.bootsByBMC(); v.Policy.BMCIdentity && !ok {

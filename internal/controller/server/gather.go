@@ -146,7 +146,22 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 			v.BMCToken = ignition.BMCToken(r.TokenKey, string(v.Server.UID), v.Attempt.ID)
 		}
 	}
+	return r.gatherMade(ctx, v, key)
+}
+
+// gatherMade reads the boot configs of v.Boot. Where they are derived, they are unknown for a moment after a start.
+func (r *Reconciler) gatherMade(ctx context.Context, v *View, key client.ObjectKey) error {
+	derived := r.Derived.Covers(v.Boot)
+	if derived {
+		var settled bool
+		v.BootImage, settled = r.Derived.Settled(v.Boot)
+		v.Deriving = !settled
+	}
 	for _, m := range bootmethod.Methods {
+		if obj, made := r.Derived.Get(m.Kind, key); made && derived {
+			v.Made = append(v.Made, m.Made(obj))
+			continue
+		}
 		obj := m.New()
 		if err := r.Get(ctx, key, obj); err == nil {
 			v.Made = append(v.Made, m.Made(obj))

@@ -14,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/boottrace"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/trigger"
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
@@ -69,6 +70,8 @@ type Reconciler struct {
 	Recorded func(server, attempt string)
 	// Trace follows boots; nil: nobody does.
 	Trace *boottrace.Tracker
+	// Derived has the boot configs of internal boots; nil: all are objects.
+	Derived *derivedboot.Configs
 	// Workers is how many servers are reconciled at the same time.
 	Workers int
 

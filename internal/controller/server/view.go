@@ -10,6 +10,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/controller/probeboot"
 	"github.com/farrier-dev/farrier/internal/controller/reconcileerror"
@@ -64,6 +65,9 @@ type View struct {
 	BootInternal bool
 	// Made are the boot configs made for Boot, in the order of the boot methods.
 	Made []bootmethod.Made
+	// Deriving means that they are derived, and not known yet. BootImage is what they boot, where they are derived.
+	Deriving  bool
+	BootImage derivedboot.Image
 	// Attempt is the boot attempt of Boot.
 	Attempt *bootattempt.Attempt
 	// BMCToken is part of the URL that the BMC is given; empty: it is given none.

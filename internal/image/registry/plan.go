@@ -8,29 +8,29 @@ import (
 
 // Layer is one blob of an image.
 type Layer struct {
-	Digest    string
-	MediaType string
-	Size      int64
+	Digest    string `json:"digest"`
+	MediaType string `json:"mediaType"`
+	Size      int64  `json:"size"`
 }
 
 // Plan is what an image offers a machine to boot from. A layer that the image
 // does not have is nil. A Plan is never changed once it is made.
 type Plan struct {
-	Registry   string
-	Repository string
+	Registry   string `json:"registry"`
+	Repository string `json:"repository"`
 	// Tag is the tag that was asked for, empty when the reference names a digest.
-	Tag string
+	Tag string `json:"tag,omitempty"`
 	// Digest is that of the image's own manifest: of the one for the machine's
 	// architecture where the reference leads to an index.
-	Digest string
+	Digest string `json:"digest"`
 
-	Kernel    *Layer
-	Initramfs *Layer
-	Squashfs  *Layer
-	UKI       *Layer
+	Kernel    *Layer `json:"kernel,omitempty"`
+	Initramfs *Layer `json:"initramfs,omitempty"`
+	Squashfs  *Layer `json:"squashfs,omitempty"`
+	UKI       *Layer `json:"uki,omitempty"`
 
 	// Discovery reports whether it is a discovery image of Farrier's, by AnnotationDiscovery.
-	Discovery bool
+	Discovery bool `json:"discovery,omitempty"`
 }
 
 // Layers returns those that the image has.
