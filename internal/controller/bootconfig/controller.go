@@ -314,7 +314,6 @@ func (r *Reconciler) Revisit(ctx context.Context) error {
 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.interest.init()
 	r.Images.Subscribe(r.interest.wake)
 	if r.Derived != nil {
 		r.Derived.Rendered = func(key client.ObjectKey) { r.interest.source.Wake(key.Namespace, key.Name) }

@@ -80,7 +80,6 @@ func newStandThatTrusts(t *testing.T, keys signature.Keys, objects ...client.Obj
 	}
 	s.registry = remote
 	s.Reconciler = &Reconciler{Client: s.API, APIReader: s.API, Images: images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
-	s.interest.init()
 	images.Subscribe(s.interest.wake)
 	if err := s.interest.source.Start(t.Context(), s.queue); err != nil {
 		t.Fatal(err)

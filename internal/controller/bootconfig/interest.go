@@ -44,6 +44,9 @@ func (i *interest) init() {
 // set says that req boots the image; forget is called for one that nobody boots now.
 func (i *interest) set(req reconcile.Request, img registry.Request, forget func(registry.Request)) {
 	i.mu.Lock()
+	if i.images == nil {
+		i.init()
+	}
 	old, had := i.images[req]
 	if had && keyOf(old) == keyOf(img) {
 		i.mu.Unlock()

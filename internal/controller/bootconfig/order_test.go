@@ -54,7 +54,6 @@ func TestTwoReconcilersWriteOnce(t *testing.T) {
 	s.resolved(t)
 	s.delivered(t)
 	twin := &Reconciler{Client: s.API, APIReader: s.API, Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64"}
-	twin.interest.init()
 	reconcilers := []*Reconciler{s.Reconciler, twin}
 	kinds := []string{"IPXEBootConfig", "HTTPBootConfig", "ServerBootConfiguration"}
 	n := 0
@@ -97,7 +96,6 @@ func TestAReconcilerBehindItsTimeChangesNothing(t *testing.T) {
 				Client: s.Lagging(t, &metalv1.ServerList{}, &metalv1.ServerBootConfigurationList{}, &bootv1.IPXEBootConfigList{}, &bootv1.HTTPBootConfigList{}), APIReader: s.API,
 				Images: s.Images, Sites: booturl.Single(bootURL), Architecture: "amd64",
 			}
-			behind.interest.init()
 			c.do(t, s, 1)
 			s.settle(t)
 			before := versions(t, s)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,37 +97,45 @@ func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) 
 	config.Annotations[metalv1.AnnotationBootAttempt] = a.String()
 	config.Spec.ServerRef.Name = v.Server.Name
 	config.Spec.Image = v.Policy.ProbeImage
-	config.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: v.Server.Name}
-	sshMeta := meta.DeepCopy()
-	sshMeta.Name += sshSuffix
-	return []client.Object{
-		&corev1.Secret{ObjectMeta: *sshMeta, Data: map[string][]byte{
-			sshKeyPEM: access.PEM, sshKeyPublic: access.AuthorizedKey, sshKeyPassword: []byte(access.Password),
-		}},
-		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{
-			bootv1.SecretKeyIgnition: butane, bootv1.SecretKeyFormat: []byte(bootv1.FormatFCOS),
-		}},
-		config,
-	}, nil
+	return append(r.internalSecrets(meta, access, butane, config), config), nil
+}
+
+// internalSecrets are those of the probe's boot: the access to the machine, and the ignition, which the boot configuration is given the name of. They
+// are one Secret, except for another boot provider, which may know them by their names.
+func (r *Reconciler) internalSecrets(meta metav1.ObjectMeta, access ignition.SSHCredentials, butane []byte, config *metalv1.ServerBootConfiguration) []client.Object {
+	ssh := &corev1.Secret{ObjectMeta: *meta.DeepCopy(), Data: map[string][]byte{
+		sshKeyPEM: access.PEM, sshKeyPublic: access.AuthorizedKey, sshKeyPassword: []byte(access.Password),
+	}}
+	ssh.Name += sshSuffix
+	payload := map[string][]byte{bootv1.SecretKeyIgnition: butane, bootv1.SecretKeyFormat: []byte(bootv1.FormatFCOS)}
+	if r.Derived != nil {
+		maps.Copy(ssh.Data, payload)
+		config.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: ssh.Name}
+		return []client.Object{ssh}
+	}
+	config.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: meta.Name}
+	return []client.Object{ssh, &corev1.Secret{ObjectMeta: meta, Data: payload}}
 }
 
 // removeInternal deletes what prepareInternal made, and nothing else: an object of the same name that is
 // not marked as internal is somebody's own. For good: a cache that has no such object is not believed, for nobody looks
-// again. Otherwise whoever makes it anew would find out.
+// again. Otherwise whoever makes it anew would find out. Of the Secret that an earlier version made, or this one for another boot provider, the cache
+// is believed: it had that before this process acted.
 func (r *Reconciler) removeInternal(ctx context.Context, server *metalv1.Server, forGood bool) error {
 	for _, made := range []struct {
-		name string
-		kind schema.GroupVersionKind
-		obj  client.Object
+		name  string
+		kind  schema.GroupVersionKind
+		obj   client.Object
+		doubt bool
 	}{
-		{server.Name, metalv1.GroupVersion.WithKind("ServerBootConfiguration"), &metalv1.ServerBootConfiguration{}},
-		{server.Name, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}},
-		{server.Name + sshSuffix, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}},
+		{server.Name, metalv1.GroupVersion.WithKind("ServerBootConfiguration"), &metalv1.ServerBootConfiguration{}, forGood},
+		{server.Name, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}, forGood && r.Derived == nil},
+		{server.Name + sshSuffix, corev1.SchemeGroupVersion.WithKind("Secret"), &metav1.PartialObjectMetadata{}, forGood},
 	} {
 		made.obj.GetObjectKind().SetGroupVersionKind(made.kind)
 		key := client.ObjectKey{Namespace: r.Namespace, Name: made.name}
 		err := r.Get(ctx, key, made.obj)
-		if forGood && apierrors.IsNotFound(err) {
+		if made.doubt && apierrors.IsNotFound(err) {
 			err = r.APIReader.Get(ctx, key, made.obj)
 		}
 		if err == nil && made.obj.GetAnnotations()[metalv1.AnnotationType] == metalv1.TypeInternal {

@@ -1,0 +1,419 @@
+package bootdelivery
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
+	"github.com/farrier-dev/farrier/internal/bootview"
+	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
+	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/bootconfig"
+	"github.com/farrier-dev/farrier/internal/controller/controllertest"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
+	"github.com/farrier-dev/farrier/internal/controller/leadership"
+	"github.com/farrier-dev/farrier/internal/ignition"
+	"github.com/farrier-dev/farrier/internal/image/localregistry"
+	"github.com/farrier-dev/farrier/internal/image/registry"
+)
+
+// probe is the name of the internal boot: that of its Server.
+const probe = "ns/s"
+
+// fleet is an API, a registry, and replicas that share them.
+type fleet struct {
+	*controllertest.API
+	images *registry.Resolver
+	image  string
+	away   *registry.Resolver // it answers nothing
+	told   []string           // reasons of events
+}
+
+// newFleet has a Server whose probe is prepared, and not ordered yet.
+func newFleet(t *testing.T, images ...localregistry.Image) *fleet {
+	t.Helper()
+	remote, err := localregistry.Start(t.Context(), "127.0.0.1:0", func(next http.Handler) http.Handler { return next })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = remote.Stop() })
+	content := localregistry.Image{Kernel: []byte("kernel"), Initramfs: []byte("initramfs"), UKI: []byte("uki")}
+	if len(images) > 0 {
+		content = images[0]
+	}
+	pushed, err := remote.Push(t.Context(), "probe", "1", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{image: pushed.Reference}
+	resolver := func() *registry.Resolver {
+		r, err := registry.NewResolver(registry.Options{AllowedRegistries: []string{remote.Address()}, PlainHTTP: []string{remote.Address()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	f.images, f.away = resolver(), resolver()
+	f.resolve(t)
+	return f.anew(t)
+}
+
+// anew is the same with an API of its own.
+func (f *fleet) anew(t *testing.T) *fleet {
+	t.Helper()
+	server := ours()[0].(*metalv1.Server)
+	server.Spec.BootConfigurationRef = &metalv1.ObjectReference{Namespace: "ns", Name: "s"}
+	api := controllertest.NewAPI(t, server, secret("s-ssh", map[string]string{"ignition": "{}"}), internal(f.image))
+	return &fleet{API: api, images: f.images, image: f.image, away: f.away}
+}
+
+// resolve waits until the image is resolved.
+func (f *fleet) resolve(t *testing.T) {
+	t.Helper()
+	known := make(chan struct{}, 1)
+	f.images.Subscribe(func(registry.Request) {
+		select {
+		case known <- struct{}{}:
+		default:
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f.images.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	request := registry.Request{Reference: f.image, Architecture: "amd64"}
+	for {
+		if result, resolved := f.images.Lookup(request); resolved {
+			if result.Err != nil {
+				t.Fatal(result.Err)
+			}
+			return
+		}
+		<-known
+	}
+}
+
+// internal is what the controller of servers prepares.
+func internal(image string) *metalv1.ServerBootConfiguration {
+	c := &metalv1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "probe-uid", CreationTimestamp: metav1.NewTime(controllertest.Start)}}
+	c.Annotations = map[string]string{metalv1.AnnotationType: metalv1.TypeInternal, metalv1.AnnotationBootAttempt: `{"id":"first","number":1}`}
+	c.Spec.ServerRef.Name, c.Spec.Image = "s", image
+	c.Spec.IgnitionSecretRef = &metalv1.LocalObjectReference{Name: "s-ssh"}
+	return c
+}
+
+// replica is one process.
+type replica struct {
+	*fleet
+	*Delivery
+	leads   *leadership.Leadership
+	configs *bootconfig.Reconciler
+	methods []*reconciler
+}
+
+// starts makes a process that does not lead yet. With the registry away it resolves nothing.
+func (f *fleet) starts(t *testing.T, away bool) *replica {
+	t.Helper()
+	r := &replica{fleet: f, leads: &leadership.Leadership{}}
+	c, derived := r.leads.Client(f.API), &derivedboot.Configs{Namespace: "ns"}
+	r.Delivery = &Delivery{
+		Client: c, APIReader: f.API, View: bootview.New(), Clock: f.API.Clock, Sites: booturl.Single(bootURL), TokenKey: tokenKey, Derived: derived,
+		WakeServer: func(string) {},
+	}
+	r.notes.init()
+	r.View.SetSynced(!away)
+	r.configs = &bootconfig.Reconciler{
+		Client: c, APIReader: f.API, Images: f.images, Sites: booturl.Single(bootURL), Architecture: "amd64", Derived: derived, Recorder: f,
+		Clock: f.API.Clock,
+	}
+	if away {
+		r.configs.Images = f.away
+	}
+	for _, m := range bootmethod.Methods {
+		r.methods = append(r.methods, &reconciler{Delivery: r.Delivery, method: m})
+	}
+	return r
+}
+
+// Eventf makes the fleet an event recorder.
+func (f *fleet) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	f.told = append(f.told, reason)
+}
+
+// settle does what there is to do.
+func (r *replica) settle(t *testing.T) {
+	t.Helper()
+	for range 4 {
+		r.Step(t, r.configs, probe)
+		for _, m := range r.methods {
+			r.Step(t, m, probe)
+		}
+	}
+}
+
+func (r *replica) script(t *testing.T) string {
+	t.Helper()
+	m, status := r.View.ByUUID(uuid)
+	if status != bootview.Found {
+		t.Fatalf("the machine is %s", status)
+	}
+	return string(m.Script.Render(bootURL))
+}
+
+func (f *fleet) config(t *testing.T) *metalv1.ServerBootConfiguration {
+	t.Helper()
+	return controllertest.Read[metalv1.ServerBootConfiguration](t, f.API, probe)
+}
+
+// order orders the boot, as the controller of servers does with the leader's memory.
+func (r *replica) order(t *testing.T, id string) {
+	t.Helper()
+	image, settled := r.Derived.Settled(r.config(t))
+	if !settled {
+		t.Fatal("the boot configs are not settled")
+	}
+	controllertest.Change(t, r.API, probe, func(c *metalv1.ServerBootConfiguration) {
+		var none *bootattempt.Attempt
+		c.Annotations[metalv1.AnnotationBootAttempt] = none.Next(id, r.API.Clock.Now()).SeenOn(r.API.Clock.Now()).String()
+		c.Annotations[metalv1.AnnotationBootImage] = image.String()
+	})
+}
+
+// fetches has a replica deliver something.
+func (f *fleet) fetches(r *replica, kind bootview.DeliveryKind, attempt string) {
+	d := fetched(kind, attempt, "10.0.0.7")
+	d.Entry, d.Time = "IPXEBootConfig/"+probe, f.API.Clock.Now()
+	r.Delivered(d)
+}
+
+// TestAnInternalBootIsDerived: what serves it is no object. Its boot configuration says what the boot config of a claim would.
+func TestAnInternalBootIsDerived(t *testing.T) {
+	f := newFleet(t)
+	leader := f.starts(t, false)
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	config := f.config(t)
+	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image sha256:")
+	controllertest.Says(t, config.Status.Conditions, bootv1.ConditionIgnitionContent, metav1.ConditionTrue, "Read")
+	if config.Status.State != metalv1.ServerBootConfigurationStateReady || config.Status.IgnitionFingerprint == "" {
+		t.Errorf("status %+v", config.Status)
+	}
+	if w := f.Writes(""); len(w) != 1 {
+		t.Errorf("%d writes, want that of the status: %v", len(w), w)
+	}
+
+	leader.order(t, "first")
+	leader.settle(t)
+	token := ignition.Token(tokenKey, "server-uid", "first")
+	if script := leader.script(t); !strings.Contains(script, "kernel") || !strings.Contains(script, token) {
+		t.Errorf("the script has no kernel, or no token:\n%s", script)
+	}
+	m, _ := leader.View.ByUUID(uuid)
+	if m.Ignition == nil || m.Ignition.Err != nil || m.FileURL == "" || !leader.Acknowledged("first") {
+		t.Errorf("ignition %+v, file %q", m.Ignition, m.FileURL)
+	}
+
+	f.ForgetWrites()
+	leader.fetches(f.starts(t, false), bootview.DeliveredScript, "none") // another process's is nothing of this one's
+	leader.fetches(leader, bootview.DeliveredScript, "first")
+	leader.fetches(leader, bootview.DeliveredIgnition, "first")
+	leader.settle(t)
+	config = f.config(t)
+	for _, kind := range []string{bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIgnitionDataFetched} {
+		controllertest.Says(t, config.Status.Conditions, kind, metav1.ConditionTrue, "Delivered", "first", "10.0.0.7")
+	}
+	if w := f.Writes(""); len(w) != 1 || config.Status.DeliveryAttempt != "first" {
+		t.Errorf("what was fetched, of attempt %q, are %d writes: %v", config.Status.DeliveryAttempt, len(w), w)
+	}
+	for _, text := range []string{config.Annotations[metalv1.AnnotationBootImage], config.Status.IgnitionFingerprint, string(config.Status.State)} {
+		if strings.Contains(text, token) {
+			t.Error("the token is in the boot configuration")
+		}
+	}
+	if !controllertest.Gone[bootv1.IPXEBootConfig](t, f.API, probe) || !controllertest.Gone[bootv1.HTTPBootConfig](t, f.API, probe) {
+		t.Error("a boot config was stored")
+	}
+
+	f.Remove(t, config)
+	leader.settle(t)
+	if _, status := leader.View.ByUUID(uuid); status != bootview.Unknown {
+		t.Errorf("after its end the machine is %s", status)
+	}
+}
+
+// TestEveryReplicaDerivesTheSame: one that stands by, and one that starts while the registry is away, which knows every machine only then.
+func TestEveryReplicaDerivesTheSame(t *testing.T) {
+	f := newFleet(t)
+	leader, standby := f.starts(t, false), f.starts(t, false)
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	leader.order(t, "first")
+	leader.settle(t)
+	want := leader.script(t)
+	f.ForgetWrites()
+	standby.settle(t)
+	if got := standby.script(t); got != want {
+		t.Errorf("who stands by gives it\n%s\nwant\n%s", got, want)
+	}
+
+	late := f.starts(t, true)
+	names, err := late.derivedNames(t.Context(), f.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.initial.begin(names, late.synced)
+	late.Step(t, late.methods[0], probe) // before anybody has looked at the boot configuration
+	if late.View.Synced() {
+		t.Error("it would say that it does not know the machine")
+	}
+	late.settle(t)
+	if got := late.script(t); got != want || !late.View.Synced() {
+		t.Errorf("without a registry it gives it\n%s\nwant\n%s", got, want)
+	}
+	if w := f.Writes(""); len(w) != 0 {
+		t.Errorf("who does not lead has written: %v", w)
+	}
+	late.leads.Begin(t.Context())
+	late.settle(t)
+	if w := f.Writes(""); len(w) != 0 || f.config(t).Status.State != metalv1.ServerBootConfigurationStateReady {
+		t.Errorf("the next leader says what is said: %v", w)
+	}
+}
+
+// TestAStoredBootConfigIsServedUntilOneIsDerived: an earlier version stored it, and its manager was replaced while the machine booted.
+func TestAStoredBootConfigIsServedUntilOneIsDerived(t *testing.T) {
+	f := newFleet(t)
+	controllertest.Change(t, f.API, probe, func(c *metalv1.ServerBootConfiguration) { order(c, "first"); c.Annotations[metalv1.AnnotationType] = metalv1.TypeInternal })
+	stored := handWritten("s")
+	stored.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.config(t), metalv1.GroupVersion.WithKind("ServerBootConfiguration"))}
+	f.Add(t, stored)
+	early := f.starts(t, true)
+	early.View.SetSynced(true)
+	early.settle(t)
+	if got := early.script(t); !strings.Contains(got, "layerDigest=kernel") {
+		t.Errorf("while the image is not resolved it gets\n%s", got)
+	}
+	early.configs.Images = f.images
+	early.settle(t)
+	if got := early.script(t); strings.Contains(got, "layerDigest=kernel") {
+		t.Errorf("with the image resolved it gets\n%s", got)
+	}
+}
+
+// TestAForeignBootConfigIsNotReplaced: somebody has written one of that name.
+func TestAForeignBootConfigIsNotReplaced(t *testing.T) {
+	f := newFleet(t, localregistry.Image{Kernel: []byte("kernel"), Initramfs: []byte("initramfs")})
+	f.Add(t, handWritten("s"))
+	leader := f.starts(t, false)
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "Error", "IPXEBootConfig ns/s exists but does not belong")
+	f.Remove(t, controllertest.Read[bootv1.IPXEBootConfig](t, f.API, probe))
+	leader.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready")
+}
+
+// TestWhatIsWrongWithADerivedBootConfigIsSaid: by its boot configuration, and by an event about that.
+func TestWhatIsWrongWithADerivedBootConfigIsSaid(t *testing.T) {
+	f := newFleet(t)
+	f.Remove(t, secretNamed(t, f, "s-ssh"))
+	leader := f.starts(t, false)
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, "Error", `Secret "s-ssh" does not exist`)
+	f.Add(t, secret("s-ssh", map[string]string{"ignition": "{}"}))
+	if got := leader.usersOf(bootmethod.IPXE)(t.Context(), secretNamed(t, f, "s-ssh")); len(got) != 1 || got[0].NamespacedName != (types.NamespacedName{Namespace: "ns", Name: "s"}) {
+		t.Errorf("the Secret wakes %v", got)
+	}
+	leader.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready")
+
+	leader.order(t, "first")
+	leader.settle(t)
+	for _, addr := range []string{"10.0.0.7", "10.0.0.66"} {
+		d := fetched(bootview.DeliveredIgnition, "first", addr)
+		d.Entry = "IPXEBootConfig/" + probe
+		leader.Delivered(d)
+	}
+	leader.settle(t)
+	leader.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, bootv1.ConditionIgnitionReadAgain, metav1.ConditionTrue, "ReadAgain", "10.0.0.66")
+	if got := strings.Join(f.told, " "); got != "BootConfigurationError BootConfigurationError BootConfigurationReady BootConfigurationReady IgnitionReadAgain" {
+		t.Errorf("events: %s", got)
+	}
+}
+
+// TestADerivedDeliveryWaitsForOthers: as that of a claim's boot does.
+func TestADerivedDeliveryWaitsForOthers(t *testing.T) {
+	f := newFleet(t)
+	leader := f.starts(t, false)
+	leader.Patience = patience
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	leader.order(t, "first")
+	leader.settle(t)
+	f.ForgetWrites()
+	f.fetches(leader, bootview.DeliveredScript, "first")
+	if again := leader.Step(t, leader.methods[0], probe).RequeueAfter; again != patience {
+		t.Errorf("it is to be said in %s, want %s", again, patience)
+	}
+	leader.settle(t)
+	if w := f.Writes(""); len(w) != 0 {
+		t.Errorf("said too early: %v", w)
+	}
+	f.API.Clock.Step(patience)
+	leader.settle(t)
+	if !apimeta.IsStatusConditionTrue(f.config(t).Status.Conditions, bootv1.ConditionIPXEScriptFetched) || len(f.Writes("")) != 1 {
+		t.Errorf("it is not said: %v", f.Writes(""))
+	}
+}
+
+func secretNamed(t *testing.T, f *fleet, name string) client.Object {
+	t.Helper()
+	obj := secret(name, nil)
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// TestAnOldReportTakesNothingBack: a process that stood by rendered the boot before another wrote what the machine has fetched of it, and leads now.
+func TestAnOldReportTakesNothingBack(t *testing.T) {
+	f := newFleet(t)
+	first, second := f.starts(t, false), f.starts(t, false)
+	first.leads.Begin(t.Context())
+	first.settle(t)
+	first.order(t, "first")
+	f.fetches(first, bootview.DeliveredScript, "first")
+	first.settle(t)
+	second.settle(t)
+	first.order(t, "second")
+	second.settle(t)
+	first.settle(t)
+	f.fetches(first, bootview.DeliveredScript, "second")
+	first.settle(t)
+	controllertest.Says(t, f.config(t).Status.Conditions, bootv1.ConditionIPXEScriptFetched, metav1.ConditionTrue, "Delivered", "second")
+
+	first.leads.End()
+	second.leads.Begin(t.Context())
+	second.Step(t, second.configs, probe)
+	second.settle(t)
+	config := f.config(t)
+	controllertest.Says(t, config.Status.Conditions, bootv1.ConditionIPXEScriptFetched, metav1.ConditionTrue, "Delivered", "second")
+	if config.Status.DeliveryAttempt != "second" {
+		t.Errorf("it is of attempt %q", config.Status.DeliveryAttempt)
+	}
+}
