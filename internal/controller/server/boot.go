@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -67,6 +68,9 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 		p.awaits(AwaitsBootServer, *a.Ordered)
 	default:
 		v.powerOn(p, "on")
+		if v.trouble(fleet.PowerOn) == nil && v.Unreachable == nil {
+			p.awaits(AwaitsPowerOn, *cmp.Or(a.Off, a.Ordered))
+		}
 	}
 	return false
 }

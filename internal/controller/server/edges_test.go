@@ -127,7 +127,7 @@ func TestAReportBeforePowerOnDoesNotCount(t *testing.T) {
 		if err := s.tells(t, both, nil); !errors.Is(err, reportintake.ErrNoAttempt) {
 			t.Fatalf("a report from a machine that was not seen on: %v", err)
 		}
-		s.pass(t, time.Second)
+		s.pass(t, while)
 		s.is(t, metalv1.ServerStateDiscovery)
 		s.hw.Fails(nil)
 		for s.attempt(t, namespace+"/"+host).Started == nil {

@@ -225,6 +225,8 @@ func TestAServerOfOneOfTwoSystemsWithItsUUID(t *testing.T) {
 				on.PowerState = bmc.PowerOn
 				s.hw.Set(controllertest.System(uri, uuid), on)
 				s.look(t, "inline")
+				s.rack.Pass(while) // status says what there is, and does not wait for the boot
+				s.look(t, "inline")
 				if names != "" {
 					s.ready(t, namespace+"/inline")
 				}

@@ -80,6 +80,8 @@ const (
 	AwaitsBootServer
 	// AwaitsPowerOff is an observation of the machine that is off.
 	AwaitsPowerOff
+	// AwaitsPowerOn is an observation of the machine that is on.
+	AwaitsPowerOn
 	// AwaitsIdle is the machine of an Available server, which goes off.
 	AwaitsIdle
 )

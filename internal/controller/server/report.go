@@ -198,6 +198,10 @@ func (v *View) patience(what Awaited) (limit time.Duration, unlimited bool) {
 		return moment, false
 	case AwaitsPowerOff, AwaitsBootServer:
 		return moment, false
+	case AwaitsPowerOn:
+		if v.Server.Status.State == "" {
+			return while, false
+		}
 	}
 	return 0, false
 }

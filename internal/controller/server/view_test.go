@@ -185,7 +185,7 @@ func TestDecisions(t *testing.T) {
 		"discovery starts from cold":          {newView(power(bmc.PowerOn), internalBoot(ordered())), wanted{command: fleet.PowerOff, id: "server-uid/a/off", force: true}},
 		"discovery sees it off":               {newView(power(bmc.PowerOff), internalBoot(ordered())), wanted{attempt: "off"}},
 		"discovery knows nothing after start": {newView(internalBoot(ordered())), wanted{}},
-		"discovery powers on":                 {newView(power(bmc.PowerOff), internalBoot(off())), wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
+		"discovery powers on":                 {newView(power(bmc.PowerOff), internalBoot(off())), wanted{command: fleet.PowerOn, id: "server-uid/a/on", after: while - time.Millisecond}},
 		"discovery waits for a boot server": {newView(power(bmc.PowerOff), internalBoot(off()), func(v *View) {
 			v.Acknowledged = false
 		}), wanted{after: moment - time.Second}},
@@ -217,6 +217,11 @@ func TestDecisions(t *testing.T) {
 			wanted{attempt: "ordered"}},
 		"reserved does not boot an error": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith(nil, metalv1.ServerBootConfigurationStateError)), wanted{}},
 		"reserved powers on": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith(ordered(), metalv1.ServerBootConfigurationStateReady)),
+			wanted{command: fleet.PowerOn, id: "server-uid/a/on", after: while - time.Second}},
+		"reserved says at once that it powers on": {newView(power(bmc.PowerOff), claimed(metalv1.PowerOn), bootWith(ordered(), metalv1.ServerBootConfigurationStateReady), func(v *View) {
+			v.Server.Status.State = metalv1.ServerStateReserved
+		}), wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
+		"discovery says at once that its BMC is gone": {newView(power(bmc.PowerOff), internalBoot(off()), func(v *View) { v.Unreachable = errors.New("gone") }),
 			wanted{command: fleet.PowerOn, id: "server-uid/a/on"}},
 		"reserved sees it on": {newView(power(bmc.PowerOn), claimed(metalv1.PowerOn), bootWith(ordered(), metalv1.ServerBootConfigurationStateReady)),
 			wanted{attempt: "started"}},
