@@ -296,7 +296,10 @@ func TestEveryReplicaDerivesTheSame(t *testing.T) {
 // TestAStoredBootConfigIsServedUntilOneIsDerived: an earlier version stored it, and its manager was replaced while the machine booted.
 func TestAStoredBootConfigIsServedUntilOneIsDerived(t *testing.T) {
 	f := newFleet(t)
-	controllertest.Change(t, f.API, probe, func(c *metalv1.ServerBootConfiguration) { order(c, "first"); c.Annotations[metalv1.AnnotationType] = metalv1.TypeInternal })
+	controllertest.Change(t, f.API, probe, func(c *metalv1.ServerBootConfiguration) {
+		order(c, "first")
+		c.Annotations[metalv1.AnnotationType] = metalv1.TypeInternal
+	})
 	stored := handWritten("s")
 	stored.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.config(t), metalv1.GroupVersion.WithKind("ServerBootConfiguration"))}
 	f.Add(t, stored)

@@ -38,7 +38,9 @@ func (s *stand) derived(t *testing.T) {
 	t.Helper()
 	image := derivedboot.Image{Reference: "registry/probe:1", Plan: registry.Plan{Digest: "sha256:1", UKI: &registry.Layer{Digest: "sha256:2"}}}
 	s.Derived.Plan(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe), image, map[string]func(bootmethod.Object){
-		bootmethod.HTTP.Kind: func(o bootmethod.Object) { o.(*bootv1.HTTPBootConfig).Spec.UKIURL = "http://boot.example.org:8082/httpboot/x.efi" },
+		bootmethod.HTTP.Kind: func(o bootmethod.Object) {
+			o.(*bootv1.HTTPBootConfig).Spec.UKIURL = "http://boot.example.org:8082/httpboot/x.efi"
+		},
 	})
 	obj, made := s.Derived.Get(bootmethod.HTTP.Kind, types.NamespacedName{Namespace: namespace, Name: host})
 	if !made {
