@@ -42,7 +42,7 @@ func (p *running) token(server string) string {
 			return fmt.Errorf("the attempt is %q", text)
 		}
 		var secret corev1.Secret
-		if err := p.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: server}, &secret); err != nil {
+		if err := p.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: config.Spec.IgnitionSecretRef.Name}, &secret); err != nil {
 			return err
 		}
 		found := tokenInURL.FindSubmatch(secret.Data["ignition"])
