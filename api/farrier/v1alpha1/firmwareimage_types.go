@@ -56,7 +56,7 @@ type FirmwareRequirement struct {
 }
 
 // FirmwareRollback is how firmware goes back to the version before an update.
-// +kubebuilder:validation:XValidation:rule="self.method == 'Reflash' ? has(self.image) && self.image != '' : !has(self.image) || self.image == ''",message="must name a FirmwareImage with the method Reflash, and nothing with another one",fieldPath=".image"
+// +kubebuilder:validation:XValidation:rule="(self.method == 'Reflash') == (has(self.image) && size(self.image) > 0)",message="must name a FirmwareImage with the method Reflash, and nothing with another one",fieldPath=".image"
 type FirmwareRollback struct {
 	// Method is PreviousImage where the BMC keeps the image that was there before; OtherBank where the flash has two banks and the BMC can be told to use the other one;
 	// Reflash where an older image is installed; None where there is no way back.
