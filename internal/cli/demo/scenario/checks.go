@@ -210,7 +210,9 @@ func (s *Scenario) machinesOff(state *State) verdict {
 		switch {
 		case server == nil:
 			return broken("Server %s is gone", c.server)
-		case c.place.Machine.PowerState() == sim.PowerOff && server.Status.PowerState == metalv1.PowerStateOff:
+		case c.place.Machine.PowerState() == sim.PowerOff && server.Status.PowerState == metalv1.PowerStateOff,
+			// It was off before, and may be on for its cleanup by now.
+			!state.first(track{kindServer, c.server}, string(metalv1.ServerStateCleanup), c.deleted).IsZero():
 			return done
 		}
 		wait := apimeta.FindStatusCondition(server.Status.Conditions, metalv1.ConditionWaitingForPowerOff)
