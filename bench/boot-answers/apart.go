@@ -32,7 +32,7 @@ func startApart(ctx context.Context, folder string, c streaming.Certificates, st
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := site.FreeAddresses(2)
+	addresses, err := site.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}

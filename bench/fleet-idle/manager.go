@@ -20,7 +20,7 @@ type manager struct {
 }
 
 func startManager(ctx context.Context, binary, kubeconfig, folder string, c config) (*manager, error) {
-	addresses, err := site.FreeAddresses(2)
+	addresses, err := site.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func startProduct(ctx context.Context, c config) (_ *product, err error) {
 			return nil, err
 		}
 	}
-	addresses, err := site.FreeAddresses(2)
+	addresses, err := site.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/program"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // nginxConfig is what its own documentation recommends for large files.
@@ -30,13 +31,9 @@ func startNginx(ctx context.Context, binary, folder, file string) (*program.Prog
 		fmt.Println("No nginx (Debian: apt-get install nginx-light): its rows are left out.")
 		return nil, "", nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := loopback.Choose(ctx)
 	if err != nil {
-		return nil, "", fmt.Errorf("a free port: %w", err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, "", fmt.Errorf("a free port: %w", err)
+		return nil, "", err
 	}
 	conf := filepath.Join(folder, "nginx.conf")
 	text := fmt.Appendf(nil, nginxConfig, folder, address, file)

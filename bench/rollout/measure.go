@@ -59,7 +59,7 @@ func measure(ctx context.Context, c config) (found findings, err error) {
 		_, _ = io.WriteString(w, "BIOS "+version)
 	}))
 	defer published.Close()
-	addresses, err := site.FreeAddresses(1)
+	addresses, err := site.FreeAddresses(ctx, 1)
 	if err != nil {
 		return found, err
 	}

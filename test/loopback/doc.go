@@ -1,4 +1,4 @@
-// Package loopback has the addresses that a test must know before the program that will listen at them starts, or that somebody listens at a
+// Package loopback has the addresses that a test or a benchmark must know before the program that will listen at them starts, or that somebody listens at a
 // second time.
 //
 // A port that the kernel chose (":0") and that nobody holds is soon given to somebody else: to a listener, or to a connection that this host

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // ManagerPackage is what a manager is built of.
@@ -36,15 +36,14 @@ type ManagerConfig struct {
 	Flags                      []string
 }
 
-// FreeAddresses are some that nobody listens on now.
-func FreeAddresses(n int) (addresses []string, err error) {
+// FreeAddresses are some that nobody listens on, nor will before they are used.
+func FreeAddresses(ctx context.Context, n int) (addresses []string, err error) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		at, err := loopback.Choose(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("a free port: %w", err)
+			return nil, err
 		}
-		defer func() { _ = l.Close() }()
-		addresses = append(addresses, l.Addr().String())
+		addresses = append(addresses, at)
 	}
 	return addresses, nil
 }

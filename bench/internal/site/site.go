@@ -87,7 +87,7 @@ func Start(ctx context.Context, c Config) (_ *Site, err error) {
 			err = errors.Join(err, s.Stop())
 		}
 	}()
-	addresses, err := FreeAddresses(3)
+	addresses, err := FreeAddresses(ctx, 3)
 	if err != nil {
 		return nil, err
 	}
