@@ -24,6 +24,9 @@ func (v *view) unbanked(l *look) error {
 	if !v.needsBanks() || l.banked {
 		return nil
 	}
+	if v.goesBack() {
+		return reconcileerror.Terminalf(reasonRollbackNotOffered, "the %s has one bank, so it cannot go back to another", v.item.kind.firmware)
+	}
 	return reconcileerror.Terminalf(reasonRollbackNotOffered, "the %s has one bank, and the rollback of FirmwareImage %q is %s", v.item.kind.firmware, v.goal.known, farrierv1.RollbackOtherBank)
 }
 

@@ -137,11 +137,12 @@ func (p *plan) wake(now, t time.Time) {
 
 // reached reports whether a version is the one that is to be there in the end.
 func (v *view) reached(version string) bool {
-	return version != "" && bmc.CompareVersions(version, v.goal.version) == 0
+	return isVersion(version, v.goal.version)
 }
 
-func isReached(spec *metalv1.VersionTemplate, version string) bool {
-	return version != "" && bmc.CompareVersions(version, spec.Version) == 0
+// isVersion reports whether a version is there, and the wanted one.
+func isVersion(version, wanted string) bool {
+	return version != "" && bmc.CompareVersions(version, wanted) == 0
 }
 
 // Forecast is the state and the reason that a new object starts with under a RolloutPolicy, if the firmware has the version that the API shows.
@@ -149,7 +150,7 @@ func Forecast(spec *metalv1.VersionTemplate, installed string) (metalv1.VersionS
 	switch {
 	case installed == "":
 		return metalv1.VersionStatePending, reasonReading
-	case isReached(spec, installed):
+	case isVersion(installed, spec.Version):
 		return metalv1.VersionStateCompleted, reasonReached
 	}
 	return metalv1.VersionStatePending, metalv1.ReasonWaitingForRollout

@@ -65,7 +65,7 @@ func (r *Reconciler) gather(ctx context.Context, i *item) (*view, fleet.Key, err
 func (v *view) aim() {
 	v.goal = v.catalog.asked(v.item.spec)
 	if v.goesBack() {
-		v.goal, v.problem = v.catalog.before(v.progress.Rollback)
+		v.goal, v.problem = v.catalog.previous(v.progress.Rollback)
 	}
 }
 

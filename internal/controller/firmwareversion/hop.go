@@ -104,15 +104,8 @@ func (r *Reconciler) choose(ctx context.Context, v *view) error {
 		return nil
 	}
 	switch p, l := v.progress, v.looked; {
-	case p.active() && p.Step != stepBegin && p.Image != v.goal.image:
-		h, found := v.catalog.named(p.Image)
-		if !found {
-			v.problem = reconcileerror.Terminalf(reasonFirmwareImageNotFound, "FirmwareImage %q was deleted while it was being installed", p.Image)
-			h.image = p.Image
-		}
-		v.hop = h
-		v.hop.version = p.To
 	case p.active() && p.Step != stepBegin:
+		v.resume(p)
 	case l != nil && l.err == nil && l.asked == v.asked:
 		v.hop, v.problem = v.catalog.next(v.goal, l.version)
 	}
@@ -129,6 +122,18 @@ func (r *Reconciler) choose(ctx context.Context, v *view) error {
 	return nil
 }
 
+// resume takes up the hop that is under way.
+func (v *view) resume(p *progress) {
+	if p.Image == v.goal.image {
+		return
+	}
+	h, found := v.catalog.named(p.Image)
+	if !found {
+		v.problem = reconcileerror.Terminalf(reasonFirmwareImageNotFound, "FirmwareImage %q was deleted while it was being installed", p.Image)
+	}
+	v.hop, v.hop.image, v.hop.version = h, p.Image, p.To
+}
+
 // before says which image comes before the one that is asked for.
 func (v *view) before() string {
 	if v.hop.image == v.goal.image {
@@ -139,7 +144,7 @@ func (v *view) before() string {
 
 // arrived reports whether a version is the one that the present hop brings.
 func (v *view) arrived(version string) bool {
-	return version != "" && bmc.CompareVersions(version, v.hop.version) == 0
+	return isVersion(version, v.hop.version)
 }
 
 // landed ends a hop whose version is there: all is done, or the next one begins.

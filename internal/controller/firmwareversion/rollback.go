@@ -34,21 +34,21 @@ func (v *view) goesBackBy(m farrierv1.RollbackMethod) bool {
 func (v *view) publishes() bool { return !v.goesBack() || v.goesBackBy(farrierv1.RollbackReflash) }
 
 // rollbackOf is how the firmware goes back from a hop that is about to begin.
-func (v *view) rollbackOf(h *hop, from string) *rollback {
+func (c catalog) rollbackOf(h *hop, from string) *rollback {
 	back := &rollback{Version: from}
 	if h.rollback == nil {
 		return back
 	}
 	back.Method, back.Image = h.rollback.Method, h.rollback.Image
 	if back.Method == farrierv1.RollbackReflash {
-		before, _ := v.catalog.named(back.Image)
+		before, _ := c.named(back.Image)
 		back.Version = before.version
 	}
 	return back
 }
 
-// before is what a rollback brings. Its error is a Terminal.
-func (c catalog) before(back *rollback) (hop, error) {
+// previous is what a rollback brings. Its error is a Terminal.
+func (c catalog) previous(back *rollback) (hop, error) {
 	if back.Method != farrierv1.RollbackReflash {
 		return hop{image: back.Image, version: back.Version}, nil
 	}
@@ -93,10 +93,7 @@ func rollBack(i *item, known catalog, now time.Time) (to *progress, refused stri
 	back := *p.Rollback
 	if back.Method == "" { // somebody may have said it since
 		h := known.asked(i.spec)
-		if h.rollback != nil {
-			v := view{catalog: known}
-			back = *v.rollbackOf(&h, back.Version)
-		}
+		back = *known.rollbackOf(&h, back.Version)
 	}
 	switch {
 	case back.Method == "":

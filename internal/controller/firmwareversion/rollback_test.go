@@ -168,3 +168,17 @@ func TestARollbackWhosePreviousImageHasGone(t *testing.T) {
 	}
 	s.bootedNoDisk(t)
 }
+
+// TestARollbackToABankThatIsNotThere names no FirmwareImage, which it does not go by.
+func TestARollbackToABankThatIsNotThere(t *testing.T) {
+	v := inStep(BMC, stepDone, 0, func(v *view) {
+		v.progress.Rollback = &rollback{Method: farrierv1.RollbackOtherBank, Version: "2.4.0", Wanted: true}
+		v.aim()
+	})
+	if err := v.unbanked(&look{banksRead: true}); err == nil || strings.Contains(err.Error(), `""`) || reasonOf(err, "") != reasonRollbackNotOffered {
+		t.Errorf("error %v", err)
+	}
+	if err := v.unbanked(&look{banksRead: true, banked: true}); err != nil {
+		t.Error(err)
+	}
+}

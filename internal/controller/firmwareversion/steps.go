@@ -166,7 +166,7 @@ func (v *view) begin(p *plan) {
 	case l == nil:
 		return
 	case v.missing() && v.fetched.hopeless():
-		v.giveUp(p, reasonOf(v.fetched.err, reasonInvalidImage), v.fetched.err.Error())
+		v.cannotInstall(p, v.fetched.err)
 		return
 	case v.missing() && v.fetched.err != nil && !v.now.Before(v.progress.Since.Add(startTimeout)):
 		v.fail(p, reasonImageUnavailable, v.fetched.err.Error())
@@ -185,7 +185,7 @@ func (v *view) begin(p *plan) {
 		p.progress = v.progress.next(stepFinish, v.now)
 		return
 	case v.problem != nil:
-		v.giveUp(p, reasonOf(v.problem, reasonInvalidImage), v.problem.Error())
+		v.cannotInstall(p, v.problem)
 		return
 	case !v.item.kind.ofBMC && !v.system.Boot.Offers(bmc.BootSetup):
 		v.giveUp(p, reasonNoIsolationBoot, fmt.Sprintf("The BMC cannot start the machine into its firmware's setup (boot target %s), and anything else would boot its disk in the middle of the update", bmc.BootSetup))
@@ -195,7 +195,7 @@ func (v *view) begin(p *plan) {
 	p.progress.Began, p.progress.From, p.progress.Known = v.now.UTC(), l.version, knownOf(l.tasks)
 	p.progress.To, p.progress.Image = v.hop.version, v.hop.image
 	if !v.goesBack() {
-		p.progress.Rollback = v.rollbackOf(&v.hop, l.version)
+		p.progress.Rollback = v.catalog.rollbackOf(&v.hop, l.version)
 	}
 	if v.item.kind.ofBMC {
 		p.progress.Step, p.progress.Sender = stepStart, v.process
@@ -208,7 +208,7 @@ func (v *view) begin(p *plan) {
 func (v *view) start(p *plan) {
 	l := v.looked
 	if v.problem != nil {
-		v.giveUp(p, reasonOf(v.problem, reasonInvalidImage), v.problem.Error())
+		v.cannotInstall(p, v.problem)
 		return
 	}
 	if l == nil || !l.of.Equal(v.progress.Since) || !l.start {
@@ -250,7 +250,7 @@ func (v *view) startWithImage(p *plan) {
 		p.wake(v.now, v.now.Add(lockTime/2)) // a large image takes longer than the exclusive lock lasts
 		p.start = !v.busy
 	case v.fetched.hopeless():
-		v.giveUp(p, reasonOf(v.fetched.err, reasonInvalidImage), v.fetched.err.Error())
+		v.cannotInstall(p, v.fetched.err)
 	case v.now.Before(v.progress.Since.Add(startTimeout)):
 		v.awaitImage(p)
 	default:
@@ -321,6 +321,11 @@ func (v *view) fail(p *plan, reason, message string) {
 func (v *view) giveUp(p *plan, reason, message string) {
 	v.fail(p, reason, message)
 	p.progress.Step, p.progress.GaveUp, p.progress.NotBefore = stepFinish, true, nil
+}
+
+// cannotInstall ends all attempts, because the image cannot be installed.
+func (v *view) cannotInstall(p *plan, err error) {
+	v.giveUp(p, reasonOf(err, reasonInvalidImage), err.Error())
 }
 
 // end lets go of the servers.
