@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 )
@@ -32,8 +33,8 @@ func (b *bmc) backup(id string) (version string, next bool) {
 		kept, running = b.ownBackup, b.firmwareVersionLocked()
 		b.mu.Unlock()
 	}
-	if kept.version == "" && b.quirks.banks {
-		kept.version = running // both banks are delivered with one version
+	if b.quirks.banks {
+		kept.choose(kept.next, running)
 	}
 	return kept.version, kept.next
 }
@@ -123,13 +124,9 @@ func patchManager(b *bmc, _ caller, r *http.Request, body object) error {
 	if err != nil {
 		return err
 	}
-	running := b.firmwareVersion()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ownBackup.version == "" {
-		b.ownBackup.version = running
-	}
-	b.ownBackup.next = second
+	b.ownBackup.choose(second, b.firmwareVersionLocked())
 	return nil
 }
 
@@ -141,11 +138,13 @@ func patchBios(m *Machine, _ caller, _ *http.Request, body object) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.biosBackup.version == "" {
-		m.biosBackup.version = m.biosVersionLocked()
-	}
-	m.biosBackup.next = second
+	m.biosBackup.choose(second, m.biosVersionLocked())
 	return nil
+}
+
+// choose says whether the next start is with what is kept. Both banks are delivered with the version that runs.
+func (k *backup) choose(next bool, running string) {
+	k.version, k.next = cmp.Or(k.version, running), next
 }
 
 // swap has what is kept run, and keeps what ran, if that was chosen.

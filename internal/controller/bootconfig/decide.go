@@ -133,7 +133,7 @@ func describe(v *view) {
 		set(metalv1.ConditionReady, metav1.ConditionFalse, "Pending", "Waiting for "+v.waiting+v.meanwhile())
 	default:
 		status.State = metalv1.ServerBootConfigurationStateReady
-		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest+v.warning)
+		set(metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image "+v.image.Plan.Digest+v.warned())
 	}
 	v.mirrorDeliveries()
 	v.mirrorReach()
@@ -207,7 +207,7 @@ func (v *view) child(kind, state string, current bool, conditions []metav1.Condi
 	case state == bootmethod.StateError:
 		v.problem = kind + ": " + message
 	case v.derived && ready != nil && ready.Message != "":
-		v.warning = "; " + ready.Message
+		v.warning = ready.Message
 	}
 }
 

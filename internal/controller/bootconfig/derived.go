@@ -1,8 +1,6 @@
 package bootconfig
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +68,14 @@ func (v *view) knowsBetter(reported *metav1.Condition) bool {
 	return a.Open() && a.Concerns(status.DeliveryAttempt, apimeta.FindStatusCondition(status.Conditions, reported.Type))
 }
 
+// warned is what was said of derived children that are well, after what else is said.
+func (v *view) warned() string {
+	if v.warning == "" {
+		return ""
+	}
+	return "; " + v.warning
+}
+
 // mirrorReach copies from derived children whether boot servers without Kubernetes have the boot.
 func (v *view) mirrorReach() {
 	if !v.derived {
@@ -97,7 +103,7 @@ func (r *Reconciler) tellDerived(v *view, before *metalv1.ServerBootConfiguratio
 		}
 	}
 	if v.warning != "" && apimeta.IsStatusConditionTrue(is, metalv1.ConditionReady) {
-		warn(metalv1.ConditionReady, "IgnitionWarning", strings.TrimPrefix(v.warning, "; "))
+		warn(metalv1.ConditionReady, "IgnitionWarning", v.warning)
 	}
 	if again := apimeta.FindStatusCondition(is, bootv1.ConditionIgnitionReadAgain); again != nil && again.Status == metav1.ConditionTrue {
 		warn(again.Type, bootv1.ConditionIgnitionReadAgain, again.Message)

@@ -44,33 +44,23 @@ func (v *view) lacks(c *change, ch child, p rollout.Policy, permit *rolloutpermi
 	return nil
 }
 
-// health is what a BMC reports of a server, the worse the greater. What it does not say is not held against it.
-type health int
+// healths rank what the condition Healthy says of a server by its reason, the worse the greater. What it does not say is not held against it.
+var healths = map[string]int{metalv1.ReasonHealthWarning: 1, metalv1.ReasonHealthCritical: 2}
 
-const (
-	well health = iota
-	warning
-	critical
-)
-
-var healths = map[string]health{metalv1.ReasonHealthWarning: warning, metalv1.ReasonHealthCritical: critical}
-
-func healthOf(s *metalv1.Server) health {
+// healthOf is the reason for which a server is not well; empty: it is, or nothing is known.
+func healthOf(s *metalv1.Server) string {
 	c := apimeta.FindStatusCondition(s.Status.Conditions, metalv1.ConditionHealthy)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return well
+	if c == nil || c.Status != metav1.ConditionFalse || healths[c.Reason] == 0 {
+		return ""
 	}
-	return healths[c.Reason]
+	return c.Reason
 }
 
 // worst is the worst health of servers, as a permit keeps it.
-func (v *view) worst(names []string) string {
-	worst := ""
+func (v *view) worst(names []string) (worst string) {
 	for _, name := range names {
-		for reason, h := range healths {
-			if v.servers[name].health == h && h > healths[worst] {
-				worst = reason
-			}
+		if h := v.servers[name].health; healths[h] > healths[worst] {
+			worst = h
 		}
 	}
 	return worst

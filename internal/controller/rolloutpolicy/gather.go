@@ -60,8 +60,8 @@ type server struct {
 	// begun, and its probe has not.
 	asked, proved string
 	booting       bool
-	// health is what its BMC reports.
-	health health
+	// health is that of healthOf.
+	health string
 }
 
 // change is what one Set asks for, or one object that no Set has made.
