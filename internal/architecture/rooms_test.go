@@ -78,6 +78,11 @@ var rooms = []room{
 		because: "how far a boot has come is a fact of an object, whoever reads it",
 	},
 	{
+		path:    "internal/shard",
+		only:    stdlib,
+		because: "which manager looks after a BMC is computed by all of them alike",
+	},
+	{
 		path:    "internal/identity",
 		only:    stdlib,
 		because: "the spelling of a UUID or MAC is below everything",
@@ -582,7 +587,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/controller",
-		may: []string{"internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
+		may: []string{"internal/shard", "internal/bootattempt", "internal/printable", "api", "internal/bootview/bootmethod", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage", "internal/bootview/booturl", "internal/bootview", "internal/image/registry",
 			"internal/ignition", "internal/inspection", "internal/inspection/gzipped", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/controller/rolloutpermit", "internal/controller/probeboot",
 			"internal/controller/allocator", "internal/bmc/macprefix", "internal/ipxeapi/...", "internal/controller/index", "internal/inbound/...",
 			"internal/cache/bounded", "internal/otlp", "internal/bootstream", "internal/bootstream/streampb", "internal/bootstream/peer", "internal/bootstream/enroll", "internal/netboot/dhcp", "internal/logbook", "internal/console", "internal/diagnosis", "internal/place", "internal/rollout/..."},
@@ -659,7 +664,7 @@ var rooms = []room{
 	},
 	{
 		path: "internal/system",
-		may: []string{"api", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage",
+		may: []string{"internal/shard", "api", "internal/identity", "internal/controller/objectname", "internal/controller/watchfilter", "internal/bmc/macprefix", "internal/bmc", "internal/bmc/bmcevents", "internal/fleet", "internal/firmwareimage",
 			"internal/bootview/booturl", "internal/inbound/...", "internal/bootview", "internal/bootview/bootmethod", "internal/image/registry", "internal/image/blobcache", "internal/ignition", "internal/inspection",
 			"internal/logbook", "internal/console", "internal/bootserver", "internal/bootserver/setup", "internal/bootstream/...", "internal/netboot/dhcp", "internal/netboot/dhcp/service", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/ipxeapi/content", "internal/cache/bounded", "internal/host/...", "internal/controller", "internal/controller/index", "internal/otlp", "internal/program/version", "internal/dashboard"},
 		never:   controlPlane,

@@ -78,6 +78,16 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(progress.New(w), r, "", time.Time{}, io.ReadSeeker(f))
 }
 
+// Has reports whether a path is that of an image that somebody needs.
+func (s *Store) Has(path string) bool {
+	token, _, ok := strings.Cut(strings.TrimPrefix(path, folder), "/")
+	if !ok || !strings.HasPrefix(path, folder) {
+		return false
+	}
+	_, needed := s.find(token)
+	return needed
+}
+
 // find finds the source of a token among those that are needed; they are few.
 func (s *Store) find(token string) (Source, bool) {
 	s.mu.Lock()

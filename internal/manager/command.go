@@ -49,7 +49,8 @@ func Command() *cobra.Command {
 		Long: `Runs Farrier's controllers and boot server on the Kubernetes API of a cluster.
 
 You can run several replicas: the one that holds the Lease "farrier-manager" in --manager-namespace is active, and the
-others keep their caches and their boot view up to date and stand by. With --watch-filter several installations share an
+others keep their caches and their boot view up to date and stand by. With --shards all replicas look after BMCs and
+servers, each after a part of them. With --watch-filter several installations share an
 API, each with objects, a namespace and a Lease of its own.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,6 +65,7 @@ API, each with objects, a namespace and a Lease of its own.`,
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Kubernetes API (default: $KUBECONFIG, otherwise the cluster that this process runs in)")
 	f.BoolVar(&o.installCRDs, "install-crds", false, "install or update Farrier's CRDs at the start")
 	f.BoolVar(&o.LeaderElection, "leader-elect", true, "be active only while holding the Lease; set it to false only if no other farrier-manager runs")
+	f.IntVar(&o.Shards, "shards", 0, "divide BMCs with their servers among all managers, in this many parts, at most 64; all managers must have the same number, which should be a multiple of how many run (docs/manager.md) (default 0: the manager with the Lease looks after all)")
 	f.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty: none")
 	f.StringVar(&o.PprofAddress, "pprof-address", "", "host:port of the pprof profiles of this process, which can reveal secrets (default: none)")
 	f.StringVar(&o.WatchFilter, "watch-filter", "", "`VALUE` of the label metal.ironcore.dev/watch-filter of the objects that this installation reads and writes, where several share a Kubernetes API (docs/manager.md) (default: objects without the label)")

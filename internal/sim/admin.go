@@ -97,6 +97,7 @@ func (r *Rack) TotalStats() Stats {
 		t.MaxConnections = max(t.MaxConnections, s.MaxConnections)
 		t.Connections += s.Connections
 		t.OpenConnections += s.OpenConnections
+		t.OldSessions += s.OldSessions
 		t.EventsDelivered += s.EventsDelivered
 		t.EventsLost += s.EventsLost
 	}

@@ -23,6 +23,7 @@ const (
 
 type session struct {
 	id, token, account, user, context string
+	number                            int // as id, for those who count
 	created, used                     time.Time
 	uses                              int
 	filler                            bool // of a fault; nobody logged in
@@ -53,6 +54,10 @@ func (b *bmc) bySession(token string) (caller, error) {
 		return caller{}, errUnauthorized
 	}
 	s.used = b.rack.opts.Clock.Now()
+	if s.number < b.newestSession {
+		b.stats.add(func(s *Stats) { s.OldSessions++ })
+	}
+	b.newestSession = max(b.newestSession, s.number)
 	return caller{account: s.account, role: b.accounts[i].role, session: s.id}, nil
 }
 
@@ -119,7 +124,7 @@ func postSession(b *bmc, _ caller, _ *http.Request, body object) (answer, error)
 	}
 	b.nextSession++
 	now := b.rack.opts.Clock.Now()
-	s := session{id: strconv.Itoa(b.nextSession), token: rand.Text(), account: a.id, user: a.user, context: context, created: now, used: now}
+	s := session{id: strconv.Itoa(b.nextSession), number: b.nextSession, token: rand.Text(), account: a.id, user: a.user, context: context, created: now, used: now}
 	b.sessions = append(b.sessions, s)
 	b.stats.add(func(s *Stats) { s.Logins++ })
 	made := answer{

@@ -34,11 +34,23 @@ func (s *System) newTurns(config *rest.Config) (err error) {
 		s.alone, err = s.newAlone(config)
 		return err
 	}
-	lock, err := s.newLock(config)
-	if err == nil {
-		s.election = &election{lock: lock, logger: s.logger, term: s.runTerm}
+	leases, err := s.newLeases(config)
+	if err != nil {
+		return err
 	}
-	return err
+	identity, err := newIdentity()
+	if err != nil {
+		return err
+	}
+	s.election = &election{
+		lock: s.newLock(leases, identity), term: s.runTerm, lost: func() { s.logger.Info("lost lease: controllers stopped, serving the last boot view") },
+	}
+	own := leases.Leases(s.settings.ManagerNamespace)
+	s.undivided = &undivided{leases: own, logger: s.logger}
+	if s.settings.Shards > 0 {
+		s.sharding = s.newSharding(leases, identity)
+	}
+	return nil
 }
 
 // newAlone looks at the Lease over that API.

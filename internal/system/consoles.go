@@ -14,9 +14,17 @@ import (
 // consoles has the serial consoles of servers, for as long as the term.
 func (t *term) consoles(mgr ctrl.Manager) *console.Hub {
 	resolver := &consoletarget.Resolver{
-		Client: mgr.GetClient(), APIReader: t.controllers.uncached, Namespace: t.settings.ManagerNamespace, Fleet: t.fleet, Clock: clock.RealClock{},
+		Client: mgr.GetClient(), APIReader: t.controllers.uncached, Namespace: t.settings.ManagerNamespace, Fleet: t.observer(), Clock: clock.RealClock{},
 	}
 	return &console.Hub{Open: resolver.Open, Clock: clock.RealClock{}, Logger: t.logger.WithName("console")}
+}
+
+// observer tells what BMCs last said, of those that this process looks after.
+func (t *term) observer() consoletarget.Observer {
+	if t.fleet == nil {
+		return &t.shards
+	}
+	return t.fleet
 }
 
 // recordConsoles has the consoles of machines that boot written into the logbook, if that is wanted.

@@ -18,10 +18,11 @@ import (
 //
 // client-go could release the lease as well, but it does so when the lease is lost, and before what acts has ended.
 type election struct {
-	lock   resourcelock.Interface
-	logger logr.Logger
+	lock resourcelock.Interface
 	// term acts until its context ends, and returns when all of it has ended.
 	term func(context.Context) error
+	// lost is told that the lease is lost.
+	lost func()
 
 	letGo func()          // ends the renewals of the term that was last
 	gone  <-chan struct{} // closed when they have ended
@@ -42,7 +43,7 @@ func (e *election) run(ctx context.Context) error {
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		e.logger.Info("lost lease: controllers stopped, serving the last boot view")
+		e.lost()
 		e.withdraw()
 	}
 }

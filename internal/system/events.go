@@ -79,39 +79,72 @@ func (s *System) listenForEvents() error {
 }
 
 // newSubscriptions makes the controller of subscriptions and, if there is a listener for it, the
-// receiver. Without one the controller removes what was subscribed before.
+// receiver. Without one the controller removes what was subscribed before. The shards of a process have one receiver.
 func (t *term) newSubscriptions() *subscription.Reconciler {
-	s, mgr := t.System, t.mgr
+	s, mgr := t.System, t.seen
 	r := &subscription.Reconciler{
 		Client: mgr.GetClient(), Fleet: t.fleet, Registry: connection.NewRegistry(t.fleet), Paths: bmcevents.NewPaths(s.keys.token),
 		URL: s.BMCEventsURL, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Workers: workers,
 		NamedByBMC: t.registry.NamedByBMC,
 	}
-	if s.settings.BMCEventsAddress != "" {
-		r.Receiver = bmcevents.New(bmcevents.Options{Paths: r.Paths, Hosts: hostcheck.Names(s.BMCEventsURL), Logger: s.logger.WithName("events"), Notify: r.Heard})
-		t.receiver = r.Receiver
+	switch {
+	case s.settings.BMCEventsAddress == "":
+	case t.shard == nil:
+		t.receiver = s.newReceiver(r.Paths, r.Heard)
+		r.Receiver = t.receiver
+	default:
+		r.Receiver = s.shards.receiver(s, r.Paths)
 	}
 	return r
 }
 
+func (s *System) newReceiver(paths bmcevents.Paths, heard func(string, []bmcevents.Event)) *bmcevents.Receiver {
+	return bmcevents.New(bmcevents.Options{Paths: paths, Hosts: hostcheck.Names(s.BMCEventsURL), Logger: s.logger.WithName("events"), Notify: heard})
+}
+
+// receiver is what takes the events for all shards of a process.
+func (h *shards) receiver(s *System, paths bmcevents.Paths) *bmcevents.Receiver {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.events == nil {
+		h.events = s.newReceiver(paths, func(name string, events []bmcevents.Event) {
+			for _, t := range h.all() {
+				t.subscriptions.Heard(name, events)
+			}
+		})
+	}
+	return h.events
+}
+
+// serveSharedEvents takes events for all shards of this process, if somebody may send any.
+func (s *System) serveSharedEvents(ctx context.Context) error {
+	if s.settings.BMCEventsAddress == "" {
+		return nil
+	}
+	return s.receive(ctx, s.shards.receiver(s, bmcevents.NewPaths(s.keys.token)))
+}
+
 // serveEvents takes events, if somebody may send any.
 func (t *term) serveEvents(ctx context.Context) error {
-	s := t.System
 	if t.receiver == nil {
 		return nil
 	}
+	return t.receive(ctx, t.receiver)
+}
+
+func (s *System) receive(ctx context.Context, receiver *bmcevents.Receiver) error {
 	listener, err := s.openedForTerm(s.eventsListener, "bmc-events-address", s.settings.BMCEventsAddress)
 	if err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(t.receiver); err != nil {
+	if err := metrics.Registry.Register(receiver); err != nil {
 		return fmt.Errorf("metrics of BMC events: %w", err)
 	}
-	defer metrics.Registry.Unregister(t.receiver)
+	defer metrics.Registry.Unregister(receiver)
 	if s.settings.eventsTLS == nil {
-		return t.receiver.Serve(ctx, s.callers.bmcs.Listener(listener))
+		return receiver.Serve(ctx, s.callers.bmcs.Listener(listener))
 	}
-	return t.receiver.Serve(ctx, tls.NewListener(s.callers.bmcs.TLSListener(listener, eventsPace), s.settings.eventsTLS))
+	return receiver.Serve(ctx, tls.NewListener(s.callers.bmcs.TLSListener(listener, eventsPace), s.settings.eventsTLS))
 }
 
 // closeListener closes a listener that may have been closed by whoever served it.

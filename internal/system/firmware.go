@@ -67,19 +67,29 @@ func (s *System) listenForFirmware() error {
 	return nil
 }
 
-// newFirmwareImages makes the store of images.
+// newFirmwareImages makes the store of images. Each shard has one of its own.
 func (t *term) newFirmwareImages() (err error) {
-	s := t.System
+	s, dir := t.System, filepath.Join(t.settings.DataDir, firmwareDir)
+	if t.shard != nil {
+		dir = filepath.Join(dir, fmt.Sprintf("shard-%d", t.shard.Shard))
+	}
 	t.firmware, err = firmwareimage.New(firmwareimage.Options{
-		Dir: filepath.Join(s.settings.DataDir, firmwareDir), Limit: s.settings.FirmwareCacheSize, BaseURL: s.FirmwareURL, Key: s.keys.token, Clock: clock.RealClock{},
+		Dir: dir, Limit: s.settings.FirmwareCacheSize, BaseURL: s.FirmwareURL, Key: s.keys.token, Clock: clock.RealClock{},
 	})
 	return err
 }
 
+// serveOwnFirmware gives BMCs the images of the term. Those of shards are served for all shards of the process.
+func (t *term) serveOwnFirmware(ctx context.Context) error {
+	if t.shard != nil {
+		return nil
+	}
+	return t.serveFirmware(ctx, t.firmware)
+}
+
 // serveFirmware gives BMCs the images that they are told to fetch, if they may fetch any.
-func (t *term) serveFirmware(ctx context.Context) error {
-	s := t.System
-	if t.firmware == nil || s.settings.FirmwareAddress == "" {
+func (s *System) serveFirmware(ctx context.Context, images http.Handler) error {
+	if s.settings.FirmwareAddress == "" {
 		return nil
 	}
 	listener, err := s.openedForTerm(s.firmwareListener, "firmware-address", s.settings.FirmwareAddress)
@@ -87,7 +97,7 @@ func (t *term) serveFirmware(ctx context.Context) error {
 		return err
 	}
 	server := inbound.Prepare(&http.Server{
-		Handler:           hostcheck.Handler(t.firmware, hostcheck.Names(s.FirmwareURL)...),
+		Handler:           hostcheck.Handler(images, hostcheck.Names(s.FirmwareURL)...),
 		ReadHeaderTimeout: firmwareHeaderTimeout,
 		ReadTimeout:       firmwareHeaderTimeout, // no request has a body
 		IdleTimeout:       firmwareHeaderTimeout,

@@ -13,6 +13,7 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/leadership"
@@ -37,22 +38,32 @@ func (s *System) leaseName() string {
 
 // newLock returns the Lease as a lock. Its identity is one of the process, so that a process gets a lease back at once that it has lost and that
 // nobody else has taken.
-func (s *System) newLock(config *rest.Config) (resourcelock.Interface, error) {
+func (s *System) newLock(client coordinationclient.LeasesGetter, identity string) resourcelock.Interface {
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: s.settings.ManagerNamespace, Name: s.leaseName()},
+		Client:     &leases{LeasesGetter: client, contact: &s.contact, leadership: &s.leadership, divided: &s.divided, address: s.streamAddress, shards: s.settings.Shards},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}
+}
+
+// newIdentity is what this process is called in Leases.
+func newIdentity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this host: %w", err)
+	}
+	return host + "_" + string(uuid.NewUUID()), nil
+}
+
+// newLeases returns a client of the Leases in the manager's namespace. One request that hangs must not cost a Lease.
+func (s *System) newLeases(config *rest.Config) (coordinationclient.LeasesGetter, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = renewDeadline / 2 // so that one request that hangs does not cost the lease
+	config.Timeout = renewDeadline / 2
 	client, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client of the Lease: %w", err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, fmt.Errorf("name of this host: %w", err)
-	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: s.settings.ManagerNamespace, Name: s.leaseName()},
-		Client:     &leases{LeasesGetter: client, contact: &s.contact, leadership: &s.leadership, address: s.streamAddress},
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-	}, nil
+	return client, nil
 }
 
 // leases adds to a lock's requests what Farrier has in the Lease, and what it learns from the answers.
@@ -60,8 +71,11 @@ type leases struct {
 	coordinationclient.LeasesGetter
 	contact    *contact
 	leadership *leadership.Leadership
+	divided    *divided
 	// address is where this process serves the boot stream; empty: nowhere.
 	address string
+	// shards is into how many this process divides BMCs while it leads; 0: it has them all.
+	shards int
 }
 
 func (l *leases) Leases(namespace string) coordinationclient.LeaseInterface {
@@ -74,40 +88,53 @@ type leaseClient struct {
 }
 
 func (c *leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
+	from := time.Now()
 	lease, err := c.LeaseInterface.Get(ctx, name, o)
-	return lease, c.learn(lease, err)
+	return lease, c.learn(lease, err, from)
 }
 
 func (c *leaseClient) Create(ctx context.Context, lease *coordinationv1.Lease, o metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	c.sign(lease)
+	from := time.Now()
 	lease, err := c.LeaseInterface.Create(ctx, lease, o)
-	return lease, c.learn(lease, err)
+	return lease, c.learn(lease, err, from)
 }
 
 func (c *leaseClient) Update(ctx context.Context, lease *coordinationv1.Lease, o metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	c.sign(lease)
+	from := time.Now()
 	lease, err := c.LeaseInterface.Update(ctx, lease, o)
-	return lease, c.learn(lease, err)
+	return lease, c.learn(lease, err, from)
 }
 
-// sign writes into a Lease where its holder serves the boot stream. Whoever writes one is its holder, or releases it.
+// sign writes into a Lease where its holder serves the boot stream, and how it divides BMCs. Whoever writes one is its holder, or releases it: then the
+// division stays, so that nothing has to be given up until the next one leads.
 func (l *leases) sign(lease *coordinationv1.Lease) {
-	address := l.address
-	if holder := lease.Spec.HolderIdentity; holder == nil || *holder == "" {
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	address, division := l.address, lease.Annotations[metalv1.AnnotationShards]
+	switch {
+	case holder == "":
 		address = ""
+	case l.shards > 0:
+		division = textOfDivision(l.shards, holder)
+	default:
+		division = ""
 	}
-	if address == "" {
-		delete(lease.Annotations, metalv1.AnnotationBootStreamAddress)
+	annotate(lease, metalv1.AnnotationBootStreamAddress, address)
+	annotate(lease, metalv1.AnnotationShards, division)
+}
+
+// annotate sets an annotation, or removes it where the value is empty.
+func annotate(lease *coordinationv1.Lease, key, value string) {
+	if value == "" {
+		delete(lease.Annotations, key)
 		return
 	}
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[metalv1.AnnotationBootStreamAddress] = address
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, key, value)
 }
 
-// learn notes who leads, and whether the API answers.
-func (l *leases) learn(lease *coordinationv1.Lease, err error) error {
+// learn notes who leads, and whether the API answers, after a request that was sent at a time.
+func (l *leases) learn(lease *coordinationv1.Lease, err error, from time.Time) error {
 	if away(err) {
 		l.contact.note("Lease", err)
 		return err
@@ -115,6 +142,7 @@ func (l *leases) learn(lease *coordinationv1.Lease, err error) error {
 	l.contact.note("Lease", nil) // what the API says of the Lease, it has said
 	switch {
 	case err == nil:
+		l.divided.learn(lease, from)
 		l.leadership.SetLeader(lease.Annotations[metalv1.AnnotationBootStreamAddress])
 	case apierrors.IsNotFound(err):
 		l.leadership.SetLeader("")

@@ -16,8 +16,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/fleet"
 )
 
-// maintenance makes the controllers of everything that a person, a set of settings or a version of firmware does to a server that is
-// not its claim's business.
+// maintenance makes the controllers of everything that a person, a set of settings or a version of firmware does to servers that is not their claim's
+// business, as far as they decide for all servers.
 func (t *term) maintenance(mgr ctrl.Manager) error {
 	s := t.System
 	setups := []func(ctrl.Manager) error{
@@ -28,25 +28,37 @@ func (t *term) maintenance(mgr ctrl.Manager) error {
 		(&readiness.Rules{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager,
 	}
 	if !s.settings.foreignKinds {
-		if err := t.newFirmwareImages(); err != nil {
-			return err
-		}
-		if err := errors.Join(mgr.Add(named("firmware images", t.firmware.Run)), mgr.Add(named("firmware images for BMCs", t.serveFirmware))); err != nil {
-			return err
-		}
-		setups = append(setups, t.settingsAndVersions(mgr)...)
+		setups = append(setups, t.fleets(mgr)...)
 	}
-	for _, setup := range setups {
-		if err := setup(mgr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.setUp(setups)
 }
 
-// settingsAndVersions makes those that carry out settings and firmware, for single machines and for fleets.
-func (t *term) settingsAndVersions(mgr ctrl.Manager) []func(ctrl.Manager) error {
+// fleets makes the controllers of settings and firmware of many machines.
+func (t *term) fleets(mgr ctrl.Manager) (setups []func(ctrl.Manager) error) {
 	s := t.System
+	for _, kind := range childset.Kinds() {
+		setups = append(setups,
+			(&childset.Targets{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kind: kind, Workers: workers}).SetupWithManager,
+			(&childset.Sets{Client: mgr.GetClient(), Kind: kind, Recorder: s.recorder(mgr), Clock: clock.RealClock{}}).SetupWithManager,
+		)
+	}
+	return append(setups, (&rolloutpolicy.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kinds: childset.Kinds(), Recorder: s.recorder(mgr), Clock: clock.RealClock{},
+	}).SetupWithManager)
+}
+
+// settingsAndVersions makes those that carry out settings and firmware of single machines.
+func (t *term) settingsAndVersions(mgr ctrl.Manager) error {
+	s := t.System
+	if s.settings.foreignKinds {
+		return nil
+	}
+	if err := t.newFirmwareImages(); err != nil {
+		return err
+	}
+	if err := errors.Join(mgr.Add(named("firmware images", t.firmware.Run)), mgr.Add(named("firmware images for BMCs", t.serveOwnFirmware))); err != nil {
+		return err
+	}
 	settings := &biossettings.Reconciler{
 		Client: mgr.GetClient(), Fleet: t.fleet, Registry: t.registry, Recorder: s.recorder(mgr), Clock: clock.RealClock{},
 		KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.servers.Wake, name) },
@@ -58,7 +70,7 @@ func (t *term) settingsAndVersions(mgr ctrl.Manager) []func(ctrl.Manager) error 
 			Namespace: s.settings.ManagerNamespace, EnforcePowerOff: s.settings.EnforcePowerOff, Workers: workers,
 		}
 	}
-	setups := []func(ctrl.Manager) error{
+	return t.setUp([]func(ctrl.Manager) error{
 		settings.SetupWithManager,
 		versions(firmwareversion.BIOS, settings.KeyOf).SetupWithManager,
 		versions(firmwareversion.BMC, func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) }).SetupWithManager,
@@ -67,14 +79,5 @@ func (t *term) settingsAndVersions(mgr ctrl.Manager) []func(ctrl.Manager) error 
 			KeyOf:     func(name string) (fleet.Key, bool) { return t.registry.Key(&t.bmcs.Wake, name) },
 			Namespace: s.settings.ManagerNamespace, Workers: workers,
 		}).SetupWithManager,
-	}
-	for _, kind := range childset.Kinds() {
-		setups = append(setups,
-			(&childset.Targets{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kind: kind, Workers: workers}).SetupWithManager,
-			(&childset.Sets{Client: mgr.GetClient(), Kind: kind, Recorder: s.recorder(mgr), Clock: clock.RealClock{}}).SetupWithManager,
-		)
-	}
-	return append(setups, (&rolloutpolicy.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Kinds: childset.Kinds(), Recorder: s.recorder(mgr), Clock: clock.RealClock{},
-	}).SetupWithManager)
+	})
 }

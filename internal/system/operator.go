@@ -101,8 +101,13 @@ func (t *term) addOperator(mgr ctrl.Manager) error {
 		s.operatorCertificate, s.operatorCA = &certificate, ca
 	}
 	consoles := t.consoles(mgr)
-	if err := errors.Join(mgr.Add(named("serial consoles", consoles.Run)), t.recordConsoles(mgr, consoles)); err != nil {
+	if err := mgr.Add(named("serial consoles", consoles.Run)); err != nil {
 		return err
+	}
+	if t.servers != nil {
+		if err := t.recordConsoles(mgr, consoles); err != nil {
+			return err
+		}
 	}
 	unknown := bootserver.UnknownNow(s.view, s.profiles, &s.unknown, &s.history, clock.RealClock{})
 	server := &operator.Server{

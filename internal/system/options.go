@@ -115,6 +115,8 @@ type Options struct {
 	// LeaderElection says that there are other processes like this one, of which the one with the Lease acts. Before its first turn a process does
 	// not listen for machines.
 	LeaderElection bool
+	// Shards is into how many parts BMCs are divided, of which each process like this one has some; 0: the one with the Lease has them all.
+	Shards int
 	// Beside are put beside the controllers of every replica, such as the webhooks of a cluster.
 	Beside []func(ctrl.Manager) error
 
@@ -196,7 +198,7 @@ func (o Options) check() (*settings, error) {
 	if o.CleanupTimeout <= 0 {
 		refuse("cleanup-timeout", fmt.Errorf("%s is not greater than zero", o.CleanupTimeout))
 	}
-	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkFirmware(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream(), s.checkTracing())
+	errs = append(errs, s.readFiles(), s.checkEvents(), s.checkFirmware(), s.checkOperator(), s.checkExternal(), s.checkIPXE(), s.checkPinned(), s.checkPages(), s.checkBootStream(), s.checkTracing(), s.checkShards())
 	return s, errors.Join(errs...)
 }
 

@@ -99,6 +99,12 @@ type System struct {
 	election    *election // nil: there are no others, and alone is there
 	alone       *alone
 	term        atomic.Pointer[term]
+	// divided is what is known of how BMCs are divided among managers. undivided is nil where there are no others, and sharding where this process
+	// divides nothing.
+	divided   divided
+	undivided *undivided
+	sharding  *sharding
+	shards    shards
 
 	// running is the context of all parts that are in every replica, from the start to the end.
 	running   context.Context
@@ -207,6 +213,9 @@ func (s *System) Start(ctx context.Context, config *rest.Config) error {
 		s.run(p.name, p.run)
 	}
 	s.acting.Go(s.takeTurns)
+	if s.sharding != nil {
+		s.acting.Go(s.holdShards)
+	}
 	return nil
 }
 

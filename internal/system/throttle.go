@@ -30,16 +30,16 @@ func withSets(stages map[string]throttle.Staged) map[string]throttle.Staged {
 	return stages
 }
 
-// reportThrottled has objects without progress reported, which their condition and an event say.
-func (s *System) reportThrottled(mgr ctrl.Manager, unthrottled client.Client) error {
+// throttled reports objects without progress, which their condition and an event say.
+func (s *System) throttled(mgr ctrl.Manager, unthrottled client.Client) func(context.Context) error {
 	reporter := &throttle.Reporter{
 		Throttle: s.throttle, Client: unthrottled, Recorder: s.recorder(mgr), Clock: clock.RealClock{}, Logger: s.logger,
 	}
-	return mgr.Add(named("reports of objects without progress", func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		if err := metrics.Registry.Register(s.throttle); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
 		defer metrics.Registry.Unregister(s.throttle)
 		return reporter.Start(ctx)
-	}))
+	}
 }

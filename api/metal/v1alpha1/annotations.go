@@ -123,6 +123,18 @@ const (
 	// holder writes it; without it the holder serves none.
 	AnnotationBootStreamAddress = "farrier.dev/boot-stream-address"
 
+	// AnnotationShards, on the Lease of the managers, says that BMCs are divided among managers: <number of shards> <identity of the holder>. It
+	// counts as long as that identity is the holder of the Lease, or nobody is.
+	AnnotationShards = "farrier.dev/shards"
+
+	// AnnotationBootAcknowledged, on a ServerBootConfiguration, is the ID of the boot attempt that those who answer its machine have. Where
+	// BMCs are divided among managers, the one that leads writes it for the one that switches the machine on.
+	AnnotationBootAcknowledged = "farrier.dev/boot-acknowledged"
+
+	// AnnotationBootAlarm, on a Server, holds the newest alarm about a boot of its machine, as JSON: {"reason", "message", "attempt", "at"}. Where
+	// BMCs are divided among managers, the one that leads writes it for the one that looks after the Server.
+	AnnotationBootAlarm = "farrier.dev/boot-alarm"
+
 	// AnnotationFirstReader, with the value "true" on a hand-written boot config, binds its content to the machine that reads it
 	// first.
 	AnnotationFirstReader = "farrier.dev/first-reader"

@@ -24,6 +24,9 @@ const (
 // boot server that leases the address.
 const LabelSite = "farrier.dev/site"
 
+// LabelShards, on the Leases of managers among which BMCs are divided, and of the shards, says into how many.
+const LabelShards = "farrier.dev/shards"
+
 // LabelWatchFilter names the installation that an object belongs to, by its --watch-filter, where several share a Kubernetes API. An object without the
 // label belongs to the installation without a filter. Farrier gives the label to all that it makes.
 const LabelWatchFilter = "metal.ironcore.dev/watch-filter"

@@ -49,13 +49,18 @@ func (b *Board) Raise(server string, a Alarm) {
 	if server == "" {
 		return
 	}
+	b.Put(server, a)
+	b.Wake(server)
+}
+
+// Put puts an alarm up that was raised at another board.
+func (b *Board) Put(server string, a Alarm) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.by == nil {
 		b.by = map[string]Alarm{}
 	}
 	b.by[server] = a
-	b.mu.Unlock()
-	b.Wake(server)
 }
 
 // Of is the newest alarm of a Server.

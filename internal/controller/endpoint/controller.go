@@ -187,11 +187,14 @@ func (r *Reconciler) createSecret(ctx context.Context, endpoint *metalv1.Endpoin
 		return err
 	}
 	credential := entry.DefaultCredentials[0]
+	// The BMC controller makes this attempt without writing it again, and tries the next ones where the BMC refuses these. One in another process
+	// writes down the first, too.
+	trial := bmcsecret.First(r.Clock.Now())
+	if r.Begun == nil {
+		trial = bmcsecret.Trial{}
+	}
 	secret := &metalv1.BMCSecret{
-		// The BMC controller makes this attempt without writing it again, and tries the next ones where the BMC refuses these.
-		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name, Annotations: map[string]string{
-			metalv1.AnnotationDefaultCredentials: bmcsecret.First(r.Clock.Now()).String(),
-		}},
+		ObjectMeta: metav1.ObjectMeta{Name: endpoint.Name, Annotations: map[string]string{metalv1.AnnotationDefaultCredentials: trial.String()}},
 		Data: map[string][]byte{
 			metalv1.BMCSecretUsernameKey: []byte(credential.Username),
 			metalv1.BMCSecretPasswordKey: []byte(credential.Password.Reveal()),

@@ -14,6 +14,7 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
+	"github.com/farrier-dev/farrier/internal/controller/bootrelay"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
 	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
@@ -141,7 +142,7 @@ func (r *Reconciler) gatherBoot(ctx context.Context, v *View) error {
 	v.Attempt = bootattempt.Of(&config)
 	v.Answering = r.Boots.Answering()
 	if v.Attempt.Open() {
-		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID)
+		v.Acknowledged = r.Boots.Acknowledged(v.Attempt.ID) || bootrelay.Acknowledged(v.Boot, v.Attempt.ID)
 		if r.Policy.BMCIdentity {
 			v.BMCToken = ignition.BMCToken(r.TokenKey, string(v.Server.UID), v.Attempt.ID)
 		}

@@ -99,13 +99,16 @@ func (c *census) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// publish shows the census among the metrics of the process for as long as the manager runs.
-func (c *census) publish(mgr ctrl.Manager) error {
+// publish shows the census among metrics, nil: those of the process, for as long as the manager runs.
+func (c *census) publish(mgr ctrl.Manager, in prometheus.Registerer) error {
+	if in == nil {
+		in = metrics.Registry
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if err := metrics.Registry.Register(c); err != nil {
+		if err := in.Register(c); err != nil {
 			return fmt.Errorf("metrics of servers: %w", err)
 		}
-		defer metrics.Registry.Unregister(c)
+		defer in.Unregister(c)
 		<-ctx.Done()
 		return nil
 	}))

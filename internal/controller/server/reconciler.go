@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,6 +73,8 @@ type Reconciler struct {
 	Trace *boottrace.Tracker
 	// Derived has the boot configs of internal boots; nil: all are objects.
 	Derived *derivedboot.Configs
+	// Metrics gets what is counted of servers; nil: those of the process.
+	Metrics prometheus.Registerer
 	// Workers is how many servers are reconciled at the same time.
 	Workers int
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/bootrelay"
 	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
 	"github.com/farrier-dev/farrier/internal/inspection"
@@ -100,6 +101,9 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	conditions := &v.Server.Status.Conditions
 	old := apimeta.FindStatusCondition(*conditions, metalv1.ConditionBootAlarm)
 	newest, raised := r.Alarms.Of(v.Server.Name)
+	if !raised {
+		newest, raised = bootrelay.AlarmOf(v.Server)
+	}
 	laterBoot := func(at metav1.Time) bool {
 		return v.Attempt.Begun() && v.Attempt.Started != nil && v.Attempt.Started.After(at.Time)
 	}

@@ -26,7 +26,7 @@ import (
 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.census.publish(mgr); err != nil {
+	if err := r.census.publish(mgr, r.Metrics); err != nil {
 		return err
 	}
 	options := objectqueue.Options(r.Workers)

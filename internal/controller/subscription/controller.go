@@ -88,6 +88,18 @@ func (r *Reconciler) reconcile(ctx context.Context, obj *metalv1.BMC) (reconcile
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
+// Leave has the receiver forget the BMCs that this controller has looked after, which has ended. Others may use the receiver.
+func (r *Reconciler) Leave() {
+	if r.Receiver == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.known {
+		r.Receiver.Forget(id)
+	}
+}
+
 // keyOf finds the actor of a BMC.
 func (r *Reconciler) keyOf(ctx context.Context, obj *metalv1.BMC) (fleet.Key, error) {
 	address, err := connection.AddressOf(ctx, r.Client, obj)
