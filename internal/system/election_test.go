@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -104,7 +103,7 @@ func (a *acting) is() (terms int, now bool) {
 
 func candidateFor(l *lease, name string) *acting {
 	a := &acting{ended: make(chan error, 1)}
-	a.election = election{lock: candidate{l, name}, logger: logr.Discard(), term: func(ctx context.Context) error {
+	a.election = election{lock: candidate{l, name}, lost: func() {}, term: func(ctx context.Context) error {
 		a.mu.Lock()
 		a.terms, a.now = a.terms+1, true
 		a.mu.Unlock()
@@ -280,7 +279,7 @@ func TestAFailedTermEndsTheElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		l := &lease{}
-		e := &election{lock: candidate{l, "a"}, logger: logr.Discard(), term: func(context.Context) error { return broken }}
+		e := &election{lock: candidate{l, "a"}, lost: func() {}, term: func(context.Context) error { return broken }}
 		if err := e.run(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("ended with %v", err)
 		}
