@@ -776,7 +776,7 @@ var rooms = []room{
 	},
 	{
 		path: "bench",
-		may: []string{"api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/image/localregistry", "internal/ignition",
+		may: []string{"internal/shard", "api", "config", "internal/bmc", "internal/fleet", "internal/bootview", "internal/image/registry", "internal/image/blobcache", "internal/image/localregistry", "internal/ignition",
 			"internal/inspection", "internal/identity", "internal/bootserver", "internal/controller", "internal/controller/index", "internal/controlplane/crds",
 			"internal/sim", "internal/ipxeapi/assignment", "internal/ipxeapi/profile", "internal/bootstream", "internal/bootstream/...", "test"},
 		never:   controlPlane,

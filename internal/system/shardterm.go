@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -60,9 +61,17 @@ func (h *shards) all() []*term {
 func (s *System) holdShards() {
 	select {
 	case <-s.synced:
-		s.sharding.run(s.turns)
 	case <-s.turns.Done():
+		return
 	}
+	all := prometheus.NewGauge(prometheus.GaugeOpts{Name: "farrier_shards", Help: "Shards that BMCs are divided into."})
+	all.Set(float64(s.settings.Shards))
+	if err := metrics.Registry.Register(all); err != nil {
+		s.fail(fmt.Errorf("metrics of shards: %w", err))
+		return
+	}
+	defer metrics.Registry.Unregister(all)
+	s.sharding.run(s.turns)
 }
 
 // runShard acts on a shard until ctx ends, and returns when everything has ended.
@@ -79,6 +88,12 @@ func (s *System) runShard(ctx context.Context, i int) error {
 	if err := t.setUp([]func(ctrl.Manager) error{t.addFleet, t.addRecorded}); err != nil {
 		return err
 	}
+	held := prometheus.NewGauge(prometheus.GaugeOpts{Name: "farrier_shard_held", Help: "1 for each shard that this process holds."})
+	held.Set(1)
+	if err := t.metrics.Register(held); err != nil {
+		return fmt.Errorf("metrics of the shard: %w", err)
+	}
+	defer t.metrics.Unregister(held)
 	s.shards.opened.Do(s.openForBMCs)
 	s.shards.put(i, t)
 	defer s.shards.put(i, nil)

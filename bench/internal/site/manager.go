@@ -67,7 +67,7 @@ func StartManager(ctx context.Context, c ManagerConfig) (*Manager, error) {
 	}
 	args := []string{
 		"--kubeconfig", c.Kubeconfig, "--manager-namespace", Namespace, "--data-dir", filepath.Join(c.Folder, "manager"),
-		"--mac-prefixes-file", prefixes, "--probe-os-image", c.Rack.registry + "/" + probeRepository + ":" + imageTag,
+		"--mac-prefixes-file", prefixes, "--probe-os-image", c.Rack.Image(),
 		"--allowed-registries", c.Rack.registry, "--plain-http-registries", c.Rack.registry,
 		"--boot-address", c.Boot, "--boot-url", "http://" + c.Boot, "--metrics-address", c.Metrics, "--metrics-plain", "--pprof-address", c.Profiles,
 		"--health-address", "", "--leader-elect=false",

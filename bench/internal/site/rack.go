@@ -60,6 +60,8 @@ type Machine struct {
 	Dead     bool
 	Requests int
 	Logins   int
+	// OldSessions are requests of a client that another one had taken the place of.
+	OldSessions int
 	// WrongPasswords are all that the BMC was told.
 	WrongPasswords int
 	// Resets are by type, as the BMC was told.
@@ -92,6 +94,9 @@ func StartRack(ctx context.Context, c RackConfig) (*Rack, error) {
 	}
 	return &Rack{BMCs: a.BMCs, Config: c, port: a.Port, registry: a.Registry, process: process}, nil
 }
+
+// Image is one that machines of the rack can boot.
+func (r *Rack) Image() string { return r.registry + "/" + probeRepository + ":" + imageTag }
 
 // Healthy is how many BMCs answer.
 func (r *Rack) Healthy() (n int) {
@@ -143,7 +148,7 @@ func ServeRack(ctx context.Context) error {
 
 func machineOf(rack *sim.Rack, i int, dead bool) Machine {
 	stats := rack.Stats(i)
-	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, WrongPasswords: stats.WrongPasswords, Resets: rack.Machine(i).Resets()}
+	m := Machine{Dead: dead, Requests: stats.Requests, Logins: stats.Logins + stats.BasicLogins, OldSessions: stats.OldSessions, WrongPasswords: stats.WrongPasswords, Resets: rack.Machine(i).Resets()}
 	if boots := rack.Machine(i).Record(); len(boots) > 0 {
 		last := boots[len(boots)-1]
 		m.Boots, m.Retries, m.Outcome, m.Why = last.Number, last.Retries, string(last.Outcome), last.Why

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -120,7 +122,10 @@ func (r *Resolver) Target(ctx context.Context, name string) (console.Target, err
 	} else if rotates {
 		return console.Target{}, refuse(console.ReasonPasswordRefused, "BMC %s: its password is about to be replaced, so its SSH server is not told the old one", f.name)
 	}
-	observation, _ := r.Fleet.Observe(fleet.Key(f.endpoint.Key()))
+	observation, known := r.Fleet.Observe(fleet.Key(f.endpoint.Key()))
+	if !known {
+		observation = said(f.object)
+	}
 	if err := trusted(f, observation); err != nil {
 		return console.Target{}, err
 	}
@@ -177,6 +182,24 @@ func (r *Resolver) find(ctx context.Context, server *metalv1.Server) (f found, e
 	target, err := connection.Resolve(ctx, r.Client, secrets, f.object)
 	f.endpoint, f.credentials, f.secret = target.Endpoint, target.Credentials, target.Secret
 	return f, err
+}
+
+// said is what the status of a BMC tells of it, where this process does not look after it: another manager does, or this one has just begun.
+func said(object *metalv1.BMC) (o fleet.Observation) {
+	if object == nil {
+		return o
+	}
+	ready := apimeta.FindStatusCondition(object.Status.Conditions, metalv1.ConditionReady)
+	switch {
+	case ready == nil:
+	case ready.Status == metav1.ConditionTrue:
+		o.Sequence = 1
+	case ready.Reason == metalv1.ReasonAuthenticationFailed:
+		o.Sequence, o.Err = 1, &bmc.Error{Kind: bmc.KindAuthentication, Message: ready.Message}
+	case ready.Reason == metalv1.ReasonUntrusted:
+		o.Sequence, o.Err = 1, &bmc.Error{Kind: bmc.KindUntrusted, Message: ready.Message}
+	}
+	return o
 }
 
 // trusted reports why the BMC must not be told the password: Redfish has refused it, or whoever answers there may be another, or it is a default one that

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,9 +24,17 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // seen is a fleet that has seen one thing.
-type seen struct{ fleet.Observation }
+type seen struct {
+	fleet.Observation
+	elsewhere bool // another manager looks after the BMC
+}
 
-func (s seen) Observe(fleet.Key) (fleet.Observation, bool) { return s.Observation, true }
+func (s seen) Observe(fleet.Key) (fleet.Observation, bool) {
+	if s.elsewhere {
+		return fleet.Observation{}, false
+	}
+	return s.Observation, true
+}
 
 // objects are a Server, its BMC and the credentials, which a test may change.
 type objects struct {
@@ -33,7 +42,9 @@ type objects struct {
 	bmc    *metalv1.BMC
 	secret *metalv1.BMCSecret
 	seen   fleet.Observation
-	clock  *clocktesting.FakePassiveClock
+	// elsewhere: another manager looks after the BMC.
+	elsewhere bool
+	clock     *clocktesting.FakePassiveClock
 }
 
 func newObjects() *objects {
@@ -55,7 +66,15 @@ func (o *objects) resolver(t *testing.T) *Resolver {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects([]client.Object{o.server, o.bmc, o.secret}...).Build()
-	return &Resolver{Client: c, APIReader: c, Namespace: "farrier-system", Fleet: seen{o.seen}, Clock: o.clock}
+	return &Resolver{Client: c, APIReader: c, Namespace: "farrier-system", Fleet: seen{o.seen, o.elsewhere}, Clock: o.clock}
+}
+
+// elsewhere has another manager look after the BMC, and say that of it.
+func elsewhere(ready metav1.ConditionStatus, reason string) func(*objects) {
+	return func(o *objects) {
+		o.elsewhere = true
+		o.bmc.Status.Conditions = []metav1.Condition{{Type: metalv1.ConditionReady, Status: ready, Reason: reason}}
+	}
 }
 
 // TestTarget: what objects and BMC say, and when nobody is told a password.
@@ -84,7 +103,14 @@ func TestTarget(t *testing.T) {
 		"a password that is about to be replaced": {func(o *objects) {
 			o.secret.Data[metalv1.BMCSecretNextPasswordKey] = []byte("next")
 		}, console.ReasonPasswordRefused, nil},
-		"whoever answers is another": {func(o *objects) { o.seen.Err = &bmc.Error{Kind: bmc.KindUntrusted} }, console.ReasonHostKey, nil},
+		"whoever answers is another":                 {func(o *objects) { o.seen.Err = &bmc.Error{Kind: bmc.KindUntrusted} }, console.ReasonHostKey, nil},
+		"another manager looks after the BMC":        {elsewhere(metav1.ConditionTrue, "Ready"), "", func(g console.Target) bool { return g.BMC == "bmc-7" }},
+		"another manager is refused by Redfish":      {elsewhere(metav1.ConditionFalse, metalv1.ReasonAuthenticationFailed), console.ReasonPasswordRefused, nil},
+		"another manager does not trust who answers": {elsewhere(metav1.ConditionFalse, metalv1.ReasonUntrusted), console.ReasonHostKey, nil},
+		"another manager has not been answered": {func(o *objects) {
+			o.elsewhere = true
+			o.secret.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: bmcsecret.First(noon).String()}
+		}, console.ReasonPasswordRefused, nil},
 		"a default password nobody has tried": {func(o *objects) {
 			o.seen = fleet.Observation{}
 			o.secret.Annotations = map[string]string{metalv1.AnnotationDefaultCredentials: bmcsecret.First(noon).String()}
