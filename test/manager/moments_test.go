@@ -63,6 +63,18 @@ type moments struct {
 // killed at moments between two writes, whichever. A machine that runs for its claim is never switched; each is switched on once
 // for its discovery, each claim and each cleanup, so none is wiped twice; none is free that was not wiped; and all lives complete.
 func TestKilledAtAnyMoment(t *testing.T) {
+	m := newMoments(t)
+	for m.killed < kills && !m.allOver() {
+		m.killOnce()
+	}
+	t.Logf("killed %d times", m.killed)
+	launch(t, "last", m.args...)
+	m.complete()
+}
+
+// newMoments makes a site whose machines are known, and whose lives begin as soon as somebody acts.
+func newMoments(t *testing.T) *moments {
+	t.Helper()
 	// The boot server goes with the manager: firmware that finds nobody asks again.
 	retries := func(o *sim.Options) { o.Timing.BootRetry = 100 * time.Millisecond }
 	m := &moments{stand: &stand{site: newSiteOf(t, living, retries)}, random: rand.New(rand.NewPCG(seed.New(t), 0)), wrote: make(chan struct{}, 1)}
@@ -74,12 +86,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	m.countWrites()
 	m.introduce()
-	for m.killed < kills && !m.allOver() {
-		m.killOnce()
-	}
-	t.Logf("killed %d times", m.killed)
-	launch(t, "last", m.args...)
-	eventually(t, "all lives are over", func() error {
+	return m
+}
+
+// complete waits until all lives are over, and judges them.
+func (m *moments) complete() {
+	m.t.Helper()
+	eventually(m.t, "all lives are over", func() error {
 		if m.live(); !m.allOver() {
 			return fmt.Errorf("%s", m.positions())
 		}
@@ -87,7 +100,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	})
 	for _, l := range m.lives {
 		if on, want := m.Machine(l.number).Resets()["On"], 1+2*lives; on != want {
-			t.Errorf("machine %d was switched on %d times, want %d: for its discovery, and for each claim and its cleanup", l.number, on, want)
+			m.t.Errorf("machine %d was switched on %d times, want %d: for its discovery, and for each claim and its cleanup", l.number, on, want)
 		}
 	}
 }
@@ -96,6 +109,16 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func (m *moments) killOnce() {
 	m.t.Helper()
 	p := launch(m.t, fmt.Sprint(m.killed), m.args...)
+	m.awaitMoment()
+	p.Kill()
+	m.killed++
+	m.t.Logf("kill %d: %s", m.killed, m.positions())
+	m.endLease()
+}
+
+// awaitMoment lets machines live until some things were written, or nothing is written any more.
+func (m *moments) awaitMoment() {
+	m.t.Helper()
 	until := m.writes.Load() + 1 + int64(m.random.IntN(mostWrites))
 	silence := time.NewTimer(quiet)
 	defer silence.Stop()
@@ -108,10 +131,6 @@ func (m *moments) killOnce() {
 			silent = true
 		}
 	}
-	p.Kill()
-	m.killed++
-	m.t.Logf("kill %d: %s", m.killed, m.positions())
-	m.endLease()
 }
 
 // countWrites counts what is written of the objects in which decisions are kept.
