@@ -26,7 +26,7 @@ type bmc struct {
 	nextAccount    int
 	sessions       []session
 	nextSession    int
-	newestSession  int // of those that were used
+	newestSession  map[string]int // of each account, of those that were used
 	sessionSeconds int
 	fault          Fault
 	// filledBy is the fault that filled the session table, accountsFilledBy the one that filled the table of accounts.

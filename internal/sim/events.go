@@ -72,6 +72,17 @@ func (b *bmc) emit(h happening) {
 	}
 }
 
+// Destinations are where BMC i sends its events and metric reports.
+func (r *Rack) Destinations(i int) (all []string) {
+	b := r.bmcs[i]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.subscriptions {
+		all = append(all, s.destination)
+	}
+	return all
+}
+
 // SendMetricReport makes BMC i send a report to all who subscribed to such, and
 // tells how many those are.
 func (r *Rack) SendMetricReport(i int) int {

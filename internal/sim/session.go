@@ -54,10 +54,13 @@ func (b *bmc) bySession(token string) (caller, error) {
 		return caller{}, errUnauthorized
 	}
 	s.used = b.rack.opts.Clock.Now()
-	if s.number < b.newestSession {
+	if s.number < b.newestSession[s.account] {
 		b.stats.add(func(s *Stats) { s.OldSessions++ })
 	}
-	b.newestSession = max(b.newestSession, s.number)
+	if b.newestSession == nil {
+		b.newestSession = map[string]int{}
+	}
+	b.newestSession[s.account] = max(b.newestSession[s.account], s.number)
 	return caller{account: s.account, role: b.accounts[i].role, session: s.id}, nil
 }
 

@@ -24,7 +24,7 @@ type Stats struct {
 	// Connections are all that were ever made, OpenConnections those there are.
 	Connections     int `json:"connections"`
 	OpenConnections int `json:"openConnections"`
-	// OldSessions are requests with a session that came after one with a newer session: two clients ask in turns.
+	// OldSessions are requests with a session that came after one with a newer session of the same account: two clients ask in turns.
 	OldSessions int `json:"oldSessions"`
 	// EventsDelivered and EventsLost are of the subscriptions.
 	EventsDelivered int `json:"eventsDelivered"`

@@ -14,6 +14,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/shard"
+	"github.com/farrier-dev/farrier/internal/sim"
+	"github.com/farrier-dev/farrier/test/loopback"
 )
 
 // shards is into how many BMCs are divided here, sharers the managers among which, and divided the BMCs.
@@ -207,5 +209,69 @@ func TestSharersKilledAtAnyMoment(t *testing.T) {
 	m.complete()
 	if names := m.askedInTurns(); len(names) > 0 {
 		t.Errorf("two managers asked the same BMC in turns: %v", names)
+	}
+}
+
+// TestSharersDoEverything: settings of a server, an account and subscriptions of a BMC, in each of two shards that two managers hold. When one of them is
+// gone, the BMCs send the other one their events.
+func TestSharersDoEverything(t *testing.T) {
+	s := newSiteOf(t, divided)
+	const shards = 2
+	events := []string{loopback.Free(t), loopback.Free(t)}
+	var sharers []*sharer
+	for i, at := range events {
+		sharers = append(sharers, s.share(fmt.Sprintf("sharer %d", i), append(slices.Clone(s.args), "--shards", fmt.Sprint(shards), "--bmc-events-address", at)...))
+	}
+	s.discover()
+	for number := range shards {
+		info := s.BMCs()[slices.IndexFunc(s.BMCs(), func(b sim.BMCInfo) bool { return shard.Of(b.Name, shards) == number })]
+		settings := &metalv1.BIOSSettings{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+		settings.Spec.ServerRef = &metalv1.LocalObjectReference{Name: info.Name + "-system-0"}
+		settings.Spec.Version = "2.4.1"
+		settings.Spec.ServerMaintenancePolicy = metalv1.ServerMaintenancePolicyEnforced
+		settings.Spec.SettingsFlow = []metalv1.SettingsFlowItem{{Name: "a", Priority: 1, Settings: map[string]string{"SystemProfile": "Quiet"}}}
+		user := &metalv1.BMCUser{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+		user.Spec.BMCRef, user.Spec.UserName, user.Spec.RoleID = &metalv1.LocalObjectReference{Name: info.Name}, "monitor", "ReadOnly"
+		s.create(settings, user)
+		eventually(t, "settings of "+info.Name, func() error {
+			err := s.Get(t.Context(), client.ObjectKeyFromObject(settings), settings)
+			if err == nil && settings.Status.State != metalv1.BIOSSettingsStateApplied {
+				err = fmt.Errorf("%+v", settings.Status)
+			}
+			return err
+		})
+		eventually(t, "account of "+info.Name, func() error {
+			err := s.Get(t.Context(), client.ObjectKeyFromObject(user), user)
+			if err == nil && user.Status.ID == "" {
+				err = fmt.Errorf("%+v", user.Status)
+			}
+			return err
+		})
+	}
+	s.heard(events[0], events[1])
+	sharers[0].Kill()
+	s.endLeases(sharers[0].identity)
+	s.heard(events[1])
+	sharers[1].stop()
+	if names := s.askedInTurns(); len(names) > 0 {
+		t.Errorf("two managers asked the same BMC in turns: %v", names)
+	}
+}
+
+// heard waits until every BMC sends its events to one of the addresses.
+func (s *site) heard(addresses ...string) {
+	s.t.Helper()
+	for i, info := range s.BMCs() {
+		eventually(s.t, fmt.Sprintf("%s sends its events to %v", info.Name, addresses), func() error {
+			for _, to := range s.Destinations(i) {
+				if !slices.ContainsFunc(addresses, func(at string) bool { return strings.HasPrefix(to, "http://"+at+"/") }) {
+					return fmt.Errorf("it sends to %s", to)
+				}
+			}
+			if len(s.Destinations(i)) == 0 {
+				return errors.New("it sends none")
+			}
+			return nil
+		})
 	}
 }

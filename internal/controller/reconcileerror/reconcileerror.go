@@ -64,7 +64,8 @@ func Transient(err error) error {
 // Handle translates the error of a reconcile for controller-runtime.
 // It repeats a write that had a conflict soon and without a log line: the cache is
 // about to show the other write. It does not repeat a write into a namespace that
-// is being deleted: the object that needs it is deleted too.
+// is being deleted: the object that needs it is deleted too. What the end of the controller has cut short is nothing to tell of: whoever follows
+// begins anew.
 func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
 	var waiting Waiting
 	var terminal Terminal
@@ -81,6 +82,8 @@ func Handle(ctx context.Context, result reconcile.Result, err error) (reconcile.
 	case errors.As(err, &terminal):
 		log.FromContext(ctx).V(1).Info("reconcile failed, waiting for a change", "reason", terminal.Reason, "error", terminal)
 		return result, nil
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return reconcile.Result{}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		log.FromContext(ctx).V(1).Info("namespace is being deleted", "error", err)
 		return result, nil

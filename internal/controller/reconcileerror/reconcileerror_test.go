@@ -1,6 +1,7 @@
 package reconcileerror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -60,5 +61,21 @@ func TestErrorsThatMayGoAway(t *testing.T) {
 	}
 	if !IsTransient(errors.New("timeout")) {
 		t.Error("a timeout may go away")
+	}
+}
+
+// TestTheEndOfAController: what it has cut short is no error, and what failed before is.
+func TestTheEndOfAController(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	cut := fmt.Errorf("write status: %w", context.Canceled)
+	if _, err := Handle(ended, reconcile.Result{}, cut); err != nil {
+		t.Errorf("cut short by the end: %v", err)
+	}
+	if _, err := Handle(t.Context(), reconcile.Result{}, cut); err == nil {
+		t.Error("something else was canceled, and nobody tells")
+	}
+	if _, err := Handle(ended, reconcile.Result{}, errors.New("broken")); err == nil {
+		t.Error("what failed at the end is not told")
 	}
 }
