@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/site"
@@ -46,9 +47,18 @@ func rackRole(ctx context.Context) error {
 	return err
 }
 
+// network has room for that many BMCs with a server each. The simulator's own, which is the zero value, has room for some thirty thousand.
+func network(bmcs int) netip.Prefix {
+	if bmcs <= 32_000 {
+		return netip.Prefix{}
+	}
+	return netip.MustParsePrefix("127.128.0.0/9") // four million
+}
+
 func startRack(ctx context.Context, c config) (*sim.Rack, error) {
 	rack, err := sim.Start(ctx, sim.Options{
 		Servers: c.BMCs, Username: site.Username, Password: site.Password, Seed: 1,
+		Network: network(c.BMCs),
 		Timing:  sim.Timing{Latency: c.Latency},
 		BootURL: func() string { return "http://127.0.0.1:1/" }, // nothing is switched on
 	})

@@ -258,6 +258,58 @@ func TestSharersDoEverything(t *testing.T) {
 	}
 }
 
+// TestTheDivisionChanges: managers that do not share BMCs, managers that do, and managers that divide them otherwise follow each other without a gap in their
+// care for long, and never at the same time. Those that come while another division counts hold nothing.
+func TestTheDivisionChanges(t *testing.T) {
+	s := newSiteOf(t, divided)
+	with := func(shards string) []string { return append(slices.Clone(s.args), "--shards", shards) }
+	first := launch(t, "alone", s.args...)
+	first.isReady()
+	s.discover()
+	claimed, before := s.claim("web"), s.resets()
+	cared := func(by string, when func()) {
+		t.Helper()
+		logins := s.logins()
+		when()
+		eventually(t, by+" looks after all BMCs", func() error {
+			for i, got := range s.logins() {
+				if got == logins[i] {
+					return fmt.Errorf("%s: %d logins, as before", s.BMCs()[i].Name, got)
+				}
+			}
+			return nil
+		})
+	}
+	second := s.share("two shards", with("2")...)
+	second.isReady()
+	if holders := s.shardHolders(); len(holders) > 0 {
+		t.Errorf("shards are held while a manager has all BMCs: %v", holders)
+	}
+	cared("who divides them in two", first.stop)
+	third := s.share("three shards", with("3")...)
+	third.isReady()
+	if holders := s.shardHolders(); len(holders) != 2 {
+		t.Errorf("shards held by who divides BMCs in two: %v", holders)
+	}
+	cared("who divides them in three", second.stop)
+	last := launch(t, "alone again", s.args...)
+	last.isReady()
+	cared("who does not divide them", func() {
+		third.Kill()
+		s.endLeases(third.identity)
+	})
+	for i, want := range before {
+		if got := s.Machine(i).Resets(); !maps.Equal(got, want) {
+			t.Errorf("machine %d: resets %v, %v before the division changed", i, got, want)
+		}
+	}
+	s.serverIs(claimed, metalv1.ServerStateReserved, metalv1.PowerStateOn)
+	last.stop()
+	if names := s.askedInTurns(); len(names) > 0 {
+		t.Errorf("two managers asked the same BMC in turns: %v", names)
+	}
+}
+
 // heard waits until every BMC sends its events to one of the addresses.
 func (s *site) heard(addresses ...string) {
 	s.t.Helper()
