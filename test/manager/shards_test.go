@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/shard"
 	"github.com/farrier-dev/farrier/internal/sim"
 	"github.com/farrier-dev/farrier/test/loopback"
@@ -308,6 +310,42 @@ func TestTheDivisionChanges(t *testing.T) {
 	if names := s.askedInTurns(); len(names) > 0 {
 		t.Errorf("two managers asked the same BMC in turns: %v", names)
 	}
+}
+
+// TestSharersAndABootServer: a boot server follows the leader. So whoever looks after a machine hears from the leader alone that the boot server has its
+// boot, and switches it on then.
+func TestSharersAndABootServer(t *testing.T) {
+	machines := loopback.Free(t)
+	s := newStreamingOf(t, divided, func(o *sim.Options) { o.BootURL = func() string { return "http://" + machines + "/ipxe/" } })
+	var streams []string
+	for i := range 2 {
+		m, stream := s.launch(fmt.Sprintf("sharer %d", i), "--boot-servers", "boot-1.example", "--boot-url", "http://"+machines, "--shards", "2")
+		m.isReady()
+		streams = append(streams, stream)
+	}
+	s.station("boot-1.example", machines, streams...)
+	s.discover()
+	leader, relayed := s.holder(), 0
+	for i := range 4 {
+		name := fmt.Sprintf("tenant-%d", i)
+		claimed := s.BMCs()[s.claim(name)]
+		var config metalv1.ServerBootConfiguration
+		if err := s.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &config); err != nil {
+			t.Fatal(err)
+		}
+		attempt := bootattempt.Of(&config)
+		if attempt.Started.Sub(*attempt.Ordered) >= 10*time.Second {
+			continue // on a busy machine the boot may go on without a word
+		}
+		elsewhere := s.shardHolders()[fmt.Sprintf("farrier-shard-%d-of-2", shard.Of(claimed.Name, 2))] != leader
+		if told := config.Annotations[metalv1.AnnotationBootAcknowledged] == attempt.ID; told != elsewhere {
+			t.Errorf("claim %s: acknowledged in the boot configuration: %t, looked after by another manager than the leader: %t", name, told, elsewhere)
+		}
+		if elsewhere {
+			relayed++
+		}
+	}
+	t.Logf("%d of 4 claims are looked after by another manager than the leader", relayed)
 }
 
 // heard waits until every BMC sends its events to one of the addresses.

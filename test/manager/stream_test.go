@@ -45,7 +45,12 @@ type streaming struct {
 
 func newStreaming(t *testing.T, change ...func(*sim.Options)) *streaming {
 	t.Helper()
-	s := newSiteOf(t, 1, change...)
+	return newStreamingOf(t, 1, change...)
+}
+
+func newStreamingOf(t *testing.T, servers int, change ...func(*sim.Options)) *streaming {
+	t.Helper()
+	s := newSiteOf(t, servers, change...)
 	dir, err := authority.Init(t.TempDir()+"/pki", time.Now())
 	if err != nil {
 		t.Fatal(err)
