@@ -15,13 +15,13 @@ type EndpointSpec struct {
 	IP string `json:"ip,omitempty"`
 }
 
-// EndpointStatus reports whether a BMC was created for the Endpoint. Farrier writes it.
+// EndpointStatus reports why no BMC was created for the Endpoint. Farrier writes it, unless the Endpoint becomes a BMC at once.
 type EndpointStatus struct {
 	// ObservedGeneration is the metadata.generation that this status describes. Added by Farrier.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions report whether the MAC prefix is known and the BMC exists. Added by Farrier.
+	// Conditions report why the Endpoint is no BMC, and later that it has become one. Added by Farrier.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

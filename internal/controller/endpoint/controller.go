@@ -28,7 +28,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/identity"
 )
 
-// ConditionRecognised reports whether the MAC prefix database knows the endpoint.
+// ConditionRecognised reports whether a BMC came of the endpoint. Only an Endpoint has it of which none came, or none at first.
 const ConditionRecognised = "Recognised"
 
 // Reasons of ConditionRecognised.
@@ -106,7 +106,7 @@ func (r *Reconciler) disown(ctx context.Context, endpoint *metalv1.Endpoint) err
 	return nil
 }
 
-// recognise makes the BMC and says in a condition what came of it.
+// recognise makes the BMC and returns a condition about what came of it.
 func (r *Reconciler) recognise(ctx context.Context, endpoint *metalv1.Endpoint) (metav1.Condition, error) {
 	no := func(reason, format string, args ...any) (metav1.Condition, error) {
 		return metav1.Condition{Type: ConditionRecognised, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}, nil
@@ -231,7 +231,12 @@ func (r *Reconciler) createBMC(ctx context.Context, endpoint *metalv1.Endpoint, 
 	return nil
 }
 
+// report writes the condition into status. Of an Endpoint that has become a BMC at once it writes nothing: the BMC says so, and each of ten thousand
+// such Endpoints would cost a write.
 func (r *Reconciler) report(ctx context.Context, endpoint *metalv1.Endpoint, condition metav1.Condition) error {
+	if condition.Status == metav1.ConditionTrue && apimeta.FindStatusCondition(endpoint.Status.Conditions, ConditionRecognised) == nil {
+		return nil
+	}
 	before := endpoint.DeepCopy()
 	condition.ObservedGeneration = endpoint.Generation
 	endpoint.Status.ObservedGeneration = endpoint.Generation

@@ -73,10 +73,23 @@ func TestAKnownPrefixBecomesABMCWithItsCredentials(t *testing.T) {
 	if len(bmc.OwnerReferences) != 0 {
 		t.Errorf("the garbage collector would delete the BMC with its Endpoint: %v", bmc.OwnerReferences)
 	}
+	if said := conditions(t, api, "e"); len(said) != 0 {
+		t.Errorf("the BMC says it already: %v", said)
+	}
+}
+
+// TestAnEndpointThatIsRecognisedLaterSaysSo: what its condition said before is no longer so.
+func TestAnEndpointThatIsRecognisedLaterSaysSo(t *testing.T) {
+	api := controllertest.NewAPI(t, endpoint("e", "cc:00:00:00:00:01"))
+	r := reconciler(t, api)
+	api.Settle(t, r, "e")
+	controllertest.Says(t, conditions(t, api, "e"), ConditionRecognised, metav1.ConditionFalse, ReasonUnknownPrefix)
+	controllertest.Change(t, api, "e", func(e *metalv1.Endpoint) { e.Spec.MACAddress = acme })
+	api.Settle(t, r, "e")
 	e := controllertest.Read[metalv1.Endpoint](t, api, "e")
 	controllertest.Says(t, e.Status.Conditions, ConditionRecognised, metav1.ConditionTrue, ReasonBMCCreated, "ACME", "http")
-	if e.Status.ObservedGeneration != 1 {
-		t.Errorf("the status is about generation %d", e.Status.ObservedGeneration)
+	if e.Status.ObservedGeneration != e.Generation {
+		t.Errorf("the status is about generation %d, and the Endpoint has %d", e.Status.ObservedGeneration, e.Generation)
 	}
 }
 
@@ -107,9 +120,8 @@ func TestOfTwoWithOneMACTheOlderWins(t *testing.T) {
 	api.Settle(t, r, "a")
 	api.Settle(t, r, "z")
 	controllertest.Says(t, conditions(t, api, "a"), ConditionRecognised, metav1.ConditionFalse, ReasonDuplicateMAC, `"z"`)
-	controllertest.Says(t, conditions(t, api, "z"), ConditionRecognised, metav1.ConditionTrue, ReasonBMCCreated)
-	if !controllertest.Gone[metalv1.BMC](t, api, "a") {
-		t.Error("both became BMCs")
+	if controllertest.Gone[metalv1.BMC](t, api, "z") || !controllertest.Gone[metalv1.BMC](t, api, "a") {
+		t.Error("both became BMCs, or none")
 	}
 
 	// The younger is woken when the older is gone.
@@ -126,8 +138,10 @@ func TestOfTwoOfOneSecondTheFirstNameWins(t *testing.T) {
 	r := reconciler(t, api)
 	api.Settle(t, r, "b")
 	api.Settle(t, r, "a")
-	controllertest.Says(t, conditions(t, api, "a"), ConditionRecognised, metav1.ConditionTrue, ReasonBMCCreated)
 	controllertest.Says(t, conditions(t, api, "b"), ConditionRecognised, metav1.ConditionFalse, ReasonDuplicateMAC)
+	if controllertest.Gone[metalv1.BMC](t, api, "a") || !controllertest.Gone[metalv1.BMC](t, api, "b") {
+		t.Error("both became BMCs, or none")
+	}
 }
 
 func TestEndpointsWithoutAMACAreNoDuplicates(t *testing.T) {
@@ -160,7 +174,9 @@ func TestABMCWithOtherCredentialsGetsNoDefaultOnes(t *testing.T) {
 	own.Spec.BMCSecretRef.Name = "vault"
 	api := controllertest.NewAPI(t, endpoint("e", acme), own)
 	api.Settle(t, reconciler(t, api), "e")
-	controllertest.Says(t, conditions(t, api, "e"), ConditionRecognised, metav1.ConditionTrue, ReasonBMCCreated)
+	if said := conditions(t, api, "e"); len(said) != 0 {
+		t.Errorf("the Endpoint says %v", said)
+	}
 	if !controllertest.Gone[metalv1.BMCSecret](t, api, "e") {
 		t.Error("default credentials that nobody asked for lie about")
 	}
