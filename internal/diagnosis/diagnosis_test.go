@@ -11,6 +11,7 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview"
 	"github.com/farrier-dev/farrier/internal/diagnosis"
 	"github.com/farrier-dev/farrier/internal/diagnosis/faults"
@@ -40,6 +41,26 @@ func TestTheFirstTwoLinesNameTheCause(t *testing.T) {
 				t.Error("a placeholder is left")
 			}
 		})
+	}
+}
+
+// TestAProbeThatCannotBeBootedIsNotToldToSwitchOn, though its boot is ordered as soon as it is prepared: its boot configuration says what is wrong.
+func TestAProbeThatCannotBeBootedIsNotToldToSwitchOn(t *testing.T) {
+	ordered := func(state metalv1.ServerBootConfigurationState, conditions ...metav1.Condition) *diagnosis.Facts {
+		return faults.Change(faults.Booting(25*time.Minute), func(f *diagnosis.Facts) {
+			f.OfProbe, f.Config.Namespace, f.Config.Name = true, faults.Manager, f.Server.Name
+			a := bootattempt.Of(f.Config)
+			a.Started = nil
+			f.Config.Annotations[metalv1.AnnotationBootAttempt] = a.String()
+			f.Config.Status.State, f.Config.Status.Conditions, f.Boots = state, conditions, nil
+		})
+	}
+	if a := diagnosis.Explain(ordered(metalv1.ServerBootConfigurationStateReady)); a.Reason != diagnosis.ReasonNotOn && a.Reason != diagnosis.ReasonNotOff {
+		t.Errorf("%+v", a)
+	}
+	no := faults.Says(metalv1.ConditionReady, metav1.ConditionFalse, "Error", "Secret \"s-ssh\" does not exist")
+	if a := diagnosis.Explain(ordered(metalv1.ServerBootConfigurationStateError, no...)); !strings.Contains(a.Cause, "does not exist") {
+		t.Errorf("%+v", a)
 	}
 }
 

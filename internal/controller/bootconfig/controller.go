@@ -317,6 +317,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.Images.Subscribe(r.interest.wake)
 	if r.Derived != nil {
 		r.Derived.Rendered = func(key client.ObjectKey) { r.interest.source.Wake(key.Namespace, key.Name) }
+		r.Derived.Named = r.named
 	}
 	ofServer := func(ctx context.Context, obj client.Object) []reconcile.Request {
 		return index.Requests(ctx, r, &metalv1.ServerBootConfigurationList{}, client.MatchingFields{index.BootConfigByServer: obj.GetName()})

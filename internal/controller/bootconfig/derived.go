@@ -1,6 +1,8 @@
 package bootconfig
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,7 @@ import (
 	"github.com/farrier-dev/farrier/internal/bootview/bootmethod"
 	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/controller/events"
+	"github.com/farrier-dev/farrier/internal/image/registry"
 )
 
 // The boot configs of internal boots are derived (package derivedboot). Status of the boot configuration is the only one that they have: what they
@@ -25,6 +28,17 @@ func (v *view) pin() {
 	if plan, ordered := derivedboot.Ordered(v.config); ordered {
 		v.image.Plan, v.resolved = plan, true
 	}
+}
+
+// named is what the image of an internal boot names now, where the registry has told and the machine can boot it: such a boot is ordered together with
+// its preparation.
+func (r *Reconciler) named(server *metalv1.Server, reference string) (derivedboot.Image, bool) {
+	found, resolved := r.Images.Lookup(registry.Request{Reference: reference, Architecture: architecture(server, r.Architecture)})
+	if !resolved || found.Err != nil || found.Plan.Digest == "" {
+		return derivedboot.Image{}, false
+	}
+	boots := slices.ContainsFunc(bootmethod.Methods, func(m bootmethod.Method) bool { return found.Plan.Has(m.Layers) })
+	return derivedboot.Image{Reference: reference, Plan: found.Plan}, boots
 }
 
 // gatherDerived takes a derived child for what there is, unless somebody else's object has its place.

@@ -17,8 +17,10 @@ import (
 type Configs struct {
 	// Namespace is the manager's, where internal boot configurations are.
 	Namespace string
+	// Named is what a reference names now for the machine of a Server, where that is known and the machine can boot it. Package bootconfig sets it.
+	Named func(server *metalv1.Server, reference string) (Image, bool)
 	// Planned is told of a boot config that is to be rendered, or is gone; Rendered of a boot configuration of which a boot config reports something
-	// new. Both are set before the first boot, and must not block.
+	// new. All are set before the first boot, and must not block.
 	Planned  func(kind string, key types.NamespacedName)
 	Rendered func(key types.NamespacedName)
 
@@ -38,6 +40,14 @@ type boot struct {
 func (c *Configs) Covers(config *metalv1.ServerBootConfiguration) bool {
 	return c != nil && config != nil && config.Namespace == c.Namespace && config.Name == config.Spec.ServerRef.Name &&
 		config.Annotations[metalv1.AnnotationType] == metalv1.TypeInternal
+}
+
+// Now is what a reference names now for the machine of a Server; false: that is not known, or no boot config is derived.
+func (c *Configs) Now(server *metalv1.Server, reference string) (Image, bool) {
+	if c == nil || c.Named == nil {
+		return Image{}, false
+	}
+	return c.Named(server, reference)
 }
 
 // Look notes that a boot configuration was looked at, whose boot configs are not known yet.

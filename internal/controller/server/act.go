@@ -126,21 +126,12 @@ func (r *Reconciler) submit(key fleet.Key, account string, cmd fleet.Command) er
 // writeAttempt stores the attempt with the boot configuration it belongs to.
 func (r *Reconciler) writeAttempt(ctx context.Context, v *View, p *Plan) error {
 	before := v.Boot.DeepCopy()
-	if v.Boot.Annotations == nil {
-		v.Boot.Annotations = map[string]string{}
-	}
-	v.Boot.Annotations[metalv1.AnnotationBootAttempt] = p.Attempt.String()
-	if image := v.BootImage.String(); image != "" {
-		v.Boot.Annotations[metalv1.AnnotationBootImage] = image
-	}
+	annotateAttempt(v.Boot, p.Attempt, v.BootImage)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Patch(ctx, v.Boot, patch, client.FieldOwner(metalv1.FieldManager)); err != nil {
 		return fmt.Errorf("write the boot attempt: %w", err)
 	}
-	r.Trace.Wrote(v.Server, v.Boot, v.Attempt, p.Attempt)
-	if r.Recorded != nil && p.Attempt.Open() && !(v.Attempt.Open() && v.Attempt.ID == p.Attempt.ID) {
-		r.Recorded(v.Server.Name, p.Attempt.ID)
-	}
+	r.wrote(v, v.Boot, p.Attempt)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootattempt"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 	"github.com/farrier-dev/farrier/internal/ignition"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // prepareInternal makes the boot of the probe: the Secret with the access to the machine, the
 // ignition that starts the agent with its token, and the boot configuration that names
-// both. Objects left from an earlier try are replaced, for their token is spent.
+// both, whose boot may be ordered by that. Objects left from an earlier try are replaced, for their token is spent.
 func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) error {
 	// The reference goes first: its optimistic lock keeps a reconcile with an old
 	// view from throwing away what another has just prepared.
@@ -43,11 +44,12 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) erro
 	if err := r.removeInternal(ctx, v.Server, false); err != nil {
 		return err
 	}
-	objects, err := r.internalObjects(v, p)
+	a, image := r.internalAttempt(v, p)
+	config, secrets, err := r.internalObjects(v, a, image)
 	if err != nil {
 		return err
 	}
-	for _, obj := range objects {
+	for _, obj := range append(secrets, config) { // the boot configuration comes last, when what it refers to exists
 		if err := r.Create(ctx, obj, client.FieldOwner(metalv1.FieldManager)); apierrors.IsAlreadyExists(err) {
 			// Something holds what was deleted above, or it is somebody else's. That is no race to be run
 			// again at once.
@@ -56,20 +58,28 @@ func (r *Reconciler) prepareInternal(ctx context.Context, v *View, p *Plan) erro
 			return fmt.Errorf("prepare discovery: %w", err)
 		}
 	}
+	r.wrote(v, config, a)
 	return nil
 }
 
-// internalObjects renders what prepareInternal creates, in the order of creation: the boot
-// configuration comes last, when what it refers to exists.
-func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) {
+// internalAttempt is the attempt that the boot of the probe begins with, and what its image names if it is ordered by that.
+func (r *Reconciler) internalAttempt(v *View, p *Plan) (*bootattempt.Attempt, derivedboot.Image) {
 	a := &bootattempt.Attempt{ID: v.NewID(), Number: 1}
 	if p.Again != nil {
 		a = p.Again.Again(a.ID)
 	}
 	a.Clean = p.Clean
+	if image, known := r.Derived.Now(v.Server, v.Policy.ProbeImage); known && p.Order {
+		return a.Next(a.ID, v.Now).SeenOff(v.Now), image
+	}
+	return a, derivedboot.Image{}
+}
+
+// internalObjects renders what prepareInternal creates.
+func (r *Reconciler) internalObjects(v *View, a *bootattempt.Attempt, image derivedboot.Image) (*metalv1.ServerBootConfiguration, []client.Object, error) {
 	access, err := ignition.GenerateSSH("metal@" + v.Server.Name)
 	if err != nil {
-		return nil, fmt.Errorf("make the SSH key for discovery: %w", err)
+		return nil, nil, fmt.Errorf("make the SSH key for discovery: %w", err)
 	}
 	token := ignition.Token(r.TokenKey, string(v.Server.UID), a.ID)
 	base := r.Sites.Of(v.Server.Labels[metalv1.LabelSite]).Object()
@@ -87,17 +97,33 @@ func (r *Reconciler) internalObjects(v *View, p *Plan) ([]client.Object, error) 
 		ProbeImage:    r.ProbeAgentImage,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("render the ignition for discovery: %w", err)
+		return nil, nil, fmt.Errorf("render the ignition for discovery: %w", err)
 	}
 	meta := metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: v.Server.Name, Annotations: map[string]string{metalv1.AnnotationType: metalv1.TypeInternal},
 	}
 	config := &metalv1.ServerBootConfiguration{ObjectMeta: *meta.DeepCopy()}
 	config.Annotations[metalv1.AnnotationIsDefaultOSImage] = metalv1.AnnotationTrue
-	config.Annotations[metalv1.AnnotationBootAttempt] = a.String()
 	config.Spec.ServerRef.Name = v.Server.Name
 	config.Spec.Image = v.Policy.ProbeImage
-	return append(r.internalSecrets(meta, access, butane, config), config), nil
+	annotateAttempt(config, a, image)
+	return config, r.internalSecrets(meta, access, butane, config), nil
+}
+
+// annotateAttempt writes an attempt into the annotations of its boot configuration, and what its image names, if that is known.
+func annotateAttempt(config *metalv1.ServerBootConfiguration, a *bootattempt.Attempt, image derivedboot.Image) {
+	metav1.SetMetaDataAnnotation(&config.ObjectMeta, metalv1.AnnotationBootAttempt, a.String())
+	if text := image.String(); text != "" {
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, metalv1.AnnotationBootImage, text)
+	}
+}
+
+// wrote tells of an attempt that was written.
+func (r *Reconciler) wrote(v *View, config *metalv1.ServerBootConfiguration, is *bootattempt.Attempt) {
+	r.Trace.Wrote(v.Server, config, v.Attempt, is)
+	if r.Recorded != nil && is.Open() && !(v.Attempt.Open() && v.Attempt.ID == is.ID) {
+		r.Recorded(v.Server.Name, is.ID)
+	}
 }
 
 // internalSecrets are those of the probe's boot: the access to the machine, and the ignition, which the boot configuration is given the name of. They

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
@@ -56,16 +57,20 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 		if v.off() {
 			p.awaits(AwaitsPowerOff, *a.Ordered)
 		}
+	case v.BootInternal && !ready && (!v.on() || !v.seenSince(a.Ordered)): // it was ordered together with its preparation
+		if v.Boot.Status.State != metalv1.ServerBootConfigurationStateError {
+			p.awaits(AwaitsBootConfiguration, v.Boot.CreationTimestamp.Time)
+		}
 	case how.defaults && a.Defaults == nil:
 		if v.restoreDefaults(p) {
 			p.Attempt = a.SeenDefaults(v.Now)
 		}
 	case v.on() && v.seenSince(a.Ordered):
 		p.Attempt = a.SeenOn(v.Now)
-	case !a.Exits() && !v.Acknowledged && (v.Now.Before(a.Ordered.Add(acknowledgeDelay)) || v.Deriving):
+	case !a.Exits() && !v.Acknowledged && (v.Now.Before(v.bootableSince().Add(acknowledgeDelay)) || v.Deriving):
 		p.after(v.Now, v.acknowledgedBy())
 		p.condition(metalv1.ConditionBootReady, metav1.ConditionFalse, "NotAcknowledged", "Waiting until a boot server has this boot")
-		p.awaits(AwaitsBootServer, *a.Ordered)
+		p.awaits(AwaitsBootServer, v.bootableSince())
 	default:
 		v.powerOn(p, "on")
 		if v.trouble(fleet.PowerOn) == nil && v.Unreachable == nil {
@@ -77,10 +82,28 @@ func (v *View) boot(p *Plan, how bootOptions) bool {
 
 // acknowledgedBy is when the boot goes on without a boot server that knows it, or it is looked again whether it can.
 func (v *View) acknowledgedBy() time.Time {
-	if until := v.Attempt.Ordered.Add(acknowledgeDelay); v.Now.Before(until) {
+	if until := v.bootableSince().Add(acknowledgeDelay); v.Now.Before(until) {
 		return until
 	}
 	return v.Now.Add(acknowledgeDelay)
+}
+
+// bootableSince is when the boot was ordered; of one that was ordered together with its preparation, when its boot configuration became ready after
+// that.
+func (v *View) bootableSince() time.Time {
+	since := *v.Attempt.Ordered
+	if ready := apimeta.FindStatusCondition(v.Boot.Status.Conditions, metalv1.ConditionReady); v.BootInternal && ready != nil && ready.Status == metav1.ConditionTrue {
+		if at := ready.LastTransitionTime.Time; at.After(since) && !v.inFuture(at) {
+			return at
+		}
+	}
+	return since
+}
+
+// prepare has the boot of the probe prepared. It is ordered in the same write where the machine was seen off a moment ago, so that the next step is to
+// switch it on. A boot that only a BMC can identify is ordered once it is known how the machine boots.
+func (v *View) prepare(p *Plan) {
+	p.Prepare, p.Order = true, v.System != nil && v.offLately() && !v.Policy.BMCIdentity
 }
 
 // offLately reports whether the machine was off a moment ago and nothing has been ordered since: a cold boot need not look again. If

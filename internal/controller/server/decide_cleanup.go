@@ -70,7 +70,8 @@ func (v *View) prepareCleaning(mode inspection.CleanMode) Plan {
 		v.notClean(&p, "ProbeImageMissing", "The disks cannot be wiped without a probe image: set --probe-os-image")
 		return p
 	}
-	p.Prepare, p.Clean = true, mode
+	v.prepare(&p)
+	p.Clean = mode
 	v.notClean(&p, reasonCleaning, "Preparing the boot of the probe (mode %s)", mode)
 	return p
 }

@@ -35,7 +35,7 @@ func decideInitial(v *View) Plan {
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "TimedOut", "The probe did not report in time (try %d of %d); the next try is at %s",
 			discoveryFailures(v.Server), v.Policy.DiscoveryRetries+1, v.Server.Annotations[annotationDiscoveryNotBefore])
 	default:
-		p.Prepare = true
+		v.prepare(&p)
 		p.awaits(AwaitsPreparation, v.Now)
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "Preparing the boot of the probe")
 	}
@@ -47,7 +47,7 @@ func decideInitial(v *View) Plan {
 func decideDiscovery(v *View) Plan {
 	var p Plan
 	if v.Boot == nil {
-		p.Prepare = true
+		v.prepare(&p)
 		p.condition(metalv1.ConditionDiscovered, metav1.ConditionFalse, "Preparing", "Preparing the boot of the probe")
 		return p
 	}

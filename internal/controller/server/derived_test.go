@@ -33,11 +33,13 @@ func derives(t *testing.T, test func(*testing.T, *stand)) {
 	})
 }
 
+// probeImage is what the probe boots.
+var probeImage = derivedboot.Image{Reference: "registry/probe:1", Plan: registry.Plan{Digest: "sha256:1", UKI: &registry.Layer{Digest: "sha256:2"}}}
+
 // derived is what the controllers of boot configurations and of delivery make of it: a UKI, that is ready.
 func (s *stand) derived(t *testing.T) {
 	t.Helper()
-	image := derivedboot.Image{Reference: "registry/probe:1", Plan: registry.Plan{Digest: "sha256:1", UKI: &registry.Layer{Digest: "sha256:2"}}}
-	s.Derived.Plan(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe), image, map[string]func(bootmethod.Object){
+	s.Derived.Plan(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe), probeImage, map[string]func(bootmethod.Object){
 		bootmethod.HTTP.Kind: func(o bootmethod.Object) {
 			o.(*bootv1.HTTPBootConfig).Spec.UKIURL = "http://boot.example.org:8082/httpboot/x.efi"
 		},

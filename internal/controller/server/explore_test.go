@@ -225,6 +225,11 @@ func (w world) moves() map[string]world {
 		v := w.view(later)
 		_, p := decide(v)
 		next[name] = w.apply(v, p)
+		if p.Order {
+			n := next[name]
+			n.stage = "off"
+			next[name+", and orders what it prepares"] = n
+		}
 	}
 	for _, operation := range []string{metalv1.OperationPark, metalv1.OperationUnpark, metalv1.OperationRetry} {
 		v := w.view(0)

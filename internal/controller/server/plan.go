@@ -17,6 +17,8 @@ import (
 type Plan struct {
 	// Prepare makes the internal boot configuration and its secrets, Remove deletes them.
 	Prepare, Remove bool
+	// Order has the prepared boot be ordered in the same write, if it is known what its image names.
+	Order bool
 	// Clean is how thoroughly the prepared probe cleans; empty: not at all.
 	Clean inspection.CleanMode
 	// Again is the boot attempt that the prepared one replaces; nil: it is the first.

@@ -116,7 +116,8 @@ func (v *View) bootFailed(p *Plan, limit time.Duration) bool {
 // bootAgain prepares the boot of the probe again: each attempt has its own token.
 func (v *View) bootAgain(p *Plan) {
 	at, since := v.progress()
-	p.Prepare, p.Again = true, v.Attempt
+	v.prepare(p)
+	p.Again = v.Attempt
 	p.warning("ProbeBootedAgain", "The probe of boot %d has reported nothing for %s after %s; booting it again", v.Attempt.Number, v.Now.Sub(since).Round(time.Second), at)
 }
 

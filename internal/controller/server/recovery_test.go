@@ -93,9 +93,10 @@ func TestNothingIsSwitchedBecauseStatusOrTheManagerIsLost(t *testing.T) {
 // walk is a server to which things happen.
 type walk struct {
 	*stand
-	claim *metalv1.ServerClaim
-	seen  metalv1.ServerState
-	dirty bool
+	claim   *metalv1.ServerClaim
+	seen    metalv1.ServerState
+	dirty   bool
+	derived bool // boots of the probe are, and ordered by their preparation where they can be
 }
 
 // TestWhateverHappensIsInTheTable lets random things happen to a server, one after the other, over the real
@@ -113,7 +114,7 @@ func TestWhateverHappensIsInTheTable(t *testing.T) {
 			t.Parallel()
 			stands(t, func(t *testing.T, s *stand) {
 				s.cleans(inspection.CleanMetadata)
-				w := &walk{stand: s}
+				w := &walk{stand: s, derived: seed%2 == 1}
 				s.watch = func(o *metalv1.Server) {
 					if wrong := w.look(t, o); wrong != "" {
 						t.Errorf("%s, of %v", wrong, things)
@@ -121,6 +122,9 @@ func TestWhateverHappensIsInTheTable(t *testing.T) {
 				}
 				// Most of what is of interest begins here.
 				s.available(t)
+				if w.derived {
+					s.known()
+				}
 				for _, thing := range things {
 					w.happens(t, thing)
 					w.proceed(t)
@@ -165,6 +169,9 @@ func (w *walk) proceed(t *testing.T) {
 	for range 3 {
 		w.pass(t, 8*time.Second)
 		if !controllertest.Gone[metalv1.ServerBootConfiguration](t, w.API, namespace+"/"+host) {
+			if w.derived {
+				w.stand.derived(t)
+			}
 			w.ready(t, namespace+"/"+host)
 		}
 	}
@@ -221,7 +228,9 @@ func (w *walk) happens(t *testing.T, thing string) {
 	case "wipe status":
 		w.forgets(t)
 	case "restart":
-		w.restart(t)
+		if w.restart(t); w.derived {
+			w.known()
+		}
 	case "hour":
 		w.rack.Clock.Step(time.Hour)
 		w.rack.Wait()

@@ -9,7 +9,9 @@ import (
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/bootattempt"
 	"github.com/farrier-dev/farrier/internal/bootview/booturl"
+	"github.com/farrier-dev/farrier/internal/controller/derivedboot"
 )
 
 // TestTheProbeReportsToTheURLOfItsSite: what discovery boots knows no other way home.
@@ -26,12 +28,12 @@ func TestTheProbeReportsToTheURLOfItsSite(t *testing.T) {
 		"": "http://10.0.0.1:8082", "a": "http://boot.a.example", "six": "http://[fd00:6::1]:8082", "gone": "http://10.0.0.1:8082",
 	} {
 		server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "uid", Labels: map[string]string{metalv1.LabelSite: label}}}
-		objects, err := r.internalObjects(&View{Server: server, NewID: func() string { return "id" }}, &Plan{})
+		_, secrets, err := r.internalObjects(&View{Server: server}, &bootattempt.Attempt{ID: "id"}, derivedboot.Image{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var butane string
-		for _, o := range objects {
+		for _, o := range secrets {
 			if secret, ok := o.(*corev1.Secret); ok && secret.Data[bootv1.SecretKeyIgnition] != nil {
 				butane = string(secret.Data[bootv1.SecretKeyIgnition])
 			}
