@@ -184,7 +184,7 @@ func (s *stand) said() map[string]string {
 			}
 		case *metalv1.ServerBootConfigurationList:
 			for _, o := range l.Items {
-				all["boot configuration "+o.Namespace+"/"+o.Name] = string(o.Status.State)
+				all["boot configuration "+o.Namespace+"/"+o.Name] = stateOf(&o)
 			}
 		case *metalv1.ServerMaintenanceList:
 			for _, o := range l.Items {
@@ -193,6 +193,14 @@ func (s *stand) said() map[string]string {
 		}
 	}
 	return all
+}
+
+// stateOf is the state of a boot configuration. That of a probe is silent while all is well and the machine has fetched nothing.
+func stateOf(config *metalv1.ServerBootConfiguration) string {
+	if config.Annotations[metalv1.AnnotationType] == metalv1.TypeInternal && config.Status.State == "" {
+		return string(metalv1.ServerBootConfigurationStateReady)
+	}
+	return string(config.Status.State)
 }
 
 // held is what is said of machines that are held.

@@ -272,16 +272,31 @@ func (r *Reconciler) removeOrphans(ctx context.Context, key client.ObjectKey) er
 // that it has just made. That is over within a moment, or a few seconds where a thousand servers are made at once, and wakes it.
 const settleTime = 10 * time.Second
 
+// silence is how long after its creation the status of a boot configuration that has said nothing yet goes on to say nothing.
+func (v *view) silence() time.Duration {
+	switch {
+	case v.problem != "":
+		return 0
+	case v.waiting != "":
+		return settleTime
+	case v.derived && v.asUsual():
+		return untilFetched
+	}
+	return 0
+}
+
 // report writes status, unless it is too early for that; then it says for how long.
 func (r *Reconciler) report(ctx context.Context, v *view) (time.Duration, error) {
 	before := v.config.DeepCopy()
+	v.config.Status = r.statusOf(v)
 	describe(v)
 	r.describeUnfetched(v)
+	r.remember(v, before)
 	if reflect.DeepEqual(before.Status, v.config.Status) || v.rendering && before.Status.State != "" && v.problem == "" {
 		return 0, nil
 	}
-	if r.Clock != nil && before.Status.State == "" && v.problem == "" && v.waiting != "" {
-		if early := before.CreationTimestamp.Add(settleTime).Sub(r.Clock.Now()); early > 0 {
+	if r.Clock != nil && before.Status.State == "" {
+		if early := before.CreationTimestamp.Add(v.silence()).Sub(r.Clock.Now()); early > 0 {
 			return early, nil
 		}
 	}

@@ -2,6 +2,7 @@ package bootconfig
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,36 @@ import (
 
 // The boot configs of internal boots are derived (package derivedboot). Status of the boot configuration is the only one that they have: what they
 // report is in it, and the events that are theirs otherwise are about it.
+
+// untilFetched is how long a machine may take to fetch something before status says that its boot is ready. Then one write tells of both. Whoever
+// boots the machine knows without status (derivedboot.Configs.Status), and people see it at the Server.
+const untilFetched = 5 * time.Minute
+
+// statusOf is what was said last of a boot configuration, in status or in memory.
+func (r *Reconciler) statusOf(v *view) metalv1.ServerBootConfigurationStatus {
+	if !v.derived {
+		return v.config.Status
+	}
+	return r.Derived.Status(v.config)
+}
+
+// remember keeps what was described of a boot configuration whose status is silent.
+func (r *Reconciler) remember(v *view, before *metalv1.ServerBootConfiguration) {
+	if !v.derived {
+		return
+	}
+	var unsaid *metalv1.ServerBootConfigurationStatus
+	if before.Status.State == "" {
+		unsaid = &v.config.Status
+	}
+	r.Derived.Describe(v.config, unsaid)
+}
+
+// asUsual reports whether status would say nothing but that the boot is ready.
+func (v *view) asUsual() bool {
+	usual := map[string]string{metalv1.ConditionReady: "Ready", metalv1.ConditionImageValidation: "Validated", bootv1.ConditionIgnitionContent: "Read"}
+	return v.warning == "" && !slices.ContainsFunc(v.config.Status.Conditions, func(c metav1.Condition) bool { return usual[c.Type] != c.Reason })
+}
 
 // pin has a machine whose boot was ordered get the image that it was ordered with.
 func (v *view) pin() {

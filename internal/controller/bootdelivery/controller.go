@@ -82,6 +82,7 @@ type Delivery struct {
 func (d *Delivery) Setup(mgr ctrl.Manager) error {
 	d.notes.init()
 	if d.Derived != nil {
+		d.Derived.Described = d.WakeServer
 		d.Derived.Planned = func(kind string, key client.ObjectKey) { d.notes.wake(entryName(kind, key.Namespace, key.Name)) }
 	}
 	all := make([]listed, 0, len(bootmethod.Methods))

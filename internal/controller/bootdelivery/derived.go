@@ -68,7 +68,7 @@ func (d *Delivery) derivedNames(ctx context.Context, cached client.Reader) ([]st
 // for how long.
 func (r *reconciler) report(in *source, problem string) (early time.Duration) {
 	before := in.object.DeepCopyObject()
-	in.recall()
+	in.recall(r.Derived.Status(in.config))
 	status := r.describe(in, problem)
 	later := r.describeReach(in, status.Conditions)
 	news := r.fetched(in, *status.Conditions)
@@ -90,9 +90,9 @@ func (r *reconciler) report(in *source, problem string) (early time.Duration) {
 	return later
 }
 
-// recall gives a derived boot config the status that its boot configuration says it has. Its own condition Ready is not in there.
-func (in *source) recall() {
-	status, from := bootmethod.ConfigOf(in.object), &in.config.Status
+// recall gives a derived boot config the status that its boot configuration has, said or not yet. Its own condition Ready is not in there.
+func (in *source) recall(from metalv1.ServerBootConfigurationStatus) {
+	status := bootmethod.ConfigOf(in.object)
 	var conditions []metav1.Condition
 	if ready := apimeta.FindStatusCondition(*status.Conditions, conditionReady); ready != nil {
 		conditions = append(conditions, *ready)

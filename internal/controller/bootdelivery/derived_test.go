@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,20 +19,16 @@ import (
 	"github.com/farrier-dev/farrier/internal/image/localregistry"
 )
 
-// TestAnInternalBootIsDerived: what serves it is no object. Its boot configuration says what the boot config of a claim would.
+// TestAnInternalBootIsDerived: what serves it is no object. Its boot configuration says what the boot config of a claim would, once the machine has
+// fetched something.
 func TestAnInternalBootIsDerived(t *testing.T) {
 	f := newFleet(t)
 	leader := f.starts(t, false)
 	leader.leads.Begin(t.Context())
 	leader.settle(t)
-	config := f.config(t)
-	controllertest.Says(t, config.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image sha256:")
-	controllertest.Says(t, config.Status.Conditions, bootv1.ConditionIgnitionContent, metav1.ConditionTrue, "Read")
-	if config.Status.State != metalv1.ServerBootConfigurationStateReady || config.Status.IgnitionFingerprint == "" {
-		t.Errorf("status %+v", config.Status)
-	}
-	if w := f.Writes(""); len(w) != 1 {
-		t.Errorf("%d writes, want that of the status: %v", len(w), w)
+	isReady(t, leader.Derived.Status(f.config(t)))
+	if w := f.Writes(""); len(w) != 0 {
+		t.Errorf("that it is ready is said before there is anything else to say: %v", w)
 	}
 
 	leader.order(t, "first")
@@ -50,7 +47,8 @@ func TestAnInternalBootIsDerived(t *testing.T) {
 	leader.fetches(leader, bootview.DeliveredScript, "first")
 	leader.fetches(leader, bootview.DeliveredIgnition, "first")
 	leader.settle(t)
-	config = f.config(t)
+	config := f.config(t)
+	isReady(t, config.Status)
 	for _, kind := range []string{bootv1.ConditionIPXEScriptFetched, bootv1.ConditionIgnitionDataFetched} {
 		controllertest.Says(t, config.Status.Conditions, kind, metav1.ConditionTrue, "Delivered", "first", "10.0.0.7")
 	}
@@ -71,10 +69,56 @@ func TestAnInternalBootIsDerived(t *testing.T) {
 	}
 }
 
+// isReady checks what a boot configuration has to say when its boot is ready.
+func isReady(t *testing.T, status metalv1.ServerBootConfigurationStatus) {
+	t.Helper()
+	controllertest.Says(t, status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, "Ready", "Image sha256:")
+	controllertest.Says(t, status.Conditions, bootv1.ConditionIgnitionContent, metav1.ConditionTrue, "Read")
+	if status.State != metalv1.ServerBootConfigurationStateReady || status.IgnitionFingerprint == "" || status.ImageDigest == "" {
+		t.Errorf("status %+v", status)
+	}
+}
+
+// TestAnInternalBootIsNotSilentForEver: it is ready, and the machine fetches nothing. Then status says since when it is ready.
+func TestAnInternalBootIsNotSilentForEver(t *testing.T) {
+	f := newFleet(t)
+	leader := f.starts(t, false)
+	var woken []string
+	leader.Derived.Described = func(server string) { woken = append(woken, server) }
+	leader.leads.Begin(t.Context())
+	leader.settle(t)
+	ready := apimeta.FindStatusCondition(leader.Derived.Status(f.config(t)).Conditions, metalv1.ConditionReady)
+	if ready == nil || len(woken) == 0 {
+		t.Fatalf("ready: %v; woken: %v", ready, woken)
+	}
+	told := len(woken)
+	again := leader.Step(t, leader.configs, probe).RequeueAfter
+	if again <= 0 || len(woken) != told {
+		t.Fatalf("to be looked at in %s, woken: %v", again, woken[told:])
+	}
+	f.API.Clock.Step(again - time.Second)
+	leader.settle(t)
+	if w := f.Writes(""); len(w) != 0 {
+		t.Fatalf("said too early: %v", w)
+	}
+	f.API.Clock.Step(time.Second)
+	leader.settle(t)
+	config := f.config(t)
+	isReady(t, config.Status)
+	said := apimeta.FindStatusCondition(config.Status.Conditions, metalv1.ConditionReady)
+	if since := said.LastTransitionTime; !since.Time.Equal(ready.LastTransitionTime.Truncate(time.Second)) {
+		t.Errorf("ready since %s, and said is %s", ready.LastTransitionTime, since)
+	}
+	if w := f.Writes(""); len(w) != 1 {
+		t.Errorf("writes: %v", w)
+	}
+}
+
 // TestEveryReplicaDerivesTheSame: one that stands by, and one that starts while the registry is away, which knows every machine only then.
 func TestEveryReplicaDerivesTheSame(t *testing.T) {
 	f := newFleet(t)
 	leader, standby := f.starts(t, false), f.starts(t, false)
+	f.API.Clock.Step(time.Hour) // status is not silent any more
 	leader.leads.Begin(t.Context())
 	leader.settle(t)
 	leader.order(t, "first")

@@ -20,9 +20,10 @@ type Configs struct {
 	// Named is what a reference names now for the machine of a Server, where that is known and the machine can boot it. Package bootconfig sets it.
 	Named func(server *metalv1.Server, reference string) (Image, bool)
 	// Planned is told of a boot config that is to be rendered, or is gone; Rendered of a boot configuration of which a boot config reports something
-	// new. All are set before the first boot, and must not block.
-	Planned  func(kind string, key types.NamespacedName)
-	Rendered func(key types.NamespacedName)
+	// new; Described of a Server of whose boot configuration there is something else to say. All are set before the first boot, and must not block.
+	Planned   func(kind string, key types.NamespacedName)
+	Rendered  func(key types.NamespacedName)
+	Described func(server string)
 
 	mu    sync.Mutex
 	boots map[types.NamespacedName]*boot
@@ -33,6 +34,8 @@ type boot struct {
 	uid   types.UID
 	image Image
 	made  map[string]bootmethod.Object // by kind; never changed
+	// unsaid is the status of the boot configuration for as long as that which is stored is silent; nil: it is not, or nothing is known. Never changed.
+	unsaid *metalv1.ServerBootConfigurationStatus
 }
 
 // Covers reports whether the boot configs of a boot configuration are derived and not stored. Of what people write in the manager's namespace

@@ -157,6 +157,7 @@ func (r *Reconciler) gatherMade(ctx context.Context, v *View, key client.ObjectK
 		var settled bool
 		v.BootImage, settled = r.Derived.Settled(v.Boot)
 		v.Deriving = !settled
+		v.Boot.Status = r.Derived.Status(v.Boot)
 	}
 	for _, m := range bootmethod.Methods {
 		if obj, made := r.Derived.Get(m.Kind, key); made && derived {

@@ -132,6 +132,35 @@ func TestAPreparedBootThatCannotBeBootedSwitchesNothing(t *testing.T) {
 	})
 }
 
+// TestABootGoesOnWhileStatusIsSilent: that its boot configuration is ready is known before status says so, and forgotten with the process.
+func TestABootGoesOnWhileStatusIsSilent(t *testing.T) {
+	t.Parallel()
+	prepares(t, nil, func(t *testing.T, s *stand) {
+		ready := &metalv1.ServerBootConfigurationStatus{State: metalv1.ServerBootConfigurationStateReady, ObservedGeneration: 1}
+		describe := func() {
+			s.derived(t)
+			s.Derived.Describe(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe), ready)
+		}
+		s.silent = true
+		describe()
+		s.settle(t)
+		s.restart(t)
+		s.known()
+		s.silent = false
+		s.pass(t, 20*time.Second)
+		if got := s.hw.Resets(); len(got) != 0 {
+			t.Fatalf("this process does not know yet that it is ready, and the machine was told %v", got)
+		}
+		describe()
+		s.pass(t, 20*time.Second)
+		config := controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe)
+		if a := s.attempt(t, theProbe); a.Started == nil || config.Status.State != "" {
+			t.Errorf("the attempt is %v, status %v", a, config.Status)
+		}
+		s.says(t, metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady")
+	})
+}
+
 // TestAPreparedBootSurvivesTheManager: it is ordered, and the next manager carries on with the same image.
 func TestAPreparedBootSurvivesTheManager(t *testing.T) {
 	t.Parallel()
