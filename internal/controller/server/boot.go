@@ -110,7 +110,8 @@ func (v *View) prepare(p *Plan) {
 // somebody presses its button this very moment, the boot fails and is repeated.
 func (v *View) offLately() bool {
 	last := v.System.Command
-	settled := last.ID == "" || last.State.Ended() && v.System.Seen.After(last.End)
+	saw := last.Kind == fleet.PowerOff && last.State == fleet.Succeeded // the end of that command is that the machine was seen off
+	settled := last.ID == "" || saw || last.State.Ended() && v.System.Seen.After(last.End)
 	return v.off() && settled && v.Now.Before(v.System.Seen.Add(seenLately))
 }
 

@@ -214,15 +214,12 @@ func TestAPreparedBootThatIsNotWrittenOrdersNothing(t *testing.T) {
 	})
 }
 
-// TestACleanupIsOrderedByItsPreparation where the claim that has ended left its machine off.
+// TestACleanupIsOrderedByItsPreparation: the machine of the claim that has ended was seen off.
 func TestACleanupIsOrderedByItsPreparation(t *testing.T) {
 	t.Parallel()
 	stands(t, func(t *testing.T, s *stand) {
 		s.cleans(inspection.CleanMetadata)
-		s.available(t)
-		claim := s.claims(t, metalv1.PowerOff)
-		s.pass(t, 10*time.Second)
-		s.rack.Look(address)
+		claim := s.reserved(t)
 		s.known()
 		before := count(s.hw.Resets(), " On")
 		s.ends(t, claim)

@@ -179,6 +179,15 @@ func TestDecisions(t *testing.T) {
 		"discovery saw it off, and something is under way": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.System.Command = fleet.CommandStatus{ID: "another", State: fleet.Running}
 		}), wanted{attempt: "ordered"}},
+		"discovery saw it off by what it was told": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Command = fleet.CommandStatus{ID: "another", Kind: fleet.PowerOff, State: fleet.Succeeded, End: v.System.Seen.Add(time.Millisecond)}
+		}), wanted{attempt: "off"}},
+		"discovery saw it off, and what it was told has failed": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Command = fleet.CommandStatus{ID: "another", Kind: fleet.PowerOff, State: fleet.Failed, End: v.System.Seen.Add(time.Millisecond)}
+		}), wanted{attempt: "ordered"}},
+		"discovery saw it off, and it was told to switch on": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Command = fleet.CommandStatus{ID: "another", Kind: fleet.PowerOn, State: fleet.Succeeded, End: v.System.Seen.Add(time.Millisecond)}
+		}), wanted{attempt: "ordered"}},
 		"discovery waits for the image": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.Boot.Status.State = metalv1.ServerBootConfigurationStatePending
 		}), wanted{}},
