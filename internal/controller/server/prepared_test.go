@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -158,6 +159,34 @@ func TestABootGoesOnWhileStatusIsSilent(t *testing.T) {
 			t.Errorf("the attempt is %v, status %v", a, config.Status)
 		}
 		s.says(t, metalv1.ConditionBootReady, metav1.ConditionTrue, "BootConfigurationReady")
+	})
+}
+
+// TestWritesOfADiscovery of a machine that is off: each of these is one of ten thousand.
+func TestWritesOfADiscovery(t *testing.T) {
+	t.Parallel()
+	prepares(t, nil, func(t *testing.T, s *stand) {
+		s.derived(t)
+		ready := &metalv1.ServerBootConfigurationStatus{State: metalv1.ServerBootConfigurationStateReady, ObservedGeneration: 1}
+		s.Derived.Describe(controllertest.Read[metalv1.ServerBootConfiguration](t, s.API, theProbe), ready)
+		s.pass(t, 10*time.Second)
+		s.reports(t)
+		s.pass(t, 10*time.Second)
+		s.is(t, metalv1.ServerStateAvailable)
+		writes := map[string]int{}
+		for _, w := range s.Writes("") {
+			writes[w.Kind+" "+w.Verb]++
+		}
+		want := map[string]int{
+			"BMC patch": 1, "BMC patch status": 1, // its finalizer, which one of an Endpoint has; it has no UUID that would be written down
+			"Server create": 1, "Server patch": 2, "Server patch status": 2, // its boot is named, and no longer; Discovery, Available
+			"Secret create": 1, "Secret delete": 1,
+			"ServerBootConfiguration create": 1, "ServerBootConfiguration patch": 1, "ServerBootConfiguration delete": 1, // ordered, seen on, gone
+			"ConfigMap create": 1, // the report
+		}
+		if diff := cmp.Diff(want, writes); diff != "" {
+			t.Errorf("- want, + got\n%s", diff)
+		}
 	})
 }
 
