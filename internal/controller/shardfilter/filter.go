@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/shard"
 )
 
@@ -44,11 +45,14 @@ func (f Filter) keyOf(ctx context.Context, obj client.Object) (key string, divid
 	return "", false
 }
 
-// keyOfServer is the BMC that a Server names: the object, or the address of an inline one.
+// keyOfServer is the BMC that a Server names: the object, or the address of an inline one, however it is written.
 func keyOfServer(s *metalv1.Server) string {
 	switch {
 	case s.Spec.BMC != nil:
-		return s.Spec.BMC.Address
+		if ip, err := identity.IP(s.Spec.BMC.Address); err == nil {
+			return ip
+		}
+		return s.Spec.BMC.Address // which is none: nobody asks it anything
 	case s.Spec.BMCRef != nil:
 		return s.Spec.BMCRef.Name
 	}
