@@ -177,7 +177,7 @@ func (s *System) wakeServer(name string) {
 	if t := s.holderOfNamed(name); t != nil {
 		if newest, raised := s.controllers.alarms.Of(name); raised && t.shard != nil {
 			t.alarms.Put(name, newest)
-			s.controllers.alarms.Clear(name)
+			s.controllers.alarms.Done(name, newest)
 		}
 		t.servers.Wake.Wake("", name)
 		return

@@ -71,6 +71,15 @@ func (b *Board) Of(server string) (Alarm, bool) {
 	return a, ok
 }
 
+// Done takes down an alarm that has been dealt with, unless there is a newer one by now.
+func (b *Board) Done(server string, a Alarm) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.by[server] == a {
+		delete(b.by, server)
+	}
+}
+
 // Clear takes the alarm of a Server down, if there is one.
 func (b *Board) Clear(server string) {
 	b.mu.Lock()

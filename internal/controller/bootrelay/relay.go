@@ -118,9 +118,7 @@ func (r *Relay) alarm(ctx context.Context, server *metalv1.Server) error {
 	if err := r.annotate(ctx, server, metalv1.AnnotationBootAlarm, text); err != nil {
 		return err
 	}
-	if now, _ := r.Alarms.Of(server.Name); now == newest { // a newer one has woken this controller again
-		r.Alarms.Clear(server.Name)
-	}
+	r.Alarms.Done(server.Name, newest) // a newer one has woken this controller again
 	return nil
 }
 
