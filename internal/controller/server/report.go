@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/controller/alarm"
 	"github.com/farrier-dev/farrier/internal/controller/bootrelay"
 	"github.com/farrier-dev/farrier/internal/controller/events"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
@@ -100,10 +101,7 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	}
 	conditions := &v.Server.Status.Conditions
 	old := apimeta.FindStatusCondition(*conditions, metalv1.ConditionBootAlarm)
-	newest, raised := r.Alarms.Of(v.Server.Name)
-	if !raised {
-		newest, raised = bootrelay.AlarmOf(v.Server)
-	}
+	newest, raised := r.newestAlarm(v, old)
 	laterBoot := func(at metav1.Time) bool {
 		return v.Attempt.Begun() && v.Attempt.Started != nil && v.Attempt.Started.After(at.Time)
 	}
@@ -123,6 +121,18 @@ func (r *Reconciler) alarmed(v *View) (news bool) {
 	}
 	apimeta.SetStatusCondition(conditions, c)
 	return news
+}
+
+// newestAlarm is the newest one that this process knows or another manager has written. The annotation stays for ever, and one that the condition has
+// told to be over is over.
+func (r *Reconciler) newestAlarm(v *View, told *metav1.Condition) (alarm.Alarm, bool) {
+	newest, raised := r.Alarms.Of(v.Server.Name)
+	relayed, ok := bootrelay.AlarmOf(v.Server)
+	over := told != nil && told.Status == metav1.ConditionFalse && told.LastTransitionTime.After(relayed.At)
+	if ok && !over && (!raised || relayed.At.After(newest.At)) {
+		return relayed, true
+	}
+	return newest, raised
 }
 
 // tellAlarm makes an event of a new alarm.
