@@ -1,6 +1,8 @@
 package alarm
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +71,13 @@ func (b *Board) Of(server string) (Alarm, bool) {
 	defer b.mu.Unlock()
 	a, ok := b.by[server]
 	return a, ok
+}
+
+// Servers are those with an alarm.
+func (b *Board) Servers() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.by))
 }
 
 // Done takes down an alarm that has been dealt with, unless there is a newer one by now.

@@ -23,6 +23,9 @@ func TestBoard(t *testing.T) {
 	b.Put("b", first)
 	is("raised", "a", "first")
 	is("put", "b", "first")
+	if got := b.Servers(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("servers with an alarm: %v", got)
+	}
 	b.Raise("a", second)
 	b.Done("a", first)
 	is("after the end of an earlier one", "a", "second")

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -33,14 +34,25 @@ type Relay struct {
 	Workers int
 }
 
-// SetupWithManager registers the controller. At its start it looks at all boot attempts: what was acknowledged before is not told again.
+// SetupWithManager registers the controller. At its start it looks at all boot attempts and all alarms: what was known before is not told again.
 func (r *Relay) SetupWithManager(mgr ctrl.Manager) error {
+	if err := mgr.Add(manager.RunnableFunc(r.begin)); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bootrelay").
 		Watches(&metalv1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofConfig), builder.WithPredicates(predicate.NewPredicateFuncs(waits))).
 		WatchesRawSource(&r.Wake).
 		WithOptions(objectqueue.Options(r.Workers)).
 		Complete(r)
+}
+
+// begin looks at all Servers with alarms: these may have been raised while nobody led.
+func (r *Relay) begin(context.Context) error {
+	for _, server := range r.Alarms.Servers() {
+		r.Wake.Wake("", server)
+	}
+	return nil
 }
 
 // waits reports whether a boot configuration has an attempt that is not acknowledged yet.

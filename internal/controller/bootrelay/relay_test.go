@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -182,7 +183,7 @@ func (s *stand) alarm(t *testing.T) (alarm.Alarm, bool) {
 func TestAnAlarmIsWrittenAndTakenDown(t *testing.T) {
 	s := newStand(t, booting())
 	s.Step(t, s.relay, "s")
-	if _, any := s.alarm(t); any || len(s.Writes("")) > 0 {
+	if _, raised := s.alarm(t); raised || len(s.Writes("")) > 0 {
 		t.Errorf("without an alarm: %v", s.Writes(""))
 	}
 	for _, message := range []string{"first", `second: "quoted" <&>`} {
@@ -190,14 +191,14 @@ func TestAnAlarmIsWrittenAndTakenDown(t *testing.T) {
 		for range 2 {
 			s.Step(t, s.relay, "s")
 		}
-		got, any := s.alarm(t)
-		if !any || !got.At.Equal(want.At) {
-			t.Fatalf("it says %+v, %t; want %+v", got, any, want)
+		got, raised := s.alarm(t)
+		if !raised || !got.At.Equal(want.At) {
+			t.Fatalf("it says %+v, %t; want %+v", got, raised, want)
 		}
 		if got.At = want.At; got != want {
 			t.Errorf("it says %+v, want %+v", got, want)
 		}
-		if up, any := s.relay.Alarms.Of("s"); any {
+		if up, raised := s.relay.Alarms.Of("s"); raised {
 			t.Errorf("%+v is still up", up)
 		}
 	}
@@ -230,12 +231,29 @@ func TestAnAlarmStaysUntilItIsWritten(t *testing.T) {
 		return nil
 	}
 	s.Step(t, s.relay, "s")
-	if up, any := s.relay.Alarms.Of("s"); !any || up != newer {
+	if up, raised := s.relay.Alarms.Of("s"); !raised || up != newer {
 		t.Fatalf("%+v is up, and %+v came", up, newer)
 	}
 	s.Step(t, s.relay, "s")
 	if got, _ := s.alarm(t); got.Message != "newer" {
 		t.Errorf("it says %+v", got)
+	}
+}
+
+// TestEarlierAlarmsAreLookedAt: one that was raised while nobody led woke nobody.
+func TestEarlierAlarmsAreLookedAt(t *testing.T) {
+	s := newStand(t, booting())
+	s.raise("first")
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	if err := errors.Join(s.relay.begin(t.Context()), s.relay.Wake.Start(t.Context(), queue)); err != nil {
+		t.Fatal(err)
+	}
+	if queue.Len() != 1 {
+		t.Fatalf("%d Servers are looked at", queue.Len())
+	}
+	if got, _ := queue.Get(); got.Name != "s" || got.Namespace != "" {
+		t.Errorf("%v is looked at", got)
 	}
 }
 
@@ -261,13 +279,13 @@ func TestWhatIsNoAlarm(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", "null", `"x"`, "{}", `{"message": "m"}`, `{"reason": 1}`, `{"reason": "R", "at": "yesterday"}`} {
 		server := booting()
 		server.Annotations[metalv1.AnnotationBootAlarm] = text
-		if got, any := AlarmOf(server); any {
+		if got, raised := AlarmOf(server); raised {
 			t.Errorf("%s is %+v", text, got)
 		}
 	}
 	server := booting()
 	server.Annotations[metalv1.AnnotationBootAlarm] = `{"reason": "R", "message": "m", "later": true}`
-	if got, any := AlarmOf(server); !any || got != (alarm.Alarm{Reason: "R", Message: "m"}) {
-		t.Errorf("one with what later versions add: %+v, %t", got, any)
+	if got, raised := AlarmOf(server); !raised || got != (alarm.Alarm{Reason: "R", Message: "m"}) {
+		t.Errorf("one with what later versions add: %+v, %t", got, raised)
 	}
 }

@@ -2,6 +2,7 @@ package shardfilter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -183,11 +184,13 @@ func TestAClientFindsItsShard(t *testing.T) {
 		c := Filter{Shard: i, Shards: shards, Servers: api}.Client(api)
 		for kind, obj := range objects {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
-			if own := i == shard.Of(of, shards); (err == nil) != own || !own && !apierrors.IsNotFound(err) {
+			own := i == shard.Of(of, shards)
+			var status apierrors.APIStatus
+			switch {
+			case own && err != nil, !own && (!apierrors.IsNotFound(err) || !errors.As(err, &status)):
 				t.Errorf("shard %d, %s: %v", i, kind, err)
-			} else if details := apierrors.APIStatus(nil); !own {
-				details = err.(apierrors.APIStatus) //nolint:errorlint,forcetypeassert // IsNotFound
-				if d := details.Status().Details; d.Kind != kind || d.Group != metalv1.GroupVersion.Group || d.Name != obj.GetName() {
+			case !own:
+				if d := status.Status().Details; d.Kind != kind || d.Group != metalv1.GroupVersion.Group || d.Name != obj.GetName() {
 					t.Errorf("shard %d, %s: not found is %+v", i, kind, d)
 				}
 			}
