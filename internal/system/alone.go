@@ -126,15 +126,17 @@ func (a *alone) awaitTurn(ctx context.Context) error {
 // follow returns when the installation is paused, when that cannot be found out for as long as an election would try, or when ctx ends.
 func (a *alone) follow(ctx context.Context) {
 	known := time.Now()
-	for sleep(ctx, retryPeriod) == nil {
+	for sleep(ctx, min(retryPeriod, time.Until(known.Add(renewDeadline)))) == nil {
 		looked := time.Now()
-		paused, err := a.look(ctx)
+		looking, cancel := context.WithDeadline(ctx, known.Add(renewDeadline))
+		paused, err := a.look(looking)
+		cancel()
 		switch {
 		case paused:
 			return
 		case err == nil:
 			known = looked
-		case time.Since(known) > renewDeadline:
+		case time.Since(known) >= renewDeadline:
 			a.logger.Info("the Lease cannot be read, so this process may be paused", "error", err)
 			return
 		}

@@ -6,21 +6,26 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 )
 
 // lookedAt is a Lease that a process which is alone looks at.
 type lookedAt struct {
-	paused, away atomic.Bool
-	terms        atomic.Int32
-	acts         atomic.Bool
-	told         atomic.Bool
+	paused, away, hangs atomic.Bool
+	terms               atomic.Int32
+	acts                atomic.Bool
+	told                atomic.Bool
 }
 
 func (l *lookedAt) alone() *alone {
 	return &alone{
-		look: func(context.Context) (bool, error) {
+		look: func(ctx context.Context) (bool, error) {
+			if l.hangs.Load() {
+				_ = sleep(ctx, renewDeadline/2) // newAlone
+				return false, errors.New("no answer")
+			}
 			if l.away.Load() {
 				return false, errors.New("away")
 			}
@@ -95,4 +100,30 @@ func TestAloneCannotLook(t *testing.T) {
 		end()
 		<-ended
 	})
+}
+
+// TestAloneStopsInTimeWhateverTheAPIDoes: from the last look that found no pause to the end of the term it takes no longer than from the last renewal of a
+// Lease, also where each further look takes as long as it may.
+func TestAloneStopsInTimeWhateverTheAPIDoes(t *testing.T) {
+	for name, trouble := range map[string]func(*lookedAt){
+		"refuses": func(l *lookedAt) { l.away.Store(true) },
+		"hangs":   func(l *lookedAt) { l.hangs.Store(true) },
+	} {
+		for begins := range 10 {
+			synctest.Test(t, func(t *testing.T) {
+				var l lookedAt
+				ctx, end := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- l.alone().run(ctx) }()
+				after(leaseDuration + time.Duration(begins)*retryPeriod/10)
+				trouble(&l)
+				after(renewDeadline)
+				if l.acts.Load() {
+					t.Errorf("the API %s: it still acts %s later", name, renewDeadline)
+				}
+				end()
+				<-ended
+			})
+		}
+	}
 }

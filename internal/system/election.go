@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,8 +25,9 @@ type election struct {
 	// lost is told that the lease is lost.
 	lost func()
 
-	letGo func()          // ends the renewals of the term that was last
-	gone  <-chan struct{} // closed when they have ended
+	renewed *renewals       // those of the term that was last
+	letGo   func()          // ends them
+	gone    <-chan struct{} // closed when they have ended
 }
 
 // run runs terms until ctx ends or a term fails. The lease stays with this process until release.
@@ -37,6 +39,7 @@ func (e *election) run(ctx context.Context) error {
 		}
 		term, end := context.WithCancel(ctx)
 		stop := context.AfterFunc(held, end) // the lease is lost
+		go e.renewed.follow(term, end)
 		err = e.term(term)
 		stop()
 		end()
@@ -52,9 +55,10 @@ func (e *election) run(ctx context.Context) error {
 func (e *election) acquire(ctx context.Context) (held context.Context, err error) {
 	// What client-go logs of every request that fails, contact says once.
 	candidate, letGo := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	e.renewed = &renewals{Interface: e.lock}
 	elected, gone := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: e.lock, Name: e.lock.Describe(), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Lock: e.renewed, Name: e.lock.Describe(), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) { elected <- held },
 			OnStoppedLeading: func() {},
@@ -116,4 +120,50 @@ func (e *election) releaseOnce(ctx context.Context) error {
 	return e.lock.Update(ctx, resourcelock.LeaderElectionRecord{
 		LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
 	})
+}
+
+// renewals is a lock that knows when its lease was last renewed. client-go counts from the answer to a renewal, and from the pause after it: an API that is
+// slow would leave less for the end of a term than the others wait.
+type renewals struct {
+	resourcelock.Interface
+	mu   sync.Mutex
+	sent time.Time // the last request that has renewed it
+}
+
+// Create implements resourcelock.Interface.
+func (r *renewals) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := time.Now()
+	return r.note(r.Interface.Create(ctx, record), sent)
+}
+
+// Update implements resourcelock.Interface.
+func (r *renewals) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	sent := time.Now()
+	return r.note(r.Interface.Update(ctx, record), sent)
+}
+
+func (r *renewals) note(err error, sent time.Time) error {
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sent = sent
+	}
+	return err
+}
+
+// left is how long the lease can count as renewed.
+func (r *renewals) left() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Until(r.sent.Add(renewDeadline))
+}
+
+// follow calls end when the lease has not been renewed for too long. It returns when ctx ends.
+func (r *renewals) follow(ctx context.Context, end func()) {
+	for left := r.left(); left > 0; left = r.left() {
+		if sleep(ctx, left) != nil {
+			return
+		}
+	}
+	end()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -290,4 +291,48 @@ func TestAFailedTermEndsTheElection(t *testing.T) {
 			t.Errorf("released: %v, the lease is %q's", err, l.holder())
 		}
 	})
+}
+
+// slowly is a candidate whose writes are answered late.
+type slowly struct {
+	candidate
+	answer time.Duration
+}
+
+func (c slowly) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := c.candidate.Update(ctx, record)
+	time.Sleep(c.answer) // the clock is the test's
+	return err
+}
+
+// TestATermEndsInTimeBesideASlowAPI: others count from when a renewal was carried out, so the holder counts from when it was sent.
+func TestATermEndsInTimeBesideASlowAPI(t *testing.T) {
+	for passes := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			l := &lease{}
+			var acts atomic.Bool
+			e := &election{lock: slowly{candidate{l, "a"}, renewDeadline / 4}, lost: func() {}, term: func(ctx context.Context) error {
+				acts.Store(true)
+				<-ctx.Done()
+				acts.Store(false)
+				return nil
+			}}
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- e.run(ctx) }()
+			after(time.Minute + time.Duration(passes)*time.Second)
+			if !acts.Load() {
+				t.Error("a slow API has ended the term")
+			}
+			var renewed time.Time
+			l.set(func() { l.away, renewed = true, l.record.RenewTime.Time })
+			after(time.Until(renewed.Add(renewDeadline)) + time.Millisecond)
+			if acts.Load() {
+				t.Errorf("acts %s after its last renewal", time.Since(renewed))
+			}
+			stop()
+			<-ended
+			e.withdraw()
+		})
+	}
 }
