@@ -45,8 +45,9 @@ func (s *System) newTurns(config *rest.Config) (err error) {
 	s.election = &election{
 		lock: s.newLock(leases, identity), term: s.runTerm, lost: func() { s.logger.Info("lost lease: controllers stopped, serving the last boot view") },
 	}
-	own := leases.Leases(s.settings.ManagerNamespace)
-	s.undivided = &undivided{leases: own, logger: s.logger}
+	if !s.settings.foreignLifecycle { // who only delivers boots has no BMCs that could be divided
+		s.undivided = &undivided{leases: leases.Leases(s.settings.ManagerNamespace), named: s.settings.filter.Named, logger: s.logger}
+	}
 	if s.settings.Shards > 0 {
 		s.sharding = s.newSharding(leases, identity)
 	}

@@ -51,9 +51,9 @@ type sharding struct {
 
 	mu   sync.Mutex
 	seen sightings
+	held map[int]*holding
 	// renewed is when this process last said that it lives.
 	renewed time.Time
-	held    map[int]*holding
 }
 
 // holding is a shard that this process stands for or holds.
@@ -73,8 +73,7 @@ func (h *sharding) shardName(i int) string {
 }
 
 func (h *sharding) memberName() string {
-	_, id, _ := strings.Cut(h.identity, "_")
-	return h.named(memberPrefix + id)
+	return h.named(memberPrefix + h.identity[strings.LastIndex(h.identity, "_")+1:]) // the name of a host may have any character
 }
 
 // leaseLabels are those of all Leases about shards.
@@ -84,15 +83,16 @@ func leaseLabels(shards int) map[string]string {
 
 // run holds shards until ctx ends, and returns when all of them are given up.
 func (h *sharding) run(ctx context.Context) {
+	var guard sync.WaitGroup
+	guard.Go(func() { h.guard(ctx) })
 	for {
-		h.turn(ctx, time.Now())
+		h.turn(ctx)
 		if sleep(ctx, retryPeriod) != nil {
 			break
 		}
 	}
-	for _, held := range h.held {
-		held.end()
-	}
+	guard.Wait()
+	h.endAll()
 	for _, held := range h.held {
 		<-held.done
 	}
@@ -103,25 +103,48 @@ func (h *sharding) run(ctx context.Context) {
 	}
 }
 
+// guard ends what this process does with shards as soon as the leader may say something else, also while an API that does not answer keeps turn.
+func (h *sharding) guard(ctx context.Context) {
+	for sleep(ctx, retryPeriod/4) == nil {
+		if !h.divides(time.Now()) {
+			h.endAll()
+		}
+	}
+}
+
+func (h *sharding) endAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, held := range h.held {
+		held.end()
+	}
+}
+
+// divides reports whether the leader divides BMCs as this process does, as far as is known at a time.
+func (h *sharding) divides(now time.Time) bool {
+	d, at := h.known()
+	return d.shards == h.shards && !d.paused && now.Sub(at) < renewDeadline
+}
+
 // turn says that this process lives, looks who else does, and stands for the shards that are its part.
-func (h *sharding) turn(ctx context.Context, now time.Time) {
+func (h *sharding) turn(ctx context.Context) {
+	begun := time.Now()
 	if err := h.renew(ctx); err == nil {
-		h.renewed = now
+		h.renewed = begun
 	} else if ctx.Err() == nil {
 		h.logger.V(1).Info("member lease not renewed", "error", err)
 	}
-	if list, err := listLeases(ctx, h.leases); err == nil {
-		h.mu.Lock()
-		h.seen.see(list, now)
-		h.mu.Unlock()
-		h.removeGone(ctx, now)
+	if err := h.look(ctx); err == nil {
+		h.removeGone(ctx)
 	} else if ctx.Err() == nil {
 		h.logger.V(1).Info("leases of shards not read", "error", err)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	wanted := h.wanted(now)
+	wanted := h.wanted(time.Now())
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for i, held := range h.held {
 		switch {
 		case closed(held.done):
@@ -137,14 +160,26 @@ func (h *sharding) turn(ctx context.Context, now time.Time) {
 	}
 }
 
+// look has all Leases about shards seen.
+func (h *sharding) look(ctx context.Context) error {
+	asked := time.Now()
+	list, err := listLeases(ctx, h.leases, h.named)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen.see(list, asked, time.Now())
+	return nil
+}
+
 // wanted are the shards that this process shall hold at a time.
 func (h *sharding) wanted(now time.Time) map[int]bool {
 	wanted := map[int]bool{}
-	d, at := h.known()
-	if d.shards != h.shards || d.paused || now.Sub(at) > renewDeadline || now.Sub(h.renewed) > renewDeadline {
+	if !h.divides(now) || now.Sub(h.renewed) > renewDeadline {
 		return wanted
 	}
-	for i, holder := range shard.Holders(h.holders(), h.members(now)) {
+	for i, holder := range shard.Holders(h.holders(), h.members()) {
 		if holder == h.identity {
 			wanted[i] = true
 		}
@@ -152,13 +187,13 @@ func (h *sharding) wanted(now time.Time) map[int]bool {
 	return wanted
 }
 
-// members are the managers that live at a time, with this one.
-func (h *sharding) members(now time.Time) []string {
+// members are the managers that live, with this one.
+func (h *sharding) members() []string {
 	members := []string{h.identity}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, s := range h.seen.by {
-		if strings.HasPrefix(name, memberPrefix) && s.held(now) && s.lease.Labels[metalv1.LabelShards] == fmt.Sprint(h.shards) {
+		if strings.HasPrefix(name, memberPrefix) && s.held() && s.lease.Labels[metalv1.LabelShards] == fmt.Sprint(h.shards) {
 			members = append(members, *s.lease.Spec.HolderIdentity)
 		}
 	}
@@ -183,7 +218,7 @@ func (h *sharding) stand(ctx context.Context, i int) *holding {
 	ctx, cancel := context.WithCancel(ctx)
 	held := &holding{end: cancel, done: make(chan struct{})}
 	e := &election{
-		lock: &impatient{Interface: h.lock(h.shardName(i)), gone: func(holder string) bool { return h.gone(h.shardName(i), holder) }},
+		lock: &impatient{Interface: h.lock(h.shardName(i)), gone: func(record *resourcelock.LeaderElectionRecord) bool { return h.gone(h.shardName(i), record) }},
 		lost: func() { h.logger.Info("lost the lease of a shard: its controllers are stopped", "shard", i) },
 	}
 	e.term = func(ctx context.Context) error {
@@ -225,47 +260,47 @@ func (h *sharding) confirm(ctx context.Context) error {
 	if d := divisionOf(lease); d.paused || d.shards != h.shards {
 		return &unconfirmedError{fmt.Sprintf("the manager that leads does not divide BMCs into %d shards", h.shards)}
 	}
-	list, err := listLeases(ctx, h.leases)
-	if err != nil {
+	if err := h.look(ctx); err != nil {
 		return &unconfirmedError{fmt.Sprintf("the Leases of shards cannot be read: %v", err)}
 	}
-	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen.see(list, now)
-	if other := heldShard(h.seen, now, h.shards); other != "" {
+	if other := heldShard(h.seen, h.shards); other != "" {
 		return &unconfirmedError{fmt.Sprintf("a manager that divides BMCs otherwise still holds the Lease %s", other)}
 	}
 	return nil
 }
 
 // heldShard returns the Lease of a shard that somebody may hold and that belongs to another division than the one into that many shards.
-func heldShard(seen sightings, now time.Time, shards int) string {
+func heldShard(seen sightings, shards int) string {
 	for _, name := range slices.Sorted(maps.Keys(seen.by)) {
 		s := seen.by[name]
-		if strings.HasPrefix(name, shardPrefix) && s.lease.Labels[metalv1.LabelShards] != fmt.Sprint(shards) && s.held(now) {
+		if strings.HasPrefix(name, shardPrefix) && s.lease.Labels[metalv1.LabelShards] != fmt.Sprint(shards) && s.held() {
 			return name
 		}
 	}
 	return ""
 }
 
-// gone reports whether the holder of a Lease has not renewed it for as long as it is valid.
-func (h *sharding) gone(name, holder string) bool {
+// gone reports whether a Lease that is as a record says has not been renewed for as long as it is valid.
+func (h *sharding) gone(name string, record *resourcelock.LeaderElectionRecord) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.seen.by[name].gone(holder, time.Now())
+	return h.seen.by[name].gone(record)
 }
 
-// listLeases lists the Leases about shards.
-func listLeases(ctx context.Context, leases coordinationclient.LeaseInterface) ([]coordinationv1.Lease, error) {
+// listLeases lists the Leases about shards that have the name which this installation gives them: another one has its own in the same namespace.
+func listLeases(ctx context.Context, leases coordinationclient.LeaseInterface, named func(string) string) ([]coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewDeadline/2)
 	defer cancel()
 	list, err := leases.List(ctx, metav1.ListOptions{LabelSelector: metalv1.LabelShards})
 	if err != nil {
 		return nil, fmt.Errorf("list Leases: %w", err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(lease coordinationv1.Lease) bool {
+		name, _, _ := strings.Cut(lease.Name, ".") // package watchfilter
+		return named(name) != lease.Name
+	}), nil
 }
 
 // renew says that this process lives.
@@ -293,12 +328,12 @@ func (h *sharding) renew(ctx context.Context) error {
 }
 
 // removeGone deletes what managers have left that ended without a word, long after nobody counts them any more.
-func (h *sharding) removeGone(ctx context.Context, now time.Time) {
+func (h *sharding) removeGone(ctx context.Context) {
 	h.mu.Lock()
 	seen := h.seen.by // which is replaced, and never changed
 	h.mu.Unlock()
 	for name, s := range seen {
-		if !strings.HasPrefix(name, memberPrefix) || now.Sub(s.since) < forgetAfter {
+		if !strings.HasPrefix(name, memberPrefix) || s.unchanged < forgetAfter {
 			continue
 		}
 		unchanged := metav1.Preconditions{UID: &s.lease.UID, ResourceVersion: &s.lease.ResourceVersion}
@@ -323,56 +358,5 @@ func (s *System) newSharding(client coordinationclient.LeasesGetter, identity st
 			}
 		},
 		term: s.runShard, known: s.divided.known, fail: s.fail, logger: s.logger.WithName("shards"), held: map[int]*holding{},
-	}
-}
-
-// impatient is the lock of a Lease whose holder may be known to be gone already. An elector that has just begun to look would wait for as long as the Lease
-// is valid once more.
-type impatient struct {
-	resourcelock.Interface
-	gone func(holder string) bool
-}
-
-// Get implements resourcelock.Interface. A Lease whose holder is gone is one that nobody holds; that it has not changed since, its update makes sure of.
-func (l *impatient) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != l.Identity() && l.gone(record.HolderIdentity) {
-		free := *record
-		free.HolderIdentity = ""
-		return &free, raw, nil
-	}
-	return record, raw, err
-}
-
-// undivided lets a leader that does not divide BMCs begin when nobody holds a part of them.
-type undivided struct {
-	leases coordinationclient.LeaseInterface
-	logger logr.Logger
-	seen   sightings
-}
-
-// await returns when nobody holds a shard, or ctx ends.
-func (u *undivided) await(ctx context.Context) error {
-	told := false
-	for {
-		list, err := listLeases(ctx, u.leases)
-		now := time.Now()
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil // a role of an installation that has never divided anything
-		case err == nil:
-			u.seen.see(list, now)
-			name := heldShard(u.seen, now, 0)
-			if name == "" {
-				return nil
-			}
-			if !told {
-				u.logger.Info("waiting for managers with --shards to give up their BMCs", "lease", name)
-				told = true
-			}
-		}
-		if err := sleep(ctx, retryPeriod); err != nil {
-			return err
-		}
 	}
 }
