@@ -150,3 +150,39 @@ func TestATermEndsWhenTheLeaderIsNotHeardOf(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestWhatNobodyHoldsIsRemoved: members that are gone, and shards of another division, long after anybody changed them; nothing that somebody holds, or that
+// this division needs.
+func TestWhatNobodyHoldsIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, store, _ := shardsOf(5)
+		five, three := leaseLabels(5), leaseLabels(3)
+		store.set(t, "farrier-member-gone", "gone", five, nil)
+		store.set(t, "farrier-shard-0-of-3", "gone", three, nil)
+		store.set(t, "farrier-shard-0-of-5", "gone", five, nil)
+		store.set(t, "farrier-member-renewed", "renewed", five, nil)
+		store.set(t, "somebody-else", "gone", nil, nil)
+		has := func(name string) bool {
+			_, err := store.get(name)
+			return err == nil
+		}
+		for range int(forgetAfter/retryPeriod) + 2 {
+			if h.seen.by["farrier-member-gone"].unchanged < forgetAfter && !has("farrier-member-gone") {
+				t.Fatal("a member is removed before its time")
+			}
+			store.set(t, "farrier-member-renewed", "renewed", five, nil)
+			if err := h.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h.removeGone(t.Context())
+			time.Sleep(retryPeriod) // the clock is the test's
+		}
+		for name, stays := range map[string]bool{
+			"farrier-member-gone": false, "farrier-shard-0-of-3": false, "farrier-shard-0-of-5": true, "farrier-member-renewed": true, "somebody-else": true,
+		} {
+			if has(name) != stays {
+				t.Errorf("%s is there: %t, want %t", name, has(name), stays)
+			}
+		}
+	})
+}

@@ -327,23 +327,23 @@ func (h *sharding) renew(ctx context.Context) error {
 	return err
 }
 
-// removeGone deletes what managers have left that ended without a word, long after nobody counts them any more.
+// removeGone deletes what nobody counts any more: Leases of managers that ended without a word, and of shards of other divisions.
 func (h *sharding) removeGone(ctx context.Context) {
 	h.mu.Lock()
 	seen := h.seen.by // which is replaced, and never changed
 	h.mu.Unlock()
 	for name, s := range seen {
-		if !strings.HasPrefix(name, memberPrefix) || s.unchanged < forgetAfter {
+		if s.unchanged < forgetAfter || strings.HasPrefix(name, shardPrefix) && s.lease.Labels[metalv1.LabelShards] == fmt.Sprint(h.shards) {
 			continue
 		}
 		unchanged := metav1.Preconditions{UID: &s.lease.UID, ResourceVersion: &s.lease.ResourceVersion}
 		if err := h.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &unchanged}); err != nil && !apierrors.IsNotFound(err) {
-			h.logger.V(1).Info("lease of a manager that is gone not deleted", "lease", name, "error", err)
+			h.logger.V(1).Info("lease that nobody holds not deleted", "lease", name, "error", err)
 		}
 	}
 }
 
-// forgetAfter is how long the Lease of a manager stays after its last renewal.
+// forgetAfter is how long a Lease stays after its last renewal.
 const forgetAfter = 10 * leaseDuration
 
 // newSharding makes what holds this process's part of the shards.

@@ -96,12 +96,32 @@ func (s *System) runShard(ctx context.Context, i int) error {
 	defer t.metrics.Unregister(held)
 	s.shards.opened.Do(s.openForBMCs)
 	s.shards.put(i, t)
-	defer s.shards.put(i, nil)
+	defer func() {
+		s.shards.put(i, nil)
+		s.handOver(filter)
+	}()
 	err := t.mgr.Start(ctx)
 	if t.subscriptions != nil {
 		t.subscriptions.Leave()
 	}
 	return err
+}
+
+// handOver has the relay look at the Servers of a shard that this process has given up: whoever gets it next does not know what this process knows.
+func (s *System) handOver(filter shardfilter.Filter) {
+	t := s.term.Load()
+	if t == nil || t.relay == nil {
+		return
+	}
+	var all metalv1.ServerList
+	if err := s.controllers.acting.GetClient().List(context.Background(), &all, client.UnsafeDisableDeepCopy); err != nil {
+		return // a cache that has ended
+	}
+	for i := range all.Items {
+		if filter.Covers(context.Background(), &all.Items[i]) {
+			t.relay.Wake.Wake("", all.Items[i].Name)
+		}
+	}
 }
 
 // openForBMCs begins what all shards of this process have in common. It goes on until the system stops.
