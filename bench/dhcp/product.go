@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -21,52 +20,31 @@ import (
 	"github.com/farrier-dev/farrier/bench/internal/site"
 )
 
-const (
-	farrierPackage = "github.com/farrier-dev/farrier/cmd/farrier"
-	startTimeout   = 3 * time.Minute
-)
+const startTimeout = 3 * time.Minute
 
 // product is a running farrier up.
-type product struct{ *program.Program }
+type product struct{ *program.Up }
 
 // startProduct starts farrier up with the known machines.
-func startProduct(ctx context.Context, c config, folder string) (_ *product, err error) {
-	if c.Binary == "" {
-		if c.Binary, err = program.Build(ctx, folder, farrierPackage); err != nil {
-			return nil, err
-		}
-	}
+func startProduct(ctx context.Context, c config, folder string) (*product, error) {
 	if err := os.WriteFile(filepath.Join(folder, "snponly.efi"), []byte("a boot program"), 0o600); err != nil {
 		return nil, err
 	}
 	boot := net.JoinHostPort(serverAddress, "8082")
-	lines := make(chan string, 1)
-	p := &product{}
-	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
-		lines <- line
-	}, "up", "-o", "json", "--data-dir", filepath.Join(folder, "data"), "--api-address", "127.0.0.1:0", "--boot-address", boot, "--boot-url", "http://"+boot, "--boot-files", folder,
+	up, err := program.StartUp(ctx, c.Binary, folder,
+		"--data-dir", filepath.Join(folder, "data"), "--api-address", "127.0.0.1:0", "--boot-address", boot, "--boot-url", "http://"+boot, "--boot-files", folder,
 		"--dhcp=server", "--dhcp-interface="+serverLink, "--dhcp-range=10.9.1.0-10.9.250.255")
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.Stop())
-		}
-	}()
-	select {
-	case line := <-lines:
-		if err := createKnown(ctx, c.Known, line); err != nil {
-			return nil, err
-		}
-		return p, awaitKnown(ctx, c.Known, "http://"+boot)
-	case <-p.Exited():
-		return nil, p.Err()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(startTimeout):
-		return nil, errors.New("farrier up is not ready in time")
+	p := &product{up}
+	if err := createKnown(ctx, c.Known, p.Ready["kubeconfig"]); err != nil {
+		return nil, errors.Join(err, p.Stop())
 	}
+	if err := awaitKnown(ctx, c.Known, "http://"+boot); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
 }
 
 // awaitKnown waits until the boot server knows every machine.
@@ -98,12 +76,8 @@ func awaitKnown(ctx context.Context, machines int, boot string) error {
 }
 
 // createKnown makes a boot config for each known machine.
-func createKnown(ctx context.Context, machines int, ready string) error {
-	var at struct{ Kubeconfig string }
-	if err := json.Unmarshal([]byte(ready), &at); err != nil {
-		return fmt.Errorf("%q: %w", ready, err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", at.Kubeconfig)
+func createKnown(ctx context.Context, machines int, kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}

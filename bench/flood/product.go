@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +20,6 @@ import (
 )
 
 const (
-	farrierPackage = "github.com/farrier-dev/farrier/cmd/farrier"
 	// victim is the machine that is measured.
 	victim       = "5a5a5a5a-0000-4000-8000-000000000001"
 	readyTimeout = 3 * time.Minute
@@ -29,14 +27,12 @@ const (
 
 // product is a running farrier up.
 type product struct {
-	*program.Program
-	// ready is what its ready line says, by key.
-	ready  map[string]string
+	*program.Up
 	folder string
 }
 
 func startProduct(ctx context.Context, c config) (_ *product, err error) {
-	p := &product{ready: map[string]string{}}
+	p := &product{}
 	if p.folder, err = os.MkdirTemp("", "farrier-flood-"); err != nil {
 		return nil, err
 	}
@@ -45,46 +41,23 @@ func startProduct(ctx context.Context, c config) (_ *product, err error) {
 			err = errors.Join(err, p.stop())
 		}
 	}()
-	if c.Binary == "" {
-		if c.Binary, err = program.Build(ctx, p.folder, farrierPackage); err != nil {
-			return nil, err
-		}
-	}
 	addresses, err := site.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	lines := make(chan string, 1)
-	p.Program, err = program.Start(ctx, c.Binary, func(line string) {
-		lines <- line
-	}, "up", "-o", "json", "--data-dir", filepath.Join(p.folder, "data"), "--sim", fmt.Sprint(c.Servers), "--sim-address", "0.0.0.0:0", "--registry-address", "127.0.0.1:0",
+	p.Up, err = program.StartUp(ctx, c.Binary, p.folder,
+		"--data-dir", filepath.Join(p.folder, "data"), "--sim", fmt.Sprint(c.Servers), "--sim-address", "0.0.0.0:0", "--registry-address", "127.0.0.1:0",
 		"--api-address", "127.0.0.1:0", "--boot-address", addresses[0], "--boot-url", "http://"+addresses[0], "--boot-tls-address", addresses[1], "--bmc-events-address", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case line := <-lines:
-		var at map[string]any
-		if err := json.Unmarshal([]byte(line), &at); err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		for key, value := range at {
-			p.ready[key] = fmt.Sprint(value)
-		}
-	case <-p.Exited():
-		return nil, p.Err()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(readyTimeout):
-		return nil, errors.New("farrier up is not ready in time")
-	}
-	p.ready["boot-tls"] = "https://" + addresses[1]
+	p.Ready["boot-tls"] = "https://" + addresses[1]
 	return p, p.createVictim(ctx)
 }
 
 // createVictim makes a boot config by hand, as somebody does who has no Server for a machine, and waits until it is served.
 func (p *product) createVictim(ctx context.Context) error {
-	config, err := clientcmd.BuildConfigFromFlags("", p.ready["kubeconfig"])
+	config, err := clientcmd.BuildConfigFromFlags("", p.Ready["kubeconfig"])
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -122,7 +95,7 @@ func (p *product) createVictim(ctx context.Context) error {
 
 // address is host:port of a URL of the ready line.
 func (p *product) address(key string) (string, bool) {
-	_, address, found := strings.Cut(p.ready[key], "://")
+	_, address, found := strings.Cut(p.Ready[key], "://")
 	return address, found
 }
 
@@ -133,7 +106,7 @@ func (p *product) boot() string {
 
 func (p *product) stop() error {
 	var err error
-	if p.Program != nil {
+	if p.Up != nil {
 		err = p.Stop()
 	}
 	return errors.Join(err, os.RemoveAll(p.folder))
