@@ -281,3 +281,4 @@ bench: ## List the benchmarks and how to run them
 .PHONY: bench-smoke
 bench-smoke: ## Run every benchmark once, small, to see that it works
 	@set -e; for b in $(BENCHES); do echo "$$b"; $(GO) run $(FLAGS) ./$$b -smoke; done
+	$(GO) run $(FLAGS) ./bench/boot-answers -smoke -product

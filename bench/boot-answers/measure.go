@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
 	"github.com/farrier-dev/farrier/bench/internal/load"
+	"github.com/farrier-dev/farrier/bench/internal/program"
 	"github.com/farrier-dev/farrier/bench/internal/stats"
 	"github.com/farrier-dev/farrier/bench/internal/streaming"
 )
@@ -21,24 +19,24 @@ type bench struct {
 	config
 	folder    string
 	few, many *server
-	// apart is a farrier-bootserver that gets what many has over the boot stream.
+	// apart is a farrier-bootserver that gets what many has over the boot stream; nil: there is none.
 	apart *server
 	load  *child.Process
 
 	heapPerMachine, heapPerAssignment float64
 }
 
-// server is one process that is asked: one of ours, or a farrier-bootserver.
+// server is one process that is asked: one of ours, or another program.
 type server struct {
 	*child.Process
-	apart   *apart
+	program *program.Program
 	address string
 }
 
 // used is what the process has used since it started. How often another program allocates is not known.
 func (s *server) used() (a serverAnswer, err error) {
-	if s.apart != nil {
-		usage, err := s.apart.Usage()
+	if s.program != nil {
+		usage, err := s.program.Usage()
 		return serverAnswer{CPU: usage.CPU}, err
 	}
 	return a, s.Ask(serverRequest{}, &a)
@@ -60,29 +58,38 @@ func newBench(ctx context.Context, c config) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{config: c, folder: folder}
-	certificates, err := streaming.Issue(filepath.Join(folder, "pki"))
-	if err != nil {
-		return nil, err
+	var certificates streaming.Certificates
+	if !c.Alone {
+		if certificates, err = streaming.Issue(filepath.Join(folder, "pki")); err != nil {
+			return nil, err
+		}
 	}
-	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few, Assignments: c.FewAssign}); err != nil {
+	if b.few, _, err = startChild(ctx, serverRequest{Machines: c.Few, Assignments: c.FewAssign, Ignition: c.Ignition}); err != nil {
 		return nil, err
 	}
 	var a serverAnswer
-	if b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many, Assignments: c.ManyAssign, Certificates: certificates.Manager}); err != nil {
-		return nil, err
-	}
-	b.heapPerMachine, b.heapPerAssignment = a.HeapPerMachine, a.HeapPerAssignment
-	p, err := startApart(ctx, folder, certificates, a.Stream)
+	b.many, a, err = startChild(ctx, serverRequest{Machines: c.Many, Assignments: c.ManyAssign, Ignition: c.Ignition, Certificates: certificates.Manager})
 	if err != nil {
 		return nil, err
 	}
-	b.apart = &server{apart: p, address: p.address}
+	b.heapPerMachine, b.heapPerAssignment = a.HeapPerMachine, a.HeapPerAssignment
+	if !c.Alone {
+		p, err := startApart(ctx, folder, certificates, a.Stream)
+		if err != nil {
+			return nil, err
+		}
+		b.apart = &server{program: p.Program, address: p.address}
+	}
 	b.load, err = child.Start(ctx, roleLoad)
 	return b, err
 }
 
 func (b *bench) stop() error {
-	return errors.Join(b.apart.apart.Stop(), b.few.Stop(), b.many.Stop(), b.load.Stop(), os.RemoveAll(b.folder))
+	err := errors.Join(b.few.Stop(), b.many.Stop(), b.load.Stop(), os.RemoveAll(b.folder))
+	if b.apart != nil {
+		err = errors.Join(b.apart.program.Stop(), err)
+	}
+	return err
 }
 
 // figures are the medians over all rounds of one server.
@@ -130,14 +137,17 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	targets := []*server{bare, b.few, b.many, b.apart}
+	targets := []*server{bare, b.few, b.many}
+	if b.apart != nil {
+		targets = append(targets, b.apart)
+	}
 	rounds := make([][]figures, len(targets))
 	for round := range b.Rounds + 1 {
 		for turn := range targets {
 			// Another one begins every round: what the others left behind in
 			// caches falls on each in turn.
 			i := (turn + round) % len(targets)
-			f, err := b.ask(targets[i], path, []int{few, few, many, many}[i], uint64(round))
+			f, err := b.ask(targets[i], b.load, loadRequest{Path: path, Machines: []int{few, few, many, many}[i], Seed: uint64(round)})
 			if err != nil {
 				return row{}, err
 			}
@@ -146,12 +156,14 @@ func (b *bench) measure(ctx context.Context, path string) (row, error) {
 			}
 		}
 	}
-	return row{
-		Path: path, BodyBytes: len(sample),
-		Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]), Apart: median(rounds[3]),
+	r := row{
+		Path: path, BodyBytes: len(sample), Bare: median(rounds[0]), Few: median(rounds[1]), Many: median(rounds[2]),
 		FewOfBare: compare(rounds[1], rounds[0]), ManyOfBare: compare(rounds[2], rounds[0]), ManyOfFew: compare(rounds[2], rounds[1]),
-		ApartOfBare: compare(rounds[3], rounds[0]), ApartOfMany: compare(rounds[3], rounds[2]),
-	}, bare.Stop()
+	}
+	if b.apart != nil {
+		r.Apart, r.ApartOfBare, r.ApartOfMany = median(rounds[3]), compare(rounds[3], rounds[0]), compare(rounds[3], rounds[2])
+	}
+	return r, bare.Stop()
 }
 
 // sizes are how many machines of each site ask for a path: who names itself has an assignment of its own.
@@ -163,16 +175,14 @@ func (c config) sizes(path string) (few, many int) {
 }
 
 // ask puts load on one server for one turn.
-func (b *bench) ask(s *server, path string, machines int, seed uint64) (figures, error) {
+func (c config) ask(s *server, generator *child.Process, r loadRequest) (figures, error) {
+	r.Address, r.Connections, r.Duration = s.address, c.Connections, c.Duration
 	var got load.Outcome
 	before, err := s.used()
 	if err != nil {
 		return figures{}, err
 	}
-	err = b.load.Ask(loadRequest{
-		Address: s.address, Path: path, Machines: machines, Connections: b.Connections, Duration: b.Duration, Seed: seed,
-	}, &got)
-	if err != nil {
+	if err := generator.Ask(r, &got); err != nil {
 		return figures{}, err
 	}
 	after, err := s.used()
@@ -211,48 +221,4 @@ func compare(ours, other []figures) ratios {
 		cpu = append(cpu, float64(other[i].CPUPerAnswer)/float64(ours[i].CPUPerAnswer))
 	}
 	return ratios{Rate: stats.Median(rate), CPU: stats.Median(cpu)}
-}
-
-// promised is the least part of a bare handler's rate that docs/performance.md promises.
-func promised(path string) float64 {
-	if path == pathHTTPBoot || path == pathLabels {
-		return 0.8
-	}
-	return 0.85
-}
-
-// printTable prints a Markdown table, so that it goes into README.md beside this file as it is.
-func printTable(w io.Writer, c config, rows []row) {
-	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, "| path\t| server\t| bytes\t| answers/s\t| of bare\t| promise\t| CPU an answer\t| of bare (CPU)\t| p50\t| p99\t| allocations\t|")
-	fmt.Fprintln(t, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
-	for _, r := range rows {
-		few, many := c.sizes(r.Path)
-		for _, line := range []struct {
-			name string
-			figures
-			ratios
-			promise string
-		}{
-			{"bare handler", r.Bare, ratios{1, 1}, ""},
-			{fmt.Sprintf("%d machines", few), r.Few, r.FewOfBare, ""},
-			{fmt.Sprintf("%d machines", many), r.Many, r.ManyOfBare, fmt.Sprintf("≥ %.2f", promised(r.Path))},
-			{fmt.Sprintf("`farrier-bootserver`, %d machines", many), r.Apart, r.ApartOfBare, ""},
-		} {
-			allocations := fmt.Sprintf("%.0f", line.Mallocs)
-			if line.Mallocs == 0 {
-				allocations = ""
-			}
-			fmt.Fprintf(t, "| `%s`\t| %s\t| %d\t| %.0f\t| %.2f\t| %s\t| %.1f µs\t| %.2f\t| %d µs\t| %d µs\t| %s\t|\n",
-				r.Path, line.name, r.BodyBytes, line.PerSecond, line.Rate, line.promise, float64(line.CPUPerAnswer)/1e3, line.CPU,
-				line.P50.Microseconds(), line.P99.Microseconds(), allocations)
-		}
-	}
-	_ = t.Flush()
-	fmt.Fprintln(w)
-	for _, r := range rows {
-		few, many := c.sizes(r.Path)
-		fmt.Fprintf(w, "`%s`: %d machines answer at %.2f of the rate of %d (promise: ≥ 0.9); farrier-bootserver at %.2f of it, and at %.2f by processor time (promise: as fast).\n",
-			r.Path, many, r.ManyOfFew.Rate, few, r.ApartOfMany.Rate, r.ApartOfMany.CPU)
-	}
 }

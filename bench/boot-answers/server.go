@@ -29,6 +29,7 @@ const roleServer = "server"
 
 type serverRequest struct {
 	Machines    int // a boot server with that many machines
+	Ignition    int // the bytes of that of each machine
 	Assignments int // and that many that name themselves
 	BareSize    int // a bare handler that writes that many bytes
 	// Certificates is the folder of those of a manager, which serves what the boot server knows on the boot stream; empty: nobody does.
@@ -42,7 +43,7 @@ type serverAnswer struct {
 	// Processor time and allocations of the process since it started.
 	CPU     time.Duration
 	Mallocs uint64
-	// HeapPerMachine is what the view costs, ignition payloads included.
+	// HeapPerMachine is what the view costs, besides ignition payloads.
 	HeapPerMachine float64
 	// HeapPerAssignment is what the index of assignments costs.
 	HeapPerAssignment float64
@@ -90,11 +91,11 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 		source, a.Stream = records.NewSource(journal), manager.Address
 	}
 	before := heap()
-	view, err := fill(request.Machines, source)
+	view, err := fill(request.Machines, request.Ignition, source)
 	if err != nil {
 		return a, err
 	}
-	a.HeapPerMachine = float64(heap()-before) / float64(request.Machines)
+	a.HeapPerMachine = float64(heap()-before)/float64(request.Machines) - float64(request.Ignition)
 	before = heap()
 	profiles, err := assign(request.Assignments, source)
 	if err != nil {
@@ -116,13 +117,13 @@ func startServer(ctx context.Context, request serverRequest) (serverAnswer, erro
 	return a, nil
 }
 
-func fill(machines int, source *records.Source) (*bootview.View, error) {
+func fill(machines, ignition int, source *records.Source) (*bootview.View, error) {
 	view := bootview.New()
 	if source != nil {
 		source.ObserveView(view)
 	}
 	for i := range machines {
-		entries, err := machine(i)
+		entries, err := machine(i, ignition)
 		if err != nil {
 			return nil, err
 		}

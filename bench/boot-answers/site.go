@@ -28,7 +28,7 @@ const bootURL = "http://boot.example:8082"
 const image = bootURL + "/image?imageName=registry.example%2Fos%2Fgardenlinux&layerDigest=sha256%3A"
 
 // machine i of the site, as the controllers would put it: claimed, its boot ordered.
-func machine(i int) ([]bootview.Entry, error) {
+func machine(i, ignition int) ([]bootview.Entry, error) {
 	attempt := bootview.Attempt{ID: fmt.Sprintf("attempt-%d", i), Token: token(i), Open: true}
 	script, err := bootview.DefaultScript(bootview.DefaultScriptParams{
 		BootURL:     bootURL,
@@ -44,7 +44,7 @@ func machine(i int) ([]bootview.Entry, error) {
 		Name: fmt.Sprintf("IPXEBootConfig/default/machine-%06d", i), UUID: uuid(i), Serial: fmt.Sprintf("SN%06d", i),
 		MACs: []string{fmt.Sprintf("02:fa:44:%02x:%02x:%02x", i>>16&0xff, i>>8&0xff, i&0xff)}, IPs: []string{address(i)},
 		Rank: bootview.Current, Script: script, Attempt: attempt, Terms: bootview.Terms{Seen: time.Now(), Repeats: true},
-		Ignition: &bootview.Ignition{Payload: payload(i), ContentType: "application/json"},
+		Ignition: &bootview.Ignition{Payload: payload(i, ignition), ContentType: "application/json"},
 	}
 	h := e
 	h.Name = fmt.Sprintf("HTTPBootConfig/default/machine-%06d", i)
@@ -58,11 +58,13 @@ func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16&0xff, i>>8&
 func token(i int) string   { return fmt.Sprintf("%043d", i) } // as long as an HMAC-SHA256 in base64url
 func digest(c byte) string { return string(bytes.Repeat([]byte{c}, 64)) }
 
-// payload is an ignition of its own for every machine, of the size that one with a
-// user, a few units and files has.
-func payload(i int) []byte {
-	const size = 4 << 10
-	b := fmt.Appendf(nil, `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,machine-%06d"}}]},"pad":"`, i)
+// Bytes of an ignition: of one with a user, a few units and files, and what it needs at least.
+const usualIgnition, leastIgnition = 4 << 10, 256
+
+// payload is an ignition of its own for every machine.
+func payload(i, size int) []byte {
+	b := make([]byte, 0, size)
+	b = fmt.Appendf(b, `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,machine-%06d"}}]},"pad":"`, i)
 	b = append(b, bytes.Repeat([]byte{'x'}, size-len(b)-2)...)
 	return append(b, `"}`...)
 }
@@ -116,7 +118,7 @@ func appendPadded(dst []byte, n uint64, numberBase, width int) []byte {
 	return dst
 }
 
-// random makes requests of machines drawn at random.
-func random(path string, machines int) func(*rand.Rand, []byte) []byte {
-	return func(r *rand.Rand, dst []byte) []byte { return request(path, r.IntN(machines), dst) }
+// random makes requests of machines drawn at random, from the first of them on.
+func random(path string, first, machines int) func(*rand.Rand, []byte) []byte {
+	return func(r *rand.Rand, dst []byte) []byte { return request(path, first+r.IntN(machines), dst) }
 }
