@@ -52,6 +52,10 @@ const workers = 4
 // deliveryPatience is how soon status tells that a machine has fetched something.
 const deliveryPatience = 5 * time.Second
 
+// deliveryPace is the time between what status tells of two machines that boot together. Of a processor, an API in this process takes some 5 ms for
+// such a write and for what follows from it.
+const deliveryPace = 100 * time.Millisecond
+
 // untilSynced is how long controllers wait for their caches: an API that is away at a start may be so for as long as it likes.
 const untilSynced = 100 * 365 * 24 * time.Hour
 
@@ -153,7 +157,7 @@ func (s *System) newDelivery(c *controllers) *bootdelivery.Delivery {
 		Client: c.viewing.GetClient(), APIReader: c.uncached, View: s.view, Clock: clock.RealClock{}, Sites: s.settings.boot.Sites,
 		TokenKey: s.keys.token, Grants: c.namespaces.Of, ForeignLifecycle: s.settings.foreignLifecycle, BMCIdentity: s.settings.boot.ByBMC(),
 		Alarms: c.alarms, WakeServer: s.wakeServer, PollSoon: s.pollSoon, Workers: workers,
-		Trace: s.trace, Patience: deliveryPatience, Recorder: s.recorder(c.viewing), Derived: c.derived,
+		Trace: s.trace, Patience: deliveryPatience, Pace: deliveryPace, Recorder: s.recorder(c.viewing), Derived: c.derived,
 	}
 }
 

@@ -54,6 +54,8 @@ type Delivery struct {
 	// Patience is how long a delivery waits for the next before status tells of both: a machine fetches its script, and
 	// its ignition a moment later, and each write of a boot config leads to others. Whatever else is written tells of it too.
 	Patience time.Duration
+	// Pace is the time between two writes that tell of deliveries alone: what is recorded of a boot does not slow the next answer. 0: there is none.
+	Pace time.Duration
 	// PollSoon has the BMC of a Server asked soon: its machine asks for what is for a machine that was seen on.
 	PollSoon func(server string)
 	// BMCIdentity: machines are told apart by a token in the URL that their BMC is given.

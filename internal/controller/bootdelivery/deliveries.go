@@ -7,6 +7,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	bootv1 "github.com/farrier-dev/farrier/api/boot/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/bootview"
@@ -17,28 +18,43 @@ import (
 
 // note is the newest delivery of one kind for one boot config.
 type note struct {
+	kind               bootview.DeliveryKind
 	attempt, addr, mac string
 	at                 time.Time
 	// again is who read ignition a second time in the attempt.
 	again string
-	// heard and heardAgain are when this process learnt of it, and of the second time.
-	heard, heardAgain time.Time
+	// due and dueAgain are when conditions are to tell of it, and of the second time.
+	due, dueAgain time.Time
+}
+
+// delivered is what of one boot config was, of each kind the newest. There are a few kinds at most, so that looking through them is the fastest.
+type delivered []*note
+
+func (all delivered) find(kind bootview.DeliveryKind) *note {
+	for _, n := range all {
+		if n.kind == kind {
+			return n
+		}
+	}
+	return nil
 }
 
 // notes collects deliveries between two reconciles. Only the first of an attempt is news.
 type notes struct {
 	mu      sync.Mutex
-	byEntry map[string]map[bootview.DeliveryKind]note
+	byEntry map[string]delivered
 	// ended counts boots without an attempt that are over, and generations are those that a boot config was last seen in.
 	ended       map[string]int
 	generations map[string]int64
 	// reported has when the report of an attempt was stored, of those that were last.
 	reported *bounded.Cache[string, time.Time]
 	sources  map[string]*trigger.Source
+	// lastTurn is when conditions are to tell of the last delivery that waits for its turn.
+	lastTurn time.Time
 }
 
 func (n *notes) init() {
-	n.byEntry, n.ended, n.generations = map[string]map[bootview.DeliveryKind]note{}, map[string]int{}, map[string]int64{}
+	n.byEntry, n.ended, n.generations = map[string]delivered{}, map[string]int{}, map[string]int64{}
 	n.reported = bounded.NewCache[string, time.Time](maxReported)
 	n.sources = map[string]*trigger.Source{}
 	for _, m := range bootmethod.Methods {
@@ -50,19 +66,28 @@ func (n *notes) source(kind string) *trigger.Source { return n.sources[kind] }
 
 // Delivered is the boot server's callback. It notes the delivery and returns at once.
 func (d *Delivery) Delivered(delivery bootview.Delivery) {
-	now := d.Clock.Now()
 	d.Trace.Delivered(delivery)
 	if delivery.Kind == bootview.ReceivedReport && delivery.Status < 300 && delivery.Attempt != "" {
-		d.notes.reported.Add(delivery.Attempt, now)
+		d.notes.reported.Add(delivery.Attempt, d.Clock.Now())
 	}
-	kind, _, _ := strings.Cut(delivery.Entry, "/")
-	method, known := bootmethod.ByKind(kind) // what has no boot config, such as an assignment, has no conditions
-	if _, counted := method.Conditions[delivery.Kind]; !known || !counted || delivery.Stranger || delivery.Status >= 300 {
+	if delivery.Stranger || delivery.Status >= 300 || !counts(&delivery) {
 		return
 	}
-	if d.notes.add(delivery, now) {
-		d.notes.wakeAfter(d.Patience, delivery.Entry)
+	if wait, news := d.notes.add(delivery, d.Clock, turns{d.Patience, d.Pace}); news {
+		d.notes.wakeAfter(wait, delivery.Entry)
 	}
+}
+
+// counts reports whether a condition tells of such a delivery. What has no boot config, such as an assignment, has none.
+func counts(delivery *bootview.Delivery) bool {
+	kind, _, _ := strings.Cut(delivery.Entry, "/")
+	for i := range bootmethod.Methods { // a few, and every answer asks
+		if m := &bootmethod.Methods[i]; m.Kind == kind {
+			_, counted := m.Conditions[delivery.Kind]
+			return counted
+		}
+	}
+	return false
 }
 
 // wake has the boot configs behind entries reconciled.
@@ -77,33 +102,42 @@ func (n *notes) wakeAfter(d time.Duration, entries ...string) {
 	}
 }
 
-// add reports whether the delivery is news.
-func (n *notes) add(delivery bootview.Delivery, now time.Time) bool {
+// add reports whether the delivery is news, and how long conditions wait before they tell of it.
+func (n *notes) add(delivery bootview.Delivery, c clock.PassiveClock, t turns) (wait time.Duration, news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	kinds := n.byEntry[delivery.Entry]
-	if kinds == nil {
-		kinds = map[bootview.DeliveryKind]note{}
-		n.byEntry[delivery.Entry] = kinds
+	all := n.byEntry[delivery.Entry]
+	made := all.find(delivery.Kind)
+	known := made != nil && made.attempt == delivery.Attempt
+	// Without an attempt of ours nothing tells a second read from a second boot.
+	if known && (delivery.Kind != bootview.DeliveredIgnition || delivery.Attempt == "" || delivery.Attempt == notOrdered || made.again != "") {
+		return 0, false
 	}
-	if old, known := kinds[delivery.Kind]; known && old.attempt == delivery.Attempt {
-		// Without an attempt of ours nothing tells a second read from a second boot.
-		if delivery.Kind != bootview.DeliveredIgnition || delivery.Attempt == "" || delivery.Attempt == notOrdered || old.again != "" {
-			return false
-		}
-		old.again, old.heardAgain = delivery.Addr, now
-		kinds[delivery.Kind] = old
-		return true
+	now := c.Now() // nobody asks what the time is for what is no news, and that is most of what is delivered
+	due := all.due(delivery.Attempt, now)
+	if due.IsZero() {
+		due = t.next(n.lastTurn, now)
+		n.lastTurn = due
 	}
-	kinds[delivery.Kind] = note{attempt: delivery.Attempt, addr: delivery.Addr, mac: delivery.MAC, at: delivery.Time, heard: now}
-	return true
+	if made == nil {
+		made = &note{}
+		n.byEntry[delivery.Entry] = append(all, made)
+	}
+	if known {
+		made.again, made.dueAgain = delivery.Addr, due
+	} else {
+		*made = note{kind: delivery.Kind, attempt: delivery.Attempt, addr: delivery.Addr, mac: delivery.MAC, at: delivery.Time, due: due}
+	}
+	return due.Sub(now), true
 }
 
 func (n *notes) get(entry string, kind bootview.DeliveryKind) (note, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	found, ok := n.byEntry[entry][kind]
-	return found, ok
+	if found := n.byEntry[entry].find(kind); found != nil {
+		return *found, true
+	}
+	return note{}, false
 }
 
 func (n *notes) drop(entry string) {

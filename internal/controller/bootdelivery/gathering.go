@@ -15,6 +15,9 @@ import (
 // gathered: what is fetched within Patience from the first is said together. Whoever waits for it reckons in minutes, and from
 // the time of the delivery that the condition carries.
 //
+// Many machines that boot together fetch together, and what is said of them then would take the processor from the next answers: a write
+// costs what a hundred answers do. So boot configs take turns, Pace apart (turns.go).
+//
 // When the report of a discovery is stored, that boot has come to its end, and what has delivered it is about to be deleted. Then
 // nothing is said for parting, after which it is, should it be there still.
 
@@ -28,21 +31,21 @@ const (
 // news is a condition that a delivery turns to True.
 type news struct {
 	condition metav1.Condition
-	// heard is when this process learnt of it.
-	heard time.Time
+	// due is when it is to be said.
+	due time.Time
 }
 
 // fetched is what has been delivered of the boot that is under way, and conditions do not say yet.
 func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
 	current := in.open()
 	var found []news
-	add := func(kind, reason, message string, at, heard time.Time) {
+	add := func(kind, reason, message string, at, due time.Time) {
 		c := metav1.Condition{
 			Type: kind, Status: metav1.ConditionTrue, Reason: reason, ObservedGeneration: in.object.GetGeneration(),
 			Message: message, LastTransitionTime: metav1.NewTime(at),
 		}
 		if events.Differ(apimeta.FindStatusCondition(conditions, kind), &c) {
-			found = append(found, news{c, heard})
+			found = append(found, news{c, due})
 		}
 	}
 	for kind, types := range in.method.Conditions {
@@ -52,12 +55,12 @@ func (d *Delivery) fetched(in *source, conditions []metav1.Condition) []news {
 		}
 		for _, t := range types {
 			if !isTrue(apimeta.FindStatusCondition(conditions, t)) {
-				add(t, "Delivered", deliveryOf(current)+" to "+made.addr, made.at, made.heard)
+				add(t, "Delivered", deliveryOf(current)+" to "+made.addr, made.at, made.due)
 			}
 		}
 		if kind == bootview.DeliveredIgnition && current != "" && made.again != "" {
 			// It may be the machine, trying again, or a stranger who came first: both addresses are told.
-			add(bootv1.ConditionIgnitionReadAgain, "ReadAgain", deliveryOf(current)+" to "+made.addr+", and again to "+made.again, time.Time{}, made.heardAgain)
+			add(bootv1.ConditionIgnitionReadAgain, "ReadAgain", deliveryOf(current)+" to "+made.addr+", and again to "+made.again, time.Time{}, made.dueAgain)
 		}
 	}
 	return found
@@ -68,13 +71,12 @@ func (d *Delivery) gathers(in *source, deliveries []news) time.Duration {
 	if len(deliveries) == 0 {
 		return 0
 	}
-	first := deliveries[0].heard
+	until := deliveries[0].due
 	for _, n := range deliveries {
-		if n.heard.Before(first) {
-			first = n.heard
+		if n.due.Before(until) {
+			until = n.due
 		}
 	}
-	until := first.Add(d.Patience)
 	if at, reported := d.notes.reportOf(in.open()); reported && in.attempt.Clean == "" && until.Before(at.Add(parting)) {
 		until = at.Add(parting)
 	}
