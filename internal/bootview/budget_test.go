@@ -9,7 +9,7 @@ import (
 
 // memoryBudget is what a machine may cost of heap, its ignition payload aside. Sizes of objects do not depend on how
 // fast the machine is that tests them; maps that have just grown are why there is room.
-const memoryBudget = 2 << 10
+const memoryBudget = 3 << 9
 
 // TestBudgetOfAMachine: 100,000 machines fit into the budget, and each is found by what it is known by.
 func TestBudgetOfAMachine(t *testing.T) {

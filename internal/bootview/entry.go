@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/farrier-dev/farrier/internal/identity"
 )
@@ -165,23 +166,27 @@ type entry struct {
 	name      string
 	uuid      string // canonical, empty if the entry has none
 	keys      []key  // every identifier, the UUID first and the tokens last
-	rank      Rank
 	script    Script
 	ignition  *Ignition
-	fileURL   string
+	fileURL   unique.Handle[string] // the machines of an image have one
+	rank      Rank
 	bootsFile bool
 	site      string
 	attempt   Attempt
 	session   *Session // set by the view
-	// alone is what slots have that have no other entry.
-	alone [1]*entry
+	// alone is what slots have that have no other entry: self.
+	alone carriers
+	self  [1]*entry
 }
 
 func newEntry(e Entry) *entry {
 	n := &entry{
 		name: e.Name, rank: e.Rank, script: e.Script,
-		ignition: e.Ignition, fileURL: e.FileURL, bootsFile: e.BootsFile, site: e.Site, attempt: e.Attempt,
+		ignition: e.Ignition, fileURL: unique.Make(e.FileURL), bootsFile: e.BootsFile, site: e.Site, attempt: e.Attempt,
 		keys: make([]key, 0, 3+len(e.MACs)+len(e.IPs)),
+	}
+	if own, token := e.Script.own, e.Attempt.Token; token != "" && strings.HasSuffix(own, token) {
+		n.attempt.Token = own[len(own)-len(token):] // it is kept once
 	}
 	if k, ok := parseUUID(e.UUID); ok {
 		n.uuid, _ = identity.UUID(e.UUID)
@@ -207,6 +212,19 @@ func newEntry(e Entry) *entry {
 		n.add(hashed(keyBMCToken, e.Terms.BMCToken))
 	}
 	return n
+}
+
+// share has e keep once, together with another entry of its machine, what both have.
+func (e *entry) share(o *entry) {
+	if e.uuid == o.uuid {
+		e.uuid = o.uuid
+	}
+	if e.attempt == o.attempt {
+		e.attempt = o.attempt
+	}
+	if slices.Equal(e.keys, o.keys) {
+		e.keys = o.keys
+	}
 }
 
 func (e *entry) add(k key) {

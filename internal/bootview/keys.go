@@ -33,6 +33,8 @@ const (
 	keySerial
 	keyToken
 	keyBMCToken
+
+	keyKinds // how many there are, with none
 )
 
 func (k key) isToken() bool { return k.kind == keyToken || k.kind == keyBMCToken }

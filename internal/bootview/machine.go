@@ -121,8 +121,8 @@ func (m *Machine) take(e *entry) {
 	if m.IgnitionEntry == "" && e.ignition != nil {
 		m.Ignition, m.IgnitionEntry = e.ignition, e.name
 	}
-	if m.FileEntry == "" && (e.fileURL != "" || e.bootsFile) {
-		m.FileURL, m.FileEntry = e.fileURL, e.name
+	if url := e.fileURL.Value(); m.FileEntry == "" && (url != "" || e.bootsFile) {
+		m.FileURL, m.FileEntry = url, e.name
 	}
 }
 

@@ -113,9 +113,11 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		for name := range left {
 			v.Delete(name)
 		}
-		for i := range v.index.shards {
-			for k := range v.index.shards[i].slots {
-				t.Fatalf("slot %v outlives its entries", k)
+		for kind := range v.index.kinds {
+			for i := range v.index.kinds[kind] {
+				for k := range v.index.kinds[kind][i].slots {
+					t.Fatalf("slot %v of kind %d outlives its entries", k, kind)
+				}
 			}
 		}
 	})

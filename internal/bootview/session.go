@@ -1,11 +1,11 @@
 package bootview
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Caller is where a request comes from.
@@ -26,16 +26,18 @@ func (c Caller) IsZero() bool { return !c.Addr.IsValid() }
 // which nobody but the bound caller was given, binds again after a restart.
 type Session struct {
 	id      string
-	entries int           // that have it; for writers of the view
-	opened  chan struct{} // closed once the machine was seen on
-
+	entries int32 // that have it; for writers of the view
 	waiting atomic.Int32
 
-	mu      sync.Mutex
-	terms   Terms
-	bound   Caller
-	reports int16
-	proven  bool
+	mu     sync.Mutex
+	opened chan struct{} // closed once the machine was seen on; nil: nobody has waited for that
+	// What Terms say, whose Bound is bound.
+	server, bmcToken, bindFirst string
+	seen                        time.Time
+	bound                       Caller
+	reports                     int16
+	repeats, inspected          bool
+	proven                      bool
 	// elsewhere: the binding has come with an entry.
 	elsewhere bool
 	fetched   []DeliveryKind // each once
@@ -55,31 +57,48 @@ func (s *Session) Wait() (leave func(), ok bool) {
 	return func() { s.waiting.Add(-1) }, true
 }
 
+// alwaysOpen is closed.
+var alwaysOpen = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // Opened is closed when the BMC has shown the machine on.
-func (s *Session) Opened() <-chan struct{} { return s.opened }
+func (s *Session) Opened() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.seen.IsZero():
+		return alwaysOpen
+	case s.opened == nil:
+		s.opened = make(chan struct{})
+	}
+	return s.opened
+}
 
 // take learns from an entry what controllers know.
 func (s *Session) take(t Terms) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.terms.Seen.IsZero() && !t.Seen.IsZero() {
+	if s.seen.IsZero() && !t.Seen.IsZero() && s.opened != nil {
 		close(s.opened)
+		s.opened = nil
 	}
-	if t.Seen.IsZero() {
-		t.Seen = s.terms.Seen // another entry of the attempt may know more
+	if !t.Seen.IsZero() { // otherwise another entry of the attempt may know more
+		s.seen = t.Seen
 	}
 	if s.bound.IsZero() && !t.Bound.IsZero() {
 		s.bound, s.elsewhere = t.Bound, true
 	}
-	t.Bound = cmp.Or(t.Bound, s.bound)
-	s.terms = t
+	s.server, s.bmcToken, s.bindFirst, s.repeats, s.inspected = t.Server, t.BMCToken, t.BindFirst, t.Repeats, t.Inspected
 }
 
-// Terms are what controllers know of the attempt.
+// Terms are what controllers know of the attempt, with whom it is bound to by now.
 func (s *Session) Terms() Terms {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.terms
+	return Terms{Server: s.server, Seen: s.seen, Repeats: s.repeats, Bound: s.bound, BMCToken: s.bmcToken, Inspected: s.inspected, BindFirst: s.bindFirst}
 }
 
 // Bound returns whom the session is bound to; the zero Caller: nobody.

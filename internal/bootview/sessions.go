@@ -11,7 +11,7 @@ func (x sessions) join(e *Entry) *Session {
 	}
 	s := x[id]
 	if s == nil {
-		s = &Session{id: id, opened: make(chan struct{})}
+		s = &Session{id: id}
 		x[id] = s
 	}
 	s.entries++

@@ -9,6 +9,11 @@ func (v *View) Put(e Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := newEntry(e)
+	if n.uuid != "" {
+		for _, o := range v.index.entries(n.keys[0]) {
+			n.share(o)
+		}
+	}
 	n.session = v.sessions.join(&e)
 	v.replace(v.entries[e.Name], n)
 	if n.session != nil && e.Terms.Bound.IsZero() {
