@@ -11,8 +11,8 @@ type turns struct {
 }
 
 // doubling is how long turns are the pace apart. In as long after that there are twice as many, and so on, for nobody is to wait for long: at a pace
-// of a tenth of a second a thousand machines that boot together do so for a minute, ten thousand for three, a hundred thousand for five.
-const doubling = 30 * time.Second
+// of a tenth of a second a thousand machines that boot together do so for 80 seconds, ten thousand for four minutes, a hundred thousand for eight.
+const doubling = time.Minute
 
 // next is the turn after the last.
 func (t turns) next(last, now time.Time) time.Time {
