@@ -9,6 +9,8 @@
 // Machines that name themselves (/config/{id}, /ipxe?labels) are counted in assignments: the
 // smaller site has 50 of them and the larger 50,000.
 //
+// With -product it measures a whole farrier up in their place, which records the boots of its machines meanwhile.
+//
 //	go run ./bench/boot-answers
 package main
 
@@ -18,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/farrier-dev/farrier/bench/internal/child"
@@ -68,11 +71,14 @@ func parseFlags() (config, error) {
 	flag.IntVar(&c.Ignition, "ignition", usualIgnition, "bytes of the ignition of each machine")
 	flag.BoolVar(&c.Alone, "alone", false, "leave out farrier-bootserver and the boot stream, whose records take more memory than the machines")
 	flag.BoolVar(&c.Product, "product", false, "measure /ipxe/{uuid} of a whole farrier up, which records the boots meanwhile, in place of the boot server alone")
-	flag.IntVar(&c.Cycles, "cycles", 2, "with -product: how often -few machines ask that have not asked before, for -rounds each")
+	flag.IntVar(&c.Cycles, "cycles", 1, "with -product: how often -few machines ask that have not asked before, for -rounds each")
 	flag.StringVar(&c.Binary, "farrier", "", "with -product: farrier to run (default: built from this tree)")
 	options.Out(&c.Out, name)
 	smoke := options.Smoke()
 	flag.Parse()
+	if usual := flag.Lookup("out").DefValue; c.Product && c.Out == usual {
+		c.Out = strings.TrimSuffix(usual, ".json") + "-product.json"
+	}
 	if c.Ignition < leastIgnition {
 		return c, fmt.Errorf("-ignition: %d bytes are too few, at least %d", c.Ignition, leastIgnition)
 	}
