@@ -57,12 +57,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	token, _, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, folder), "/")
-	if !ok || !strings.HasPrefix(r.URL.Path, folder) {
-		http.NotFound(w, r)
-		return
-	}
-	source, found := s.find(token)
+	source, found := s.named(r.URL.Path)
 	if !found {
 		http.NotFound(w, r)
 		return
@@ -80,12 +75,18 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Has reports whether a path is that of an image that somebody needs.
 func (s *Store) Has(path string) bool {
-	token, _, ok := strings.Cut(strings.TrimPrefix(path, folder), "/")
-	if !ok || !strings.HasPrefix(path, folder) {
-		return false
-	}
-	_, needed := s.find(token)
+	_, needed := s.named(path)
 	return needed
+}
+
+// named is the source that a path names, if somebody needs it.
+func (s *Store) named(path string) (Source, bool) {
+	rest, ours := strings.CutPrefix(path, folder)
+	token, _, ok := strings.Cut(rest, "/")
+	if !ours || !ok {
+		return Source{}, false
+	}
+	return s.find(token)
 }
 
 // find finds the source of a token among those that are needed; they are few.

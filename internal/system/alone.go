@@ -2,14 +2,12 @@ package system
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/farrier-dev/farrier/internal/controller/leadership"
@@ -34,7 +32,7 @@ func (s *System) newTurns(config *rest.Config) (err error) {
 		s.alone, err = s.newAlone(config)
 		return err
 	}
-	leases, err := s.newLeases(config)
+	leases, err := newLeases(config)
 	if err != nil {
 		return err
 	}
@@ -56,11 +54,9 @@ func (s *System) newTurns(config *rest.Config) (err error) {
 
 // newAlone looks at the Lease over that API.
 func (s *System) newAlone(config *rest.Config) (*alone, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = renewDeadline / 2
-	api, err := coordinationclient.NewForConfig(config)
+	api, err := newLeases(config)
 	if err != nil {
-		return nil, fmt.Errorf("client of the Lease: %w", err)
+		return nil, err
 	}
 	leases := api.Leases(s.settings.ManagerNamespace)
 	return &alone{

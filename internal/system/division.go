@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
-	"github.com/farrier-dev/farrier/internal/controller/leadership"
 	"github.com/farrier-dev/farrier/internal/shard"
 )
 
@@ -32,8 +31,7 @@ func divisionOf(lease *coordinationv1.Lease) (d division) {
 	if lease.Spec.AcquireTime != nil {
 		d.since = lease.Spec.AcquireTime.Time
 	}
-	if holder == leadership.Pause {
-		d.paused = true
+	if d.paused = pausedBy(lease); d.paused {
 		return d
 	}
 	count, by, ok := strings.Cut(lease.Annotations[metalv1.AnnotationShards], " ")

@@ -56,7 +56,7 @@ func newIdentity() (string, error) {
 }
 
 // newLeases returns a client of the Leases in the manager's namespace. One request that hangs must not cost a Lease.
-func (s *System) newLeases(config *rest.Config) (coordinationclient.LeasesGetter, error) {
+func newLeases(config *rest.Config) (coordinationclient.LeasesGetter, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = renewDeadline / 2
 	client, err := coordinationclient.NewForConfig(config)

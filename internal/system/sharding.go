@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func (h *sharding) memberName() string {
 
 // leaseLabels are those of all Leases about shards.
 func leaseLabels(shards int) map[string]string {
-	return map[string]string{metalv1.LabelShards: fmt.Sprint(shards)}
+	return map[string]string{metalv1.LabelShards: strconv.Itoa(shards)}
 }
 
 // run holds shards until ctx ends, and returns when all of them are given up.
@@ -193,7 +194,7 @@ func (h *sharding) members() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, s := range h.seen.by {
-		if strings.HasPrefix(name, memberPrefix) && s.held() && s.lease.Labels[metalv1.LabelShards] == fmt.Sprint(h.shards) {
+		if strings.HasPrefix(name, memberPrefix) && s.held() && s.of(h.shards) {
 			members = append(members, *s.lease.Spec.HolderIdentity)
 		}
 	}
@@ -275,7 +276,7 @@ func (h *sharding) confirm(ctx context.Context) error {
 func heldShard(seen sightings, shards int) string {
 	for _, name := range slices.Sorted(maps.Keys(seen.by)) {
 		s := seen.by[name]
-		if strings.HasPrefix(name, shardPrefix) && s.lease.Labels[metalv1.LabelShards] != fmt.Sprint(shards) && s.held() {
+		if strings.HasPrefix(name, shardPrefix) && !s.of(shards) && s.held() {
 			return name
 		}
 	}
@@ -333,7 +334,7 @@ func (h *sharding) removeGone(ctx context.Context) {
 	seen := h.seen.by // which is replaced, and never changed
 	h.mu.Unlock()
 	for name, s := range seen {
-		if s.unchanged < forgetAfter || strings.HasPrefix(name, shardPrefix) && s.lease.Labels[metalv1.LabelShards] == fmt.Sprint(h.shards) {
+		if s.unchanged < forgetAfter || strings.HasPrefix(name, shardPrefix) && s.of(h.shards) {
 			continue
 		}
 		unchanged := metav1.Preconditions{UID: &s.lease.UID, ResourceVersion: &s.lease.ResourceVersion}

@@ -2,11 +2,14 @@ package system
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
+
+	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 )
 
 // sightings are Leases, and for how long this process has seen them as they are. Clocks of other hosts play no part, as in an election: a holder is gone
@@ -39,6 +42,11 @@ func (s *sightings) see(leases []coordinationv1.Lease, asked, answered time.Time
 		seen[lease.Name] = now
 	}
 	s.by, s.asked = seen, asked
+}
+
+// of reports whether a Lease is about the division into so many shards.
+func (s sighting) of(shards int) bool {
+	return s.lease.Labels[metalv1.LabelShards] == strconv.Itoa(shards)
 }
 
 // held reports whether somebody may hold a Lease.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,7 +111,8 @@ func (r *Relay) acknowledge(ctx context.Context, server *metalv1.Server) error {
 			continue
 		}
 		// Without a lock: the annotation names the attempt, so that it is about no other.
-		if err := r.annotate(ctx, config.DeepCopy(), metalv1.AnnotationBootAcknowledged, attempt.ID); err != nil {
+		own := config.DeepCopy()
+		if err := r.annotate(ctx, own, &own.ObjectMeta, metalv1.AnnotationBootAcknowledged, attempt.ID); err != nil {
 			return err
 		}
 	}
@@ -127,30 +129,25 @@ func (r *Relay) alarm(ctx context.Context, server *metalv1.Server) error {
 	if err != nil {
 		return fmt.Errorf("alarm of Server %s: %w", server.Name, err)
 	}
-	if err := r.annotate(ctx, server, metalv1.AnnotationBootAlarm, text); err != nil {
+	if err := r.annotate(ctx, server, &server.ObjectMeta, metalv1.AnnotationBootAlarm, text); err != nil {
 		return err
 	}
 	r.Alarms.Done(server.Name, newest) // a newer one has woken this controller again
 	return nil
 }
 
-func (r *Relay) annotate(ctx context.Context, obj client.Object, key, value string) error {
-	if obj.GetAnnotations()[key] == value {
+// annotate writes an annotation of an object, whose metadata is meta and which is the caller's own, unless it has it.
+func (r *Relay) annotate(ctx context.Context, obj client.Object, meta *metav1.ObjectMeta, key, value string) error {
+	if meta.Annotations[key] == value {
 		return nil
 	}
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%T is no object", obj)
 	}
-	annotations := map[string]string{key: value}
-	for k, v := range obj.GetAnnotations() {
-		if k != key {
-			annotations[k] = v
-		}
-	}
-	obj.SetAnnotations(annotations)
+	metav1.SetMetaDataAnnotation(meta, key, value)
 	if err := r.Patch(ctx, obj, client.MergeFrom(before), client.FieldOwner(metalv1.FieldManager)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the annotation %s of %s: %w", key, obj.GetName(), err))
+		return client.IgnoreNotFound(fmt.Errorf("write the annotation %s of %s: %w", key, meta.Name, err))
 	}
 	return nil
 }
