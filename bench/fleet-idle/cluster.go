@@ -10,17 +10,18 @@ import (
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/bench/internal/site"
 	"github.com/farrier-dev/farrier/internal/controller/machinerecord"
+	"github.com/farrier-dev/farrier/internal/inspection"
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
 // populate creates what stands for a site that has been at work for long: every BMC with its credentials, and the
 // record of an inspection of each server, so that the servers are Available and none has to be booted.
 func populate(ctx context.Context, api *site.API, bmcs []sim.BMCInfo, kinds []behaviour) error {
-	content, err := machinerecord.Pack(map[string]string{})
-	if err != nil {
-		return err
-	}
 	return site.Each(ctx, len(bmcs), func(ctx context.Context, i int) error {
+		content, err := inspection.Pack(reportOf(bmcs[i]))
+		if err != nil {
+			return err
+		}
 		for _, object := range objectsOf(bmcs[i], kinds[i], content) {
 			if err := api.Create(ctx, object); err != nil {
 				return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
@@ -30,10 +31,17 @@ func populate(ctx context.Context, api *site.API, bmcs []sim.BMCInfo, kinds []be
 	})
 }
 
+// reportOf is what a probe reported of a server.
+func reportOf(info sim.BMCInfo) inspection.Registration {
+	return inspection.Registration{SystemUUID: info.UUID, Attempt: "bench", Data: inspection.Report{NetworkInterfaces: []inspection.NetworkInterface{
+		{Name: "eno1", MACAddress: info.MAC, CarrierStatus: inspection.CarrierUp, IPAddresses: []string{info.IP.String()}},
+	}}}
+}
+
 func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object {
 	secret := &metalv1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
 	secret.Data = map[string][]byte{"username": []byte(site.Username), "password": []byte(site.Password)}
-	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: info.Name}}
+	bmc := &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Name: info.Name, Finalizers: []string{metalv1.FinalizerBMC}}}
 	bmc.Spec.Access = &metalv1.InlineEndpoint{IP: info.IP.String(), MACAddress: info.MAC}
 	bmc.Spec.BMCSecretRef.Name = info.Name
 	bmc.Spec.Protocol = metalv1.Protocol{Name: "Redfish", Scheme: "http", Port: int32(info.Port)}

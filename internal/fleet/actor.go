@@ -58,7 +58,7 @@ func newActor(f *Fleet, key Key, spec Spec, index int) *actor {
 		log:     f.options.Logger.WithValues("bmc", string(key)),
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
-		seen:    &Observation{},
+		seen:    &Observation{Added: f.options.Clock.Now()},
 		spec:    &spec,
 		renewed: true,
 	}

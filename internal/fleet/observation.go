@@ -12,6 +12,8 @@ import (
 // Observation is the last that a BMC said. It is never changed after it has been
 // published; what it points to is shared and must be left alone.
 type Observation struct {
+	// Added is when the fleet got the BMC.
+	Added time.Time
 	// Sequence counts answers; zero: nothing is known since the start.
 	Sequence uint64
 	// Time is that of the last successful answer.

@@ -15,9 +15,10 @@ import (
 )
 
 func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
-	made := metav1.NewTime(controllertest.Start)
+	made := metav1.NewTime(controllertest.Start.Add(-time.Hour)) // long ago: it is new to the fleet
 	asked, heard := controllertest.Start.Add(firstContactTime), controllertest.Start.Add(time.Minute+managerTime)
-	once := fleet.Observation{Sequence: 1, Time: controllertest.Start.Add(time.Minute)}
+	added := fleet.Observation{Added: controllertest.Start}
+	once := fleet.Observation{Added: controllertest.Start, Sequence: 1, Time: controllertest.Start.Add(time.Minute)}
 	twice, known, failed := once, once, once
 	twice.Sequence, known.Manager.URI, failed.Err = 2, "/redfish/v1/Managers/1", errors.New("refused")
 	for name, tc := range map[string]struct {
@@ -25,7 +26,7 @@ func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 		said  metalv1.BMCState
 		until time.Time
 	}{
-		"it is to be asked":                       {until: asked},
+		"it is to be asked":                       {scope: scope{observation: added}, until: asked},
 		"it does not answer":                      {scope: scope{observation: fleet.Observation{Err: errors.New("refused")}}},
 		"it cannot be asked":                      {scope: scope{unresolved: errors.New("no BMCSecret")}},
 		"others have it":                          {scope: scope{overriddenBy: "Server s"}},

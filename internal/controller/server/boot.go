@@ -19,8 +19,12 @@ import (
 // acknowledgeDelay is how long a boot waits for a boot server to know its attempt.
 const acknowledgeDelay = 10 * time.Second
 
-// seenLately is how old the observation may be that a machine is off which is about to be switched on.
-const seenLately = 30 * time.Second
+// How old the observation may be that a machine is off which is about to be switched on. If somebody presses its button in between, the boot comes to
+// nothing. One of a probe is then repeated, so the last regular poll is enough for it, however long its server has waited for its turn.
+const (
+	seenLately = 30 * time.Second
+	seenByPoll = 5 * time.Minute
+)
 
 // bootOptions says how a machine is booted.
 type bootOptions struct {
@@ -100,25 +104,28 @@ func (v *View) bootableSince() time.Time {
 	return since
 }
 
-// prepare has the boot of the probe prepared. It is ordered in the same write where the machine was seen off a moment ago, so that the next step is to
+// prepare has the boot of the probe prepared. It is ordered in the same write where the last poll saw the machine off, so that the next step is to
 // switch it on. A boot that only a BMC can identify is ordered once it is known how the machine boots.
 func (v *View) prepare(p *Plan) {
-	p.Prepare, p.Order = true, v.System != nil && v.offLately() && !v.Policy.BMCIdentity
+	p.Prepare, p.Order = true, v.System != nil && v.offWithin(seenByPoll) && !v.Policy.BMCIdentity
 }
 
-// offLately reports whether the machine was off a moment ago and nothing has been ordered since: a cold boot need not look again. If
-// somebody presses its button this very moment, the boot fails and is repeated.
-func (v *View) offLately() bool {
+// offWithin reports whether the machine was seen off at most that long ago and nothing has been ordered since: a cold boot need not look again.
+func (v *View) offWithin(age time.Duration) bool {
 	last := v.System.Command
 	saw := last.Kind == fleet.PowerOff && last.State == fleet.Succeeded // the end of that command is that the machine was seen off
 	settled := last.ID == "" || saw || last.State.Ended() && v.System.Seen.After(last.End)
-	return v.off() && settled && v.Now.Before(v.System.Seen.Add(seenLately))
+	return v.off() && settled && v.Now.Before(v.System.Seen.Add(age))
 }
 
 // nextAttempt is the attempt that follows v.Attempt.
 func (v *View) nextAttempt(how bootOptions) *bootattempt.Attempt {
 	n := v.Attempt.Next(v.NewID(), v.Now)
-	if how.cold && v.offLately() {
+	age := seenLately
+	if v.BootInternal {
+		age = seenByPoll
+	}
+	if how.cold && v.offWithin(age) {
 		n.Off = &v.Now // one write in place of two
 	}
 	n.Disk, n.Cold, n.Reinstall = how.disk, how.anew, how.reinstall

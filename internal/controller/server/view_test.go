@@ -137,6 +137,26 @@ func TestDeriveNeedsNoStatus(t *testing.T) {
 	}
 }
 
+// TestAProbesBootIsOrderedByItsPreparationIfTheLastPollSawTheMachineOff, however long its server has waited for its turn within that.
+func TestAProbesBootIsOrderedByItsPreparationIfTheLastPollSawTheMachineOff(t *testing.T) {
+	seen := func(ago time.Duration) func(*View) { return func(v *View) { v.System.Seen = now.Add(-ago) } }
+	for name, tc := range map[string]struct {
+		view *View
+		want bool
+	}{
+		"a moment ago":                        {newView(power(bmc.PowerOff)), true},
+		"minutes ago":                         {newView(power(bmc.PowerOff), seen(seenByPoll-time.Second)), true},
+		"long ago":                            {newView(power(bmc.PowerOff), seen(seenByPoll)), false},
+		"it is on":                            {newView(power(bmc.PowerOn)), false},
+		"again, after nothing came of a boot": {newView(power(bmc.PowerOff), internalBoot(nil), seen(time.Minute), func(v *View) { v.Boot = nil }), true},
+	} {
+		_, plan := decide(tc.view)
+		if !plan.Prepare || plan.Order != tc.want {
+			t.Errorf("%s: prepared %v, ordered %v, want %v", name, plan.Prepare, plan.Order, tc.want)
+		}
+	}
+}
+
 // wanted is what a plan is compared with; the zero value wants that nothing is done.
 type wanted struct {
 	prepare, remove, record, facts bool
@@ -173,8 +193,11 @@ func TestDecisions(t *testing.T) {
 		"discovery prepares what is missing": {newView(internalBoot(nil), func(v *View) { v.Boot = nil }), wanted{prepare: true}},
 		"discovery orders a prepared boot":   {newView(power(bmc.PowerOn), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "ordered"}},
 		"discovery saw it off a moment ago":  {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1})), wanted{attempt: "off"}},
+		"discovery saw it off by the last poll": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
+			v.System.Seen = now.Add(-4 * time.Minute)
+		}), wanted{attempt: "off"}},
 		"discovery saw it off long ago": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
-			v.System.Seen = now.Add(-time.Minute)
+			v.System.Seen = now.Add(-5 * time.Minute)
 		}), wanted{attempt: "ordered"}},
 		"discovery saw it off, and something is under way": {newView(power(bmc.PowerOff), internalBoot(&bootattempt.Attempt{ID: "a", Number: 1}), func(v *View) {
 			v.System.Command = fleet.CommandStatus{ID: "another", State: fleet.Running}

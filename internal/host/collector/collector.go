@@ -26,22 +26,23 @@ const (
 	most = 400
 	// step is the change, in percentage points, from which Go is told: that stops all goroutines for a moment.
 	step = 10
-	// quietAfter is how long nothing is collected in a quiet process.
-	quietAfter = 10 * time.Second
 
-	liveMetric = "/gc/heap/live:bytes"
+	liveMetric      = "/gc/heap/live:bytes"
+	allocatedMetric = "/gc/heap/allocs:bytes"
 )
 
 // Settings are what was decided for this process. The zero value: nothing, because GOGC or GOMEMLIMIT is set.
 type Settings struct {
 	Share Share
+	// Memory is how much memory the process may use, in bytes: what the host has, or the limit of its control group if that is lower. Zero: unknown.
+	Memory int64
 	// Limit is the limit of the heap, in bytes; zero: none is known.
 	Limit int64
 }
 
 // Tune has the garbage of this process collected by the rule of this package from now on, and within the limit of its control group, unless
-// GOGC or GOMEMLIMIT is set. share is told that limit, in bytes, or zero. lookup is os.LookupEnv, read os.ReadFile.
-func Tune(share func(limit int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
+// GOGC or GOMEMLIMIT is set. share is told Settings.Memory. lookup is os.LookupEnv, read os.ReadFile.
+func Tune(share func(memory int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
 	s, err := decide(share, lookup, read)
 	if err != nil || s == (Settings{}) {
 		return s, err
@@ -50,14 +51,14 @@ func Tune(share func(limit int64) Share, lookup func(string) (string, bool), rea
 		debug.SetMemoryLimit(s.Limit)
 	}
 	follow(&rule{
-		share: s.Share, live: liveHeap, now: time.Now,
+		share: s.Share, memory: uint64(max(s.Memory, 0)), live: liveHeap, allocated: allocated, now: time.Now,
 		set: func(percent int) { debug.SetGCPercent(percent) }, giveBack: debug.FreeOSMemory,
 		later: func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop },
 	})
 	return s, nil
 }
 
-func decide(share func(limit int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
+func decide(share func(memory int64) Share, lookup func(string) (string, bool), read func(string) ([]byte, error)) (Settings, error) {
 	_, percentSet := lookup("GOGC")
 	_, limitSet := lookup("GOMEMLIMIT")
 	if percentSet || limitSet {
@@ -67,7 +68,11 @@ func decide(share func(limit int64) Share, lookup func(string) (string, bool), r
 	if err != nil {
 		return Settings{}, err
 	}
-	return Settings{Share: share(limit), Limit: limit}, nil
+	memory := hostMemory(read)
+	if limit > 0 && (memory == 0 || limit < memory) {
+		memory = limit
+	}
+	return Settings{Share: share(memory), Memory: memory, Limit: limit}, nil
 }
 
 // follow applies a rule now and at the end of each collection.
@@ -81,10 +86,23 @@ func follow(r *rule) {
 
 // liveHeap is the number of bytes that were live after the last collection.
 func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: liveMetric}}
+	if live, known := sampled(liveMetric); known {
+		return live
+	}
+	return 1 << 40 // unknown to this runtime: the share decides
+}
+
+// allocated is the number of bytes that this process has allocated since its start.
+func allocated() uint64 {
+	bytes, _ := sampled(allocatedMetric)
+	return bytes
+}
+
+func sampled(metric string) (value uint64, known bool) {
+	sample := []metrics.Sample{{Name: metric}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 1 << 40 // unknown to this runtime: the share decides
+		return 0, false
 	}
-	return sample[0].Value.Uint64()
+	return sample[0].Value.Uint64(), true
 }
