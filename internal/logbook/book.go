@@ -43,6 +43,7 @@ type Book struct {
 	dropped             *prometheus.Desc
 
 	mu      sync.RWMutex
+	texts   texts
 	entries []Entry // a ring once it is full
 	next    int
 	lastID  int64
@@ -59,7 +60,7 @@ func New(o Options) *Book {
 	if o.entries == 0 {
 		o.entries = maxEntries
 	}
-	b := &Book{options: o, reading: make(chan struct{}, 1)}
+	b := &Book{options: o, reading: make(chan struct{}, 1), texts: texts{}}
 	b.dropped = prometheus.NewDesc("farrier_logbook_dropped_total", "Entries of the logbook that are not on disk: the queue was full, or the disk did not take them.", []string{"reason"}, nil)
 	if o.Directory != "" {
 		b.queue = make(chan Entry, maxQueue)
@@ -72,20 +73,15 @@ func (b *Book) Write(e Entry) {
 	if b == nil {
 		return
 	}
-	e = e.kept()
 	b.mu.Lock()
 	defer b.mu.Unlock() // until it is queued, so that files have the order of memory
+	e = e.kept(b.texts)
 	if e.Time.IsZero() {
 		e.Time = b.options.Clock.Now()
 	}
 	e.ID = max(b.options.Clock.Now().UnixNano(), b.lastID+1)
 	b.lastID = e.ID
-	if len(b.entries) < b.options.entries {
-		b.entries = append(b.entries, e)
-	} else {
-		b.entries[b.next] = e
-		b.next = (b.next + 1) % len(b.entries)
-	}
+	b.add(e)
 	if b.queue == nil {
 		return
 	}
@@ -94,6 +90,18 @@ func (b *Book) Write(e Entry) {
 	default:
 		b.unqueued.Add(1)
 	}
+}
+
+// add keeps an entry in memory. b.mu is held.
+func (b *Book) add(e Entry) {
+	if n := len(b.entries); n == b.options.entries {
+		b.entries[b.next] = e
+		b.next = (b.next + 1) % n
+		return
+	} else if n == cap(b.entries) { // not beyond what is ever needed, as append would
+		b.entries = append(make([]Entry, 0, min(max(2*n, 64), b.options.entries)), b.entries...)
+	}
+	b.entries = append(b.entries, e)
 }
 
 // Read returns the newest entries about any of the subjects, the oldest first: those in memory, and before them those on disk.

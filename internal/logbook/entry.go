@@ -67,14 +67,36 @@ func BMCSubject(host string, port int) string {
 // maxText bounds each text of an entry.
 const maxText = 256
 
-// kept is the entry with texts of its own, of bounded length.
-func (e Entry) kept() Entry {
+// maxTexts bounds what texts remembers.
+const maxTexts = 1 << 12
+
+// texts are those of entries of late, each once: entries that come together are about few machines, and their words are few. It forgets all of them when
+// it has many.
+type texts map[string]string
+
+// own is a text of bounded length that shares no memory but with other entries.
+func (t texts) own(text string) string {
+	switch {
+	case text == "":
+		return ""
+	case len(text) > maxText:
+		return strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	if known, ok := t[text]; ok {
+		return known
+	}
+	if len(t) >= maxTexts {
+		clear(t)
+	}
+	text = strings.Clone(text)
+	t[text] = text
+	return text
+}
+
+// kept is the entry with texts of our own.
+func (e Entry) kept(t texts) Entry {
 	for _, text := range []*string{&e.Subject, &e.What, &e.Object, &e.Reason, &e.Detail, &e.Attempt, &e.Address} {
-		if len(*text) > maxText {
-			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
-		} else {
-			*text = strings.Clone(*text)
-		}
+		*text = t.own(*text)
 	}
 	return e
 }

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -216,5 +218,27 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	if len(b.entries) != maxEntries {
 		t.Errorf("%d entries", len(b.entries))
+	}
+}
+
+// TestEntriesShareTheirTexts: what many have in common is in memory once, and nothing of the caller's stays in memory with it.
+func TestEntriesShareTheirTexts(t *testing.T) {
+	b := New(Options{Clock: clocktesting.NewFakePassiveClock(noon)})
+	buffer := strings.Repeat("server/node-7", 2)
+	for range 2 {
+		b.Write(Entry{Subject: buffer[:13], Kind: KindState, What: "ready"})
+	}
+	first, second := unsafe.StringData(b.entries[0].Subject), unsafe.StringData(b.entries[1].Subject)
+	if first != second || first == unsafe.StringData(buffer) {
+		t.Errorf("the subject is at %p, then at %p, the caller's at %p", first, second, unsafe.StringData(buffer))
+	}
+	for i := range 3 * maxTexts {
+		b.Write(Entry{Subject: ServerSubject(strconv.Itoa(i))})
+		if len(b.texts) > maxTexts {
+			t.Fatalf("%d texts are remembered", len(b.texts))
+		}
+	}
+	if last := b.entries[len(b.entries)-1].Subject; last != ServerSubject(strconv.Itoa(3*maxTexts-1)) {
+		t.Errorf("the last subject is %q", last)
 	}
 }
