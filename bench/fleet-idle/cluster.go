@@ -14,8 +14,8 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
-// populate creates what stands for a site that has been at work for long: every BMC with its credentials, and the
-// record of an inspection of each server, so that the servers are Available and none has to be booted.
+// populate creates what stands for a site that has been at work for long: every BMC with its credentials, its server, and the
+// record of an inspection of that, so that the servers are Available and none has to be booted. Nobody has met a BMC that does not answer.
 func populate(ctx context.Context, api *site.API, bmcs []sim.BMCInfo, kinds []behaviour) error {
 	return site.Each(ctx, len(bmcs), func(ctx context.Context, i int) error {
 		content, err := inspection.Pack(reportOf(bmcs[i]))
@@ -48,6 +48,14 @@ func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object
 	if kind == refusing {
 		bmc.Spec.Protocol.Port = refusingPort
 	}
-	server := info.Name + "-system-0"
-	return []client.Object{secret, machinerecord.New(site.Namespace, machinerecord.InspectionName(server), machinerecord.KindInspection, server, "bench", content), bmc}
+	name := info.Name + "-system-0"
+	record := machinerecord.New(site.Namespace, machinerecord.InspectionName(name), machinerecord.KindInspection, name, "bench", content)
+	if kind != healthy {
+		return []client.Object{secret, record, bmc}
+	}
+	bmc.Spec.BMCUUID = info.ManagerUUID
+	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{metalv1.FinalizerServer}}}
+	server.Spec.SystemUUID, server.Spec.SystemURI = info.UUID, info.SystemURI
+	server.Spec.BMCRef = &metalv1.LocalObjectReference{Name: info.Name}
+	return []client.Object{secret, record, bmc, server}
 }

@@ -108,7 +108,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err := populate(ctx, b.api, rack.BMCs, b.behaviours()); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d objects created in %v\n", 3*b.BMCs, time.Since(began).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "what %d BMCs have was created in %v\n", b.BMCs, time.Since(began).Round(time.Second))
 	b.manager, err = startManager(ctx, b.binaries.Manager, b.api.Kubeconfig, b.folder, b.config)
 	return err
 }

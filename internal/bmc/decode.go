@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // maxMembers bounds how many members of one collection are looked at.
@@ -32,6 +34,9 @@ func decode(body []byte, out any) error {
 	return fmt.Errorf("body is no JSON: %w", err)
 }
 
+// words are those that BMCs have in common. Most of what ten thousand BMCs say they all say: names of models, states, paths.
+var words = bounded.NewWords(4096)
+
 // text is a string, however the BMC spells it: null, a number and a boolean have
 // been seen where the schema says string.
 type text string
@@ -43,10 +48,10 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	case b[0] == '"':
 		var s string
 		if err := json.Unmarshal(b, &s); err == nil {
-			*t = text(strings.TrimSpace(s))
+			*t = text(words.Once(strings.TrimSpace(s)))
 		}
 	default:
-		*t = text(b)
+		*t = text(words.Once(string(b)))
 	}
 	return nil
 }

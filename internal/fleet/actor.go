@@ -72,11 +72,25 @@ func (a *actor) run(ctx context.Context) {
 	defer a.leave(ctx)
 	for ctx.Err() == nil {
 		leave := a.awaitFirstContact(ctx)
-		at := a.step(ctx)
-		a.disconnect(ctx, at)
+		at := apart(func() time.Time { return a.turn(ctx) })
 		leave(a.observation().Sequence > 0)
 		a.sleep(ctx, at)
 	}
+}
+
+// apart runs do in a goroutine of its own, and waits for it: a turn needs a stack of 8 KiB or more for TLS and JSON, which an actor that sleeps for
+// minutes would keep.
+func apart(do func() time.Time) time.Time {
+	answer := make(chan time.Time)
+	go func() { answer <- do() }()
+	return <-answer
+}
+
+// turn does what is due, and returns when the next turn is.
+func (a *actor) turn(ctx context.Context) time.Time {
+	at := a.step(ctx)
+	a.disconnect(ctx, at)
+	return at
 }
 
 // awaitFirstContact waits for the limiter if this turn would be the first contact with the BMC.

@@ -111,6 +111,7 @@ type Fleet struct {
 
 	mu          sync.RWMutex
 	ctx         context.Context // of Run, nil before
+	began       time.Time       // when Run did
 	stopped     bool
 	actors      map[Key]*actor
 	leaving     map[Key]*actor // removed, not done yet
@@ -167,7 +168,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 		f.mu.Unlock()
 		return ErrStarted
 	}
-	f.ctx = ctx
+	f.ctx, f.began = ctx, f.options.Clock.Now()
 	for _, a := range f.actors {
 		f.start(ctx, a)
 	}
@@ -240,6 +241,21 @@ func (f *Fleet) Observe(key Key) (Observation, bool) {
 		return Observation{}, false
 	}
 	return *a.observation(), true
+}
+
+// MetBy is until when what was known of a BMC before the start still counts, as nothing is known since; zero: something is. A fleet that said of each BMC
+// that it is unknown, and a moment later that it is as before, would write everything twice at each start. A BMC that the fleet does not have yet counts as one
+// that it had from the start.
+func (f *Fleet) MetBy(key Key) time.Time {
+	if a, ok := f.actor(key); ok {
+		return a.observation().MetBy()
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.began.IsZero() {
+		return time.Time{}
+	}
+	return f.began.Add(meetingTime)
 }
 
 // Submit queues a command. What was submitted under the same ID before is not

@@ -69,6 +69,17 @@ const (
 	CircuitAsked   Circuit = "Asked"   // it asked to be left alone for a while (Retry-After)
 )
 
+// meetingTime is how long a large fleet takes to meet its BMCs after a start.
+const meetingTime = 10 * time.Minute
+
+// MetBy is what Fleet.MetBy says of a BMC with this observation; zero as well: the fleet has no such BMC.
+func (o *Observation) MetBy() time.Time {
+	if o.Sequence > 0 || o.Err != nil || o.Added.IsZero() {
+		return time.Time{}
+	}
+	return o.Added.Add(meetingTime)
+}
+
 // System finds a system by its URI.
 func (o *Observation) System(uri string) (*SystemObservation, bool) {
 	for i := range o.Systems {

@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 const (
@@ -39,11 +41,11 @@ type Book struct {
 	// reading is held by whoever reads the disk.
 	reading chan struct{}
 
+	words               *bounded.Words
 	unqueued, unwritten atomic.Uint64
 	dropped             *prometheus.Desc
 
 	mu      sync.RWMutex
-	texts   texts
 	entries []Entry // a ring once it is full
 	next    int
 	lastID  int64
@@ -60,7 +62,7 @@ func New(o Options) *Book {
 	if o.entries == 0 {
 		o.entries = maxEntries
 	}
-	b := &Book{options: o, reading: make(chan struct{}, 1), texts: texts{}}
+	b := &Book{options: o, reading: make(chan struct{}, 1), words: bounded.NewWords(maxWords)}
 	b.dropped = prometheus.NewDesc("farrier_logbook_dropped_total", "Entries of the logbook that are not on disk: the queue was full, or the disk did not take them.", []string{"reason"}, nil)
 	if o.Directory != "" {
 		b.queue = make(chan Entry, maxQueue)
@@ -73,9 +75,9 @@ func (b *Book) Write(e Entry) {
 	if b == nil {
 		return
 	}
+	e = e.kept(b.words)
 	b.mu.Lock()
 	defer b.mu.Unlock() // until it is queued, so that files have the order of memory
-	e = e.kept(b.texts)
 	if e.Time.IsZero() {
 		e.Time = b.options.Clock.Now()
 	}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/cache/bounded"
 )
 
 // Kind says what an Entry tells of.
@@ -67,36 +69,17 @@ func BMCSubject(host string, port int) string {
 // maxText bounds each text of an entry.
 const maxText = 256
 
-// maxTexts bounds what texts remembers.
-const maxTexts = 1 << 12
+// maxWords bounds the texts that entries can have in common: those that come together are about few machines, and their words are few.
+const maxWords = 1 << 12
 
-// texts are those of entries of late, each once: entries that come together are about few machines, and their words are few. It forgets all of them when
-// it has many.
-type texts map[string]string
-
-// own is a text of bounded length that shares no memory but with other entries.
-func (t texts) own(text string) string {
-	switch {
-	case text == "":
-		return ""
-	case len(text) > maxText:
-		return strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	if known, ok := t[text]; ok {
-		return known
-	}
-	if len(t) >= maxTexts {
-		clear(t)
-	}
-	text = strings.Clone(text)
-	t[text] = text
-	return text
-}
-
-// kept is the entry with texts of our own.
-func (e Entry) kept(t texts) Entry {
+// kept is the entry with texts of bounded length, which share no memory but with those of other entries.
+func (e Entry) kept(words *bounded.Words) Entry {
 	for _, text := range []*string{&e.Subject, &e.What, &e.Object, &e.Reason, &e.Detail, &e.Attempt, &e.Address} {
-		*text = t.own(*text)
+		if len(*text) > maxText {
+			*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
+		} else {
+			*text = words.Once(*text)
+		}
 	}
 	return e
 }

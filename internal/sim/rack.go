@@ -105,6 +105,9 @@ type BMCInfo struct {
 	MAC    string     `json:"mac"`
 	UUID   string     `json:"uuid"`
 	Serial string     `json:"serial"`
+	// ManagerUUID is that of the BMC itself, SystemURI the path of its first server.
+	ManagerUUID string `json:"managerUUID"`
+	SystemURI   string `json:"systemURI"`
 }
 
 // URL is where the BMC answers.
@@ -338,6 +341,7 @@ func (r *Rack) BMCs() []BMCInfo {
 		out = append(out, BMCInfo{
 			Number: i + 1, Name: b.name(), Vendor: b.quirks.vendor, Scheme: r.opts.Scheme,
 			IP: b.at.Addr(), Port: int(b.at.Port()), MAC: b.mac, UUID: b.machines[0].uuid, Serial: b.machines[0].serial,
+			ManagerUUID: managerUUID(b.machines[0].inventory), SystemURI: b.machines[0].systemURI(),
 		})
 	}
 	return out

@@ -1,8 +1,6 @@
 package system
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,11 +41,11 @@ func share(m metav1.Object) {
 	m.SetLabels(shared(m.GetLabels()))
 	finalizers := m.GetFinalizers()
 	for i := range finalizers {
-		finalizers[i] = word(finalizers[i])
+		finalizers[i] = words.Once(finalizers[i])
 	}
 	owners := m.GetOwnerReferences()
 	for i := range owners {
-		owners[i].APIVersion, owners[i].Kind = word(owners[i].APIVersion), word(owners[i].Kind)
+		owners[i].APIVersion, owners[i].Kind = words.Once(owners[i].APIVersion), words.Once(owners[i].Kind)
 	}
 }
 
@@ -55,30 +53,19 @@ func shared(all map[string]string) map[string]string {
 	if len(all) == 0 {
 		return all
 	}
-	words := make(map[string]string, len(all))
+	once := make(map[string]string, len(all))
 	for key, value := range all {
-		words[word(key)] = value
+		once[words.Once(key)] = value
 	}
-	return words
+	return once
 }
 
 func shareConditions(conditions []metav1.Condition) {
 	for i := range conditions {
 		c := &conditions[i]
-		c.Type, c.Reason, c.Message, c.Status = word(c.Type), word(c.Reason), word(c.Message), metav1.ConditionStatus(word(string(c.Status)))
+		c.Type, c.Reason, c.Message, c.Status = words.Once(c.Type), words.Once(c.Reason), words.Once(c.Message), metav1.ConditionStatus(words.Once(string(c.Status)))
 	}
 }
 
-// words are those that were met last, with the one copy of each. Package unique forgets a word at the next collection, though the word is in
-// use: it knows of handles alone, which would be kept beside each string.
-var words = bounded.NewCache[string, string](4096)
-
-// word is the one copy of a string that objects share.
-func word(s string) string {
-	if kept, ok := words.Get(s); ok {
-		return kept
-	}
-	kept := strings.Clone(s) // not a piece of what was decoded
-	words.Add(kept, kept)
-	return kept
-}
+// words are those that objects share.
+var words = bounded.NewWords(4096)

@@ -1,4 +1,4 @@
-// Package bounded has maps whose size is bounded.
+// Package bounded has maps whose size is bounded, and Words, which keeps one copy of what many have in common.
 //
 // What differs is which key makes room for a new one:
 //

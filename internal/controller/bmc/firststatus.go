@@ -18,7 +18,7 @@ const (
 )
 
 // firstStatusDue returns until when the first status waits, zero if it is due. It waits while nothing is wrong and the BMC
-// is new to the fleet and has not answered, or has given its first answer and not shown its manager. said is the
+// is new to the fleet and has not answered, or is to be met again after a start of the manager, or has given its first answer and not shown its manager. said is the
 // state in its status.
 func (s *scope) firstStatusDue(said metalv1.BMCState) time.Time {
 	o := &s.observation
@@ -28,6 +28,8 @@ func (s *scope) firstStatusDue(said metalv1.BMCState) time.Time {
 		return time.Time{}
 	case said == "" && o.Time.IsZero():
 		return o.Added.Add(firstContactTime)
+	case s.obj.Status.ObservedGeneration == s.obj.Generation && !o.MetBy().IsZero():
+		return o.MetBy() // after a start of the manager
 	case (said == "" || said == metalv1.BMCStatePending) && o.Sequence == 1 && o.Manager.URI == "":
 		return o.Time.Add(managerTime) // the second answer would be the manager: it could not be read
 	}

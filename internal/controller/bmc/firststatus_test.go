@@ -35,6 +35,9 @@ func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 		"its password is being changed":           {scope: scope{rotating: &rotating{}}},
 		"that it was not heard of is said":        {said: metalv1.BMCStatePending},
 		"more is known than that it was made":     {said: metalv1.BMCStateEnabled},
+		"it is met again after a start":           {scope: scope{observation: added}, said: metalv1.BMCStateEnabled, until: controllertest.Start.Add(10 * time.Minute)},
+		"it was away, and is met again":           {scope: scope{observation: added}, said: metalv1.BMCStateError, until: controllertest.Start.Add(10 * time.Minute)},
+		"it has another spec since then":          {scope: scope{observation: added, obj: &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{Generation: 2}}}, said: metalv1.BMCStateEnabled},
 		"it answers":                              {scope: scope{observation: once}, until: heard},
 		"it answers after it was waited for":      {scope: scope{observation: once}, said: metalv1.BMCStatePending, until: heard},
 		"it answers again":                        {scope: scope{observation: once}, said: metalv1.BMCStateError},
@@ -45,7 +48,10 @@ func TestOfANewBMCNothingIsSaidUntilThereIsSomething(t *testing.T) {
 		"it answers, and has a system nobody may": {scope: scope{observation: once, refused: errors.New("invalid")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.scope.obj = &metalv1.BMC{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: made}}
+			if tc.scope.obj == nil {
+				tc.scope.obj = &metalv1.BMC{}
+			}
+			tc.scope.obj.CreationTimestamp = made
 			if until := tc.scope.firstStatusDue(tc.said); !until.Equal(tc.until) {
 				t.Errorf("quiet until %v, want %v", until, tc.until)
 			}
@@ -132,5 +138,26 @@ func TestWhatIsWrongWithANewBMCIsSaidAtOnce(t *testing.T) {
 			b := s.settle(t)
 			controllertest.Says(t, b.Status.Conditions, metalv1.ConditionDegraded, metav1.ConditionTrue, metalv1.ReasonUUIDMissing)
 		})
+	})
+}
+
+// TestAStartWritesNothing: of a BMC that answers as before, a manager that starts has nothing to say.
+func TestAStartWritesNothing(t *testing.T) {
+	stands(t, func(t *testing.T, s *stand) {
+		s.bmc.Manages(func(m *bmc.Manager) { m.UUID = uuid2 })
+		s.bmc.Set(system(uri1, uuid1))
+		s.settle(t)
+		s.look(t)
+		s.ForgetWrites()
+		s.restart(t)
+		s.Step(t, s.Reconciler, "b")
+		b := s.look(t)
+		controllertest.Says(t, b.Status.Conditions, metalv1.ConditionReady, metav1.ConditionTrue, metalv1.ReasonConnected)
+		if w := s.Writes(""); len(w) > 0 {
+			t.Errorf("written: %v", w)
+		}
+		s.bmc.Fails(errors.New("no route to host"))
+		s.restart(t)
+		controllertest.Says(t, s.look(t).Status.Conditions, metalv1.ConditionReady, metav1.ConditionFalse, metalv1.ReasonUnknownError)
 	})
 }

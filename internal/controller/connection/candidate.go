@@ -95,7 +95,7 @@ func (r *Registry) withdraw(l listener) {
 // counts returns the first candidate of a BMC; there is one.
 func (r *Registry) counts(key fleet.Key) *candidacy {
 	var first *candidacy
-	for l := range r.byKey[key] {
+	for _, l := range r.byKey[key] {
 		if h := r.candidates[l]; h != nil && (first == nil || h.before(first.Candidate)) {
 			first = h
 		}
@@ -105,7 +105,7 @@ func (r *Registry) counts(key fleet.Key) *candidacy {
 
 // wakeOthers triggers the other candidates of a BMC.
 func (r *Registry) wakeOthers(key fleet.Key, than listener) {
-	for l := range r.byKey[key] {
+	for _, l := range r.byKey[key] {
 		if l != than && r.candidates[l] != nil {
 			l.source.Wake("", l.name)
 		}

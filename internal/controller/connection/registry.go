@@ -13,7 +13,7 @@ import (
 type Registry struct {
 	fleet *fleet.Fleet
 	mu    sync.RWMutex
-	byKey map[fleet.Key]map[listener]struct{}
+	byKey map[fleet.Key][]listener // a BMC and its server, or a few
 	keyOf map[listener]fleet.Key
 	// candidates are the credentials that objects have for the BMCs they are bound to.
 	candidates map[listener]*candidacy
@@ -27,7 +27,7 @@ type listener struct {
 // NewRegistry makes an empty registry and subscribes it to the fleet.
 func NewRegistry(f *fleet.Fleet) *Registry {
 	r := &Registry{
-		fleet: f, byKey: map[fleet.Key]map[listener]struct{}{}, keyOf: map[listener]fleet.Key{}, candidates: map[listener]*candidacy{},
+		fleet: f, byKey: map[fleet.Key][]listener{}, keyOf: map[listener]fleet.Key{}, candidates: map[listener]*candidacy{},
 	}
 	f.Subscribe(r.notify)
 	return r
@@ -56,10 +56,7 @@ func (r *Registry) bind(l listener, key fleet.Key) (before fleet.Key, last bool)
 	r.unbind(l)
 	last = before != "" && len(r.byKey[before]) == 0
 	r.keyOf[l] = key
-	if r.byKey[key] == nil {
-		r.byKey[key] = map[listener]struct{}{}
-	}
-	r.byKey[key][l] = struct{}{}
+	r.byKey[key] = append(r.byKey[key], l)
 	return before, last
 }
 
@@ -67,7 +64,7 @@ func (r *Registry) bind(l listener, key fleet.Key) (before fleet.Key, last bool)
 func (r *Registry) Bound(source *trigger.Source, key fleet.Key) (names []string) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for l := range r.byKey[key] {
+	for _, l := range r.byKey[key] {
 		if l.source == source {
 			names = append(names, l.name)
 		}
@@ -112,8 +109,8 @@ func (r *Registry) unbind(l listener) {
 	}
 	r.withdraw(l)
 	delete(r.keyOf, l)
-	delete(r.byKey[key], l)
-	if len(r.byKey[key]) == 0 {
+	others := slices.DeleteFunc(r.byKey[key], func(other listener) bool { return other == l })
+	if r.byKey[key] = others; len(others) == 0 {
 		delete(r.byKey, key)
 	}
 }
@@ -121,7 +118,7 @@ func (r *Registry) unbind(l listener) {
 func (r *Registry) notify(key fleet.Key) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for l := range r.byKey[key] {
+	for _, l := range r.byKey[key] {
 		l.source.Wake("", l.name)
 	}
 }

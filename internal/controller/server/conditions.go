@@ -18,7 +18,7 @@ import (
 // setConditions sets every condition of the server from the view and the plan. Of two of one type the later counts. A condition that no
 // longer holds becomes False.
 func setConditions(v *View, ph phase, p *Plan) {
-	set := []metav1.Condition{reachable(v), lateness(v, ph), claimable(v, ph)}
+	set := []metav1.Condition{reachable(v, p), lateness(v, ph), claimable(v, ph)}
 	if v.System != nil {
 		set = append(set, uefiHTTPBootCondition(v))
 		set = append(set, powerConditions(v)...)
@@ -59,8 +59,8 @@ func setConditions(v *View, ph phase, p *Plan) {
 	}
 }
 
-// reachable is condition Ready: whether the BMC answers, for this server.
-func reachable(v *View) metav1.Condition {
+// reachable is condition Ready: whether the BMC answers, for this server. After a start it stays what it was until the BMC is met.
+func reachable(v *View, p *Plan) metav1.Condition {
 	ready := metav1.Condition{Type: metalv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Reachable", Message: "The BMC answers"}
 	switch {
 	case v.Unreachable != nil:
@@ -77,6 +77,11 @@ func reachable(v *View) metav1.Condition {
 	case v.Missing:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "SystemNotFound", "The BMC has no such system"
 	case v.System == nil:
+		was := apimeta.FindStatusCondition(v.Server.Status.Conditions, ready.Type)
+		if was != nil && v.Now.Before(v.MetBy) {
+			p.after(v.Now, v.MetBy)
+			return *was
+		}
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "NotObserved", "Waiting for the BMC to answer"
 	}
 	return ready

@@ -49,6 +49,7 @@ func (r *Reconciler) observe(v *View) {
 	if v.Key == "" {
 		return
 	}
+	v.MetBy = r.Fleet.MetBy(v.Key)
 	observation, ok := r.Fleet.Observe(v.Key)
 	if !ok {
 		return

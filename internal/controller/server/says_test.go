@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,53 @@ func TestWhatAServerSaysOfItsBMC(t *testing.T) {
 		s.troubled(t, "")
 		s.isTold(t, 0, 1)
 	})
+}
+
+// TestAStartWritesNothing: of a server whose BMC answers as before, a manager that starts has nothing to say, and says so neither before it has met the BMC.
+func TestAStartWritesNothing(t *testing.T) {
+	t.Parallel()
+	stands(t, func(t *testing.T, s *stand) {
+		s.available(t)
+		s.pass(t, time.Minute)
+		s.ForgetWrites()
+		s.restart(t)
+		s.Step(t, s.Reconciler, host)
+		s.Step(t, s.bmcs, "b")
+		s.pass(t, 5*time.Minute)
+		if w := s.Writes(""); len(w) > 0 {
+			t.Errorf("written: %v", w)
+		}
+	})
+}
+
+// TestWhatWasKnownCountsUntilTheBMCIsMet, within ten minutes of a start.
+func TestWhatWasKnownCountsUntilTheBMCIsMet(t *testing.T) {
+	t.Parallel()
+	ready := func(c metav1.Condition) func(*View) {
+		c.Type = metalv1.ConditionReady
+		return func(v *View) { v.Server.Status.Conditions = []metav1.Condition{c} }
+	}
+	before := func(v *View) { v.MetBy = v.Now.Add(time.Minute) }
+	answered := metav1.Condition{Status: metav1.ConditionTrue, Reason: "Reachable", Message: "The BMC answers"}
+	refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: "BMCUnreachable", Message: "connection refused"}
+	for name, tc := range map[string]struct {
+		view  *View
+		want  string
+		after time.Duration
+	}{
+		"it answered":            {newView(ready(answered), before), "Reachable", time.Minute},
+		"it did not":             {newView(ready(refused), before), "BMCUnreachable", time.Minute},
+		"it takes too long":      {newView(ready(answered), func(v *View) { v.MetBy = v.Now }), "NotObserved", 0},
+		"nothing was known":      {newView(before), "NotObserved", 0},
+		"the BMC has been met":   {newView(ready(refused), power(bmc.PowerOff)), "Reachable", 0},
+		"it does not answer now": {newView(ready(answered), before, func(v *View) { v.Unreachable = errors.New("refused") }), "BMCUnreachable", 0},
+		"it has no such system":  {newView(ready(answered), before, func(v *View) { v.Missing = true }), "SystemNotFound", 0},
+	} {
+		var p Plan
+		if got := reachable(tc.view, &p); got.Reason != tc.want || p.After != tc.after {
+			t.Errorf("%s: says %s, looks again after %s; want %s, %s", name, got.Reason, p.After, tc.want, tc.after)
+		}
+	}
 }
 
 // TestAStepThatIsOverdueIsSaid: when it is overdue, though nothing else happens then; and it is over when the machine has asked.

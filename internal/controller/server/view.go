@@ -80,6 +80,8 @@ type View struct {
 	System *fleet.SystemObservation
 	// Missing means that the BMC answered and has no such system.
 	Missing bool
+	// MetBy is until when the BMC may take to be met after a start; zero: it has been met, or there is none.
+	MetBy time.Time
 	// Unreachable is why the BMC, or this system of it, does not answer; nil when it does.
 	Unreachable error
 	// OverriddenBy is the object whose credentials are used for the inline BMC in place of this server's; empty: its own are.

@@ -12,7 +12,8 @@ import (
 // Share is how much garbage may gather in a process that is busy, in percent of what is live.
 type Share int
 
-// Frugal is the share of a process that is quiet, and of one that has little to do for the memory that it needs.
+// Frugal is the share of a process that is quiet, and of one that has little to do for the memory that it needs. Beyond a GiB it is a third: that
+// much garbage comes seldom, and nobody wants to have the memory for it.
 const Frugal Share = 50
 
 const (

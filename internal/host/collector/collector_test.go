@@ -24,6 +24,8 @@ func TestPercent(t *testing.T) {
 		{Frugal, 64 * mib, 0, 100},
 		{Frugal, 128 * mib, 0, 50},
 		{Frugal, 1024 * mib, 0, 50},
+		{Frugal, 4096 * mib, 0, 37},
+		{Frugal, 1 << 40, 0, 33},
 		{Frugal, 1 << 62, 0, 50},
 		{300, 1 * mib, 0, 400},
 		{300, 96 * mib, 0, 66},
@@ -35,9 +37,9 @@ func TestPercent(t *testing.T) {
 		{300, 400 * mib, 24 << 30, 244},
 		{300, 4096 * mib, 24 << 30, 200}, // both together are half of the memory
 		{300, 4096 * mib, 64 << 30, 294},
-		{300, 4096 * mib, 10 << 30, 50}, // and where that is little, the smaller share
-		{300, 4096 * mib, 1 << 30, 50},
-		{Frugal, 4096 * mib, 1 << 30, 50},
+		{300, 4096 * mib, 10 << 30, 37}, // and where that is little, the smaller share
+		{300, 4096 * mib, 1 << 30, 37},
+		{Frugal, 4096 * mib, 1 << 30, 37},
 	} {
 		if got := tc.share.percent(tc.live, tc.memory); got != tc.want {
 			t.Errorf("share %d, %d MiB live of %d MiB: %d percent, want %d", tc.share, tc.live/mib, tc.memory/mib, got, tc.want)
@@ -145,12 +147,12 @@ func TestALargeHeapHasLongerToBeQuiet(t *testing.T) {
 		t.Fatal("it gave back what it will need within the next minute")
 	}
 	p.pass(20 * time.Second)
-	if !slices.Equal(p.told, []int{294, 50}) || p.given != 1 {
+	if !slices.Equal(p.told, []int{294, 37}) || p.given != 1 {
 		t.Fatalf("quiet: told %v, gave back %d times", p.told, p.given)
 	}
-	p.pass(79 * time.Second) // two GiB of garbage later
+	p.pass(79 * time.Second) // one and a half GiB of garbage later
 	p.collected()
-	if !slices.Equal(p.told, []int{294, 50, 294}) {
+	if !slices.Equal(p.told, []int{294, 37, 294}) {
 		t.Fatalf("busy again: told %v", p.told)
 	}
 }

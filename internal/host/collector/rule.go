@@ -11,6 +11,8 @@ const (
 	// quietPerGiB is how long a large one must have, for each GiB that is live. A collection takes a second of processor time for a GiB, so one
 	// in that time costs some 5 percent of a processor.
 	quietPerGiB = 20 * time.Second
+
+	gib = 1 << 30
 )
 
 // rule is how one process collects its garbage.
@@ -89,7 +91,6 @@ func (r *rule) tell(share Share, live uint64) {
 
 // quiet is how long a process with so much live must have needed no collection to be quiet.
 func quiet(live uint64) time.Duration {
-	const gib = 1 << 30
 	return max(quietAfter, time.Duration(min(live, 1<<40)/(gib/1024))*(quietPerGiB/1024))
 }
 
@@ -116,7 +117,8 @@ func (s Share) percent(live, memory uint64) int {
 // garbage is how many bytes of it may gather beside a live heap of so many, as far as memory allows.
 func (s Share) garbage(live uint64) uint64 {
 	if s <= Frugal {
-		return max(least, live*uint64(s)/100)
+		large := max(live, gib) - gib
+		return max(least, (live-large)*uint64(s)/100+large/3)
 	}
 	return least + (max(live, small)-small)*uint64(s)/100
 }
