@@ -226,7 +226,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/bmc",
-		may:     []string{"internal/identity"},
+		may:     []string{"internal/cache/bounded", "internal/identity"},
 		never:   kubernetes,
 		because: "a BMC is spoken to in the terms of Redfish, whoever asks",
 	},
@@ -534,7 +534,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/logbook",
-		may:     []string{"internal/host/..."},
+		may:     []string{"internal/cache/bounded", "internal/host/..."},
 		never:   kubernetes,
 		because: "what was done to machines is kept the same way, whoever did it",
 	},
