@@ -57,6 +57,8 @@ type again struct {
 	Observed time.Duration `json:"allObservedNanoseconds"`
 	CPU      time.Duration `json:"cpuNanoseconds"`
 	PeakRSS  int64         `json:"peakRSSBytes"`
+	// Writes are what it wrote to the API, of BMCs and Servers.
+	Writes int `json:"writes"`
 }
 
 type bench struct {
@@ -184,6 +186,10 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	if err := b.manager.process.Stop(); err != nil {
 		return err
 	}
+	before, err := b.writes(ctx)
+	if err != nil {
+		return err
+	}
 	if b.manager, err = startManager(ctx, b.binaries.Manager, b.api.Kubeconfig, b.folder, b.config); err != nil {
 		return err
 	}
@@ -204,8 +210,19 @@ func (b *bench) restart(ctx context.Context) (err error) {
 		return err
 	}
 	usage, err := b.manager.process.Usage()
+	if err != nil {
+		return err
+	}
 	b.found.Again.CPU, b.found.Again.PeakRSS = usage.CPU, usage.PeakRSS
+	after, err := b.writes(ctx)
+	b.found.Again.Writes = after - before
 	return err
+}
+
+// writes are those to BMCs and Servers that the API has answered.
+func (b *bench) writes(ctx context.Context) (int, error) {
+	requests, err := b.api.Requests(ctx)
+	return requests["bmcs"].Writes() + requests["servers"].Writes(), err
 }
 
 // interval lets one poll interval pass and looks on.
