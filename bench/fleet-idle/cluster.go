@@ -48,14 +48,13 @@ func objectsOf(info sim.BMCInfo, kind behaviour, content []byte) []client.Object
 	if kind == refusing {
 		bmc.Spec.Protocol.Port = refusingPort
 	}
-	name := info.Name + "-system-0"
-	record := machinerecord.New(site.Namespace, machinerecord.InspectionName(name), machinerecord.KindInspection, name, "bench", content)
 	if kind != healthy {
-		return []client.Object{secret, record, bmc}
+		return []client.Object{secret, bmc}
 	}
 	bmc.Spec.BMCUUID = info.ManagerUUID
-	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{metalv1.FinalizerServer}}}
+	server := &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: info.Name + "-system-0", Finalizers: []string{metalv1.FinalizerServer}}}
 	server.Spec.SystemUUID, server.Spec.SystemURI = info.UUID, info.SystemURI
 	server.Spec.BMCRef = &metalv1.LocalObjectReference{Name: info.Name}
+	record := machinerecord.New(site.Namespace, machinerecord.InspectionName(server.Name), machinerecord.KindInspection, server.Name, "bench", content)
 	return []client.Object{secret, record, bmc, server}
 }

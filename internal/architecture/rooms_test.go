@@ -140,8 +140,13 @@ var rooms = []room{
 		because: "what a process may have does not depend on what it does with it",
 	},
 	{
+		path:    "internal/host/meminfo",
+		only:    stdlib,
+		because: "how much memory there is does not depend on what it is used for",
+	},
+	{
 		path:    "internal/host/collector",
-		may:     []string{"internal/host/cgroup"},
+		may:     []string{"internal/host/cgroup", "internal/host/meminfo"},
 		never:   kubernetes,
 		because: "how often garbage is collected depends on how much is live, and not on what that is",
 	},
@@ -379,7 +384,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/probe",
-		may:     []string{"internal/inspection", "internal/identity"},
+		may:     []string{"internal/inspection", "internal/identity", "internal/host/meminfo"},
 		never:   kubernetesClients,
 		because: "the agent runs on bare machines and knows one HTTP endpoint",
 	},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/farrier-dev/farrier/internal/host/meminfo"
 	"github.com/farrier-dev/farrier/internal/inspection"
 )
 
@@ -157,16 +158,8 @@ func memory(t tree) []inspection.MemoryDevice {
 	if list := modules([]byte(t.read("sys/firmware/dmi/tables/DMI", maxSMBIOS))); len(list) > 0 {
 		return list
 	}
-	for line := range strings.Lines(t.read("proc/meminfo", 1<<16)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemTotal:" {
-			continue
-		}
-		kib, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil || kib <= 0 || kib > 1<<50 {
-			return nil
-		}
-		return []inspection.MemoryDevice{{SizeBytes: kib << 10, DeviceLocator: "total"}}
+	if total := meminfo.Total(t.read(meminfo.Path[1:], 1<<16)); total > 0 {
+		return []inspection.MemoryDevice{{SizeBytes: total, DeviceLocator: "total"}}
 	}
 	return nil
 }

@@ -107,11 +107,16 @@ func (v *View) bootableSince() time.Time {
 // prepare has the boot of the probe prepared. It is ordered in the same write where the last poll saw the machine off, so that the next step is to
 // switch it on. A boot that only a BMC can identify is ordered once it is known how the machine boots.
 func (v *View) prepare(p *Plan) {
-	p.Prepare, p.Order = true, v.System != nil && v.offWithin(seenByPoll) && !v.Policy.BMCIdentity
+	p.Prepare, p.Order = true, v.System != nil && v.offLately(true) && !v.Policy.BMCIdentity
 }
 
-// offWithin reports whether the machine was seen off at most that long ago and nothing has been ordered since: a cold boot need not look again.
-func (v *View) offWithin(age time.Duration) bool {
+// offLately reports whether the machine was seen off lately enough for a boot, of a probe or another, and nothing has been ordered since: a cold boot need
+// not look again.
+func (v *View) offLately(probe bool) bool {
+	age := seenLately
+	if probe {
+		age = seenByPoll
+	}
 	last := v.System.Command
 	saw := last.Kind == fleet.PowerOff && last.State == fleet.Succeeded // the end of that command is that the machine was seen off
 	settled := last.ID == "" || saw || last.State.Ended() && v.System.Seen.After(last.End)
@@ -121,11 +126,7 @@ func (v *View) offWithin(age time.Duration) bool {
 // nextAttempt is the attempt that follows v.Attempt.
 func (v *View) nextAttempt(how bootOptions) *bootattempt.Attempt {
 	n := v.Attempt.Next(v.NewID(), v.Now)
-	age := seenLately
-	if v.BootInternal {
-		age = seenByPoll
-	}
-	if how.cold && v.offWithin(age) {
+	if how.cold && v.offLately(v.BootInternal) {
 		n.Off = &v.Now // one write in place of two
 	}
 	n.Disk, n.Cold, n.Reinstall = how.disk, how.anew, how.reinstall

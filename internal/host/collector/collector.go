@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/farrier-dev/farrier/internal/host/cgroup"
+	"github.com/farrier-dev/farrier/internal/host/meminfo"
 )
 
 // Share is how much garbage may gather in a process that is busy, in percent of what is live.
@@ -69,7 +70,8 @@ func decide(share func(memory int64) Share, lookup func(string) (string, bool), 
 	if err != nil {
 		return Settings{}, err
 	}
-	memory := hostMemory(read)
+	text, _ := read(meminfo.Path) // nothing, of a system that does not tell
+	memory := meminfo.Total(string(text))
 	if limit > 0 && (memory == 0 || limit < memory) {
 		memory = limit
 	}

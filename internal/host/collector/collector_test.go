@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/farrier-dev/farrier/internal/host/meminfo"
 )
 
 func TestPercent(t *testing.T) {
@@ -248,7 +250,7 @@ func TestDecide(t *testing.T) {
 				func(key string) (string, bool) { value, ok := tc.env[key]; return value, ok },
 				func(path string) ([]byte, error) {
 					switch {
-					case path != memoryInfo:
+					case path != meminfo.Path:
 						return []byte(tc.group), tc.err
 					case tc.host == "":
 						return nil, fs.ErrNotExist

@@ -13,7 +13,6 @@
 // Go itself knows one percentage, which would be either much memory for nothing, or collections without end where much is written. The rule is
 // applied at the end of each collection, when what is live is known anew, and in a busy process once more when it may have become quiet.
 //
-//	collector.go   the settings of a process
-//	hostmemory.go  the memory of the host
-//	rule.go        the rule
+//	collector.go  the settings of a process
+//	rule.go       the rule
 package collector

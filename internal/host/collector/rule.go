@@ -60,23 +60,28 @@ func (r *rule) look(now time.Time, live uint64) {
 	r.stop = r.later(quiet(live), r.rest)
 }
 
-// rest gives back what the process no longer needs, if it has allocated little for a while.
+// rest gives back what the process no longer needs, if it is quiet.
 func (r *rule) rest() {
-	r.mu.Lock()
-	now, live := r.now(), r.live()
-	due := r.busy && now.Sub(r.looked) >= quiet(live)
-	if due && r.allocated()-r.before >= Frugal.garbage(live) {
-		r.look(now, live)
-		due = false
-	}
-	if due {
-		r.busy, r.stop = false, nil
-		r.tell(Frugal, live)
-	}
-	r.mu.Unlock()
-	if due {
+	if r.quieted() {
 		r.giveBack()
 	}
+}
+
+// quieted reports whether a busy process has become quiet: it has allocated little since it was looked last.
+func (r *rule) quieted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, live := r.now(), r.live()
+	switch {
+	case !r.busy || now.Sub(r.looked) < quiet(live): // a collection came in between
+		return false
+	case r.allocated()-r.before >= Frugal.garbage(live):
+		r.look(now, live)
+		return false
+	}
+	r.busy, r.stop = false, nil
+	r.tell(Frugal, live)
+	return true
 }
 
 // tell tells Go by how many percent what is live may grow.

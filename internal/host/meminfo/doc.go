@@ -1,0 +1,2 @@
+// Package meminfo reads what Linux tells of the memory of the host.
+package meminfo
