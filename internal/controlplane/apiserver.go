@@ -262,6 +262,16 @@ func askReady(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
+// serves reports whether the server was started and has not ended.
+func (a *apiServer) serves() bool {
+	select {
+	case <-a.done:
+		return false
+	default:
+		return a.done != nil
+	}
+}
+
 // stop ends the server and waits until requests in flight are answered, but not for ever.
 func (a *apiServer) stop(limit time.Duration) error {
 	if a.cancel == nil { // never ran

@@ -130,7 +130,7 @@ func (s *Server) start(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	s.release = append(s.release, func() error { return ignoreClosed(listener.Close()) })
+	s.release = append(s.release, func() error { return s.closeListener(listener) })
 
 	certificates, err := openCertificates(dir, listener.Addr().(*net.TCPAddr).IP, opts.Clock.Now())
 	if err != nil {
@@ -280,10 +280,14 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// ignoreClosed accepts that the API server closed the listener before us.
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
+// closeListener closes what the API server did not close. One that did not stop in time keeps its listener, as it panics when somebody else closes it
+// (RunServer in k8s.io/apiserver/pkg/server), and nobody would read why the control plane ends.
+func (s *Server) closeListener(listener net.Listener) error {
+	if s.api != nil && s.api.serves() {
 		return nil
 	}
-	return err
+	if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }

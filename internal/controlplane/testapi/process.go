@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,8 +34,11 @@ type Process struct {
 	ready   chan struct{}
 	exited  chan struct{}
 	err     error // of the process, valid once exited is closed
-	binary  string
-	flags   []string
+	// told is set once somebody told it to end, or was told of its end.
+	told   atomic.Bool
+	binary string
+	flags  []string
+	folder string // to be removed with the server; empty: it is somebody else's
 
 	kubeconfig string // this and config are valid once ready is closed
 	config     *rest.Config
@@ -62,7 +66,7 @@ func launchFor(t testing.TB, open func() (*build, error), flags []string) *Proce
 	if err != nil {
 		t.Fatalf("control plane for tests: %v", err)
 	}
-	t.Cleanup(process.Kill)
+	t.Cleanup(func() { process.finish(t) })
 	return process
 }
 
@@ -128,6 +132,7 @@ func (p *Process) WaitReady() error {
 	case <-p.ready:
 		return nil
 	case <-p.exited:
+		p.told.Store(true)
 		return fmt.Errorf("ended before it was ready: %w: %s", p.err, p.Output())
 	case <-time.After(readyTimeout):
 		p.Kill()
@@ -156,8 +161,40 @@ func (p *Process) PID() int { return p.command.Process.Pid }
 // Output is the end of what the process wrote to standard error.
 func (p *Process) Output() string { return p.output.String() }
 
+// finish is Kill at the end of a test. Nothing is left of the server, as the store of each has more than a hundred megabytes, and the tests of a package
+// have dozens. The test fails if the server ended before by itself: what it saw of that is only that nobody answers.
+func (p *Process) finish(t testing.TB) {
+	t.Helper()
+	p.runs(t)
+	p.Kill()
+	if p.folder == "" {
+		return
+	}
+	if err := os.RemoveAll(p.folder); err != nil {
+		t.Error(err)
+	}
+}
+
+// runs fails a test whose control plane has ended and nobody told it to.
+func (p *Process) runs(t testing.TB) {
+	t.Helper()
+	if p.ended() && !p.told.Swap(true) {
+		t.Errorf("the control plane of this test ended by itself: %v: %s", p.err, p.Output())
+	}
+}
+
+func (p *Process) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Kill ends the process the hard way and waits until it is gone.
 func (p *Process) Kill() {
+	p.told.Store(true)
 	_ = p.command.Process.Kill()
 	<-p.exited
 }
@@ -173,12 +210,13 @@ func (p *Process) Restart(t testing.TB) *Process {
 	if err != nil {
 		t.Fatalf("control plane for tests: %v", err)
 	}
-	t.Cleanup(again.Kill)
+	t.Cleanup(func() { again.finish(t) })
 	return again.MustBeReady(t)
 }
 
 // Stop ends the process in an orderly way.
 func (p *Process) Stop() error {
+	p.told.Store(true)
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -187,6 +225,7 @@ func (p *Process) Stop() error {
 
 // Wait returns when the process has ended, with an error unless it ended well.
 func (p *Process) Wait(limit time.Duration) error {
+	p.told.Store(true)
 	select {
 	case <-p.exited:
 	case <-time.After(limit):

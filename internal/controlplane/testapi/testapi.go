@@ -51,17 +51,18 @@ func server(t testing.TB) *Process {
 	if err != nil {
 		t.Fatalf("control plane for tests: %v", err)
 	}
+	t.Cleanup(func() { process.runs(t) })
 	return process
 }
 
-// StartWith starts a server of the test's own, with the CRDs of config/crd and with flags of apiserver/main.go. It is killed at the end of the test.
+// StartWith starts a server of the test's own, with the CRDs of config/crd and with flags of apiserver/main.go. It is killed at the end of the test, and what it stored is removed.
 func StartWith(t testing.TB, flags ...string) *Process {
 	t.Helper()
 	process, err := startPrepared(flags...)
 	if err != nil {
 		t.Fatalf("control plane for tests: %v", err)
 	}
-	t.Cleanup(process.Kill)
+	t.Cleanup(func() { process.finish(t) })
 	return process
 }
 
@@ -93,5 +94,6 @@ func startPrepared(flags ...string) (_ *Process, err error) {
 	if err != nil {
 		return nil, err
 	}
+	process.folder = dir
 	return process, process.WaitReady()
 }

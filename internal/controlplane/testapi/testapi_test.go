@@ -1,6 +1,8 @@
 package testapi
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,6 +63,56 @@ func TestPreparedDefinitions(t *testing.T) {
 		if before[definition.Name] != after[definition.Name] {
 			t.Errorf("%s was written although it had not changed", definition.Name)
 		}
+	}
+}
+
+// TestNothingIsLeft of a server of a test's own, which is all that keeps a run of all tests from filling a disk.
+func TestNothingIsLeft(t *testing.T) {
+	var folder string
+	t.Run("", func(t *testing.T) {
+		folder = StartWith(t).folder
+		if _, err := os.Stat(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s after the test: %v", folder, err)
+	}
+}
+
+// judged counts what it is told.
+type judged struct {
+	testing.TB
+	errors int
+}
+
+func (j *judged) Helper()               {}
+func (j *judged) Errorf(string, ...any) { j.errors++ }
+
+// TestAServerThatEndsByItselfFailsItsTest, once, and one that was told to end does not.
+func TestAServerThatEndsByItselfFailsItsTest(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		end  func(*Process) error
+		want int
+	}{
+		{"killed by the test", func(p *Process) error { p.Kill(); return nil }, 0},
+		{"stopped by the test", (*Process).Stop, 0},
+		{"by itself", func(p *Process) error { return p.command.Process.Kill() }, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := StartWith(t)
+			if err := tc.end(p); err != nil {
+				t.Fatal(err)
+			}
+			<-p.exited
+			j := &judged{TB: t}
+			p.runs(j)
+			p.runs(j)
+			if j.errors != tc.want {
+				t.Errorf("failed %d times, want %d", j.errors, tc.want)
+			}
+		})
 	}
 }
 
