@@ -2,7 +2,6 @@ package logbook
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -46,8 +45,7 @@ type Book struct {
 	dropped             *prometheus.Desc
 
 	mu      sync.RWMutex
-	entries []Entry // a ring once it is full
-	next    int
+	entries ring
 	lastID  int64
 }
 
@@ -62,7 +60,7 @@ func New(o Options) *Book {
 	if o.entries == 0 {
 		o.entries = maxEntries
 	}
-	b := &Book{options: o, reading: make(chan struct{}, 1), words: bounded.NewWords(maxWords)}
+	b := &Book{options: o, reading: make(chan struct{}, 1), words: bounded.NewWords(maxWords), entries: ring{limit: o.entries}}
 	b.dropped = prometheus.NewDesc("farrier_logbook_dropped_total", "Entries of the logbook that are not on disk: the queue was full, or the disk did not take them.", []string{"reason"}, nil)
 	if o.Directory != "" {
 		b.queue = make(chan Entry, maxQueue)
@@ -83,7 +81,7 @@ func (b *Book) Write(e Entry) {
 	}
 	e.ID = max(b.options.Clock.Now().UnixNano(), b.lastID+1)
 	b.lastID = e.ID
-	b.add(e)
+	b.entries.add(&e)
 	if b.queue == nil {
 		return
 	}
@@ -92,18 +90,6 @@ func (b *Book) Write(e Entry) {
 	default:
 		b.unqueued.Add(1)
 	}
-}
-
-// add keeps an entry in memory. b.mu is held.
-func (b *Book) add(e Entry) {
-	if n := len(b.entries); n == b.options.entries {
-		b.entries[b.next] = e
-		b.next = (b.next + 1) % n
-		return
-	} else if n == cap(b.entries) { // not beyond what is ever needed, as append would
-		b.entries = append(make([]Entry, 0, min(max(2*n, 64), b.options.entries)), b.entries...)
-	}
-	b.entries = append(b.entries, e)
 }
 
 // Read returns the newest entries about any of the subjects, the oldest first: those in memory, and before them those on disk.
@@ -121,16 +107,7 @@ func (b *Book) Read(ctx context.Context, subjects ...string) []Entry {
 func (b *Book) recent(subjects []string) (found []Entry, first int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	for i := range b.entries {
-		e := &b.entries[(b.next+i)%len(b.entries)]
-		if i == 0 {
-			first = e.ID
-		}
-		if slices.Contains(subjects, e.Subject) {
-			found = append(found, *e)
-		}
-	}
-	return found, first
+	return b.entries.about(subjects)
 }
 
 // Describe implements prometheus.Collector.

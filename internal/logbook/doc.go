@@ -5,5 +5,5 @@
 // Write never waits: what the queue to the disk does not hold is counted and dropped, and so is what a full or broken disk does not take. Nothing
 // that is found on the disk stops anything: a line that cannot be read, such as the last one before a crash, is skipped.
 //
-//   - entry.go: what an entry is. book.go: memory, queue and reading. segment.go: files.
+//   - entry.go: what an entry is. book.go: writing, the queue and reading. ring.go: memory. segment.go: files.
 package logbook
