@@ -13,9 +13,8 @@ import (
 // Share is how much garbage may gather in a process that is busy, in percent of what is live.
 type Share int
 
-// Frugal is the share of a process that is quiet, and of one that has little to do for the memory that it needs. Beyond a GiB it is a third: that
-// much garbage comes seldom, and nobody wants to have the memory for it.
-const Frugal Share = 50
+// Frugal is the share of a process that is quiet, a third: that much garbage comes seldom then, and nobody wants to have the memory for it.
+const Frugal Share = 33
 
 const (
 	// least is how much garbage may always gather, in bytes. Collecting more often costs a small process a fifth of its processor

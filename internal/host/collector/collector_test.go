@@ -25,10 +25,11 @@ func TestPercent(t *testing.T) {
 		{Frugal, 32 * mib, 0, 200},
 		{Frugal, 64 * mib, 0, 100},
 		{Frugal, 128 * mib, 0, 50},
-		{Frugal, 1024 * mib, 0, 50},
-		{Frugal, 4096 * mib, 0, 37},
+		{Frugal, 192 * mib, 0, 33},
+		{Frugal, 1024 * mib, 0, 33},
+		{Frugal, 4096 * mib, 0, 33},
 		{Frugal, 1 << 40, 0, 33},
-		{Frugal, 1 << 62, 0, 50},
+		{Frugal, 1 << 62, 0, 33},
 		{300, 1 * mib, 0, 400},
 		{300, 96 * mib, 0, 66},
 		{300, 100 * mib, 0, 76},
@@ -39,9 +40,9 @@ func TestPercent(t *testing.T) {
 		{300, 400 * mib, 24 << 30, 244},
 		{300, 4096 * mib, 24 << 30, 200}, // both together are half of the memory
 		{300, 4096 * mib, 64 << 30, 294},
-		{300, 4096 * mib, 10 << 30, 37}, // and where that is little, the smaller share
-		{300, 4096 * mib, 1 << 30, 37},
-		{Frugal, 4096 * mib, 1 << 30, 37},
+		{300, 4096 * mib, 10 << 30, 33}, // and where that is little, the smaller share
+		{300, 4096 * mib, 1 << 30, 33},
+		{Frugal, 4096 * mib, 1 << 30, 33},
 	} {
 		if got := tc.share.percent(tc.live, tc.memory); got != tc.want {
 			t.Errorf("share %d, %d MiB live of %d MiB: %d percent, want %d", tc.share, tc.live/mib, tc.memory/mib, got, tc.want)
@@ -97,12 +98,12 @@ func TestABusyProcessGivesMemoryBackWhenItIsQuiet(t *testing.T) {
 	p.pass(time.Second)
 	p.pass(time.Hour)
 	p.collected()
-	if !slices.Equal(p.told, []int{212, 50}) || p.given != 1 {
+	if !slices.Equal(p.told, []int{212, 33}) || p.given != 1 {
 		t.Fatalf("quiet: told %v, gave back %d times", p.told, p.given)
 	}
 	p.pass(time.Second)
 	p.collected()
-	if !slices.Equal(p.told, []int{212, 50, 212}) {
+	if !slices.Equal(p.told, []int{212, 33, 212}) {
 		t.Fatalf("busy again: told %v", p.told)
 	}
 }
@@ -125,16 +126,16 @@ func TestAProcessThatIsCollectedSeldomIsBusyAllTheSame(t *testing.T) {
 	p := newProcess(300)
 	p.collected()
 	for range 10 {
-		p.total += p.size / 2
+		p.total += p.size / 3
 		p.pass(quietAfter)
 	}
 	p.collected()
 	if !slices.Equal(p.told, []int{212}) || p.given != 0 {
 		t.Fatalf("busy: told %v, gave back %d times", p.told, p.given)
 	}
-	p.total += p.size/2 - 1
+	p.total += p.size/3 - 1
 	p.pass(quietAfter)
-	if !slices.Equal(p.told, []int{212, 50}) || p.given != 1 {
+	if !slices.Equal(p.told, []int{212, 33}) || p.given != 1 {
 		t.Fatalf("quiet: told %v, gave back %d times", p.told, p.given)
 	}
 }
@@ -149,12 +150,12 @@ func TestALargeHeapHasLongerToBeQuiet(t *testing.T) {
 		t.Fatal("it gave back what it will need within the next minute")
 	}
 	p.pass(20 * time.Second)
-	if !slices.Equal(p.told, []int{294, 37}) || p.given != 1 {
+	if !slices.Equal(p.told, []int{294, 33}) || p.given != 1 {
 		t.Fatalf("quiet: told %v, gave back %d times", p.told, p.given)
 	}
-	p.pass(79 * time.Second) // one and a half GiB of garbage later
+	p.pass(79 * time.Second) // more than a GiB of garbage later
 	p.collected()
-	if !slices.Equal(p.told, []int{294, 37, 294}) {
+	if !slices.Equal(p.told, []int{294, 33, 294}) {
 		t.Fatalf("busy again: told %v", p.told)
 	}
 }
@@ -167,7 +168,7 @@ func TestAFrugalProcessKnowsNoHurry(t *testing.T) {
 		p.collected()
 		p.pass(time.Millisecond)
 	}
-	if want := []int{50, 160, 64, 50, 213}; !slices.Equal(p.told, want) || p.alarm != nil {
+	if want := []int{33, 160, 64, 33, 213}; !slices.Equal(p.told, want) || p.alarm != nil {
 		t.Errorf("told %v, want %v; an alarm is set: %v", p.told, want, p.alarm != nil)
 	}
 }
@@ -183,7 +184,7 @@ func TestTheRuleFollowsEachCollection(t *testing.T) {
 		default: // the test has ended, and the rule follows the runtime for ever
 		}
 	}})
-	for i, want := range []int{50, 100, 50, 200} {
+	for i, want := range []int{33, 100, 50, 200} {
 		if got := afterCollections(told); got != want {
 			t.Fatalf("size %d: told %d percent, want %d", i, got, want)
 		}

@@ -122,8 +122,7 @@ func (s Share) percent(live, memory uint64) int {
 // garbage is how many bytes of it may gather beside a live heap of so many, as far as memory allows.
 func (s Share) garbage(live uint64) uint64 {
 	if s <= Frugal {
-		large := max(live, gib) - gib
-		return max(least, (live-large)*uint64(s)/100+large/3)
+		return max(least, live/3)
 	}
 	return least + (max(live, small)-small)*uint64(s)/100
 }
