@@ -28,7 +28,7 @@ func uniqueUUID(ctx context.Context, c *check, now, before *metalv1.Server) erro
 	if uuid == "" || uuid == identity.MachineUUID(before.Spec.SystemUUID) {
 		return nil
 	}
-	others, err := holders(ctx, c, &metalv1.ServerList{}, index.ServerByUUID, uuid, blank[metalv1.Server], func(o *metalv1.Server) bool {
+	others, err := holders(ctx, c, &metalv1.ServerList{}, index.ServerByIdentity, index.MachineUUID(uuid), blank[metalv1.Server], func(o *metalv1.Server) bool {
 		return identity.MachineUUID(o.Spec.SystemUUID) == uuid
 	})
 	if err != nil || len(others) == 0 {

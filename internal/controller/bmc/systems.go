@@ -6,8 +6,8 @@ import (
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
 	"github.com/farrier-dev/farrier/internal/controller/connection"
-	"github.com/farrier-dev/farrier/internal/controller/index"
 	"github.com/farrier-dev/farrier/internal/fleet"
+	"github.com/farrier-dev/farrier/internal/identity"
 )
 
 // standFor finds for each system the index of the Server that stands for it, -1 where there is none. Of several the one counts that has its
@@ -23,7 +23,7 @@ func standFor(servers []metalv1.Server, systems []fleet.SystemObservation) []int
 			continue
 		}
 		rank := 1
-		if systems[at].UUID != "" && index.UUID(servers[i].Spec.SystemUUID) == systems[at].UUID {
+		if systems[at].UUID != "" && identity.MachineUUID(servers[i].Spec.SystemUUID) == systems[at].UUID {
 			rank += 2
 		}
 		if servers[i].Spec.SystemURI == systems[at].URI {

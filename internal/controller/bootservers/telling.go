@@ -102,7 +102,7 @@ func (t *telling) own(d *bootview.Delivery) bool {
 		return m.Site == t.from.Site
 	}
 	var servers metalv1.ServerList
-	if err := t.Servers.List(t.ctx, &servers, client.MatchingFields{index.ServerByUUID: index.UUID(d.UUID)}); err != nil {
+	if err := t.Servers.List(t.ctx, &servers, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(d.UUID)}); err != nil {
 		t.err = err
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1 "github.com/farrier-dev/farrier/api/metal/v1alpha1"
+	"github.com/farrier-dev/farrier/internal/identity"
 	"github.com/farrier-dev/farrier/internal/ipxeapi/assignment"
 )
 
@@ -25,6 +26,9 @@ func Identities(s *metalv1.Server) map[string][]string {
 
 // Identity is how ServerByIdentity spells one of Identities.
 func Identity(key, value string) string { return key + "=" + value }
+
+// MachineUUID is how ServerByIdentity spells a system UUID, whatever its form. It finds nothing for one that identifies no machine.
+func MachineUUID(uuid string) string { return Identity(assignment.KeyUUID, identity.MachineUUID(uuid)) }
 
 func identities(obj client.Object) []string {
 	server, ok := obj.(*metalv1.Server)

@@ -22,9 +22,7 @@ const (
 	ServerByBMC = "spec.bmcRef.name"
 	// ServerByBMCSecret finds Servers with an inline BMC by the name of its BMCSecret.
 	ServerByBMCSecret = "spec.bmc.bmcSecretRef.name"
-	// ServerByUUID finds Servers by their canonical system UUID.
-	ServerByUUID = "spec.systemUUID"
-	// ServerByIdentity finds Servers by what identifies their machine to itself, as Identity spells it.
+	// ServerByIdentity finds Servers by what identifies their machine to itself, as Identity and MachineUUID spell it.
 	ServerByIdentity = "identity"
 	// ServerByState finds Servers by what status says of their state.
 	ServerByState = "status.state"
@@ -93,7 +91,6 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	all := []row{
 		{&metalv1.Server{}, ServerByBMC, of(func(s *metalv1.Server) string { return name(s.Spec.BMCRef) })},
 		{&metalv1.Server{}, ServerByBMCSecret, of(inlineSecret)},
-		{&metalv1.Server{}, ServerByUUID, of(func(s *metalv1.Server) string { return UUID(s.Spec.SystemUUID) })},
 		{&metalv1.Server{}, ServerByIdentity, identities},
 		{&metalv1.Server{}, ServerByState, of(func(s *metalv1.Server) string { return string(s.Status.State) })},
 		{&metalv1.Server{}, ServerByClaim, of(func(s *metalv1.Server) string { return s.Annotations[metalv1.AnnotationClaimedBy] })},
@@ -146,9 +143,6 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	}
 	return nil
 }
-
-// UUID is the form in which ServerByUUID knows a system UUID. It is empty, and finds nothing, for one that identifies no machine.
-func UUID(s string) string { return identity.MachineUUID(s) }
 
 // MAC is the form in which EndpointByMAC knows a MAC address; what is none is not indexed.
 func MAC(s string) string {

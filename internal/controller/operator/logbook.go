@@ -56,7 +56,7 @@ func (s *Server) logbook(w http.ResponseWriter, r *http.Request) {
 func (s *Server) subjects(ctx context.Context, name string) ([]string, error) {
 	if uuid := identity.MachineUUID(name); uuid != "" {
 		var servers metalv1.ServerList
-		if err := s.API.List(ctx, &servers, client.MatchingFields{index.ServerByUUID: uuid}); err != nil {
+		if err := s.API.List(ctx, &servers, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(uuid)}); err != nil {
 			return nil, fmt.Errorf("list Servers: %w", err)
 		}
 		subjects := []string{logbook.MachineSubject(uuid)}

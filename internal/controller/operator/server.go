@@ -153,7 +153,7 @@ func (s *Server) forget(ctx context.Context, uuid string) ([]byte, error) {
 // record is the object of record of a machine's inspection.
 func (s *Server) record(ctx context.Context, uuid string) (*corev1.ConfigMap, error) {
 	var servers metalv1.ServerList
-	if err := s.API.List(ctx, &servers, client.MatchingFields{index.ServerByUUID: uuid}); err != nil {
+	if err := s.API.List(ctx, &servers, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(uuid)}); err != nil {
 		return nil, fmt.Errorf("list Servers: %w", err)
 	}
 	for i := range servers.Items {

@@ -177,7 +177,7 @@ func Booted(config *metalv1.ServerBootConfiguration, a *bootattempt.Attempt) boo
 // one, by mistake: the attempt tells which is meant.
 func (i *Intake) servers(ctx context.Context, uuid, attemptID string) ([]metalv1.Server, error) {
 	var list metalv1.ServerList
-	if err := i.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(uuid)}); err != nil {
+	if err := i.List(ctx, &list, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(uuid)}); err != nil {
 		return nil, err
 	}
 	nameless, err := i.nameless(ctx, attemptID)

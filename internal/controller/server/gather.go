@@ -249,7 +249,7 @@ func (r *Reconciler) gatherUUIDOwner(ctx context.Context, v *View) error {
 		return nil
 	}
 	var list metalv1.ServerList
-	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByUUID: index.UUID(v.ReportedUUID)}); err != nil {
+	if err := r.List(ctx, &list, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(v.ReportedUUID)}); err != nil {
 		return fmt.Errorf("servers with system UUID %s: %w", v.ReportedUUID, err)
 	}
 	for i := range list.Items {
@@ -271,7 +271,7 @@ func (r *Reconciler) gatherDuplicate(ctx context.Context, v *View) error {
 	}
 	var others metalv1.ServerList
 	if uuid := v.System.UUID; uuid != "" {
-		if err := r.List(ctx, &others, client.MatchingFields{index.ServerByUUID: index.UUID(uuid)}); err != nil {
+		if err := r.List(ctx, &others, client.MatchingFields{index.ServerByIdentity: index.MachineUUID(uuid)}); err != nil {
 			return fmt.Errorf("servers with system UUID %s: %w", uuid, err)
 		}
 	}
