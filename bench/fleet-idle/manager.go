@@ -17,6 +17,8 @@ type manager struct {
 	process *program.Program
 	metrics string // URL
 	client  http.Client
+	// slowest is how long the slowest answer with metrics took.
+	slowest time.Duration
 }
 
 func startManager(ctx context.Context, binary, kubeconfig, folder string, c config) (*manager, error) {
@@ -24,7 +26,7 @@ func startManager(ctx context.Context, binary, kubeconfig, folder string, c conf
 	if err != nil {
 		return nil, err
 	}
-	m := &manager{metrics: "http://" + addresses[0] + "/metrics", client: http.Client{Timeout: 10 * time.Second}}
+	m := &manager{metrics: "http://" + addresses[0] + "/metrics", client: http.Client{Timeout: time.Minute}}
 	args := []string{
 		"--kubeconfig", kubeconfig, "--manager-namespace", site.Namespace, "--data-dir", folder,
 		"--metrics-address", addresses[0], "--metrics-plain", "--boot-address", addresses[1], "--health-address", "",
@@ -45,7 +47,9 @@ type fleetState struct {
 
 // fleet reads the manager's metrics. A manager that does not serve them yet has no fleet yet.
 func (m *manager) fleet(ctx context.Context) (s fleetState, err error) {
+	began := time.Now()
 	samples, err := site.Scrape(ctx, &m.client, m.metrics, "farrier_fleet_bmcs")
+	m.slowest = max(m.slowest, time.Since(began))
 	if err != nil {
 		select {
 		case <-m.process.Exited():

@@ -13,8 +13,14 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
-// listEvery is how often the API is asked how many Servers are Available. It costs the API more than the manager does.
-const listEvery = 5 * time.Second
+const (
+	// listEvery is how often the API is asked at most how many Servers are Available, and listShare how many times as long as an answer takes lies between.
+	// It costs the API more than the manager does.
+	listEvery = 5 * time.Second
+	listShare = 20
+	// tellEvery is how often is told how far the first look is.
+	tellEvery = 5 * time.Minute
+)
 
 // findings are what is printed and kept.
 type findings struct {
@@ -42,6 +48,8 @@ type findings struct {
 	HangingLooks   float64 `json:"requestsPerHangingBMCAndInterval"`
 	Failing        int     `json:"othersKnownToFail"`
 	Others         int     `json:"others"`
+	// SlowestScrape is how long the manager took at most to answer with its metrics, while it met its BMCs and later.
+	SlowestScrape time.Duration `json:"slowestScrapeNanoseconds"`
 }
 
 // interval is one poll interval.
@@ -130,6 +138,7 @@ func (b *bench) measure(ctx context.Context) error {
 		}
 	}
 	b.count(before, last)
+	b.found.SlowestScrape = b.manager.slowest
 	return b.restart(ctx)
 }
 
@@ -143,16 +152,21 @@ func (b *bench) stats() ([]sim.Stats, error) {
 // interval is over.
 func (b *bench) firstLook(ctx context.Context) error {
 	began := time.Now()
-	nextList := began
+	nextList, nextTold := began, began.Add(tellEvery)
 	for b.found.Available == 0 {
 		state, err := b.manager.fleet(ctx)
 		if err != nil {
 			return err
 		}
+		if !time.Now().Before(nextTold) {
+			fmt.Fprintf(os.Stderr, "%d of %d healthy BMCs observed after %v\n", state.OK, b.found.Healthy, time.Since(began).Round(time.Second))
+			nextTold = nextTold.Add(tellEvery)
+		}
 		if b.found.FirstLook == 0 && state.OK == b.found.Healthy {
 			b.found.FirstLook = time.Since(began)
 		}
 		if b.found.FirstLook > 0 && !time.Now().Before(nextList) {
+			asked := time.Now()
 			free, err := b.api.Available(ctx)
 			if err != nil {
 				return err
@@ -160,7 +174,7 @@ func (b *bench) firstLook(ctx context.Context) error {
 			if free == b.found.Healthy {
 				b.found.Available = time.Since(began)
 			}
-			nextList = time.Now().Add(min(listEvery, b.Interval))
+			nextList = time.Now().Add(max(min(listEvery, b.Interval), listShare*time.Since(asked)))
 		}
 		if err := pause(ctx, min(time.Second, b.Interval/4)); err != nil {
 			return err

@@ -40,6 +40,7 @@ func (f findings) print(w io.Writer) {
 	line("all BMCs observed, once", f.FirstLook.Round(100*time.Millisecond), "")
 	line("all Servers Available, once", fmt.Sprintf("%v, %v of processor, %.1f requests a BMC",
 		f.Available.Round(100*time.Millisecond), f.FirstLookCPU.Round(100*time.Millisecond), f.FirstRequests), "")
+	line("slowest scrape of its metrics", f.SlowestScrape.Round(time.Millisecond), "")
 	line("memory (RSS), peak of a restarted manager", fmt.Sprintf("%.0f MiB", float64(f.Again.PeakRSS)/mib), promise.memory)
 	line("all BMCs observed by a restarted manager", fmt.Sprintf("%v, %v of processor", f.Again.Observed.Round(100*time.Millisecond), f.Again.CPU.Round(100*time.Millisecond)), promise.restart)
 	line("writes of a restarted manager, of BMCs and Servers", f.Again.Writes, "")

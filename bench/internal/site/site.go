@@ -18,6 +18,9 @@ import (
 	"github.com/farrier-dev/farrier/internal/sim"
 )
 
+// pageSize is how many objects the API is asked for at a time: an answer with 100,000 Servers would be half a gigabyte.
+const pageSize = 2000
+
 // Binaries are the programs of a site; those that are empty are built.
 type Binaries struct{ API, Manager string }
 
@@ -163,16 +166,20 @@ func (s *Site) Inspected(ctx context.Context) (int, error) {
 
 // Available counts the servers that are free for a claim.
 func (a *API) Available(ctx context.Context) (n int, err error) {
-	var list metalv1.ServerList
-	if err := a.List(ctx, &list); err != nil {
-		return 0, fmt.Errorf("list Servers: %w", err)
-	}
-	for i := range list.Items {
-		if list.Items[i].Status.State == metalv1.ServerStateAvailable {
-			n++
+	for next := ""; ; {
+		var page metalv1.ServerList
+		if err := a.List(ctx, &page, client.Limit(pageSize), client.Continue(next)); err != nil {
+			return 0, fmt.Errorf("list Servers: %w", err)
+		}
+		for i := range page.Items {
+			if page.Items[i].Status.State == metalv1.ServerStateAvailable {
+				n++
+			}
+		}
+		if next = page.Continue; next == "" {
+			return n, nil
 		}
 	}
-	return n, nil
 }
 
 // Await waits until count says at least n, asking every interval.
