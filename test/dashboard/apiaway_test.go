@@ -26,15 +26,15 @@ func TestTheAPIAloneIsAway(t *testing.T) {
 	s := &site{Running: &lab.Running{Product: product.At(t, api.RESTConfig())}}
 	viewer := s.tokenOf(t, "viewer", []string{"get", "list"})
 	s.create(t, &metalv1.Server{ObjectMeta: metav1.ObjectMeta{Name: "node-7"}, Spec: metalv1.ServerSpec{SystemUUID: "4c4c4544-0043-3510-8052-b7c04f4e4d32"}})
-	operator, health := loopback.Free(t), loopback.Free(t)
+	operator := loopback.Free(t)
 	manager := product.Run(t, product.Manager, "manager", nil, "--kubeconfig", api.Kubeconfig(), "--data-dir", t.TempDir(), "--manager-namespace", "default",
-		"--boot-address", loopback.Free(t), "--health-address", health, "--operator-address", operator)
+		"--boot-address", loopback.Free(t), "--health-address", "", "--operator-address", operator)
 	t.Cleanup(func() {
 		manager.Kill()
 		manager.ShowIfFailed()
 	})
 	const away = "Offline: Farrier is out of touch with the Kubernetes API"
-	ready(t, health)
+	ready(t, operator)
 	w := newTab(t, "https://"+operator)
 	w.signIn(viewer)
 	w.open("/dashboard/servers")
@@ -44,7 +44,7 @@ func TestTheAPIAloneIsAway(t *testing.T) {
 	api.Kill()
 	w.says(away)
 	product.Eventually(t, "the manager shows nothing any more", func(ctx context.Context) error {
-		if answers(ctx, "https://"+operator+"/dashboard/signin") {
+		if answers(ctx, signInPage(operator)) {
 			return fmt.Errorf("it answers at %s", operator)
 		}
 		return nil
@@ -58,7 +58,7 @@ func TestTheAPIAloneIsAway(t *testing.T) {
 		t.Error("the page was loaded again")
 	}
 	api.Restart(t)
-	ready(t, health)
+	ready(t, operator)
 	w.until("document.querySelector('#token')") // sessions are those of a term
 	w.fill("#token", viewer)
 	w.press("form[action='/dashboard/signin'] button")
@@ -66,16 +66,18 @@ func TestTheAPIAloneIsAway(t *testing.T) {
 	w.says("node-7")
 }
 
-// ready waits until a manager acts.
-func ready(t *testing.T, health string) {
+// ready waits until a manager shows its pages: /readyz says ready sooner, as one that stands by is ready too.
+func ready(t *testing.T, operator string) {
 	t.Helper()
-	product.Eventually(t, "the manager is ready", func(ctx context.Context) error {
-		if !answers(ctx, "http://"+health+"/readyz") {
-			return fmt.Errorf("%s: not ready", health)
+	product.Eventually(t, "the manager shows its pages", func(ctx context.Context) error {
+		if !answers(ctx, signInPage(operator)) {
+			return fmt.Errorf("%s: no answer", operator)
 		}
 		return nil
 	})
 }
+
+func signInPage(operator string) string { return "https://" + operator + "/dashboard/signin" }
 
 // anybody is a client that asks whoever is there.
 var anybody = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // it sends nothing
