@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// listEvery is how often the API is asked at most how many Servers are Available, and listShare how many times as long as an answer takes lies between.
-	// It costs the API more than the manager does.
+	// listEvery is the least time between two questions to the API how many Servers are Available, and listShare is that time in answers, where those take
+	// long: they cost the API more than the manager does.
 	listEvery = 5 * time.Second
 	listShare = 20
-	// tellEvery is how often is told how far the first look is.
+	// tellEvery is the time between two lines that say how far the first look is.
 	tellEvery = 5 * time.Minute
 )
 

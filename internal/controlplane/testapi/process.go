@@ -167,9 +167,6 @@ func (p *Process) finish(t testing.TB) {
 	t.Helper()
 	p.runs(t)
 	p.Kill()
-	if p.folder == "" {
-		return
-	}
 	if err := os.RemoveAll(p.folder); err != nil {
 		t.Error(err)
 	}
